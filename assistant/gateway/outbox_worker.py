@@ -246,7 +246,9 @@ class OutboxWorker:
         """False where what came after it has to wait. What was uncertain once stays so, however the next try fails: it
         is `sending`, for as long as the bridge removes duplicates."""
         now, nobody = self._clock(), isinstance(error, RecipientNotConnected)
-        if error.refused and not uncertain and is_notice_to_guest(item.outgoing):
+        is_guest_notice = item.outgoing.kind == "notice" and not _is_owners(item.outgoing)
+        if error.refused and not uncertain and is_guest_notice:
+            # Such as a stranger's code: anybody can write once, and then block the assistant.
             self._outbox.set_state(item.id, "dropped", now, error=str(error))
             return True
         if error.refused or (uncertain and not self.bridge.capabilities.dedupe_seconds):
@@ -268,10 +270,9 @@ class OutboxWorker:
 
     def _give_up(self, item: OutboxItem, state: Literal["ambiguous", "failed"], error: str, now: datetime) -> None:
         """It is not sent again automatically, and the owner gets a notice."""
-        notice = ambiguous_delivery_notice(item) if state == "ambiguous" else refused_delivery_notice(item, error)
-        self._outbox.give_up(item.id, state, error, notice, now)
+        self._outbox.give_up(item.id, state, error, _give_up_notice(item, state, error), now)
         log.warning("delivery given up", bridge=self.bridge.name, key=item.outgoing.key, state=state)
-        self._wake_bridge(TERMINAL_BRIDGE)
+        self._wake_bridge(_TERMINAL_BRIDGE)
         self.wake()
 
     def _is_within_dedupe_window(self, item: OutboxItem, now: datetime) -> bool:
@@ -315,42 +316,28 @@ def _retry_delay(item: OutboxItem) -> timedelta:
     return min(_MAX_RETRY_DELAY, _MIN_RETRY_DELAY * doublings)
 
 
-TERMINAL_BRIDGE = "terminal"
-
-_AMBIGUOUS = "uncertain:"
-_REFUSED = "refused:"
+_TERMINAL_BRIDGE = "terminal"
+_KEY_PREFIXES = {"ambiguous": "uncertain:", "failed": "refused:"}
 
 
-def ambiguous_delivery_notice(item: OutboxItem) -> OutgoingMessage | None:
-    """The owner's messages are reported where they were to go, all others at the terminals. None for a notice."""
-    outgoing = item.outgoing
-    place = (outgoing.bridge, outgoing.target) if _is_owners(outgoing) else (TERMINAL_BRIDGE, MAIN_SESSION)
-    text = f"{_describe_message(outgoing)} may or may not have arrived; it was not sent twice."
-    return _notice(_AMBIGUOUS, item, place, text)
-
-
-def refused_delivery_notice(item: OutboxItem, error: str) -> OutgoingMessage | None:
-    """At the terminals: nothing may be sent to its target. None for a notice."""
-    text = f"{_describe_message(item.outgoing)} was refused by {item.outgoing.bridge}: {error.rstrip('.')}."
-    return _notice(_REFUSED, item, (TERMINAL_BRIDGE, MAIN_SESSION), text)
-
-
-def is_notice_to_guest(outgoing: OutgoingMessage) -> bool:
-    """Whether it is a notice to somebody else, such as a stranger's code. The owner does not have to know that it was
-    refused: anybody can write once, and then block the assistant."""
-    return outgoing.kind == "notice" and not _is_owners(outgoing)
-
-
-def _notice(prefix: str, item: OutboxItem, place: tuple[str, str], text: str) -> OutgoingMessage | None:
-    if item.outgoing.key.startswith((_AMBIGUOUS, _REFUSED)):
+def _give_up_notice(item: OutboxItem, state: Literal["ambiguous", "failed"], error: str) -> OutgoingMessage | None:
+    """Goes to the terminals, but to its own target where the owner's message may have arrived there. None for such a
+    notice."""
+    outgoing, place = item.outgoing, (_TERMINAL_BRIDGE, MAIN_SESSION)
+    if outgoing.key.startswith(tuple(_KEY_PREFIXES.values())):
         return None
+    if state == "failed":
+        result = f"was refused by {outgoing.bridge}: {error.rstrip('.')}."
+    else:
+        result = "may or may not have arrived; it was not sent twice."
+        place = (outgoing.bridge, outgoing.target) if _is_owners(outgoing) else place
     retry, drop = f"/deliveries again {item.id}", f"/deliveries drop {item.id}"
-    text = f"{text} `{retry}` sends it once more, `{drop}` lets it be."
+    text = f"{_describe_message(outgoing)} {result} `{retry}` sends it once more, `{drop}` lets it be."
     buttons = (Button("Send it again", retry), Button("Let it be", drop))
     # A message that was sent again gets another notice when it fails again: `attempts` makes their keys differ.
-    key = f"{prefix}{item.id}:{item.attempts}"
+    key = f"{_KEY_PREFIXES[state]}{item.id}:{item.attempts}"
     # The words that it quotes are erased with the message.
-    message_id = item.outgoing.message_id
+    message_id = outgoing.message_id
     return OutgoingMessage(key, MAIN_SESSION, OWNER_SCOPE, *place, text, "notice", message_id, buttons=buttons)
 
 

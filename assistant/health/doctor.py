@@ -85,12 +85,12 @@ class DoctorDeps:
 
 
 def run_doctor(
-    home: Home, serving: DaemonState, wish: DoctorOptions, deps: DoctorDeps, now: datetime
+    home: Home, serving: DaemonState, options: DoctorOptions, deps: DoctorDeps, now: datetime
 ) -> Iterator[Finding]:
     """Finding after finding, as they come."""
     exists = home.path.is_dir()
     # Before the settings are read, which warn of secrets that are open.
-    permissions = list(_permissions(home.path, fix=wish.fix)) if exists else []
+    permissions = list(_permissions(home.path, fix=options.fix)) if exists else []
     settings: Settings | None = None
     try:
         settings = load_settings(home)
@@ -101,14 +101,14 @@ def run_doctor(
     yield check_daemon(serving)
     yield from permissions
     if exists:
-        yield from run_check("socket", partial(check_stale_socket, serving, fix=wish.fix), "Remove it manually.")
+        yield from run_check("socket", partial(check_stale_socket, serving, fix=options.fix), "Remove it manually.")
         disk = partial(check_disk, str(home.path), free_bytes(home.path), partial(measure_sync_seconds, home.path))
         yield from run_check("disk", disk, "Make room, or make the data folder writable.")
         yield from check_databases(home.path)
     # Without settings that are understood the stores can be checked all the same.
     yield from _check_stores(settings or replace(load_settings(Home(home.run / "nothing"), {}), home=home), deps, now)
     if settings is not None:
-        yield from _check_others(settings, serving, wish, deps)
+        yield from _check_others(settings, serving, options, deps)
     python = (sys.version_info.major, sys.version_info.minor, sys.version_info.micro)
     yield from check_versions(python, sqlite_version(), full_text=has_fts5())
 
@@ -148,13 +148,15 @@ def _check_backups(settings: Settings, stores: CheckedStores, now: datetime) -> 
     return Finding("backups", "note", "none, and none is made automatically", change)
 
 
-def _check_others(settings: Settings, serving: DaemonState, wish: DoctorOptions, deps: DoctorDeps) -> Iterator[Finding]:
+def _check_others(
+    settings: Settings, serving: DaemonState, options: DoctorOptions, deps: DoctorDeps
+) -> Iterator[Finding]:
     yield check_provider(settings)
-    if wish.call_model and settings.provider != "offline":
+    if options.call_model and settings.provider != "offline":
         call = partial(check_provider_answer, partial(deps.ask_model, settings))
         yield from run_check("provider", call, "`assistant setup` sets it up again.")
     yield check_tokenizer(*deps.counting(settings))
-    embedder = partial(_check_embedder, deps.memory_settings(settings), wish)
+    embedder = partial(_check_embedder, deps.memory_settings(settings), options)
     yield from run_check("embedder", embedder, "`assistant config set memory.embedder wordllama`.")
     # A running daemon reports in its status whether it could listen.
     if settings.values.web.port and not serving.served:
@@ -162,11 +164,11 @@ def _check_others(settings: Settings, serving: DaemonState, wish: DoctorOptions,
     yield from asyncio.run(check_bridges(deps.open_bridges(settings), _BRIDGE_SECONDS))
 
 
-def _check_embedder(settings: MemoryStoreSettings, wish: DoctorOptions) -> Iterator[Finding]:
+def _check_embedder(settings: MemoryStoreSettings, options: DoctorOptions) -> Iterator[Finding]:
     """One that is asked over a network, or downloads a model, is asked only with `call_model`."""
     chosen = settings.embedder
     name = f"{chosen.kind} {chosen.model}".strip()
-    if chosen.kind == "wordllama" or (wish.call_model and chosen.kind in _LOCAL_EMBEDDERS):
+    if chosen.kind == "wordllama" or (options.call_model and chosen.kind in _LOCAL_EMBEDDERS):
         vectors = open_embedder(chosen, settings.home).embed(["hello"])
         yield Finding("embedder", "ok", f"{name}, {vectors.shape[1]} dimensions")
     elif chosen.kind == "fastembed" and not is_installed("fastembed"):

@@ -65,16 +65,16 @@ class OtlpTracer:
     def span(self, work: WorkKind, **attributes: SpanAttribute) -> Iterator[TraceSpan]:
         kind = SpanKind.CLIENT if work in _CALLS else SpanKind.INTERNAL
         span = self._tracer.start_span(f"nocturne.{work}", kind=kind)
-        told = _OtlpSpan(span)
-        told.set_attributes(**attributes)
+        trace_span = _OtlpSpan(span)
+        trace_span.set_attributes(**attributes)
         try:
             if work in _CALLS:
                 # A stream may be closed in another context than it was begun in: nothing is left behind in either.
-                yield told
+                yield trace_span
             else:
                 # What an exception says may quote somebody.
                 with use_span(span, record_exception=False, set_status_on_exception=False):
-                    yield told
+                    yield trace_span
         except GeneratorExit:
             # Whoever listened to a stream has heard enough of it, as after the answer.
             raise

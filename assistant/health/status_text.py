@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -31,15 +31,16 @@ def render_lines(report: Mapping[str, Any]) -> list[str]:
 
 def render_facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(subject, what there is to say), in the order in which they are read."""
+    times, changed = _TimeFormatter(report), report.get("changed_settings")
     return [
-        ("Nocturne", f"{report['version']} at {report['home']}, {_running(report)}"),
+        ("Nocturne", f"{report['version']} at {report['home']}, {_running(report, times)}"),
         *([("Answering", report["model"])] if "model" in report else []),
-        *_settings(report.get("changed_settings")),
+        *([("Settings", f"changed ones take effect at the next start: {', '.join(changed)}")] if changed else []),
         ("Tokens", report["tokens"]),
-        *((f"Bridge {name}", _bridge(one, _TimeFormatter(report))) for name, one in report.get("bridges", {}).items()),
-        *((f"Session {one['session']}", _session(one)) for one in report["sessions"]),
+        *((f"Bridge {name}", _bridge(bridge, times)) for name, bridge in report.get("bridges", {}).items()),
+        *((f"Session {session['session']}", _session(session)) for session in report["sessions"]),
         ("Waiting", f"{pluralize(report['waiting'], 'session')}; deliveries: {_counted(report['outbox'])}"),
-        *_kept(report),
+        *_stored(report, times),
         ("Spent", _spent(report["spent"])),
         *(("Budget", note) for note in report["spent"]["notes"]),
         ("Disk", _disk(report["disk_free_bytes"])),
@@ -62,7 +63,7 @@ class _TimeFormatter:
         return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
 
 
-def _running(report: Mapping[str, Any]) -> str:
+def _running(report: Mapping[str, Any], times: _TimeFormatter) -> str:
     if not report.get("running", "daemon" in report):
         return "not running"
     daemon = report.get("daemon", {})
@@ -70,29 +71,24 @@ def _running(report: Mapping[str, Any]) -> str:
     if daemon.get("uptime_seconds") is not None:
         words = [f"running for {format_duration(daemon['uptime_seconds'])}"]
     if daemon.get("last_tick"):
-        words.append(f"last activity {_TimeFormatter(report).ago(daemon['last_tick'])}")
+        words.append(f"last activity {times.ago(daemon['last_tick'])}")
     if daemon.get("running_turns"):
         words.append(pluralize(daemon["running_turns"], "turn runs", "turns run"))
     return ", ".join(words)
 
 
-def _settings(changed: Sequence[str] | None) -> Iterator[tuple[str, str]]:
-    if changed:
-        yield "Settings", f"changed ones take effect at the next start: {', '.join(changed)}"
-
-
-def _bridge(one: Mapping[str, Any], times: _TimeFormatter) -> str:
-    state = one.get("state") or ("connected" if one["ok"] else "failing")
+def _bridge(bridge: Mapping[str, Any], times: _TimeFormatter) -> str:
     # One that was connected may fail to send.
-    words = "failing" if not one["ok"] and state == "connected" else state
-    if one.get("since") and words != "connected":
-        words += f" since {times.clock(one['since'])}"
-    if one.get("waiting"):
-        words += f", {pluralize(one['waiting'], 'message')} waiting"
-    if not one["ok"] and words.startswith("failing"):
-        again = f" Next try {times.clock(one['retry_at'])}." if one.get("retry_at") else ""
-        return f"{words}: {one['error']}{again}"
-    return words
+    is_failing = not bridge["ok"] and bridge["state"] in ("connected", "failing")
+    words = "failing" if is_failing else bridge["state"]
+    if words != "connected":
+        words += f" since {times.clock(bridge['since'])}"
+    if bridge["waiting"]:
+        words += f", {pluralize(bridge['waiting'], 'message')} waiting"
+    if not is_failing:
+        return words
+    again = f" Next try {times.clock(bridge['retry_at'])}." if bridge["retry_at"] else ""
+    return f"{words}: {bridge['error']}{again}"
 
 
 def _session(session: Mapping[str, Any]) -> str:
@@ -107,9 +103,9 @@ def _session(session: Mapping[str, Any]) -> str:
     )
 
 
-def _kept(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What was learned, what comes, what is kept twice."""
-    times, slept = _TimeFormatter(report), report["last_sleep"]
+def _stored(report: Mapping[str, Any], times: _TimeFormatter) -> Iterator[tuple[str, str]]:
+    """What was learned, what comes, what is stored twice."""
+    slept = report["last_sleep"]
     if slept:
         saved = (
             f"{pluralize(slept['entries'], 'entry', 'entries')}, {pluralize(slept['memories'], 'memory', 'memories')}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 
 from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError
-from assistant.core.records import IncomingMessage, OutgoingMessage
+from assistant.core.records import InboxItem, IncomingMessage, OutgoingMessage, Turn
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.script.outbox import StoredOutbox
 from tests.support.dispatching import open_dispatcher
@@ -192,8 +192,16 @@ class EventRecordingBridge(RecordingBridge):
         self.shown.append((target, str(event.data.get("text") or event.data.get("state"))))
 
 
-def followed(*targets: str) -> list[IncomingMessage]:
-    return [IncomingMessage("kept", target, "main", "owner", "7", "owner", "hi", target=target) for target in targets]
+NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
+
+
+def turn_from(id_: str, *targets: str) -> Turn:
+    """A turn that answers a message from each of these places."""
+    messages = [
+        IncomingMessage("kept", target, "main", "owner", "7", "owner", "hi", target=target) for target in targets
+    ]
+    items = tuple(InboxItem(number, number, message, "running", NOW, id_) for number, message in enumerate(messages))
+    return Turn(id_, "main", 1, "owner", "", "running", NOW, items)
 
 
 async def test_i10_live_text_ends_in_mid_answer_where_the_answer_may_not_go_any_more(
@@ -206,11 +214,11 @@ async def test_i10_live_text_ends_in_mid_answer_where_the_answer_may_not_go_any_
         return None if outgoing.target in denied else (outgoing.bridge, outgoing.target)
 
     delivery = open_dispatcher(outbox, {"kept": bridge}, clock, allowed)
-    delivery.follow_turn("t", followed("a", "b"))
-    delivery.show(TurnEvent("delta", "main", "t", {"text": "one"}))
-    denied.add("a")
-    delivery.show(TurnEvent("delta", "main", "t", {"text": "two"}))
-    delivery.show(TurnEvent("turn", "main", "t", {"state": "answered"}))
+    with delivery.follow_turn(turn_from("t", "a", "b")):
+        delivery.show(TurnEvent("delta", "main", "t", {"text": "one"}))
+        denied.add("a")
+        delivery.show(TurnEvent("delta", "main", "t", {"text": "two"}))
+        delivery.show(TurnEvent("turn", "main", "t", {"state": "answered"}))
     assert [said for target, said in bridge.shown if target == "a"] == ["one", "aborted"]
     assert [said for target, said in bridge.shown if target == "b"] == ["one", "two", "answered"]
 
@@ -220,10 +228,9 @@ async def test_i10_what_happens_in_a_turn_is_shown_where_it_answers_and_at_no_ot
 ) -> None:
     bridge = EventRecordingBridge(capabilities=BridgeCapabilities())
     delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
-    delivery.follow_turn("t", followed("a"))
-    delivery.follow_turn("u", followed("b"))
-    for turn, text in (("t", "one"), ("u", "two"), ("v", "of nobody's")):
-        delivery.show(TurnEvent("delta", "main", turn, {"text": text}))
+    with delivery.follow_turn(turn_from("t", "a")), delivery.follow_turn(turn_from("u", "b")):
+        for turn, text in (("t", "one"), ("u", "two"), ("v", "of nobody's")):
+            delivery.show(TurnEvent("delta", "main", turn, {"text": text}))
     assert bridge.shown == [("a", "one"), ("b", "two")]
 
 
@@ -232,8 +239,8 @@ async def test_f41_a_turn_that_ended_is_shown_nowhere_and_not_remembered(
 ) -> None:
     bridge = EventRecordingBridge(capabilities=BridgeCapabilities())
     delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
-    delivery.follow_turn("t", followed("a"))
-    delivery.unfollow_turn("t")
+    with delivery.follow_turn(turn_from("t", "a")):
+        pass
     delivery.show(TurnEvent("delta", "main", "t", {"text": "late"}))
     assert bridge.shown == []
 

@@ -173,18 +173,18 @@ class MatrixReceiver:
 
     def _said_while_joined(self, events: list[Event]) -> list[Event]:
         """The events while the assistant was in the room."""
-        said: list[Event] = []
+        messages: list[Event] = []
         is_joined = True
         for event in events:
             change = form.membership_change(event.source, self._client.user_id)
             if _has_joined(change):
-                said = [] if is_joined else said
+                messages = [] if is_joined else messages
                 is_joined = True
             elif change[0] in ("leave", "ban"):
                 is_joined = False
             elif is_joined:
-                said.append(event)
-        return said
+                messages.append(event)
+        return messages
 
     def _note_service_members(self, room_id: str, events: Iterable[Event]) -> None:
         for event in events:
