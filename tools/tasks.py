@@ -30,7 +30,7 @@ from assistant.core.quoting import QuotedMessage, format_quote, format_todos, qu
 from assistant.core.records import TodoItem
 from assistant.core.text import shorten_line
 from assistant.store.character.todos import StoredTodos
-from assistant.store.script.requests import UserRequests
+from assistant.store.script.turns import UserRequests
 from tools.declaration import StorableInt, tool
 
 TodoText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]

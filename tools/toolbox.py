@@ -26,7 +26,7 @@ from assistant.store.character.todos import StoredTodos
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.script.outbox import TurnFiles
-from assistant.store.script.requests import UserRequests
+from assistant.store.script.turns import UserRequests
 from assistant.store.search.history import StoredHistory
 from tools.declaration import bounded_text, tool
 from tools.files import list_files_tool, read_file_tool, send_file_tool

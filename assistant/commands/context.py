@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.script.ledger import Ledger
     from assistant.store.script.outbox import StoredOutbox, StuckItems
     from assistant.store.script.people import ConversationRoutes, People
-    from assistant.store.script.requests import Pins, UserRequests
+    from assistant.store.script.turns import Pins, UserRequests
     from assistant.store.search.history import StoredHistory
     from sleep.compaction.values import CachedPrompt
     from sleep.cycle.dry_run import SleepDryRun

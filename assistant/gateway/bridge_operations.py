@@ -17,9 +17,9 @@ from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.core.text import pluralize
 from assistant.gateway.dispatcher import Dispatcher
+from assistant.store.script.inbox import BridgeStates
 from assistant.store.script.outbox import StoredOutbox, StuckItems
 from assistant.store.script.people import ConversationRoutes
-from assistant.store.script.state import BridgeStates
 
 TEST_MESSAGE = "This is a test: what I send you here arrives. Write to me whenever you like."
 

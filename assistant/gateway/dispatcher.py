@@ -23,8 +23,8 @@ from assistant.core.store_ports import Outbox
 from assistant.core.telemetry import Tracer
 from assistant.gateway.outbox_worker import LoadMedia, OutboxWorker, ResolveDestination
 from assistant.gateway.supervisor import BridgeSupervisor
+from assistant.store.script.inbox import BridgeStates
 from assistant.store.script.people import ConversationRoutes, People
-from assistant.store.script.state import BridgeStates
 
 log = structlog.get_logger()
 

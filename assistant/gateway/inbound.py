@@ -24,9 +24,8 @@ from assistant.core.records import InboxReceipt, IncomingMessage, OutgoingMessag
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key, session_role, session_scope
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.script.edits import MessageEdits
-from assistant.store.script.inbox import SlashCommandQueue
+from assistant.store.script.inbox import BridgeStates, SlashCommandQueue
 from assistant.store.script.people import ConversationRoutes, People
-from assistant.store.script.state import BridgeStates
 
 log = structlog.get_logger()
 

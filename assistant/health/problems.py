@@ -24,7 +24,7 @@ from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.jobs import Jobs
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.outbox import StoredOutbox
-from assistant.store.script.state import CircuitBreakers
+from assistant.store.script.usage import CircuitBreakers
 
 # What needs a person at a moment, a line each.
 FindProblems = Callable[[datetime], Iterable[str]]

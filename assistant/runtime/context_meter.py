@@ -31,8 +31,8 @@ from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.recall import recall_budget
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import CompactionSettings, ContextSettings
-from assistant.store.script.requests import Pins
-from assistant.store.script.state import ModelFacts
+from assistant.store.script.turns import Pins
+from assistant.store.script.usage import ModelFacts
 from sleep.compaction.draft_view import is_compaction_prefix
 from sleep.compaction.values import CompactionLimits
 

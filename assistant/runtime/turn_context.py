@@ -29,8 +29,7 @@ from assistant.core.text import shorten_line
 from assistant.runtime.delegation import interrupted_tasks_note, tasks_of_interrupted_calls
 from assistant.runtime.recall import HistoryRecall, MemoryRecall, ProfileRecall
 from assistant.store.character.memory_files import StoredMemoryFiles
-from assistant.store.script.requests import UserRequests
-from assistant.store.script.turns import Delegations
+from assistant.store.script.turns import Delegations, UserRequests
 
 log = structlog.get_logger()
 

@@ -27,8 +27,7 @@ from assistant.sessions.handover import EndedGeneration, summarise_generation, w
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.character.todos import StoredTodos
 from assistant.store.script.generations import StoredGenerations, StoredResets
-from assistant.store.script.requests import UserRequests
-from assistant.store.script.turns import Delegations
+from assistant.store.script.turns import Delegations, UserRequests
 
 
 @dataclass(frozen=True, slots=True)

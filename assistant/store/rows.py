@@ -26,7 +26,7 @@ from assistant.core.messages import (
     tool_call_from_json,
     tool_call_to_json,
 )
-from assistant.core.records import Button
+from assistant.core.records import Button, LogRecord
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -56,8 +56,8 @@ def class_row(kind: type[T], **sources: str | Callable[[Row], Any]) -> Callable[
 
 def to_row(value: Any) -> dict[str, Any]:
     """The columns of a dataclass, one for each field."""
-    values = {field.name: getattr(value, field.name) for field in fields(value)}
-    return {name: dump_json(one) if isinstance(one, tuple | list | Mapping) else one for name, one in values.items()}
+    columns = {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: dump_json(of) if isinstance(of, tuple | list | Mapping) else of for name, of in columns.items()}
 
 
 def from_values(kind: type[T], values: Any) -> T:
@@ -182,30 +182,39 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 def dump_json(value: Any) -> str:
     """Compact JSON of JSON-like values, times and dataclasses, keys in their order; always encodable as UTF-8."""
     try:
-        text = _compact(value)
+        text = _ENCODER.encode(value)
         text.encode()
     except ValueError:
-        return _compact(json_safe(value))
+        return _ENCODER.encode(json_safe(value))
     return text
-
-
-def _compact(value: Any) -> str:
-    return _ENCODER.encode(value)
 
 
 def clean_message(message: Message) -> Message:
     """The same message with all its words clean; the message itself where they are."""
-    rest = [message.name, [tool_call_to_json(call) for call in message.tool_calls], list(message.thinking)]
+    parts = message_parts(message)
     try:
         message.content.encode()
-        _compact([*rest, [media_to_json(media) for media in message.media]]).encode()
+        _ENCODER.encode(parts).encode()
     except ValueError:
-        return replace(
-            message,
-            content=clean_text(message.content),
-            name=json_safe(message.name),
-            tool_calls=tuple(tool_call_from_json(json_safe(tool_call_to_json(call))) for call in message.tool_calls),
-            media=tuple(media_from_json(json_safe(media_to_json(media))) for media in message.media),
-            thinking=tuple(json_safe(block) for block in message.thinking),
-        )
+        return replace(message, content=clean_text(message.content), **parts_from_json(json_safe(parts)))
     return message
+
+
+def message_parts(message: Message | LogRecord) -> dict[str, Any]:
+    """What was said besides the text, as JSON has it."""
+    return {
+        "name": message.name,
+        "tool_calls": [tool_call_to_json(call) for call in message.tool_calls],
+        "media": [media_to_json(media) for media in message.media],
+        "thinking": list(message.thinking),
+    }
+
+
+def parts_from_json(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a message or record that `message_parts` wrote; what is missing is unset."""
+    return {
+        "name": raw.get("name"),
+        "tool_calls": tuple(tool_call_from_json(call) for call in raw.get("tool_calls", ())),
+        "media": tuple(media_from_json(media) for media in raw.get("media", ())),
+        "thinking": tuple(raw.get("thinking", ())),
+    }

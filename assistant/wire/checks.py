@@ -22,7 +22,7 @@ from assistant.spending.notices import render_notice
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.database import Database
 from assistant.store.script.ledger import Ledger
-from assistant.store.script.state import ModelFacts
+from assistant.store.script.usage import ModelFacts
 from assistant.web.servers import listen_tcp
 from assistant.wire.stores import Stores, backup_problems, memory_store_settings, token_counter_for
 

@@ -65,15 +65,14 @@ from assistant.store.schema.migrations import character_migrations, memory_migra
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.edits import MessageEdits
 from assistant.store.script.generations import StoredGenerations, StoredResets
-from assistant.store.script.inbox import SlashCommandQueue
+from assistant.store.script.inbox import BridgeStates, SlashCommandQueue
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.jobs import Jobs
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.outbox import StoredOutbox, StuckItems, TurnFiles
 from assistant.store.script.people import ConversationRoutes, Pairings, People
-from assistant.store.script.requests import Pins, UserRequests
-from assistant.store.script.state import BridgeStates, CircuitBreakers, ModelFacts
-from assistant.store.script.turns import Delegations
+from assistant.store.script.turns import Delegations, Pins, UserRequests
+from assistant.store.script.usage import CircuitBreakers, ModelFacts
 from assistant.store.verify.verifier import Verifier
 from assistant.wire.search import open_history, open_memory_search
 from sleep.rules.classifier import classify_request

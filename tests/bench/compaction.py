@@ -29,6 +29,7 @@ from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import CACHE, OpenHome, opened
 from tests.bench.process import measured
 from tests.bench.prose import Prose
+from tests.support.imports import import_messages
 from tests.support.scripted import RecordingBridge, ScriptedModel, owner_message
 
 VIEW = 10_000
@@ -75,7 +76,7 @@ def _fill(home: Path) -> None:
             rows.append(Message("tool", "a line of notes\n" * 40, tool_call_id=call.id, name=call.name, ts=at))
         rows.append(Message("assistant", f"{text}, I see.", ts=at, model="m"))
     stores = opened(home, _BEGUN)
-    stores.conversation.import_messages(MAIN_SESSION, OWNER_SCOPE, rows[:VIEW], _BEGUN, keep=VIEW)
+    import_messages(stores.conversation, MAIN_SESSION, OWNER_SCOPE, rows[:VIEW], _BEGUN, keep=VIEW)
     stores.close()
 
 

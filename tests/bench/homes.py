@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from assistant.core.checkpoints import RequestKind
 from assistant.core.messages import Message, Role, ToolCall
 from assistant.core.records import LogLocation
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, session_scope
@@ -29,6 +30,7 @@ from assistant.store.log.writer import MessageLog
 from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.conversation import StoredConversation
 from tests.bench.prose import Prose, ProseFact
+from tests.support.imports import import_messages
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CACHE = CHECKOUT / ".bench"
@@ -92,7 +94,15 @@ class OpenHome:
 def opened(path: Path, now: datetime) -> OpenHome:
     """The home's stores, for writing; views hold messages whole, tokens are estimated at four characters each."""
     db, log = Database.open(path / "script.db", script_migrations, now), MessageLog(path)
-    return OpenHome(db, log, StoredConversation(db, log, to_view_message=_whole, count_tokens=_estimate))
+    conversation = StoredConversation(
+        db,
+        log,
+        to_view_message=_whole,
+        count_tokens=_estimate,
+        classify_request=lambda text: RequestKind.ANSWER,
+        undo_kept=10,
+    )
+    return OpenHome(db, log, conversation)
 
 
 def _whole(message: Message, place: LogLocation) -> Message:
@@ -139,8 +149,13 @@ def _build(target: Path, size: int, seed: int, facts: int) -> None:
     try:
         for made, (session, batch) in enumerate(_batches(size, seed, facts)):
             scope = session_scope(session)
-            kept = stores.conversation.import_messages(
-                session, scope, [message for message, _ in batch], batch[-1][0].ts or START, keep=_KEEP
+            kept = import_messages(
+                stores.conversation,
+                session,
+                scope,
+                [message for message, _ in batch],
+                batch[-1][0].ts or START,
+                keep=_KEEP,
             )
             for message, (_, fact) in zip(kept, batch, strict=True):
                 if fact is not None and message.id is not None:

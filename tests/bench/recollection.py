@@ -25,6 +25,7 @@ from tests.bench.homes import START, YEARS, home, opened
 from tests.bench.paraphrases import paraphrases
 from tests.bench.process import measured
 from tests.bench.prose import Prose
+from tests.support.imports import import_messages
 
 FACTS, ROOM, TAIL = 200, 600, 20
 LEAST_FOUND, MOST_TRIGGERED = 0.9, 0.05
@@ -100,7 +101,7 @@ def _plant(path: Path, facts: Sequence[str]) -> None:
                 text = fact if number % 2 else ". ".join(sentences)
             said.append(Message(roles[place % 2], text, ts=at + timedelta(minutes=len(said))))
     stores = opened(path, at)
-    stores.conversation.import_messages(MAIN_SESSION, OWNER_SCOPE, said, said[-1].ts or at)
+    import_messages(stores.conversation, MAIN_SESSION, OWNER_SCOPE, said, said[-1].ts or at)
     stores.close()
 
 

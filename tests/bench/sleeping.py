@@ -25,6 +25,7 @@ from sleep.cycle.cycle import PHASES
 from tests.bench.figures import Row
 from tests.bench.process import measured
 from tests.month.conversation import MONTH, read_month
+from tests.support.imports import import_messages
 
 NEW, MOST_SECONDS = 1_000, 20.0
 _ENDS = datetime(2026, 11, 20, 23, 0, tzinfo=UTC)
@@ -71,7 +72,7 @@ def _anew(text: str, times: int) -> str:
 
 async def _child(path: Path) -> None:
     app = build_app(load_settings(None, {"ASSISTANT_HOME": str(path)}), lambda: _ENDS)
-    app.stores.conversation.import_messages(MAIN_SESSION, OWNER_SCOPE, day(), _ENDS)
+    import_messages(app.stores.conversation, MAIN_SESSION, OWNER_SCOPE, day(), _ENDS)
     phases = {}
     for phase in PHASES:
         began = time.perf_counter()

@@ -30,6 +30,7 @@ from tests.support.archive_storage import (
     open_archive,
     permission_denied,
 )
+from tests.support.imports import import_messages
 from tests.support.store_home import NOW, StoreHome
 
 SECRET = "the password is zanzibarquux"
@@ -220,7 +221,7 @@ async def test_i10_what_a_guest_had_archived_stays_when_the_owner_forgets_the_sa
     home: ArchiveErasureHome,
 ) -> None:
     guest = "peer:telegram:7"
-    home.conversation.import_messages(guest, guest, [Message("user", SECRET, ts=NOW)], NOW)
+    import_messages(home.conversation, guest, guest, [Message("user", SECRET, ts=NOW)], NOW)
     theirs = home.archive.store(guest, 1, NOW, handover=SECRET, summary="", reason="manual")
     home.say(SECRET, "noted")
     home.archived()

@@ -30,6 +30,7 @@ from tests.support.archive_storage import (
     permission_denied,
     truncated,
 )
+from tests.support.imports import import_messages
 from tests.support.store_home import NOW, StoreHome, blank_words
 
 SAYS_OTHERWISE = "the message log does not say the same; `assistant verify` tells whether it is whole"
@@ -249,8 +250,12 @@ def test_an_archive_moved_to_a_place_where_another_homes_stands_does_not_replace
 @pytest.mark.parametrize("session", [HOSTILE, "peer:x:" + "ü" * 500, "thread:.part", "thread:Ümläut", "room:a:b"])
 def test_no_sessions_name_leads_out_of_the_archive(home: StoreHome, session: str) -> None:
     home.accept("hello", session, scope=session if session.startswith(("peer", "room")) else "owner")
-    home.conversation.import_messages(
-        session, session if session.startswith(("peer", "room")) else "owner", [Message("user", "hi", ts=NOW)], NOW
+    import_messages(
+        home.conversation,
+        session,
+        session if session.startswith(("peer", "room")) else "owner",
+        [Message("user", "hi", ts=NOW)],
+        NOW,
     )
     archive = open_archive(home)
     one = stored(archive, session)
@@ -269,7 +274,7 @@ def test_records_are_read_with_their_places_in_the_log(home: StoreHome) -> None:
 
 
 def test_a_record_of_many_megabytes_is_archived_whole(home: StoreHome) -> None:
-    home.conversation.import_messages("main", "owner", [Message("user", "x" * 20_000_000, ts=NOW)], NOW)
+    import_messages(home.conversation, "main", "owner", [Message("user", "x" * 20_000_000, ts=NOW)], NOW)
     archive = open_archive(home)
     one = stored(archive)
     assert one.bytes < 100_000

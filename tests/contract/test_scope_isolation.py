@@ -258,7 +258,7 @@ def arguments(loot: ForeignIds, session: str, now: Any) -> dict[str, list[Any]]:
 
 
 # Who is given a scope and words of their own changes only what is of the scope: tried with the tools and commands.
-WRITING = {"import_messages", "append_daily_note", "add", "accept", "begin", "import_text"}
+WRITING = {"append_daily_note", "add", "accept", "begin", "import_text"}
 
 
 def scoped(it: LiveApp, session: str) -> Iterator[tuple[str, Callable[..., Any]]]:

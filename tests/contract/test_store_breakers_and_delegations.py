@@ -10,8 +10,8 @@ import pytest
 
 from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import StoreError
-from assistant.store.script.state import CircuitBreakers
 from assistant.store.script.turns import Delegations
+from assistant.store.script.usage import CircuitBreakers
 from tests.support.store_home import NOW, StoreHome
 
 LATER = NOW + timedelta(hours=1)

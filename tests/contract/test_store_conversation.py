@@ -15,7 +15,8 @@ from assistant.core.records import ContextView, InboxReceipt, IncomingMessage, O
 from assistant.store.database import Database
 from assistant.store.log.writer import MessageLog
 from assistant.store.script.conversation import StoredConversation
-from tests.support.store_home import NOW, StoreHome, count_tokens, cut_tool_output, reply_item, tool_round
+from tests.support.imports import import_messages
+from tests.support.store_home import NOW, StoreHome, count_tokens, cut_tool_output, never_a_task, reply_item, tool_round
 
 
 @pytest.fixture
@@ -310,7 +311,12 @@ def test_a_reader_beside_the_writer_sees_what_is_added(home: StoreHome) -> None:
     home.chat(1)
     reader = Database.open_reader(home.path / "script.db")
     beside = StoredConversation(
-        reader, MessageLog(home.path), to_view_message=cut_tool_output, count_tokens=count_tokens
+        reader,
+        MessageLog(home.path),
+        to_view_message=cut_tool_output,
+        count_tokens=count_tokens,
+        classify_request=never_a_task,
+        undo_kept=10,
     )
     assert len(beside.load_view("main").messages) == 2
     home.chat(1)
@@ -383,7 +389,7 @@ def test_sessions_are_listed_latest_first(home: StoreHome) -> None:
 
 def test_ingested_messages_are_as_if_said(home: StoreHome) -> None:
     said = [Message("user", f"m{number}", ts=NOW - timedelta(days=1)) for number in range(10)]
-    placed = home.conversation.import_messages("main", "owner", said, NOW)
+    placed = import_messages(home.conversation, "main", "owner", said, NOW)
     assert [message.content for message in placed] == home.view_contents() == home.add_message()
     assert all(record.ts == NOW - timedelta(days=1) for record in home.log.scan("main"))
 
@@ -391,7 +397,7 @@ def test_ingested_messages_are_as_if_said(home: StoreHome) -> None:
 def test_bulk_ingest_keeps_the_view_small_and_covered(home: StoreHome) -> None:
     for batch in range(10):
         roles = [Message("user" if n % 2 == 0 else "assistant", f"m{batch}-{n}") for n in range(20)]
-        home.conversation.import_messages("main", "owner", roles, NOW, keep=15)
+        import_messages(home.conversation, "main", "owner", roles, NOW, keep=15)
     view = home.conversation.load_view("main")
     assert len(view.messages) <= 30
     assert view.messages[0].role == "user"

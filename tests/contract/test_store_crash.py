@@ -17,6 +17,7 @@ from assistant.core.errors import CorruptStore
 from assistant.core.messages import Message
 from assistant.core.records import Turn
 from tests.support.compactions import kept_copy, live_messages, plan_compaction, plan_masking, summary_message
+from tests.support.imports import import_messages
 from tests.support.store_home import NOW, StoreHome, count_tokens, memory_backed_directory, reply_item, tool_round
 
 SESSIONS = ("main", "peer:x")
@@ -122,7 +123,7 @@ class CrashingHome:
     def _ingest(self, step: CrashStep) -> None:
         said = [Message("user" if n % 2 == 0 else "assistant", f"old {n}") for n in range(step.number % 9)]
         if said:
-            self.home.conversation.import_messages(step.session, "owner", said, NOW, keep=5)
+            import_messages(self.home.conversation, step.session, "owner", said, NOW, keep=5)
 
     def _supersede(self, step: CrashStep) -> None:
         self.home.conversation.supersede_items(self.home.conversation.list_accepted(step.session), [], NOW)

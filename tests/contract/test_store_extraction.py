@@ -12,6 +12,7 @@ import pytest
 from assistant.core.messages import Message
 from assistant.store.script.index import UnreadMessages
 from tests.support.compactions import live_messages, plan_compaction, plan_masking, plan_merge, summary_message
+from tests.support.imports import import_messages
 from tests.support.store_home import NOW, StoreHome, tool_round
 
 
@@ -70,7 +71,7 @@ def _undone_and_again(home: StoreHome) -> None:
 
 
 def _imported(home: StoreHome) -> None:
-    home.conversation.import_messages("main", "owner", [Message("user", "m"), Message("assistant", "n")], NOW, keep=4)
+    import_messages(home.conversation, "main", "owner", [Message("user", "m"), Message("assistant", "n")], NOW, keep=4)
 
 
 PATHS: list[Callable[[StoreHome], None]] = [
@@ -94,7 +95,7 @@ def test_f28_whatever_covers_messages_has_them_wait(home: StoreHome, path: Calla
 
 def test_f28_in_a_lost_database_made_again_waits_what_it_refers_to(tmp_path: Path) -> None:
     home = StoreHome(tmp_path / "long").open()
-    home.conversation.import_messages("main", "owner", [Message("user", f"m{n}") for n in range(3_000)], NOW)
+    import_messages(home.conversation, "main", "owner", [Message("user", f"m{n}") for n in range(3_000)], NOW)
     home.close()
     for path in home.path.glob("script.db*"):
         path.unlink()

@@ -112,7 +112,7 @@ def read_everything(stores: Stores) -> dict[str, Any]:
             [profile.kind, profile.name, profile.summary] for profile in stores.profiles.list_profiles("owner")
         ],
         "archives": [[archived.session, archived.generation, archived.records]],
-        "spent": round(stores.ledger.total_spent(*march).usd, 6),
+        "spent": round(sum(spent.usd for _, spent in stores.ledger.spent_by("day", march[0])), 6),
     }
 
 

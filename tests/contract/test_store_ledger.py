@@ -61,7 +61,7 @@ def test_a_refused_call_writes_nothing(db: Database) -> None:
     ledger = Ledger(db, budget(daily=0.5), OSLO, render_notice)
     with pytest.raises(BudgetExceeded):
         ledger.reserve(call(), NOW)
-    assert ledger.total_spent(NOW - timedelta(days=1), NOW + timedelta(days=1)).calls == 0
+    assert ledger.spent_by("day", NOW - timedelta(days=1)) == []
     assert db.rows("SELECT * FROM usage_totals") == []
 
 
@@ -96,7 +96,7 @@ def test_settling_twice_settles_once(db: Database) -> None:
     reservation = ledger.reserve(call(), NOW)
     for cost in (0.5, 0.9):
         ledger.settle_reservation(reservation, Usage(10, 10, cost_usd=cost), NOW)
-    assert ledger.total_spent(NOW, NOW + timedelta(seconds=1)).usd == 0.5
+    assert dict(ledger.spent_by("day", NOW))["2026-11-20"].usd == 0.5
 
 
 def test_what_failed_before_it_was_billed_costs_nothing(db: Database) -> None:
@@ -104,7 +104,7 @@ def test_what_failed_before_it_was_billed_costs_nothing(db: Database) -> None:
     for usd in (1.0, None):
         ledger.settle_reservation(ledger.reserve(call(usd), NOW), Usage(), NOW)
         ledger.settle_reservation(ledger.reserve(call(usd), NOW), Usage(), NOW)
-    spent = ledger.total_spent(NOW, NOW + timedelta(seconds=1))
+    spent = dict(ledger.spent_by("day", NOW))["2026-11-20"]
     assert (spent.calls, spent.usd, spent.tokens, spent.unpriced_tokens) == (4, 0, 0, 0)
 
 
@@ -121,7 +121,7 @@ def test_without_caps_nothing_is_refused(db: Database) -> None:
     ledger = Ledger(db, budget(), OSLO, render_notice)
     for usd in (1e6, None, 1e6):
         ledger.reserve(call(usd, tokens=10**9), NOW)
-    assert ledger.total_spent(NOW, NOW + timedelta(seconds=1)).calls == 3
+    assert dict(ledger.spent_by("day", NOW))["2026-11-20"].calls == 3
 
 
 def test_a_model_that_costs_nothing_answers_when_the_budget_is_used_up(db: Database) -> None:
@@ -152,9 +152,9 @@ def test_sums_by_day_model_kind_and_session(db: Database) -> None:
     assert [name for name, _ in ledger.spent_by("model", since)] == ["big", "local", "small"]
     local = dict(ledger.spent_by("model", since))["local"]
     assert (local.unpriced_tokens, local.usage) == (31, Usage(7, 3, 20, 1))
-    mine = ledger.total_spent(since, NOW + timedelta(days=2), session="main")
+    mine = dict(ledger.spent_by("session", since))["main"]
     assert (mine.calls, mine.usd, mine.tokens, mine.usage.cost_usd) == (2, 0.75, 62, 0.75)
-    assert ledger.total_spent(NOW + timedelta(seconds=1), NOW + timedelta(hours=13)).calls == 0
+    assert [day for day, _ in ledger.spent_by("day", NOW + timedelta(seconds=1))] == ["2026-11-21"]
 
 
 @settings(deadline=None, max_examples=50)

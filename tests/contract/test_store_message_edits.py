@@ -16,8 +16,8 @@ from assistant.core.errors import StoreError
 from assistant.core.messages import Media, Message
 from assistant.core.records import InboxItem, IncomingMessage
 from assistant.store.script.edits import MessageEdits
+from assistant.store.script.inbox import BridgeStates
 from assistant.store.script.index import UnreadMessages
-from assistant.store.script.state import BridgeStates
 from tests.support.store_home import NOW, StoreHome, reply_item
 
 LATER = NOW + timedelta(minutes=3)

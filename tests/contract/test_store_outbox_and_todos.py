@@ -15,7 +15,7 @@ from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
 from assistant.store.schema.migrations import character_migrations, script_migrations
 from assistant.store.script.outbox import StoredOutbox
-from assistant.store.script.state import ModelFacts
+from assistant.store.script.usage import ModelFacts
 from tests.support.store_home import NOW
 
 

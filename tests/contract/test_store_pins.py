@@ -12,7 +12,7 @@ from assistant.core.checkpoints import Pin
 from assistant.core.errors import UsageError
 from assistant.store.database import Database
 from assistant.store.schema.migrations import character_migrations
-from assistant.store.script.requests import Pins
+from assistant.store.script.turns import Pins
 from tests.support.store_home import NOW
 
 LATER = NOW + timedelta(hours=1)

@@ -22,10 +22,10 @@ from assistant.settings.sections import BudgetSettings
 from assistant.spending.notices import render_notice
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.ledger import Ledger
-from assistant.store.script.requests import UserRequests
-from assistant.store.script.state import CircuitBreakers, ModelFacts
-from assistant.store.script.turns import Delegations
+from assistant.store.script.turns import Delegations, UserRequests
+from assistant.store.script.usage import CircuitBreakers, ModelFacts
 from tests.support.compactions import plan_compaction, plan_masking, plan_merge, summary_message
+from tests.support.imports import import_messages
 from tests.support.store_home import NOW, StoreHome, reply_item, tool_round
 
 READS_ALL = re.compile(
@@ -188,7 +188,7 @@ def test_a_turn_takes_as_many_steps_after_three_thousand_messages(home: StoreHom
     with counted_steps(home) as few:
         a_turn(home)
     said = [Message("user" if n % 2 == 0 else "assistant", f"m{n}") for n in range(3_000)]
-    home.conversation.import_messages("main", "owner", said, NOW, keep=20)
+    import_messages(home.conversation, "main", "owner", said, NOW, keep=20)
     for _ in range(100):
         a_turn(home)
     with counted_steps(home) as many:
@@ -213,7 +213,7 @@ def test_a_compaction_takes_as_many_steps_after_a_hundred_others(home: StoreHome
 
     home.chat(4)
     few = max(steps() for _ in range(15))
-    home.conversation.import_messages("main", "owner", [Message("user", f"m{n}") for n in range(3_000)], NOW, keep=8)
+    import_messages(home.conversation, "main", "owner", [Message("user", f"m{n}") for n in range(3_000)], NOW, keep=8)
     for _ in range(85):
         steps()
     assert max(steps() for _ in range(4)) <= few * 1.2

@@ -14,8 +14,9 @@ from assistant.core.jobs import DueSlot, NewJob, OneTimeSpec
 from assistant.core.messages import Message
 from assistant.store.rows import FORGOTTEN_PLACEHOLDER
 from assistant.store.script.jobs import Jobs
-from assistant.store.script.requests import UserRequests
+from assistant.store.script.turns import UserRequests
 from tests.contract.test_store_crash import crash_after
+from tests.support.imports import import_messages
 from tests.support.store_home import NOW, StoreHome, blank_words, reply_item, tool_round
 
 LATER = NOW + timedelta(hours=1)
@@ -160,7 +161,7 @@ def test_forgotten_words_are_not_shown(home: StoreHome) -> None:
 
 
 def test_what_was_imported_asks_for_nothing(home: StoreHome) -> None:
-    home.conversation.import_messages("main", "owner", [Message("user", "please?")], NOW)
+    import_messages(home.conversation, "main", "owner", [Message("user", "please?")], NOW)
     assert ledger(home).list_requests("owner") == []
 
 

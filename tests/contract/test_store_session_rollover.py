@@ -16,6 +16,7 @@ from assistant.store.script.generations import StoredGenerations, StoredResets
 from assistant.store.script.index import UnreadMessages
 from tests.contract.test_store_crash import crash_after
 from tests.support.compactions import kept_copy, live_messages, plan_compaction, plan_masking, summary_message
+from tests.support.imports import import_messages
 from tests.support.store_home import NOW, StoreHome, blank_words, reply_item
 
 LATER = timedelta(hours=1)
@@ -191,7 +192,7 @@ def test_only_an_earlier_conversation_can_be_resumed(home: StoreHome) -> None:
 
 def test_an_ended_generation_is_cleared_in_small_steps(tmp_path: Path) -> None:
     home = StoreHome(tmp_path / "home").open()
-    home.conversation.import_messages("main", "owner", [Message("user", f"m{n}", ts=NOW) for n in range(1200)], NOW)
+    import_messages(home.conversation, "main", "owner", [Message("user", f"m{n}", ts=NOW) for n in range(1200)], NOW)
     home.conversation.commit_compaction(plan_compaction(home, 0, 99, summary_message()), NOW)
     end(home)
     left = []

@@ -20,6 +20,7 @@ from tests.support.compactions import (
     plan_merge,
     summary_message,
 )
+from tests.support.imports import import_messages
 from tests.support.store_home import NOW, StoreHome, blank_words, tool_round
 
 
@@ -220,7 +221,7 @@ def test_only_so_many_can_be_taken_back(tmp_path: Path) -> None:
 
 def test_rows_that_are_kept_no_longer_go_bit_by_bit(tmp_path: Path) -> None:
     home = StoreHome(tmp_path / "many", undo_kept=1).open()
-    home.conversation.import_messages("main", "owner", [Message("user", f"m{n}") for n in range(1_300)], NOW)
+    import_messages(home.conversation, "main", "owner", [Message("user", f"m{n}") for n in range(1_300)], NOW)
     home.conversation.commit_compaction(plan_compaction(home, 0, 1_199, summary_message()), NOW)
     home.conversation.commit_compaction(plan_compaction(home, 0, 9, summary_message()), NOW)
     left = [_stored(home)]
@@ -323,16 +324,17 @@ def test_what_came_after_an_empty_view_stands_behind_what_comes_back(home: Store
 def test_bulk_references_are_not_kept_to_be_put_back(home: StoreHome) -> None:
     home.chat(4)
     home.conversation.commit_compaction(plan_compaction(home, 0, 3, summary_message()), NOW)
-    home.conversation.import_messages("main", "owner", [Message("user", f"m{n}") for n in range(50)], NOW, keep=10)
+    import_messages(home.conversation, "main", "owner", [Message("user", f"m{n}") for n in range(50)], NOW, keep=10)
     with pytest.raises(UsageError, match="no longer kept"):
         home.conversation.plan_uncompact("main")
-    assert _stored(home) == len(home.view_contents()) == 10
+    home.conversation.run_maintenance()
+    assert _stored(home) == len(home.view_contents()) == 1 + 10
 
 
 def test_an_index_made_anew_ends_what_can_be_put_back(home: StoreHome) -> None:
     """Where it refers to a long tail, earlier compactions can't be undone without that."""
     home.chat(2)
-    home.conversation.import_messages("main", "owner", [Message("user", f"m{n}") for n in range(2_100)], NOW)
+    import_messages(home.conversation, "main", "owner", [Message("user", f"m{n}") for n in range(2_100)], NOW)
     home.conversation.commit_compaction(plan_compaction(home, 0, 1, summary_message()), NOW)
     with home.db.write() as db:
         db.execute("DELETE FROM conversation_history WHERE message_id = 4")

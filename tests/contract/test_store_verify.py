@@ -12,6 +12,7 @@ from assistant.core.checkpoints import Compaction
 from assistant.core.messages import Message
 from assistant.core.records import IntegrityProblem
 from assistant.store.database import Database
+from tests.support.imports import import_messages
 from tests.support.store_home import NOW, StoreHome, blank_words, tool_round
 
 
@@ -130,7 +131,7 @@ def test_a_log_without_a_readable_start_is_named(home: StoreHome) -> None:
 
 
 def test_many_problems_of_a_kind_are_told_in_few_lines(home: StoreHome) -> None:
-    home.conversation.import_messages("main", "owner", [Message("user", f"m{n}") for n in range(100)], NOW)
+    import_messages(home.conversation, "main", "owner", [Message("user", f"m{n}") for n in range(100)], NOW)
     change(home, "UPDATE messages SET commitment = 'x'")
     problems = home.verify().problems
     assert len(problems) < 50
@@ -270,7 +271,7 @@ def test_a_lost_database_is_made_again_from_the_logs(home: StoreHome, through: s
 def test_a_lost_database_of_a_long_history_shows_its_tail(tmp_path: Path, through: str) -> None:
     home = StoreHome(tmp_path / "long").open()
     said = [Message("user" if n % 2 == 0 else "assistant", f"m{n}") for n in range(3_000)]
-    home.conversation.import_messages("main", "owner", said, NOW)
+    import_messages(home.conversation, "main", "owner", said, NOW)
     home.close()
     for path in home.path.glob("script.db*"):
         path.unlink()

@@ -16,6 +16,7 @@ from assistant.store.search.history import StoredHistory
 from assistant.wire.search import open_history
 from tests.bench.homes import opened
 from tests.recall_bench.dataset import DatasetConversation, DatasetTurn
+from tests.support.imports import import_messages
 
 SessionOf = Callable[[DatasetTurn], str]
 _BETWEEN = timedelta(seconds=30)
@@ -52,8 +53,8 @@ def make_dataset_home(
     indexed: list[float] = []
     try:
         for said, message in _messages(talk):
-            (kept,) = stores.conversation.import_messages(
-                session_of(said), OWNER_SCOPE, [message], message.ts or said.at
+            (kept,) = import_messages(
+                stores.conversation, session_of(said), OWNER_SCOPE, [message], message.ts or said.at
             )
             turns[kept.id or 0] = said
             began = time.perf_counter()

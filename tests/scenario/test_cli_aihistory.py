@@ -23,6 +23,7 @@ from tests.support.command_line import (
     run_in_process,
 )
 from tests.support.compacted_home import GUEST, compact_view, days_later, json_output, open_empty_home
+from tests.support.imports import import_messages
 from tests.support.store_home import NOW
 
 KEYS = [
@@ -193,8 +194,8 @@ def test_recover_gives_the_originals_and_nothing_else(home: Path) -> None:
 def test_recover_reads_page_after_page(tmp_path: Path) -> None:
     stores = open_empty_home(tmp_path / "home")
     long = 2_300
-    stores.conversation.import_messages(
-        "main", "owner", [Message("user", f"line {n}", ts=NOW) for n in range(long)], NOW
+    import_messages(
+        stores.conversation, "main", "owner", [Message("user", f"line {n}", ts=NOW) for n in range(long)], NOW
     )
     stores.chat(1)
     compact_view(stores, 2, "Many lines.")
@@ -263,7 +264,7 @@ def test_search_finds_a_text_without_spaces_among_very_many_that_have_its_parts(
     """More of them than the history's search looks at: the log is read."""
     stores = open_empty_home(tmp_path / "home")
     parts = [Message("user", f"丙丁 {n} 乙丙 {n} 甲乙", ts=NOW) for n in range(300)]
-    stores.conversation.import_messages("main", "owner", [Message("user", "甲乙丙丁", ts=NOW), *parts], NOW)
+    import_messages(stores.conversation, "main", "owner", [Message("user", "甲乙丙丁", ts=NOW), *parts], NOW)
     stores.chat(1)
     compact_view(stores, 2, "Signs.")
     stores.close()

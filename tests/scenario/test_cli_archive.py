@@ -18,6 +18,7 @@ from assistant.store.script import sessions as session_rows
 from assistant.wire.search import open_history
 from tests.support.archive_storage import IDENTITY_KEY, OTHER_IDENTITY_KEY, open_archive
 from tests.support.command_line import one_line_error, run_in_process
+from tests.support.imports import import_messages
 from tests.support.store_home import NOW, StoreHome
 
 GUEST = "peer:telegram:7"
@@ -36,7 +37,7 @@ class ArchivedHome(StoreHome):
         self.say("the booking number is QX-7781", "noted")
         self.say(OTHER, "I see")
         self._archive("main", "Open: the boat.")
-        self.conversation.import_messages(GUEST, GUEST, [Message("user", "my booking number is GG-1", ts=NOW)], NOW)
+        import_messages(self.conversation, GUEST, GUEST, [Message("user", "my booking number is GG-1", ts=NOW)], NOW)
         self._archive(GUEST, "")
         with self.db.write() as db:
             session_rows.insert_session(db, "main", 2, "owner", NOW)

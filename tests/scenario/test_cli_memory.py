@@ -29,6 +29,7 @@ from tests.support.command_line import (
     run_in_process,
 )
 from tests.support.erasure_home import GUEST, ErasureHome
+from tests.support.imports import import_messages
 from tests.support.store_home import NOW
 
 NURSE, TEA, BOAT = "Anna is a nurse in Rome.", 'I like tea — "green" | *hot*', "The boat is called Albatross."
@@ -63,7 +64,7 @@ def home(tmp_path: Path) -> FilledHome:
     nurse = remembered(stores, "k1", NURSE, turn.items[0].message_id)
     remembered(stores, "k2", TEA)
     stores.add_entry("k3", BOAT)
-    stores.conversation.import_messages(GUEST, GUEST, [Message("user", "I owe the owner money")], NOW)
+    import_messages(stores.conversation, GUEST, GUEST, [Message("user", "I owe the owner money")], NOW)
     theirs = remembered(stores, "k4", "The guest owes money.", scope=GUEST)
     stores.close()
     return FilledHome(tmp_path / "home", nurse, theirs)

@@ -15,6 +15,7 @@ from assistant.core.model_api import ModelRequest
 from sleep.compaction.compactor import SUMMARY_BREAKER
 from sleep.compaction.validate import RESTORED_HEADING
 from tests.support.compaction_app import app_with_long_messages, checkpoints_in, summary_writer
+from tests.support.imports import import_messages
 from tests.support.running_app import LiveApp, run_app, use_model
 from tests.support.scripted import ScriptedModel
 
@@ -69,7 +70,7 @@ async def fill(it: LiveApp, first: int, context: int = 16_700, session: str = "m
     """Notes until a sleep would compact, and that sleep."""
     for number in range(first, first + context // 1_000):
         note = Message("user", f"On day {number} the ticket was QX-{number:04d}, see #{number + 3}. {WALK}")
-        it.app.stores.conversation.import_messages(session, "owner", [note, Message("assistant", "Fine.")], it.clock())
+        import_messages(it.app.stores.conversation, session, "owner", [note, Message("assistant", "Fine.")], it.clock())
     outcome = await it.app.contexts.compaction.compact_in_sleep(session, "sleep")
     assert outcome is not None and outcome.checkpoints[-1].tier == "full" and not outcome.checkpoints[-1].is_merge
 
@@ -158,7 +159,7 @@ async def test_originals_are_read_to_their_end_however_many_they_are(tmp_path: P
     async with years(tmp_path, by, 0, 100_000, ASSISTANT_CONTEXT__PRESERVE_SHARE="0", **TWO) as it:
         for first in (0, 1_000, 2_000):
             rows = [Message("user" if n % 2 else "assistant", f"ticket QX-{first + n:04d}") for n in range(700)]
-            it.app.stores.conversation.import_messages("main", "owner", rows, it.clock())
+            import_messages(it.app.stores.conversation, "main", "owner", rows, it.clock())
             await it.app.commands.run("/compact", "main")
         (merge,) = [one for one in kept(it) if one.is_merge]
         assert merge.messages_compressed > 1_300 and merge.depth == 1

@@ -28,6 +28,7 @@ from tests.support.compaction_app import (
     notices,
     summary_writer,
 )
+from tests.support.imports import import_messages
 from tests.support.running_app import LiveApp, run_app, use_model
 from tests.support.scripted import ScriptedModel, owner_message
 from tests.support.summaries import COUNTER, summary_material
@@ -179,7 +180,7 @@ async def test_others_go_on_while_thousands_of_messages_are_summarised_without_a
         rows = [
             Message("user" if n % 2 else "assistant", f"day {n}: {LONG_MESSAGE[: 200 + n % 90]}") for n in range(2_000)
         ]
-        it.app.stores.conversation.import_messages("main", "owner", rows, it.clock())
+        import_messages(it.app.stores.conversation, "main", "owner", rows, it.clock())
         compacting = asyncio.create_task(it.app.contexts.compaction.compact_in_sleep("main", "nap"))
         others = 0
         while not compacting.done():

@@ -28,6 +28,7 @@ from tests.support.erasure_home import (
     write_everywhere,
 )
 from tests.support.faulty_disk import FullableDisk, can_mount, file_size_limit, mounted_disk
+from tests.support.imports import import_messages
 from tests.support.semantic_memory import add_changes, make_memory
 from tests.support.store_home import NOW, memory_backed_directory
 
@@ -243,7 +244,7 @@ async def test_an_archive_that_cannot_be_read_is_told_of(home: ErasureHome) -> N
 async def test_nobody_forgets_while_a_sleep_may_write_of_it(home: ErasureHome) -> None:
     home.say(f"Keep {SECRET}", "Yes.")
     with pytest.raises(UsageError, match="sleeps, or makes room"):
-        await ErasureService(home.erasure_store, home.memories, lambda: True).erase(erasure_request(), NOW)  # type: ignore[arg-type]
+        await ErasureService(home.erasure_store, home.memories, lambda: True).erase(erasure_request(), NOW)  # type: ignore[arg-type],
     assert home.verify().redactions == ()
 
 
@@ -287,12 +288,16 @@ async def test_an_index_made_anew_from_the_logs_knows_what_was_forgotten(home: E
 
 
 async def test_words_in_sealed_pages_of_the_search_index_are_gone(home: ErasureHome) -> None:
-    home.conversation.import_messages(
-        "main", "owner", [Message("user", f"Plain words number {n} of the day.") for n in range(1_100)], NOW
+    import_messages(
+        home.conversation,
+        "main",
+        "owner",
+        [Message("user", f"Plain words number {n} of the day.") for n in range(1_100)],
+        NOW,
     )
-    [said] = home.conversation.import_messages("main", "owner", [Message("user", f"The gate: {SECRET}")], NOW)
-    home.conversation.import_messages(
-        "main", "owner", [Message("user", f"More plain words {n}.") for n in range(1_100)], NOW
+    [said] = import_messages(home.conversation, "main", "owner", [Message("user", f"The gate: {SECRET}")], NOW)
+    import_messages(
+        home.conversation, "main", "owner", [Message("user", f"More plain words {n}.") for n in range(1_100)], NOW
     )
     assert home.search_ids("zanzibarquux")[0] == said.id
     done = await home.erasure.erase(erasure_request(), NOW)
@@ -303,11 +308,15 @@ async def test_words_in_sealed_pages_of_the_search_index_are_gone(home: ErasureH
 
 
 async def test_the_index_is_not_told_twice_after_a_crash(home: ErasureHome) -> None:
-    said = home.conversation.import_messages(
-        "main", "owner", [Message("user", text) for text in (f"Quokka: {SECRET}", "A quokka sat there.")], NOW
+    said = import_messages(
+        home.conversation,
+        "main",
+        "owner",
+        [Message("user", text) for text in (f"Quokka: {SECRET}", "A quokka sat there.")],
+        NOW,
     )
-    home.conversation.import_messages(
-        "main", "owner", [Message("user", f"Plain words {n}.") for n in range(1_100)], NOW
+    import_messages(
+        home.conversation, "main", "owner", [Message("user", f"Plain words {n}.") for n in range(1_100)], NOW
     )
     assert home.search_ids("quokka")
     home.erasure_store.write_plan(home.erasure_store.plan_erasure(erasure_request()))
@@ -329,7 +338,7 @@ def test_a_blank_line_keeps_length_header_and_place() -> None:
     with memory_backed_directory() as path:
         home = ErasureHome(path / "home").open()
         write_everywhere(home, SECRET, SECRET)
-        home.conversation.import_messages("main", "owner", [Message("user", "", name="x"), Message("user", "é")], NOW)
+        import_messages(home.conversation, "main", "owner", [Message("user", "", name="x"), Message("user", "é")], NOW)
         for record in home.log.scan("main"):
             line = home.log.read_line("main", record.span)
             header, _, _ = split_line(line)

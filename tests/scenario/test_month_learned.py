@@ -19,6 +19,7 @@ from assistant.core.model_api import ModelRequest
 from sleep.rules.supersede import MemoryCandidate, ParsedStatement, decide_entry, parse_entry
 from tests.month.conversation import MONTH, SECOND, MonthConversation, MonthMessage, read_month
 from tests.month.judge import Judgement, LearnedText, judge
+from tests.support.imports import import_messages
 from tests.support.sleep_home import JournalHome, memories_answer
 from tests.support.store_home import memory_backed_directory
 
@@ -49,7 +50,7 @@ async def lived(home: JournalHome, month: MonthConversation) -> dict[int, int]:
     for _, day in groupby(month.said, key=lambda said: said.at.date()):
         told = list(day)
         for said in told:
-            shown = home.conversation.import_messages("main", "owner", _messages(said), said.at)
+            shown = import_messages(home.conversation, "main", "owner", _messages(said), said.at)
             numbers[shown[-1].id or 0] = said.number
         await home.sleep(told[-1].at)
     return numbers

@@ -11,6 +11,7 @@ import pytest
 from assistant.core.errors import ArchiveUnavailable, ModelError, UsageError
 from assistant.core.messages import Message
 from assistant.core.sessions import SessionReset, session_scope
+from tests.support.imports import import_messages
 from tests.support.running_app import LiveApp, run_app
 from tests.support.scripted import ScriptedModel, owner_message
 from tests.support.sleep_home import learn_every_line
@@ -119,7 +120,7 @@ async def test_f31_what_no_model_could_read_is_read_at_the_next_sleep(tmp_path: 
 async def test_f31_what_there_was_no_time_to_read_is_read_beside_the_next_conversation(tmp_path: Path) -> None:
     async with run_app(tmp_path, "Nice.", ASSISTANT_RESET__LEARN_SECONDS="0") as it:
         words = [Message("user", f"I own boat {number}.") for number in range(70)]
-        it.app.stores.conversation.import_messages("main", "owner", words, it.clock())
+        import_messages(it.app.stores.conversation, "main", "owner", words, it.clock())
         assert "10 messages are still to be read for memories" in await run(it, "/reset")
         assert len(learned(it)) == 60
         await it.app.sleep.scheduler.start("phase", ["main"], "extract")

@@ -15,6 +15,7 @@ from assistant.core.messages import Message
 from assistant.core.sessions import Generation
 from assistant.settings.settings import load_settings
 from assistant.wire.app import App, build_app
+from tests.support.imports import import_messages
 from tests.support.scripted import ScriptedModel
 
 BEGUN = datetime(2026, 1, 1, 11, tzinfo=UTC)
@@ -44,7 +45,7 @@ async def a_year(app: App, *looks: timedelta) -> list[Generation]:
             noon = BEGUN + timedelta(days=day)
             clock.move_to(noon)
             message = Message("user", f"This was day {day}.", ts=utc_now())
-            app.stores.conversation.import_messages("main", "owner", [message], utc_now())
+            import_messages(app.stores.conversation, "main", "owner", [message], utc_now())
             for look in looks:
                 clock.move_to(noon + look)
                 task = app.resets.check_due()

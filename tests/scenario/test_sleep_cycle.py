@@ -15,6 +15,7 @@ from assistant.core.model_api import ModelRequest
 from assistant.core.sessions import GenerationEnd
 from assistant.store.script.generations import StoredGenerations
 from tests.support.compactions import plan_compaction, summary_message
+from tests.support.imports import import_messages
 from tests.support.sleep_home import (
     FACTS,
     LATER,
@@ -54,7 +55,7 @@ async def test_f28_what_any_compaction_took_out_of_view_is_read_later(home: Jour
 
 async def test_f28_what_an_import_put_under_a_checkpoint_is_read_later(home: JournalHome) -> None:
     words = [Message("user" if n % 2 == 0 else "assistant", f"I own boat {n}.") for n in range(200)]
-    home.conversation.import_messages("main", "owner", words, NOW, keep=10)
+    import_messages(home.conversation, "main", "owner", words, NOW, keep=10)
     waiting = home.unread_count()
     assert waiting > 100
     await home.sleep()

@@ -14,6 +14,7 @@ from assistant.core.errors import CorruptStore, ModelError, StaleView, StoreErro
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
 from sleep.cycle.cycle import CompactedSession
+from tests.support.imports import import_messages
 from tests.support.sleep_home import (
     COOL_DOWN,
     FACTS,
@@ -57,7 +58,7 @@ async def test_f32_no_new_input_no_call(home: JournalHome) -> None:
 
 
 async def test_f32_nothing_but_tool_output_no_call(home: JournalHome) -> None:
-    home.conversation.import_messages("main", "owner", [Message("user", "", media=()), Message("assistant", " ")], NOW)
+    import_messages(home.conversation, "main", "owner", [Message("user", "", media=()), Message("assistant", " ")], NOW)
     report = await home.sleep()
     assert (home.model.requests, report.phases["extract"]["read"], home.unread_count()) == ([], 0, 0)
     assert home.journal.read_position("extract", "main", 1) == 2

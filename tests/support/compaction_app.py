@@ -22,8 +22,8 @@ from assistant.store.character.journal import StoredJournal
 from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
 from assistant.store.schema.migrations import character_migrations
-from assistant.store.script.requests import Pins, UserRequests
-from assistant.store.script.state import CircuitBreakers, ModelFacts
+from assistant.store.script.turns import Pins, UserRequests
+from assistant.store.script.usage import CircuitBreakers, ModelFacts
 from assistant.store.search.history import StoredHistory
 from sleep.compaction.compactor import CompactionDeps, Compactor
 from sleep.compaction.prompts import SummaryPrompts

@@ -10,8 +10,8 @@ from assistant.core.records import OutgoingMessage
 from assistant.core.telemetry import NULL_TRACER
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.outbox_worker import ResolveDestination
+from assistant.store.script.inbox import BridgeStates
 from assistant.store.script.outbox import StoredOutbox
-from assistant.store.script.state import BridgeStates
 
 
 class NeverPaused:

@@ -31,10 +31,10 @@ from assistant.store.log.reader import session_folder_name
 from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.migrations import character_migrations
 from assistant.store.schema.migrations import memory_migrations as memory_schema
-from assistant.store.script.requests import Pins
-from assistant.store.script.turns import Delegations
+from assistant.store.script.turns import Delegations, Pins
 from assistant.wire.search import open_history
 from tests.support.compactions import kept_copy, live_messages, plan_compaction, plan_masking, summary_message
+from tests.support.imports import import_messages
 from tests.support.semantic_memory import make_memory
 from tests.support.store_home import NOW, StoreHome, reply_item
 
@@ -167,7 +167,7 @@ def _turn_with_tools(home: ErasureHome, spelled: str) -> list[int]:
     [task] = delegated.begin(f"d{turn.id}", turn.id, "main", "owner", [f"Find out. {spelled}"], NOW)
     delegated.end(task.id, "done", f"Found. It is {spelled}", None, NOW)
     picture = Media("file", "text/plain", f"{' '.join(spelled.split())}.txt", 3, path="a.txt")
-    home.conversation.import_messages("main", "owner", [Message("user", "See this.", media=(picture,))], NOW)
+    import_messages(home.conversation, "main", "owner", [Message("user", "See this.", media=(picture,))], NOW)
     notice = OutgoingMessage(f"n{turn.id}", "main", "owner", "terminal", "tty", f"A notice. {spelled}", "notice")
     notice = replace(notice, media=(picture,), buttons=(Button("Again", f"/remind {spelled}"),))
     home.outbox.push(notice, NOW)
@@ -256,7 +256,7 @@ def _files(home: ErasureHome, spelled: str, secret: str) -> None:
 
 def say_as_guest(home: ErasureHome, text: str) -> int:
     """The same words in a guest's own places; the id of the message."""
-    message = home.conversation.import_messages(GUEST, GUEST, [Message("user", f"My word: {text}")], NOW)[0]
+    message = import_messages(home.conversation, GUEST, GUEST, [Message("user", f"My word: {text}")], NOW)[0]
     home.todos.add(GUEST, [f"Use {text}"], f"guest {len(text)}", NOW)
     home.add_entry(f"guest {len(text)}", f"The guest's word is {text}", [message.id or 0], GUEST)
     home.add_memory(make_memory(f"Guest said {text}", GUEST))

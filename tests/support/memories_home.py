@@ -39,6 +39,7 @@ from sleep.cycle.phase import PhaseResult
 from sleep.cycle.rebuild import ReextractionResult
 from sleep.rules.classifier import score_importance
 from sleep.rules.supersede import EntryDecision
+from tests.support.imports import import_messages
 from tests.support.sleep_home import SleepHome
 from tests.support.store_home import NOW, StoreHome
 
@@ -153,7 +154,7 @@ class MemoriesHome(StoreHome):
     def add_message(self, text: str, scope: str = "owner") -> int:
         """A message; its id."""
         session = "main" if scope == "owner" else scope
-        return self.conversation.import_messages(session, scope, [Message("user", text)], NOW)[0].id or 0
+        return import_messages(self.conversation, session, scope, [Message("user", text)], NOW)[0].id or 0
 
     def add_entry(self, text: str, *sources: int, scope: str = "owner", **more: Any) -> JournalEntry:
         """A journal entry that waits."""
@@ -250,7 +251,7 @@ class Timeline:
     def say(self, text: str) -> datetime:
         self.hours += 1
         said = [Message("user", text), Message("assistant", "Noted.")]
-        self.home.conversation.import_messages("main", "owner", said, self.now)
+        import_messages(self.home.conversation, "main", "owner", said, self.now)
         return self.now
 
     def note(self, *texts: str, scope: str = "owner") -> datetime:

@@ -6,6 +6,7 @@ import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from assistant.core.checkpoints import RequestKind
 from assistant.core.messages import Message, Role
 from assistant.core.records import SearchHit
 from assistant.search.query import SearchLimits
@@ -15,6 +16,7 @@ from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.conversation import StoredConversation
 from assistant.wire.search import DEFAULT_SEARCH_LIMITS, open_history
 from tests.bench.prose import Prose
+from tests.support.imports import import_messages
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 OWNER, GUEST = "owner", "peer:telegram:7"
@@ -32,6 +34,8 @@ class SearchHome:
             self.log,
             to_view_message=lambda message, place: message,
             count_tokens=lambda message: len(message.content),
+            classify_request=lambda text: RequestKind.ANSWER,
+            undo_kept=10,
         )
         self.history, self.finder = open_history(path, patient=True, bounds=bounds)
         self._minutes = 0
@@ -40,7 +44,7 @@ class SearchHome:
         self, *texts: str, role: Role = "user", session: str = "main", scope: str = OWNER, name: str | None = None
     ) -> list[int]:
         messages = [Message(role, text, ts=self._tick(), name=name) for text in texts]
-        return [message.id or 0 for message in self.conversation.import_messages(session, scope, messages, NOW)]
+        return [message.id or 0 for message in import_messages(self.conversation, session, scope, messages, NOW)]
 
     def talk(self, *texts: str) -> list[int]:
         """User and assistant in turn."""

@@ -25,7 +25,7 @@ from assistant.store.character.profiles import StoredProfiles
 from assistant.store.database import Database
 from assistant.store.schema.migrations import character_migrations
 from assistant.store.script.index import UnreadMessages
-from assistant.store.script.state import CircuitBreakers
+from assistant.store.script.usage import CircuitBreakers
 from sleep.compaction.budget import BudgetedModel, SleepBudget
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.curate import CurationPhase
@@ -36,6 +36,7 @@ from sleep.cycle.phase import JsonLinesModel
 from sleep.cycle.undo import SleepUndo
 from tests.support.compactions import plan_compaction, summary_message
 from tests.support.consolidation_home import zero_cost
+from tests.support.imports import import_messages
 from tests.support.scripted import ScriptedModel
 from tests.support.store_home import NOW, StoreHome
 
@@ -131,8 +132,8 @@ def say_facts(home: JournalHome, *facts: str, session: str = "main") -> None:
         if session == "main":
             home.say(fact, "Noted.")
         else:
-            home.conversation.import_messages(
-                session, session, [Message("user", fact), Message("assistant", "Noted.")], NOW
+            import_messages(
+                home.conversation, session, session, [Message("user", fact), Message("assistant", "Noted.")], NOW
             )
 
 

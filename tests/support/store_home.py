@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from assistant.core.checkpoints import RequestKind
 from assistant.core.memory_api import Memories
 from assistant.core.messages import Message, ToolCall
 from assistant.core.records import (
@@ -33,7 +34,7 @@ from assistant.store.log.writer import MessageLog
 from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.outbox import StoredOutbox
-from assistant.store.script.requests import ClassifyRequest, never_a_task
+from assistant.store.script.turns import ClassifyRequest
 from assistant.store.verify.verifier import Verifier
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
@@ -46,6 +47,10 @@ def cut_tool_output(message: Message, place: LogLocation) -> Message:
         return message
     cut = f"{message.content[:MAX_TOOL_CHARACTERS]}... [{place.path} {place.span.start}-{place.span.end}]"
     return message.with_content(cut, truncated=True)
+
+
+def never_a_task(text: str) -> RequestKind:
+    return RequestKind.ANSWER
 
 
 def count_tokens(message: Message) -> int:

@@ -20,9 +20,9 @@ from assistant.gateway.bridge_operations import TEST_MESSAGE, BridgeOperations
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.database import Database
 from assistant.store.schema.migrations import script_migrations
+from assistant.store.script.inbox import BridgeStates
 from assistant.store.script.outbox import StoredOutbox, StuckItems
 from assistant.store.script.people import ConversationRoutes, People
-from assistant.store.script.state import BridgeStates
 from tests.support.commands import run_line
 from tests.support.dispatching import open_dispatcher
 from tests.support.scripted import RecordingBridge, SteppingClock

@@ -15,6 +15,7 @@ from assistant.core.messages import Media, Message
 from assistant.core.records import IncomingMessage, LogLocation
 from assistant.search.query import SearchLimits
 from tests.bench.prose import Prose
+from tests.support.imports import import_messages
 from tests.support.search_home import GUEST, NOW, OWNER, SearchHome, add_chatter
 
 
@@ -134,7 +135,7 @@ def test_asked_for_what_it_recommended_the_assistant_s_words_come_first(room: Se
 
 def test_attachments_are_found_by_their_names(room: SearchHome) -> None:
     picture = Message("user", "look at this", ts=NOW, media=(Media("image", "image/png", "capybara.png", 3, "AAAA"),))
-    (kept,) = room.conversation.import_messages("main", OWNER, [picture], NOW)
+    (kept,) = import_messages(room.conversation, "main", OWNER, [picture], NOW)
     assert room.search_ids("the capybara picture") == [kept.id]
 
 
@@ -220,7 +221,7 @@ def test_a_guest_finds_common_words_among_a_large_owner_s_history(tmp_path: Path
 def test_dates_bound_what_is_found(room: SearchHome) -> None:
     days = [NOW + timedelta(days=day) for day in range(10)]
     messages = [Message("user", f"dentist visit {day}", ts=ts) for day, ts in enumerate(days)]
-    ids = [message.id or 0 for message in room.conversation.import_messages("main", OWNER, messages, NOW)]
+    ids = [message.id or 0 for message in import_messages(room.conversation, "main", OWNER, messages, NOW)]
     assert set(room.search_ids("dentist", after=days[7])) == set(ids[7:])
     assert set(room.search_ids("dentist", before=days[3])) == set(ids[:3])
     assert set(room.search_ids("dentist", after=days[4], before=days[6])) == set(ids[4:6])
@@ -231,7 +232,7 @@ def test_dates_hold_where_the_clock_was_set_back(room: SearchHome) -> None:
     offsets = [*range(40), *range(20, 60)]
     moments = [NOW + timedelta(hours=hour / 2) for hour in offsets]
     messages = [Message("user", f"dentist visit {n}", ts=ts) for n, ts in enumerate(moments)]
-    ids = [message.id or 0 for message in room.conversation.import_messages("main", OWNER, messages, NOW)]
+    ids = [message.id or 0 for message in import_messages(room.conversation, "main", OWNER, messages, NOW)]
     after, before = NOW + timedelta(hours=11), NOW + timedelta(hours=18)
     wanted = {i for i, ts in zip(ids, moments, strict=True) if after <= ts < before}
     assert set(room.search_ids("dentist", after=after, before=before, limit=100)) == wanted
@@ -240,7 +241,7 @@ def test_dates_hold_where_the_clock_was_set_back(room: SearchHome) -> None:
 def test_a_date_range_is_searched_even_where_it_is_small_and_long_ago(tmp_path: Path) -> None:
     room = SearchHome(tmp_path / "home", SearchLimits(small_collection=20))
     old = [Message("user", "We walk the dog in the garden.", ts=NOW - timedelta(days=400))]
-    (early,) = room.conversation.import_messages("main", OWNER, old, NOW)
+    (early,) = import_messages(room.conversation, "main", OWNER, old, NOW)
     room.say(*["We walk the dog in the garden."] * 400)
     assert room.search_ids("walk the dog", before=NOW - timedelta(days=300)) == [early.id]
     room.close()

@@ -12,6 +12,7 @@ from assistant.core.messages import Message
 from assistant.search.query import SearchLimits
 from assistant.wire.search import open_history
 from tests.bench.homes import home as generated_home
+from tests.support.imports import import_messages
 from tests.support.search_home import GUEST, NOW, OWNER, SearchHome, add_chatter
 
 
@@ -110,8 +111,8 @@ def test_what_was_said_hours_apart_does_not_answer_one_another(room: SearchHome)
     asked = Message("user", "Where did we leave the zither?", ts=NOW)
     soon, late = NOW + timedelta(minutes=2), NOW + timedelta(days=2)
     add_chatter(room, 30)
-    near = room.conversation.import_messages("main", OWNER, [asked, Message("user", "In the attic.", ts=soon)], NOW)
-    far = room.conversation.import_messages("peer:a:1", OWNER, [asked, Message("user", "In the attic.", ts=late)], NOW)
+    near = import_messages(room.conversation, "main", OWNER, [asked, Message("user", "In the attic.", ts=soon)], NOW)
+    far = import_messages(room.conversation, "peer:a:1", OWNER, [asked, Message("user", "In the attic.", ts=late)], NOW)
     scores = {hit.message_id: hit.score for hit in room.search("where did we leave the zither", limit=60)}
     assert scores[near[1].id or 0] > scores.get(far[1].id or 0, 0.0) + 0.2
 

@@ -14,6 +14,7 @@ from assistant.core.messages import Media, Message
 from assistant.search.fulltext import query_words
 from assistant.search.match import WordMatcher, WordSpot, make_excerpt
 from assistant.store.search.record_text import Stemmer
+from tests.support.imports import import_messages
 from tests.support.search_home import GUEST, NOW, OWNER, SearchHome, add_chatter
 
 
@@ -203,8 +204,8 @@ def test_the_end_of_a_giant_tool_result_is_found_and_quoted(room: SearchHome) ->
 
 def test_a_message_with_a_large_picture_is_found_by_its_words(room: SearchHome) -> None:
     picture = Media("image", "image/png", "p.png", 3_000_000, "A" * 4_000_000)
-    (kept,) = room.conversation.import_messages(
-        "main", OWNER, [Message("user", "the zither, see", media=(picture,))], NOW
+    (kept,) = import_messages(
+        room.conversation, "main", OWNER, [Message("user", "the zither, see", media=(picture,))], NOW
     )
     (hit,) = room.search("zither")
     assert (hit.message_id, hit.text) == (kept.id, "the zither, see")

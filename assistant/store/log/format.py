@@ -19,9 +19,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from assistant.core.messages import LogByteRange, media_from_json, media_to_json, tool_call_from_json, tool_call_to_json
+from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
-from assistant.store.rows import dump_json, format_time, parse_time
+from assistant.store.rows import dump_json, format_time, message_parts, parse_time, parts_from_json
 
 GENESIS_HASH = hashlib.sha256(b"").hexdigest()
 SALT_KEY = b',"salt":"'
@@ -74,10 +74,7 @@ def decode_record(line: bytes, start: int) -> LogRecord:
         prev=raw["prev"],
         salt=raw["salt"],
         # A line that was blanked may lack some of the body.
-        name=raw.get("name"),
-        tool_calls=tuple(tool_call_from_json(call) for call in raw.get("tool_calls", ())),
-        media=tuple(media_from_json(media) for media in raw.get("media", ())),
-        thinking=tuple(raw.get("thinking", ())),
+        **parts_from_json(raw),
         span=LogByteRange(start, start + len(line)),
         **{name: raw[name] for name in _PLAIN_HEADER_FIELDS},
     )
@@ -109,10 +106,4 @@ def _header(record: LogRecord) -> dict[str, Any]:
 
 
 def _body(record: LogRecord) -> Mapping[str, Any]:
-    return {
-        "content": record.content,
-        "name": record.name,
-        "tool_calls": [tool_call_to_json(call) for call in record.tool_calls],
-        "media": [media_to_json(media) for media in record.media],
-        "thinking": record.thinking,
-    }
+    return {"content": record.content, **message_parts(record)}

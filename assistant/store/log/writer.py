@@ -88,7 +88,7 @@ class MessageLog(LogFiles):
         self._kept[session] = indexed.end
         head = indexed
         for offset, line in self.iterate_lines(session, indexed.end):
-            following = _follows(line, offset, head)
+            following = _head_after(line, offset, head)
             if following is None:
                 break
             head = following
@@ -148,7 +148,7 @@ class MessageLog(LogFiles):
             head = None
             while head is None:
                 start, line = read_last_line(descriptor, start)
-                head = _head_of(line, start)
+                head = _head_after(line, start) if line else LogHead()
             if head.end < size:
                 self._set_aside(session, head.end, size, now)
         except BaseException:
@@ -261,26 +261,16 @@ def _chained(records: Sequence[LogRecord], head: LogHead) -> tuple[tuple[LogReco
     return tuple(placed), lines, head
 
 
-def _head_of(line: bytes, start: int) -> LogHead | None:
-    """The head after a log's last line; None if the line is no whole record."""
-    if not line:
-        return LogHead()
+def _head_after(line: bytes, start: int, before: LogHead | None = None) -> LogHead | None:
+    """The head after a line; None where it is no whole record, or does not continue the chain at `before`."""
     try:
-        opened, _, _ = split_line(line)
+        opened, salt, body = split_line(line)
         record = decode_record(line, start)
+        if before is not None:
+            # What was forgotten has no salt, and its words prove nothing.
+            body_matches = not salt.strip() or record.commit == compute_commitment(salt, body)
+            if not body_matches or record.prev != before.hash or record.seq != before.seq + 1:
+                return None
     except (ValueError, KeyError, TypeError):
         return None
     return LogHead(record.span.end, record.seq, record.id, hash_header(opened))
-
-
-def _follows(line: bytes, offset: int, head: LogHead) -> LogHead | None:
-    """The head after `line`, if it is a whole record that continues the chain at `head`; else None."""
-    try:
-        opened, salt, body = split_line(line)
-        record = decode_record(line, offset)
-        # What was forgotten has no salt, and its words prove nothing.
-        body_matches = not salt.strip() or record.commit == compute_commitment(salt, body)
-        whole = body_matches and record.prev == head.hash and record.seq == head.seq + 1
-    except (ValueError, KeyError, TypeError):
-        return None
-    return LogHead(record.span.end, record.seq, record.id, hash_header(opened)) if whole else None

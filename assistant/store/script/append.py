@@ -24,7 +24,8 @@ from assistant.store.log.redact import redact_message
 from assistant.store.log.writer import LogHead, MessageLog
 from assistant.store.rows import clean_message
 from assistant.store.script import sessions as session_rows
-from assistant.store.script.compact import cover_old_rows
+from assistant.store.script.checkpoints import check_tail_coverage, first_uncovered_seq
+from assistant.store.script.compact import cover_old_messages
 from assistant.store.script.generations import ROLLOVER_KINDS, begin_next_generation, copy_parent_view
 from assistant.store.script.index import (
     hide_messages,
@@ -32,10 +33,11 @@ from assistant.store.script.index import (
     is_indexed,
     largest_message_id,
     last_indexed,
+    span_of_row,
     withdrawn_ids,
 )
-from assistant.store.script.requests import withdraw_requests
 from assistant.store.script.sessions import Session, ViewSize
+from assistant.store.script.turns import withdraw_requests
 from assistant.store.script.view import CountedMessage, Views
 
 ToViewMessage = Callable[[Message, LogLocation], Message]
@@ -201,7 +203,8 @@ class Appender:
         last = last_indexed(self._db, session)
         indexed = LogHead()
         if last is not None:
-            indexed = LogHead(last.span.end, last.seq, last.id, hash_header(self._log.read_header(session, last.span)))
+            header = self._log.read_header(session, span_of_row(last))
+            indexed = LogHead(last["byte_end"], last["seq"], last["id"], hash_header(header))
         torn = self._log.recover_tail(session, indexed, now)
         adopted = sum(self._adopt(batch, now) for batch in batch_records(self._log.scan(session, indexed.end)))
         self._caught_up.add(session)
@@ -217,9 +220,16 @@ class Appender:
                 self._show(Session(first.session, generation, first.scope), group, {})
             session = session_rows.require_session(self._db, records[0].session)
             if len(records) == _BATCH_RECORDS:
-                cover_old_rows(self._db, self._views, session, BULK_MAX_ROWS, BULK_TAIL_ROWS, "adopted", now)
+                self.shorten_view(session, BULK_MAX_ROWS, BULK_TAIL_ROWS, "adopted", now)
         self.reserve_ids(records)
         return len(records)
+
+    def shorten_view(self, session: Session, max_rows: int, keep: int, trigger: str, now: datetime) -> None:
+        """Inside a transaction: of more than `max_rows` messages, all but the last `keep` leave the view."""
+        if cover_old_messages(self._db, session, max_rows, keep, trigger, now):
+            removed = self._views.remove_message_rows(session, first_uncovered_seq(self._db, session))
+            session_rows.add_to_totals_and_bump(self._db, session, ViewSize() - removed)
+            check_tail_coverage(self._db, session)
 
     # ------------------------------------------------------------------------------------------------------ showing
 

@@ -16,6 +16,7 @@ Writing functions are called inside a transaction.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,8 +34,6 @@ from assistant.store.script.view import FROM_VIEW, IS_MESSAGE_ROW, view_paramete
 BELONGS_IN_VIEW = "m.hidden_by IS NULL AND m.kind NOT IN ('undo', 'redaction')"
 """Which messages `m` after the last checkpoint have a row in the view."""
 IS_COMMITTED = "state IN ('live', 'masked', 'absorbed')"
-
-_LAST_SEQ = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +54,9 @@ class CoveredRange:
         }
 
 
-_read_checkpoint = class_row(
+read_checkpoint_row = class_row(
     Checkpoint, session="session_id", num="checkpoint_num", summary="summary_content", cost_usd="summary_cost_usd"
 )
-
-
-def list_checkpoints(db: Database, session: str) -> list[Checkpoint]:
-    """All checkpoints of a session, oldest first."""
-    sql = "SELECT * FROM checkpoints WHERE session_id = ? ORDER BY checkpoint_num"
-    return db.read_all(_read_checkpoint, sql, (session,))
-
-
-def list_unjournaled_checkpoints(db: Database, limit: int) -> list[Checkpoint]:
-    """Those that were carried out and whose entries the journal may lack, oldest first."""
-    sql = "SELECT * FROM checkpoints WHERE journaled = 0 AND state IN ('live', 'absorbed') ORDER BY id LIMIT ?"
-    return db.read_all(_read_checkpoint, sql, (limit,))
 
 
 def find_checkpoint_row(db: Database, checkpoint_id: int) -> Row | None:
@@ -108,12 +95,12 @@ def first_uncovered_seq(db: Database, session: Session) -> int:
     return db.value("SELECT from_seq FROM sessions WHERE key = ? AND generation = ?", session.row_key) or 1
 
 
-def count_uncovered(db: Database, session: Session, start: int, end: int | None = None) -> int:
+def count_uncovered(db: Database, session: Session, start: int, end: int = sys.maxsize) -> int:
     """How many messages of the generation from seq `start` to `end` belong in a view."""
     count = db.value(
         "SELECT count(*) FROM messages m WHERE m.session = ? AND m.seq >= ? AND m.seq <= ? AND m.generation = ?"
         f" AND {BELONGS_IN_VIEW}",
-        (session.key, start, _LAST_SEQ if end is None else end, session.generation),
+        (session.key, start, end, session.generation),
     )
     return int(count)
 
@@ -202,7 +189,7 @@ def read_checkpoint(db: Database, checkpoint_id: int) -> Checkpoint:
     row = find_checkpoint_row(db, checkpoint_id)
     if row is None:
         raise CorruptStore
-    return _read_checkpoint(row)
+    return read_checkpoint_row(row)
 
 
 def compaction_refused(session: Session, why: str) -> CorruptStore:

@@ -1,5 +1,5 @@
-"""A compaction committed: a new prefix for a view, shorter forms of what stays, and its checkpoint. Also views kept
-small without a summary, for imports and for an index made again.
+"""A compaction committed: a new prefix for a view, shorter forms of what stays, and its checkpoint. Also messages that
+leave a view without a summary, where a lost index is made again.
 
 What always holds (I3): what a checkpoint covers follows the one before it without gap or overlap; what follows the
 last one is in the view exactly once, or was hidden by an undo. What a compaction keeps verbatim are copies marked
@@ -65,7 +65,7 @@ def commit_compaction(
     *,
     undo_kept: int,
 ) -> Checkpoint:
-    """Inside a transaction. With `undo_kept` 0 what is replaced is not kept. Raises `StaleView`, `CorruptStore`."""
+    """Inside a transaction. Raises `StaleView`, `CorruptStore`."""
     session = session_rows.require_prefix_rev(db, compaction.session, compaction.prefix_rev)
     only_shortens = compaction.shortened and not compaction.prefix
     cut = None if only_shortens else _find_cut(db, views, session, compaction)
@@ -91,7 +91,7 @@ def commit_compaction(
         check_tail_coverage(db, session)
     session_rows.add_to_totals_and_bump(db, session, change)
     limit_undo(db, session, undo_kept)
-    delete_discarded_rows(db, views, session, everything=undo_kept == 0)
+    delete_discarded_rows(db, views, session)
     return read_checkpoint(db, checkpoint_id)
 
 
@@ -144,77 +144,31 @@ def _date_prefix(
     return dated
 
 
-def cover_old_rows(
-    db: Database, views: Views, session: Session, max_rows: int, keep: int, trigger: str, now: datetime
-) -> Checkpoint | None:
-    """Inside a transaction: where a view has more than `max_rows` rows, put all but the last `keep` (from a user's
-    message on) under a checkpoint."""
-    row = session_rows.find_session_row(db, session.key)
-    if row is None or row["view_messages"] <= max_rows:
-        return None
-    bounds = _find_bulk_bounds(db, session, keep)
-    if bounds is None:
-        return None
-    ids = bounds["first_id"], bounds["last_id"]
-    compaction = _reference_compaction(session, row["prefix_rev"], trigger, ids, bounds["messages"], bounds["tokens"])
-    return commit_compaction(db, views, compaction, (), (), now, undo_kept=0)
-
-
-def find_tail_start(db: Database, session: Session, start: int, max_rows: int, keep: int) -> int | None:
-    """Where there are more than `max_rows` messages from seq `start` on: the seq at which their last `keep` begin, or
-    the first user's message among them. None where they are fewer."""
+def cover_old_messages(
+    db: Database, session: Session, max_messages: int, keep: int, trigger: str, now: datetime
+) -> bool:
+    """Inside a transaction: where more than `max_messages` follow the last checkpoint, all but the last `keep` (from a
+    user's message on) are put under one that refers to the log; whether they were. Their rows are the caller's."""
+    start = first_uncovered_seq(db, session)
+    if count_uncovered(db, session, start) <= max_messages:
+        return False
     of = f"FROM messages m WHERE m.session = ? AND m.generation = ? AND m.seq >= ? AND {BELONGS_IN_VIEW}"
     values = (*session.row_key, start)
-    if db.value(f"SELECT count(*) {of}", values) <= max_rows:
-        return None
-    start_of_tail: int = db.value(
+    tail: int = db.value(
         "SELECT coalesce(min(seq) FILTER (WHERE role = 'user'), min(seq)) FROM"
         f" (SELECT m.seq, m.role {of} ORDER BY m.seq DESC LIMIT ?)",
         (*values, keep),
     )
-    return start_of_tail
-
-
-def insert_reference_checkpoint(
-    db: Database, session: Session, start: int, end: int, trigger: str, now: datetime
-) -> None:
-    """Inside a transaction: a checkpoint over seqs that have no row in the view."""
-    of = f"FROM messages m WHERE m.session = ? AND m.generation = ? AND m.seq BETWEEN ? AND ? AND {BELONGS_IN_VIEW}"
-    values = (*session.row_key, start, end)
-    totals = db.row(f"SELECT count(*), coalesce(sum(tokens), 0) {of}", values)
-    first = db.row(f"SELECT m.id {of} ORDER BY m.seq LIMIT 1", values)
-    last = db.row(f"SELECT m.id, m.seq {of} ORDER BY m.seq DESC LIMIT 1", values)
-    if totals is None or first is None or last is None:
-        return
-    compaction = _reference_compaction(session, 0, trigger, (first["id"], last["id"]), totals[0], totals[1])
-    covered = CoveredRange((first["id"], last["id"]), (start, last["seq"]))
-    checkpoint_id = insert_checkpoint(db, session, covered, trigger, now)
-    finish_checkpoint(db, checkpoint_id, compaction, covered, "live", now)
+    covered = f"{of} AND m.seq < ?", (*values, tail)
+    (first,) = db.rows(f"SELECT m.id {covered[0]} ORDER BY m.seq LIMIT 1", covered[1])
+    (last,) = db.rows(f"SELECT m.id, m.seq {covered[0]} ORDER BY m.seq DESC LIMIT 1", covered[1])
+    (totals,) = db.rows(f"SELECT count(*) AS messages, sum(m.tokens) AS tokens {covered[0]}", covered[1])
+    named = first["id"], last["id"]
+    compaction = Compaction(
+        session.key, 0, trigger, "reference", *named, totals["messages"], (), "", totals["tokens"], 0
+    )
+    seqs = CoveredRange(named, (start, last["seq"]))
+    checkpoint_id = insert_checkpoint(db, session, seqs, trigger, now)
+    finish_checkpoint(db, checkpoint_id, compaction, seqs, "live", now)
     discard_undo(db, session, read_checkpoint(db, checkpoint_id).num)
-
-
-def _reference_compaction(
-    session: Session, prefix_rev: int, trigger: str, ids: tuple[int, int], messages: int, tokens: int
-) -> Compaction:
-    return Compaction(session.key, prefix_rev, trigger, "reference", *ids, messages, (), "", tokens, 0)
-
-
-def _find_bulk_bounds(db: Database, session: Session, keep: int) -> Row | None:
-    """First and last message to cover, how many rows, and their tokens."""
-    values = view_parameters(session)
-    tail = db.row(
-        "SELECT min(position), min(position) FILTER (WHERE role = 'user') FROM"
-        f" (SELECT h.position, h.role{FROM_VIEW} ORDER BY h.position DESC LIMIT ?)",
-        (*values, keep),
-    )
-    if tail is None or tail[0] is None:
-        return None
-    start = tail[0] if tail[1] is None else tail[1]
-    row = db.row(
-        "SELECT count(*) AS messages, sum(h.tokens) AS tokens,"
-        f" (SELECT h.message_id{FROM_VIEW} AND {IS_MESSAGE_ROW} ORDER BY h.position LIMIT 1) AS first_id,"
-        f" (SELECT h.message_id{FROM_VIEW} AND {IS_MESSAGE_ROW} AND h.position < ? ORDER BY h.position DESC LIMIT 1)"
-        f" AS last_id{FROM_VIEW} AND {IS_MESSAGE_ROW} AND h.position < ?",
-        (*values, *values, start, *values, start),
-    )
-    return row if row is not None and row["messages"] else None
+    return True

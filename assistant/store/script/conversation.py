@@ -39,12 +39,11 @@ from assistant.store.script.checkpoints import (
     begin_lease,
     fail_checkpoint,
     fail_interrupted_compactions,
-    list_checkpoints,
-    list_unjournaled_checkpoints,
     mark_extracted,
+    read_checkpoint_row,
     update_checkpoint,
 )
-from assistant.store.script.compact import commit_compaction, cover_old_rows
+from assistant.store.script.compact import commit_compaction
 from assistant.store.script.edits import draft_unlogged, mark_waiting_logged
 from assistant.store.script.generations import (
     check_rollover,
@@ -56,16 +55,14 @@ from assistant.store.script.generations import (
 from assistant.store.script.inbox import Inbox
 from assistant.store.script.index import find_message_row, find_spans, span_of_row
 from assistant.store.script.outbox import complete_outgoing, insert_outgoing
-from assistant.store.script.requests import ClassifyRequest, answer_requests, never_a_task, open_request
 from assistant.store.script.sessions import Session, session_of_turn, sort_parents_first
 from assistant.store.script.turns import (
+    ClassifyRequest,
+    answer_requests,
     end_turn,
-    find_last_volatile,
-    find_turn_row,
     insert_tool_run,
-    insert_turn,
-    list_running_turn_rows,
-    list_tool_runs,
+    open_request,
+    read_tool_run,
     require_running_turn,
     turn_id_of_message,
     turn_of_row,
@@ -93,8 +90,8 @@ class StoredConversation:
         *,
         to_view_message: ToViewMessage,
         count_tokens: CountMessageTokens,
-        classify_request: ClassifyRequest = never_a_task,
-        undo_kept: int = 10,
+        classify_request: ClassifyRequest,
+        undo_kept: int,
     ) -> None:
         self._db = db
         self._log = log
@@ -114,7 +111,8 @@ class StoredConversation:
         ]
         with self._db.write() as db:
             fail_interrupted_compactions(db, self._own_compactions)
-        running = [turn_of_row(row, self._inbox.list_by_turn(row["id"])) for row in list_running_turn_rows(self._db)]
+        rows = self._db.rows("SELECT * FROM turns WHERE state = 'running' ORDER BY started_at, id")
+        running = [turn_of_row(row, self._inbox.list_by_turn(row["id"])) for row in rows]
         torn = [result.torn_file for result in results if result.torn_file is not None]
         torn += self._log.quarantine_torn_logs(now)
         adopted = sum(result.adopted_records for result in results)
@@ -139,11 +137,12 @@ class StoredConversation:
     def begin_turn(self, item: InboxItem, volatile: str, now: datetime) -> Turn:
         turn, volatile = turn_id_of_message(item.message_id), clean_text(volatile)
         session = self.appender.current_session(item.incoming.session, now)
-        row = find_turn_row(self._db, turn)
+        row = self._db.row("SELECT * FROM turns WHERE id = ?", (turn,))
         if row is not None:
             return turn_of_row(row, self._inbox.list_by_turn(turn))
         with self._appending_items(session, [item], turn, now):
-            insert_turn(self._db, turn, session, volatile, now)
+            columns = {"state": "running", "volatile": volatile, "started_at": now}
+            self._db.insert_row("turns", id=turn, **session.columns, **columns)
             items = self._take_up(session, item, turn, now)
         return Turn(turn, session.key, session.generation, session.scope, volatile, "running", now, items)
 
@@ -181,7 +180,7 @@ class StoredConversation:
             insert_tool_run(db, turn, call, now)
 
     def list_tool_runs(self, turn: Turn) -> list[ToolRun]:
-        return list_tool_runs(self._db, turn.id)
+        return self._db.read_all(read_tool_run, "SELECT * FROM tool_runs WHERE turn = ? ORDER BY id", (turn.id,))
 
     def turn_messages(self, turn: Turn) -> tuple[Message, ...]:
         # Left to itself, the planner reads all of the session for the order of seq.
@@ -200,7 +199,8 @@ class StoredConversation:
         return tuple(messages[row["id"]] for row in rows)
 
     def last_volatile(self, session: str) -> str:
-        return find_last_volatile(self._db, session)
+        sql = "SELECT volatile FROM turns WHERE session = ? ORDER BY started_at DESC, rowid DESC LIMIT 1"
+        return self._db.value(sql, (session,)) or ""
 
     def finish_turn(
         self,
@@ -321,10 +321,12 @@ class StoredConversation:
             mark_extracted(db, session, generation, seq)
 
     def checkpoints(self, session: str) -> list[Checkpoint]:
-        return list_checkpoints(self._db, session)
+        sql = "SELECT * FROM checkpoints WHERE session_id = ? ORDER BY checkpoint_num"
+        return self._db.read_all(read_checkpoint_row, sql, (session,))
 
     def list_unjournaled_checkpoints(self, *, limit: int = 100) -> list[Checkpoint]:
-        return list_unjournaled_checkpoints(self._db, limit)
+        sql = "SELECT * FROM checkpoints WHERE journaled = 0 AND state IN ('live', 'absorbed') ORDER BY id LIMIT ?"
+        return self._db.read_all(read_checkpoint_row, sql, (limit,))
 
     def mark_journaled(self, checkpoint_id: int) -> None:
         with self._db.write() as db:
@@ -348,22 +350,6 @@ class StoredConversation:
         return session_rows.list_session_infos(self._db)
 
     # ------------------------------------------------------------------------------------------------------ writing
-
-    def import_messages(
-        self, session: str, scope: str, messages: Sequence[Message], now: datetime, *, keep: int | None = None
-    ) -> tuple[Message, ...]:
-        """Append messages in bulk (one fsync, one commit), as imports do. With `keep`, what is older than the last
-        `keep` rows of the view goes under a checkpoint that refers to the log, whenever there are twice as many."""
-        with self._db.write() as db:
-            current = session_rows.ensure_session(db, session, scope, now)
-        drafts = [
-            self.appender.draft_record(current, message, RecordOrigin(trust=_TRUST[message.role]), now)
-            for message in messages
-        ]
-        with self.appender.appending(current, drafts, now) as shown:
-            if keep is not None:
-                cover_old_rows(self._db, self.views, current, 2 * keep, keep, "import", now)
-            return shown
 
     def run_maintenance(self) -> None:
         """Some milliseconds of work that turns need not do: called when nothing else is to be done."""

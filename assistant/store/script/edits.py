@@ -25,14 +25,11 @@ from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
 from assistant.store.rows import clean_text, parse_time
 from assistant.store.script.append import Appender, RecordDraft, RecordOrigin, inbox_item_origin
-from assistant.store.script.inbox import Inbox, encode_inbox_body, message_of_inbox_item, read_inbox_item
+from assistant.store.script.inbox import BridgeStates, Inbox, encode_inbox_body, message_of_inbox_item, read_inbox_item
 from assistant.store.script.index import find_spans, is_indexed, list_logged_changes
 from assistant.store.script.sessions import Session
-from assistant.store.script.state import BridgeStates
 
 
-# accepted: to be logged. waiting: will be logged with its message. logged: a fact about its message. joined: its words
-# became the message's own before it was taken up.
 class MessageEdits:
     """What was edited or deleted on a network after it had arrived."""
 

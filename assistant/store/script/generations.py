@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 
 from assistant.context.structure import block_starts
 from assistant.core.errors import StaleView, UsageError
@@ -134,7 +135,7 @@ CountMessage = Callable[[Message], CountedMessage]
 def check_rollover(db: Database, session: Session, ending: GenerationEnd) -> None:
     """Raises `StaleView` or `UsageError` where this generation may not end so now."""
     last = last_indexed(db, session.key)
-    if session.generation != ending.generation or (0 if last is None else last.seq) != ending.seq:
+    if session.generation != ending.generation or (0 if last is None else last["seq"]) != ending.seq:
         raise StaleView
     if db.value("SELECT 1 FROM turns WHERE session = ? AND state = 'running'", (session.key,)):
         raise UsageError(
@@ -208,6 +209,13 @@ def last_view_of_generation(
     log, but for those undone."""
     rows = db.rows(f"SELECT h.*{FROM_VIEW} AND NOT ({IS_MESSAGE_ROW}) ORDER BY h.position", view_parameters(generation))
     prefix = [CountedMessage(message_of_view_row(row), row["tokens"]) for row in rows]
+    return [*prefix, *list_uncovered_messages(db, log, generation, to_view_message, count_message)]
+
+
+def list_uncovered_messages(
+    db: Database, log: LogFiles, generation: Session, to_view_message: ViewRecord, count_message: CountMessage
+) -> list[CountedMessage]:
+    """What follows the last checkpoint of a generation, from the log, as its view has it."""
     spans = db.read_all(
         span_of_row,
         "SELECT m.byte_start, m.byte_end FROM messages m WHERE m.session = ? AND m.seq >= ? AND m.generation = ?"
@@ -215,7 +223,7 @@ def last_view_of_generation(
         (generation.key, first_uncovered_seq(db, generation), generation.generation),
     )
     messages = [to_view_message(log.read(generation.key, span)) for span in spans]
-    return [*prefix, *(count_message(message) for message in messages if message is not None)]
+    return [count_message(message) for message in messages if message is not None]
 
 
 # ------------------------------------------------------------------------------------------ reading, clearing, resets
@@ -312,6 +320,7 @@ def clear_ended_rows(db: Database) -> None:
 _OF_GENERATION = "session = ? AND generation = ?"
 _IS_UNDER_WAY = "state IN ('begun', 'waiting', 'archived')"
 _read_reset = class_row(SessionReset)
+_reset_columns = attrgetter("session", "generation", "scope", "reason", "resumes", "pressure", "begun_at")
 
 
 class StoredResets:
@@ -331,45 +340,23 @@ class StoredResets:
                 " attempts = CASE state WHEN 'withdrawn' THEN 0 ELSE attempts END, note = '', retry_at = NULL,"
                 " begun_at = CASE state WHEN 'withdrawn' THEN excluded.begun_at ELSE begun_at END, ended_at = NULL"
                 " WHERE state <> 'done'",
-                (
-                    reset.session,
-                    reset.generation,
-                    reset.scope,
-                    reset.reason,
-                    reset.resumes,
-                    reset.pressure,
-                    reset.begun_at,
-                ),
+                _reset_columns(reset),
             )
         return self._get(reset.session, reset.generation)
 
     def mark_archived(self, session: str, generation: int) -> None:
         """The archive has the generation."""
-        with self._db.write() as db:
-            db.execute(
-                f"UPDATE resets SET state = 'archived' WHERE {_OF_GENERATION} AND {_IS_UNDER_WAY}",
-                (session, generation),
-            )
+        self._change(session, generation, "state = 'archived'")
 
     def postpone(self, session: str, generation: int, note: str, retry_at: datetime) -> SessionReset:
         """It could not be carried out now; one more try is counted."""
-        with self._db.write() as db:
-            db.execute(
-                "UPDATE resets SET state = 'waiting', note = ?, retry_at = ?, attempts = attempts + 1"
-                f" WHERE {_OF_GENERATION} AND {_IS_UNDER_WAY}",
-                (note, retry_at, session, generation),
-            )
+        changes = "state = 'waiting', note = ?, retry_at = ?, attempts = attempts + 1"
+        self._change(session, generation, changes, note, retry_at)
         return self._get(session, generation)
 
     def withdraw(self, session: str, generation: int, now: datetime) -> bool:
         """It is wanted no longer: whether one was under way."""
-        with self._db.write() as db:
-            changed = db.execute(
-                "UPDATE resets SET state = 'withdrawn', ended_at = ?, note = '', retry_at = NULL"
-                f" WHERE {_OF_GENERATION} AND {_IS_UNDER_WAY}",
-                (now, session, generation),
-            )
-        return bool(changed)
+        return self._change(session, generation, "state = 'withdrawn', ended_at = ?, note = '', retry_at = NULL", now)
 
     def unfinished_resets(self) -> list[SessionReset]:
         """Of current generations, oldest first: those that wait, and those that a crash cut off."""
@@ -383,3 +370,8 @@ class StoredResets:
 
     def _get(self, session: str, generation: int) -> SessionReset:
         return self._db.read_all(_read_reset, f"SELECT * FROM resets WHERE {_OF_GENERATION}", (session, generation))[0]
+
+    def _change(self, session: str, generation: int, changes: str, *values: str | datetime) -> bool:
+        where = f"{_OF_GENERATION} AND {_IS_UNDER_WAY}"
+        with self._db.write() as db:
+            return bool(db.execute(f"UPDATE resets SET {changes} WHERE {where}", (*values, session, generation)))

@@ -1,8 +1,11 @@
-"""What arrived and is not yet answered: messages, and slash commands that were typed on a bridge.
+"""What arrived and is not yet answered: messages, and slash commands that were typed on a bridge; and how far each
+bridge has come, and whether the owner paused it.
 
 What always holds: SQLite accepts first (I1): a committed row here is what a bridge may acknowledge. A message's row
 has the whole message until the log has it, and its words for good. A command is stored before it is acknowledged,
 and its answer goes out once: the row ends in the transaction that stores the answer, and its text is emptied then.
+A bridge's position is written in the transaction that stores the message before it, or by itself where there was
+nothing to store: it is never ahead of the inbox (I1).
 """
 
 from __future__ import annotations
@@ -19,7 +22,6 @@ from assistant.store.database import Database
 from assistant.store.rows import class_row, clean_message, dump_json
 from assistant.store.script.outbox import insert_outgoing
 from assistant.store.script.sessions import ensure_session
-from assistant.store.script.state import save_position
 
 # The next session that waits, each time by one look into the index, however many messages wait.
 _SELECT_WAITING_SESSIONS = """
@@ -199,3 +201,36 @@ class SlashCommandQueue:
     def list_open(self) -> list[PendingCommand]:
         """Commands without an answer, oldest first."""
         return self._db.read_all(_read_command, "SELECT * FROM typed_commands WHERE state <> 'done' ORDER BY id")
+
+
+class BridgeStates:
+    """How far each bridge has come, durably, and which the owner paused. Raises `StoreError`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def load_position(self, bridge: str) -> str:
+        return self._db.value("SELECT position FROM bridge_states WHERE bridge = ?", (bridge,)) or ""
+
+    def save_position(self, bridge: str, position: str) -> None:
+        if position and position != self.load_position(bridge):
+            with self._db.write() as db:
+                save_position(db, bridge, position)
+
+    def is_paused(self, bridge: str) -> bool:
+        return bool(self._db.value("SELECT paused FROM bridge_states WHERE bridge = ?", (bridge,)))
+
+    def set_paused(self, bridge: str, paused: bool) -> None:
+        with self._db.write() as db:
+            db.upsert_row("bridge_states", ("bridge",), bridge=bridge, paused=paused)
+
+    def delete(self, bridge: str) -> None:
+        """The bridge was removed: one that is added again starts from the beginning."""
+        with self._db.write() as db:
+            db.execute("DELETE FROM bridge_states WHERE bridge = ?", (bridge,))
+
+
+def save_position(db: Database, bridge: str, position: str) -> None:
+    """Inside a transaction: the bridge continues receiving there; "" leaves it where it was."""
+    if position:
+        db.upsert_row("bridge_states", ("bridge",), bridge=bridge, position=position)

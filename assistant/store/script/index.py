@@ -9,26 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from sqlite3 import Row
 
 from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
-from assistant.store.rows import class_row
 
 IS_READABLE = "m.kind = 'message' AND m.hidden_by IS NULL"
 """Which messages `m` the journal reads."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedRecord:
-    """The last record of a session that the index knows."""
-
-    id: int
-    seq: int
-    span: LogByteRange
 
 
 def span_of_row(row: Row) -> LogByteRange:
@@ -74,16 +64,9 @@ def hide_messages(db: Database, undo: LogRecord) -> None:
     )
 
 
-def clear_index(db: Database) -> None:
-    db.execute("DELETE FROM messages")
-
-
-_read_indexed = class_row(IndexedRecord, span=span_of_row)
-
-
-def last_indexed(db: Database, session: str) -> IndexedRecord | None:
-    sql = "SELECT id, seq, byte_start, byte_end FROM messages WHERE session = ? ORDER BY seq DESC LIMIT 1"
-    return db.read_one(_read_indexed, sql, (session,))
+def last_indexed(db: Database, session: str) -> Row | None:
+    """The last record of a session that the index knows."""
+    return db.row("SELECT * FROM messages WHERE session = ? ORDER BY seq DESC LIMIT 1", (session,))
 
 
 def find_message_row(db: Database, message_id: int) -> Row | None:

@@ -57,9 +57,9 @@ _read_slot = class_row(EndedSlot)
 
 
 class Jobs:
+    """Reminders and schedules."""
+
     def __init__(self, db: Database, appender: Appender) -> None:
-        """Make a job, or give the one that was made under the same key. Raises `UsageError` where `limit` of the scope
-        wait already, or one of them has the name."""
         self._db = db
         self._appender = appender
         self._inbox = Inbox(db, appender.next_id)
@@ -67,6 +67,8 @@ class Jobs:
     # ------------------------------------------------------------------------------------------------------- making
 
     def add(self, new: NewJob, limit: int, now: datetime) -> Job:
+        """Make a job, or give the one that was made under the same key. Raises `UsageError` where `limit` of the scope
+        wait already, or one of them has the name."""
         with self._db.write() as db:
             job = db.read_one(_read_job, "SELECT * FROM jobs WHERE key = ?", (new.key,))
             if job is not None:
@@ -108,11 +110,11 @@ class Jobs:
         return self._db.read_one(_read_job, "SELECT * FROM jobs WHERE key = ? AND scope = ?", (key, scope))
 
     def get_job(self, job_id: int, scope: str, kind: JobKind) -> Job | None:
-        """The schedule of that name which waits or is paused."""
         sql = "SELECT * FROM jobs WHERE id = ? AND scope = ? AND kind = ?"
         return self._db.read_one(_read_job, sql, (job_id, scope, kind))
 
     def find_by_name(self, name: str, scope: str) -> Job | None:
+        """The schedule of that name which waits or is paused."""
         sql = f"SELECT * FROM jobs WHERE scope = ? AND name = ? AND name <> '' AND {_IS_WAITING}"
         return self._db.read_one(_read_job, sql, (scope, name))
 
@@ -201,8 +203,6 @@ class Jobs:
             self._db.update_rows("jobs", where, state="active", next_due_at=due.at, next_key=due.key)
 
     def _send(self, message: ReminderMessage, now: datetime) -> None:
-        """Log the reminders that went out and are not in their conversations yet: how many these were. Called after
-        `apply_firing`, and at start for what a crash left."""
         place = message.place
         session = ensure_session(self._db, place.session, place.scope, now)
         outgoing = OutgoingMessage(
@@ -217,6 +217,8 @@ class Jobs:
     # ------------------------------------------------------------------------------------------------------ logging
 
     def log_sent_reminders(self, now: datetime) -> int:
+        """Log the reminders that went out and are not in their conversations yet: how many these were. Called after
+        `apply_firing`, and at start for what a crash left."""
         logged = 0
         while rows := self._unlogged():
             for session, group in groupby(rows, lambda row: str(row["session"])):

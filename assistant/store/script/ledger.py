@@ -40,7 +40,7 @@ from assistant.core.sessions import session_role
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.rows import class_row, parse_time
-from assistant.store.script.usage import RepeatedCalls, SpendingNotices, spent_by, total_spent
+from assistant.store.script.usage import RepeatedCalls, SpendingNotices, spent_by
 
 _ROLE_NAMES = {"guest": "guests", "room": "rooms"}
 _BACKGROUND_PART = "background"
@@ -152,10 +152,6 @@ class Ledger:
                     self._send_once(CapNotice("near", cap), now)
 
     # ------------------------------------------------------------------------------------------------------------ sums
-
-    def total_spent(self, since: datetime, until: datetime, *, session: str | None = None) -> SpendTotals:
-        """What was spent from `since` until before `until`."""
-        return total_spent(self._db, since, until, session)
 
     def spent_by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
         """Sums since a moment: days in order, the rest by name."""

@@ -1,30 +1,37 @@
-"""Turns, the tools they ran, and tasks given to helpers (F22), as rows of script.db.
+"""Turns, the tools they ran, tasks given to helpers (F22), and what people asked for (F18), as rows of script.db; and
+pinned words that are in every prompt of a session (F21, character.db).
 
-What always holds: a task is written before a helper starts on it, and ends once. A call that is repeated under its
-key after a crash finds its tasks: those with a result keep it, the others run again. Functions that write turns and
-tool runs are called inside a transaction; `Delegations` opens its own.
+What always holds:
+- A task is written before a helper starts on it, and ends once. A call that is repeated under its key after a crash
+  finds its tasks: those with a result keep it, the others run again.
+- A user's message that was taken up is a request, written in the transaction that takes it up. Its answer closes it,
+  unless it is a task: that stays open until somebody says that it is done, or, where only a reminder was wanted, until
+  that is set. What a schedule asks is closed by its answer, since it will be asked again. Its words are in the log.
+- A message is pinned once, a text as often as somebody pins it; a removed pin is deleted.
+
+Functions that write are called inside a transaction; classes open their own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.checkpoints import Delegation, DelegationState
-from assistant.core.errors import StoreError
+from assistant.core.checkpoints import Delegation, DelegationState, Pin, RequestKind, RequestState, UserRequest
+from assistant.core.errors import StoreError, UsageError
 from assistant.core.messages import ToolCall
-from assistant.core.records import InboxItem, ToolRun, Turn, TurnState
+from assistant.core.records import InboxItem, LogRecord, ToolRun, Turn, TurnState, is_from_schedule
 from assistant.store.database import Database
-from assistant.store.rows import class_row, dump_json, json_safe
+from assistant.store.log.reader import LogFiles
+from assistant.store.rows import FORGOTTEN_PLACEHOLDER, class_row, dump_json, json_safe
+from assistant.store.script.index import span_of_row
 from assistant.store.script.sessions import Session, require_session, session_of_turn
 
 _read_turn = class_row(Turn, items=lambda row: ())
-_read_tool_run = class_row(
-    ToolRun, call=lambda row: ToolCall(row["call_id"], row["name"], json.loads(row["arguments"]))
-)
+read_tool_run = class_row(ToolRun, call=lambda row: ToolCall(row["call_id"], row["name"], json.loads(row["arguments"])))
 _read_delegation = class_row(Delegation)
 
 
@@ -33,25 +40,8 @@ def turn_id_of_message(message_id: int) -> str:
     return f"t{message_id:08d}"
 
 
-def insert_turn(db: Database, turn: str, session: Session, volatile: str, now: datetime) -> None:
-    db.insert_row("turns", id=turn, **session.columns, state="running", volatile=volatile, started_at=now)
-
-
-def find_turn_row(db: Database, turn: str) -> Row | None:
-    return db.row("SELECT * FROM turns WHERE id = ?", (turn,))
-
-
 def turn_of_row(row: Row, items: tuple[InboxItem, ...]) -> Turn:
     return replace(_read_turn(row), items=items)
-
-
-def find_last_volatile(db: Database, session: str) -> str:
-    sql = "SELECT volatile FROM turns WHERE session = ? ORDER BY started_at DESC, rowid DESC LIMIT 1"
-    return db.value(sql, (session,)) or ""
-
-
-def list_running_turn_rows(db: Database) -> list[Row]:
-    return db.rows("SELECT * FROM turns WHERE state = 'running' ORDER BY started_at, id")
 
 
 def require_running_turn(db: Database, turn: Turn) -> None:
@@ -77,10 +67,6 @@ def insert_tool_run(db: Database, turn: Turn, call: ToolCall, now: datetime) -> 
         state="started",
         started_at=now,
     )
-
-
-def list_tool_runs(db: Database, turn: str) -> list[ToolRun]:
-    return db.read_all(_read_tool_run, "SELECT * FROM tool_runs WHERE turn = ? ORDER BY id", (turn,))
 
 
 class Delegations:
@@ -135,3 +121,136 @@ class Delegations:
 
     def _list_by_key(self, key: str) -> list[Delegation]:
         return self._db.read_all(_read_delegation, "SELECT * FROM delegations WHERE key = ? ORDER BY id", (key,))
+
+
+ClassifyRequest = Callable[[str], RequestKind]
+
+_SELECT_REQUESTS = "SELECT r.*, m.byte_start, m.byte_end FROM requests r JOIN messages m ON m.id = r.message_id"
+_CLOSE = "UPDATE requests SET state = ?, closed_by = ?, cites = ?, closed_at = ?"
+_REMINDERS_ARE_SET = (
+    " AND (SELECT count(*) FROM jobs WHERE kind = 'reminder'"
+    " AND made_by IN (SELECT message_id FROM requests WHERE turn = ?5))"
+    " >= (SELECT count(*) FROM requests WHERE turn = ?5 AND task = ?6)"
+)
+
+
+class UserRequests:
+    """What people asked for, with their words from the log."""
+
+    def __init__(self, db: Database, log: LogFiles) -> None:
+        self._db = db
+        self._log = log
+
+    def list_open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
+        return self._list(
+            f"{_SELECT_REQUESTS} WHERE r.session = ? AND r.state = 'open' ORDER BY r.message_id DESC LIMIT ?",
+            (session, limit),
+        )
+
+    def list_requests(self, scope: str, *, limit: int = 100) -> list[UserRequest]:
+        return self._list(f"{_SELECT_REQUESTS} WHERE r.scope = ? ORDER BY r.message_id DESC LIMIT ?", (scope, limit))
+
+    def close_requests(
+        self,
+        session: str,
+        message_ids: Sequence[int],
+        state: RequestState,
+        by: str,
+        cites: Sequence[int],
+        now: datetime,
+    ) -> list[UserRequest]:
+        closing = ("", "[]", None) if state == "open" else (by, dump_json(list(cites)), now)
+        ids = list(dict.fromkeys(message_ids))
+        with self._db.write() as db:
+            exists = "SELECT 1 FROM requests WHERE message_id = ? AND session = ?"
+            unknown = [f"#{message_id}" for message_id in ids if db.value(exists, (message_id, session)) is None]
+            if unknown:
+                raise UsageError(f"{', '.join(unknown)}: {session!r} has no such request. Nothing was changed.")
+            for message_id in ids:
+                db.execute(f"{_CLOSE} WHERE message_id = ? AND state <> ?", (state, *closing, message_id, state))
+        by_id = f"{_SELECT_REQUESTS} WHERE r.message_id = ?"
+        return [request for message_id in ids for request in self._list(by_id, (message_id,))]
+
+    def _list(self, sql: str, values: Sequence[str | int]) -> list[UserRequest]:
+        return self._db.read_all(class_row(UserRequest, text=self._text_of_row), sql, values)
+
+    def _text_of_row(self, row: Row) -> str:
+        record = self._log.read(row["session"], span_of_row(row))
+        return record.content if record.salt.strip() else FORGOTTEN_PLACEHOLDER
+
+
+def open_request(
+    db: Database, session: Session, item: InboxItem, turn: str, classify: ClassifyRequest, now: datetime
+) -> None:
+    """Inside the transaction that takes up the message."""
+    task = RequestKind.ANSWER if is_from_schedule(item.incoming) else classify(item.incoming.content)
+    db.insert_if_new(
+        "requests",
+        message_id=item.message_id,
+        **session.columns,
+        turn=turn,
+        task=int(task),
+        state="open",
+        opened_at=now,
+    )
+
+
+def answer_requests(db: Database, turn: str, reply_id: int, now: datetime) -> None:
+    """Inside the transaction that ends the turn: its questions are closed, its tasks have an answer; what asked for
+    reminders alone is done where the turn has set as many."""
+    db.execute("UPDATE requests SET answered_by = ? WHERE turn = ?", (reply_id, turn))
+    for kind, by, condition in (
+        (RequestKind.ANSWER, "answer", ""),
+        (RequestKind.REMINDER, "model", _REMINDERS_ARE_SET),
+    ):
+        db.execute(
+            f"{_CLOSE} WHERE turn = ?5 AND state = 'open' AND task = ?6{condition}",
+            ("done", by, dump_json([reply_id]), now, turn, int(kind)),
+        )
+
+
+def withdraw_requests(db: Database, undo: LogRecord) -> None:
+    """Inside the transaction that hides messages: what they asked for is wanted no longer."""
+    db.execute_many(
+        f"{_CLOSE} WHERE message_id = ? AND state = 'open'",
+        [("superseded", "user", dump_json([undo.id]), undo.ts, message_id) for message_id in undo.refs],
+    )
+
+
+_read_pin = class_row(Pin)
+
+
+class Pins:
+    """Text that is in every prompt of a session (character.db)."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def list_pins(self, session: str) -> list[Pin]:
+        """Oldest first."""
+        return self._db.read_all(_read_pin, "SELECT * FROM pins WHERE session = ? ORDER BY id", (session,))
+
+    def add(self, session: str, scope: str, text: str, role: str, message_id: int | None, now: datetime) -> Pin:
+        """A message that is pinned already keeps its pin."""
+        with self._db.write() as db:
+            pin = db.read_one(
+                _read_pin, "SELECT * FROM pins WHERE session = ? AND message_id = ?", (session, message_id)
+            )
+            if pin is not None:
+                return pin
+            pin_id = db.insert_row(
+                "pins", session=session, scope=scope, text=text, role=role, message_id=message_id, created_at=now
+            )
+            return db.read_all(_read_pin, "SELECT * FROM pins WHERE id = ?", (pin_id,))[0]
+
+    def remove(self, session: str, pin_ids: Sequence[int]) -> list[Pin]:
+        """Raises `UsageError` naming the ids that do not exist; then none is removed."""
+        with self._db.write() as db:
+            pins = {pin.id: pin for pin in self.list_pins(session)}
+            unknown = [str(pin_id) for pin_id in pin_ids if pin_id not in pins]
+            if unknown:
+                raise UsageError(f"There is no pin {', '.join(unknown)} here. Nothing was changed; /pins lists them.")
+            removed = list(dict.fromkeys(pin_ids))
+            for pin_id in removed:
+                db.execute("DELETE FROM pins WHERE id = ?", (pin_id,))
+        return [pins[pin_id] for pin_id in removed]

@@ -40,6 +40,7 @@ from assistant.store.script.view import (
     FROM_MESSAGE_IN_VIEW,
     FROM_VIEW,
     IS_MESSAGE_ROW,
+    SIZE_COLUMNS,
     CountedMessage,
     Views,
     message_of_view_row,
@@ -78,22 +79,19 @@ def keep_original_rows(db: Database, session: Session, checkpoint_id: int, messa
 
 def measure_replaced(db: Database, session: Session, checkpoint_id: int, low: int, high: int) -> ReplacedRows:
     """What the checkpoint has replaced: rows at positions above `low` and up to `high`, and the forms it kept."""
-    rows = db.row(
-        "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(bytes), 0), coalesce(sum(images), 0),"
-        " count(message_id) FILTER (WHERE carried_from IS NULL),"
+    (rows,) = db.rows(
+        f"SELECT {SIZE_COLUMNS}, count(message_id) FILTER (WHERE carried_from IS NULL),"
         " json_group_array(json_array(position, message_id, carried_from, tokens, bytes, images))"
         " FROM (SELECT position, message_id, carried_from, tokens, bytes, images FROM conversation_history"
-        " WHERE session = ? AND generation = ? AND position > ? AND position <= ? ORDER BY position)",
+        " WHERE session = ? AND generation = ? AND position > ? AND position <= ? ORDER BY position) AS h",
         (*session.row_key, low, high),
     )
-    forms = db.row(
-        "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(bytes), 0), coalesce(sum(images), 0),"
-        " json_group_array(json_array(message_id, tokens, bytes, images)) FROM"
-        " (SELECT message_id, tokens, bytes, images FROM earlier_rows WHERE checkpoint_id = ? ORDER BY message_id)",
+    (forms,) = db.rows(
+        f"SELECT {SIZE_COLUMNS}, json_group_array(json_array(message_id, tokens, bytes, images)) FROM"
+        " (SELECT message_id, tokens, bytes, images FROM earlier_rows WHERE checkpoint_id = ? ORDER BY message_id)"
+        " AS h",
         (checkpoint_id,),
     )
-    if rows is None or forms is None:
-        raise CorruptStore
     fingerprint = hashlib.sha256(f"{rows[5]}{forms[4]}".encode()).hexdigest()
     return ReplacedRows(ViewSize(*rows[:4]), rows[4], ViewSize(*forms[:4]), fingerprint)
 
@@ -133,13 +131,11 @@ def restore_original_rows(db: Database, session: Session, checkpoint_id: int) ->
 
 def discard_undo(db: Database, session: Session, num: int) -> None:
     """What the session's checkpoints up to this number replaced is kept no longer."""
-    discarded = "FROM checkpoints WHERE session_id = ? AND checkpoint_num <= ? AND kept_from IS NOT NULL"
-    db.execute(f"DELETE FROM earlier_rows WHERE checkpoint_id IN (SELECT id {discarded})", (session.key, num))
+    discarded, values = "session_id = ? AND checkpoint_num <= ? AND kept_from IS NOT NULL", (session.key, num)
     db.execute(
-        "UPDATE checkpoints SET kept_from = NULL WHERE session_id = ? AND checkpoint_num <= ?"
-        " AND kept_from IS NOT NULL",
-        (session.key, num),
+        f"DELETE FROM earlier_rows WHERE checkpoint_id IN (SELECT id FROM checkpoints WHERE {discarded})", values
     )
+    db.execute(f"UPDATE checkpoints SET kept_from = NULL WHERE {discarded}", values)
 
 
 def limit_undo(db: Database, session: Session, limit: int) -> None:
@@ -153,7 +149,7 @@ def limit_undo(db: Database, session: Session, limit: int) -> None:
         discard_undo(db, session, num)
 
 
-def delete_discarded_rows(db: Database, views: Views, session: Session, *, everything: bool = False) -> bool:
+def delete_discarded_rows(db: Database, views: Views, session: Session) -> bool:
     """Take out rows that are kept no longer, some at a time; whether some are left."""
     oldest = db.value(
         "SELECT min(kept_from) FROM checkpoints WHERE session_id = ? AND generation = ? AND kept_from IS NOT NULL",
@@ -161,7 +157,7 @@ def delete_discarded_rows(db: Database, views: Views, session: Session, *, every
     )
     if oldest is None:
         oldest = session_rows.read_view_floor(db, session)
-    return views.remove_below(session, oldest, sys.maxsize if everything else _ROWS_PER_DELETE)
+    return views.remove_below(session, oldest, _ROWS_PER_DELETE)
 
 
 CountMessage = Callable[[Message], CountedMessage]

@@ -1,5 +1,6 @@
 """What was spent, added up from the calls themselves for people who ask (caps are checked in `ledger`); which spending
-notices were sent, and requests of the background that repeat themselves.
+notices were sent, and requests of the background that repeat themselves; what was learned of models (correction
+factors, limits), and circuit breakers (F07).
 
 What always holds: a notice is stored in the transaction of its mark, so that a crash neither loses nor repeats it.
 Of a repeated request a short digest is kept, for a day at most.
@@ -8,7 +9,7 @@ Of a repeated request a short digest is kept, for a day at most.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
@@ -16,10 +17,11 @@ from sqlite3 import Row
 from zoneinfo import ZoneInfo
 
 from assistant.core.budget import BlockedRequest
+from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import RepeatedRequestBlocked
 from assistant.core.messages import Usage
-from assistant.core.model_api import SpendTotals, UsageKey
-from assistant.core.records import OutgoingMessage
+from assistant.core.model_api import ModelLimits, SpendTotals, UsageKey
+from assistant.core.records import OutgoingMessage, TokenCalibration
 from assistant.store.database import Database
 from assistant.store.rows import class_row, parse_time
 from assistant.store.script.outbox import insert_outgoing
@@ -33,13 +35,6 @@ _SUMS = """
         iif(state = 'reserved', reserved_tokens, input + output + cache_read + cache_write), 0)) AS unpriced_tokens,
     sum(state = 'settled' AND usd IS NOT NULL) AS priced
 """
-
-
-def total_spent(db: Database, since: datetime, until: datetime, session: str | None) -> SpendTotals:
-    """What was spent from `since` until before `until`."""
-    of_session = "" if session is None else " AND session = ?"
-    values = [since, until, *([] if session is None else [session])]
-    return _add_up(db.rows(f"SELECT {_SUMS} FROM usage WHERE ts >= ? AND ts < ?{of_session}", values))
 
 
 def spent_by(db: Database, zone: ZoneInfo, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
@@ -155,3 +150,59 @@ class RepeatedCalls:
             " ORDER BY stopped_until, purpose",
             (now, now + _MAX_BLOCK),
         )
+
+
+_read_calibration = class_row(TokenCalibration)
+_read_limits = class_row(ModelLimits)
+_read_breaker = class_row(CircuitBreaker)
+
+
+class ModelFacts:
+    """Correction factors and limits of models; the two are set independently of each other."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def calibration(self, model: str) -> TokenCalibration | None:
+        sql = "SELECT * FROM model_facts WHERE model = ? AND factor IS NOT NULL"
+        return self._db.read_one(_read_calibration, sql, (model,))
+
+    def set_calibration(self, calibration: TokenCalibration, now: datetime) -> None:
+        with self._db.write() as db:
+            db.upsert_row("model_facts", ("model",), **asdict(calibration), updated_at=now)
+
+    def limits(self, model: str) -> ModelLimits | None:
+        sql = "SELECT * FROM model_facts WHERE model = ? AND window IS NOT NULL"
+        return self._db.read_one(_read_limits, sql, (model,))
+
+    def set_limits(self, model: str, limits: ModelLimits, now: datetime) -> None:
+        with self._db.write() as db:
+            db.upsert_row("model_facts", ("model",), model=model, **asdict(limits), updated_at=now)
+
+
+class CircuitBreakers:
+    """Circuit breakers by name; one without a row is closed."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def get(self, name: str) -> CircuitBreaker:
+        breaker = self._db.read_one(_read_breaker, "SELECT * FROM breakers WHERE name = ?", (name,))
+        return breaker or CircuitBreaker(name, 0, None)
+
+    def record_failure(self, name: str, error: str, limit: int, now: datetime) -> CircuitBreaker:
+        """One more failure; from `limit` in a row on the breaker is open since now. The try that a half-open breaker
+        lets through opens it again when it fails."""
+        with self._db.write() as db:
+            db.execute(
+                "INSERT INTO breakers (name, failures, opened_at, last_error) VALUES (?, 1, ?, ?) ON CONFLICT (name)"
+                " DO UPDATE SET failures = failures + 1, last_error = excluded.last_error,"
+                " opened_at = CASE WHEN failures + 1 >= ? THEN ? END",
+                (name, now if limit <= 1 else None, error, limit, now),
+            )
+        return self.get(name)
+
+    def record_success(self, name: str) -> None:
+        if self.get(name).failures:
+            with self._db.write() as db:
+                db.execute("DELETE FROM breakers WHERE name = ?", (name,))

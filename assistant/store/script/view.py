@@ -10,6 +10,7 @@ commits, as long as generation and `prefix_rev` stay. The rows are bounded becau
 from __future__ import annotations
 
 import json
+import sys
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +18,10 @@ from functools import partial
 from sqlite3 import Row
 from typing import Any
 
-from assistant.core.messages import (
-    Message,
-    media_from_json,
-    media_to_json,
-    tool_call_from_json,
-    tool_call_to_json,
-)
+from assistant.core.messages import Message
 from assistant.core.records import ContextView
 from assistant.store.database import Database
-from assistant.store.rows import dump_json, parse_time
+from assistant.store.rows import dump_json, message_parts, parse_time, parts_from_json
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.sessions import Session, ViewSize, sum_sizes
 
@@ -191,9 +186,10 @@ class Views:
         """Take out what a compaction put in front."""
         self._delete(session, f"NOT ({IS_MESSAGE_ROW})", ())
 
-    def remove_message_rows(self, session: Session) -> None:
-        """Take out everything but what a compaction put in front."""
-        self._delete(session, IS_MESSAGE_ROW, ())
+    def remove_message_rows(self, session: Session, before: int = sys.maxsize) -> ViewSize:
+        """Take out the rows of messages before a seq; what a compaction put in front stays."""
+        is_before = "EXISTS (SELECT 1 FROM messages m WHERE m.id = h.message_id AND m.seq < ?)"
+        return self._delete(session, f"{IS_MESSAGE_ROW} AND {is_before}", (before,))
 
     def remove_unindexed(self) -> None:
         """Take out rows whose message the index does not know."""
@@ -268,14 +264,7 @@ def encode_view_row(row: CountedMessage) -> tuple[ViewSize, dict[str, str | int]
 
 def encode_message_parts(message: Message) -> str:
     """What a view row has of a message besides its text, as JSON; unset parts are left out."""
-    parts = {
-        "tool_calls": [tool_call_to_json(call) for call in message.tool_calls],
-        "tool_call_id": message.tool_call_id,
-        "name": message.name,
-        "media": [media_to_json(media) for media in message.media],
-        "thinking": list(message.thinking),
-        "model": message.model,
-    }
+    parts = {**message_parts(message), "tool_call_id": message.tool_call_id, "model": message.model}
     return dump_json({key: part for key, part in parts.items() if part is not None and part != []})
 
 
@@ -286,11 +275,8 @@ def message_of_view_row(row: Row | Mapping[str, Any]) -> Message:
         content=row["content"],
         id=row["message_id"],
         ts=parse_time(row["ts"]),
-        tool_calls=tuple(tool_call_from_json(call) for call in parts.get("tool_calls", ())),
         tool_call_id=parts.get("tool_call_id"),
-        name=parts.get("name"),
-        media=tuple(media_from_json(media) for media in parts.get("media", ())),
-        thinking=tuple(parts.get("thinking", ())),
         model=parts.get("model"),
         metadata=json.loads(row["metadata"]),
+        **parts_from_json(parts),
     )

@@ -12,7 +12,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from operator import itemgetter
 from sqlite3 import Row
 from typing import Any
@@ -65,90 +64,107 @@ _ROWS = (
 _LAST = "SELECT seq, byte_start FROM messages WHERE session = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
 _MAX_RECHECKED = 1000
 
-_fields = itemgetter(*_COMPARED, "commit")
+_fields = itemgetter("seq", *_COMPARED, "commit")
 _parse = json.JSONDecoder().raw_decode
 
 
-@dataclass(frozen=True, slots=True)
-class _LineHeader:
-    """What a line says of itself."""
-
-    seq: int
-    fields: tuple[Any, ...]  # as an index row would have them
-
-
-@dataclass(slots=True)
 class LogScan:
-    """What was read of one log so far."""
+    """Chain, commitments and index of one session's log, checked in one pass."""
 
-    session: str
-    where: str  # the path of the log
-    seq: int = 0
-    hash: str | None = GENESIS_HASH  # of the last header; None where it is not known
-    records: int = 0
-    bytes: int = 0
-    blank_ids: set[int] = field(default_factory=set)
-    redacted_ids: set[int] = field(default_factory=set)
-    unindexed: list[tuple[int, int, int]] = field(default_factory=list)  # (id, seq, offset) of records without a row
+    def __init__(self, db: Database, log: LogFiles, session: str, findings: Findings) -> None:
+        self.records = 0
+        self.bytes = 0
+        self.blank_ids: set[int] = set()
+        self._db = db
+        self._log = log
+        self._session = session
+        self._findings = findings
+        self._where = log.log_place(session, LogByteRange(0, 0)).path
+        self._seq = 0
+        self._hash: str | None = GENESIS_HASH  # of the last header; None where it is not known
+        self._redacted_ids: set[int] = set()
+        self._unindexed: list[tuple[int, int, int]] = []  # (id, seq, offset) of records without a row
 
-
-def scan_log(db: Database, log: LogFiles, session: str, findings: Findings, *, last: int | None = None) -> LogScan:
-    """Check chain, commitments and index of a session's log, or of its `last` so many records alone."""
-    scan = LogScan(session, log.log_place(session, LogByteRange(0, 0)).path)
-    start = None if last is None else db.row(_LAST, (session, last - 1))
-    if start is not None:
-        # What comes before is not read, so it is not known what the first one has to continue.
-        scan.seq, scan.hash = start["seq"] - 1, None
-    rows = db.iterate(_ROWS, (session, scan.seq + 1))
-    row = next(rows, None)
-    for offset, line in log.iterate_lines(session, start["byte_start"] if start is not None else 0):
-        scan.bytes += len(line)
-        seen = _check_line(scan, offset, line, findings)
-        if seen is None:
-            continue
-        while row is not None and row["seq"] < seen.seq:
-            _add_missing_record(scan, row, findings)
-            row = next(rows, None)
-        if row is not None and row["seq"] == seen.seq:
-            if tuple(row) != (seen.seq, *seen.fields, offset, offset + len(line)):
-                _add_difference(scan, row, seen, findings)
-            row = next(rows, None)
-        elif len(scan.unindexed) < _MAX_RECHECKED:
-            scan.unindexed.append((seen.fields[0], seen.seq, offset))
-        else:
-            _add_missing_row(scan, seen.fields[0], seen.seq, findings)
-    while row is not None:
-        _add_missing_record(scan, row, findings)
+    def run(self, last: int | None = None) -> LogScan:
+        """Check the whole log, or its `last` so many records alone."""
+        start = None if last is None else self._db.row(_LAST, (self._session, last - 1))
+        if start is not None:
+            # What comes before is not read, so it is not known what the first one has to continue.
+            self._seq, self._hash = start["seq"] - 1, None
+        rows = self._db.iterate(_ROWS, (self._session, self._seq + 1))
         row = next(rows, None)
-    _recheck_unindexed(db, scan, findings)
-    _check_blanks(scan, findings)
-    return scan
+        for offset, line in self._log.iterate_lines(self._session, start["byte_start"] if start is not None else 0):
+            self.bytes += len(line)
+            fields = self._check_line(offset, line)
+            if fields is None:
+                continue
+            while row is not None and row["seq"] < fields[0]:
+                self._add_missing_record(row)
+                row = next(rows, None)
+            if row is not None and row["seq"] == fields[0]:
+                self._compare(row, (*fields, offset, offset + len(line)))
+                row = next(rows, None)
+            else:
+                self._unindexed.append((fields[1], fields[0], offset))
+                if len(self._unindexed) > _MAX_RECHECKED:
+                    self._recheck_unindexed()
+        while row is not None:
+            self._add_missing_record(row)
+            row = next(rows, None)
+        self._recheck_unindexed()
+        for message_id in sorted(self.blank_ids - self._redacted_ids):
+            self._add("commitment", f"record {message_id} is blank and no redaction names it")
+        return self
 
+    def _add(self, kind: str, text: str, *, repairable: bool = False) -> None:
+        self._findings.add(kind, self._where, text, repairable=repairable)
 
-def _check_line(scan: LogScan, offset: int, line: bytes, findings: Findings) -> _LineHeader | None:
-    """A line, after chain and commitment were checked; None where it is no record."""
-    try:
-        opened, salt, body = split_line(line)
-        header: dict[str, Any] = _parse(opened.decode() + "}")[0]
-        seen, prev, refs = _LineHeader(int(header["seq"]), _fields(header)), header["prev"], header["refs"]
-    except (ValueError, KeyError, TypeError):
-        torn = not line.endswith(b"\n")
-        kind, text = ("torn", "a torn last record") if torn else ("log", "no record")
-        findings.add(kind, scan.where, f"{text} at byte {offset}", repairable=torn)
-        scan.hash = None
-        return None
-    scan.records += 1
-    if scan.hash is not None and (prev != scan.hash or seen.seq != scan.seq + 1):
-        text = f"the record at byte {offset} (seq {seen.seq}) does not continue the one before"
-        findings.add("chain", scan.where, text)
-    if header["kind"] == "redaction":
-        scan.redacted_ids.update(refs)
-    if not salt.strip():
-        scan.blank_ids.add(header["id"])
-    elif not _matches_commitment(header["commit"], salt, body):
-        findings.add("commitment", scan.where, f"the words of record {header['id']} (byte {offset}) were changed")
-    scan.seq, scan.hash = seen.seq, hash_header(opened)
-    return seen
+    def _check_line(self, offset: int, line: bytes) -> tuple[Any, ...] | None:
+        """What an index row has of a line, seq first, after chain and commitment were checked; None where it is no
+        record."""
+        try:
+            opened, salt, body = split_line(line)
+            header: dict[str, Any] = _parse(opened.decode() + "}")[0]
+            fields, prev, refs = _fields(header), header["prev"], header["refs"]
+            seq = int(header["seq"])
+        except (ValueError, KeyError, TypeError):
+            torn = not line.endswith(b"\n")
+            kind, text = ("torn", "a torn last record") if torn else ("log", "no record")
+            self._add(kind, f"{text} at byte {offset}", repairable=torn)
+            self._hash = None
+            return None
+        self.records += 1
+        if self._hash is not None and (prev != self._hash or seq != self._seq + 1):
+            self._add("chain", f"the record at byte {offset} (seq {seq}) does not continue the one before")
+        if header["kind"] == "redaction":
+            self._redacted_ids.update(refs)
+        if not salt.strip():
+            self.blank_ids.add(header["id"])
+        elif not _matches_commitment(header["commit"], salt, body):
+            self._add("commitment", f"the words of record {header['id']} (byte {offset}) were changed")
+        self._seq, self._hash = seq, hash_header(opened)
+        return (seq, *fields[1:])
+
+    def _compare(self, row: Row, expected: tuple[Any, ...]) -> None:
+        if tuple(row) == expected:
+            return
+        wrong = [name for name, stored, field in zip(row.keys(), row, expected, strict=True) if stored != field]
+        names = [name for name in wrong if not name.startswith("byte_")] or ["bytes"]
+        text = f"the index row of record {expected[1]} (seq {expected[0]}) differs in {', '.join(names)}"
+        self._add("index", text, repairable=True)
+
+    def _add_missing_record(self, row: Row) -> None:
+        text = f"message {row['id']} (seq {row['seq']}) is in the index and not in the log"
+        self._add("index", text, repairable=True)
+
+    def _recheck_unindexed(self) -> None:
+        """A running daemon logs before it indexes: a record without a row may have got one since."""
+        for message_id, seq, offset in self._unindexed:
+            row = find_message_row(self._db, message_id)
+            if row is None or row["byte_start"] != offset:
+                text = f"record {message_id} (seq {seq}) is in the log and not in the index"
+                self._add("index", text, repairable=True)
+        self._unindexed.clear()
 
 
 def _matches_commitment(commit: str, salt: str, body: bytes) -> bool:
@@ -156,36 +172,6 @@ def _matches_commitment(commit: str, salt: str, body: bytes) -> bool:
         return compute_commitment(salt, body) == commit
     except ValueError:
         return False
-
-
-def _add_difference(scan: LogScan, row: Row, seen: _LineHeader, findings: Findings) -> None:
-    columns = (*_COMPARED, "commitment")
-    wrong = [name for name, value in zip(columns, seen.fields, strict=True) if row[name] != value] or ["bytes"]
-    text = f"the index row of record {seen.fields[0]} (seq {seen.seq}) differs in {', '.join(wrong)}"
-    findings.add("index", scan.where, text, repairable=True)
-
-
-def _add_missing_record(scan: LogScan, row: Row, findings: Findings) -> None:
-    text = f"message {row['id']} (seq {row['seq']}) is in the index and not in the log"
-    findings.add("index", scan.where, text, repairable=True)
-
-
-def _add_missing_row(scan: LogScan, message_id: int, seq: int, findings: Findings) -> None:
-    text = f"record {message_id} (seq {seq}) is in the log and not in the index"
-    findings.add("index", scan.where, text, repairable=True)
-
-
-def _recheck_unindexed(db: Database, scan: LogScan, findings: Findings) -> None:
-    """A running daemon logs before it indexes: a record without a row may have got one since."""
-    for message_id, seq, offset in scan.unindexed:
-        row = find_message_row(db, message_id)
-        if row is None or row["byte_start"] != offset:
-            _add_missing_row(scan, message_id, seq, findings)
-
-
-def _check_blanks(scan: LogScan, findings: Findings) -> None:
-    for message_id in sorted(scan.blank_ids - scan.redacted_ids):
-        findings.add("commitment", scan.where, f"record {message_id} is blank and no redaction names it")
 
 
 def list_logged_sessions(log: LogFiles, findings: Findings) -> Iterator[str]:

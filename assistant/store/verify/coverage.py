@@ -19,18 +19,20 @@ from assistant.store.verify.chain import Findings
 
 
 def check_coverage(db: Database, findings: Findings) -> None:
-    """Check ranges of every generation, and the views of current ones."""
+    """Check ranges and checkpoints of every generation, and the views of current ones."""
     for row in db.rows("SELECT * FROM sessions ORDER BY key, generation"):
         session = session_of_row(row)
+        where = f"{session.key} (conversation {session.generation})"
         for text in _find_range_problems(db, session):
-            findings.add("coverage", session_label(session), text)
+            findings.add("coverage", where, text)
         if row["ended_at"] is None:
             for text in [*find_view_problems(db, session), *_find_wrong_totals(db, session, row)]:
-                findings.add("coverage", session_label(session), text, repairable=True)
-
-
-def session_label(session: Session) -> str:
-    return f"{session.key} (conversation {session.generation})"
+                findings.add("coverage", where, text, repairable=True)
+        for text in _find_absorbed_problems(db, session):
+            findings.add("compaction", where, text)
+        for checkpoint in find_broken_undo(db, session):
+            text = f"what checkpoint {checkpoint} replaced is not as it was; it cannot be undone"
+            findings.add("compaction", where, text, repairable=True)
 
 
 def _find_range_problems(db: Database, session: Session) -> Iterator[str]:
@@ -105,16 +107,6 @@ def _find_wrong_totals(db: Database, session: Session, stored: Row) -> Iterator[
     for name, total in zip(names, () if row is None else row, strict=True):
         if total != stored[name]:
             yield f"{name} is {stored[name]} and the rows add up to {total}"
-
-
-def check_checkpoints(db: Database, findings: Findings) -> None:
-    for row in db.rows("SELECT * FROM sessions ORDER BY key, generation"):
-        session = session_of_row(row)
-        for text in _find_absorbed_problems(db, session):
-            findings.add("compaction", session_label(session), text)
-        for checkpoint in find_broken_undo(db, session):
-            text = f"what checkpoint {checkpoint} replaced is not as it was; it cannot be undone"
-            findings.add("compaction", session_label(session), text, repairable=True)
 
 
 def find_broken_undo(db: Database, session: Session) -> list[int]:

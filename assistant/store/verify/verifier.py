@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -23,25 +24,21 @@ from assistant.store.log.format import decode_record
 from assistant.store.log.writer import MessageLog
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.append import BULK_MAX_ROWS, BULK_TAIL_ROWS, batch_records, inbox_item_origin
-from assistant.store.script.checkpoints import (
-    BELONGS_IN_VIEW,
-    first_uncovered_seq,
-)
-from assistant.store.script.compact import find_tail_start, insert_reference_checkpoint
+from assistant.store.script.compact import cover_old_messages
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.generations import (
     ROLLOVER_KINDS,
     begin_next_generation,
     copy_parent_view,
     end_previous_generation,
+    list_uncovered_messages,
 )
 from assistant.store.script.inbox import message_of_inbox_item, read_inbox_item
-from assistant.store.script.index import clear_index, hide_messages, insert_records, span_of_row, withdrawn_ids
+from assistant.store.script.index import hide_messages, insert_records, span_of_row, withdrawn_ids
 from assistant.store.script.sessions import Session, sort_parents_first
 from assistant.store.script.undo import discard_undo
-from assistant.store.verify.chain import Findings, list_logged_sessions, scan_log
+from assistant.store.verify.chain import Findings, LogScan, list_logged_sessions
 from assistant.store.verify.coverage import (
-    check_checkpoints,
     check_coverage,
     find_broken_undo,
     find_view_problems,
@@ -59,17 +56,19 @@ class Verifier:
 
     def verify(self) -> IntegrityReport:
         start_time = time.monotonic()
-        findings, scans, name = Findings(), [], self._db.path.name
+        findings, name = Findings(), self._db.path.name
+        scans: list[LogScan] = []
         with findings.collect_store_errors(name):
-            sessions = {*list_logged_sessions(self._log, findings), *self._indexed_sessions()}
-            scans = [scan_log(self._db, self._log, session, findings) for session in sorted(sessions)]
+            scans = self._scan_logs(findings)
         for check in (self._check_inbox, self._check_coverage):
             with findings.collect_store_errors(name):
                 check(findings)
         with findings.collect_store_errors(name):
             _check_structure(self._db, findings)
-        with findings.collect_store_errors("character.db"):
-            self._check_character(findings)
+        character = self._home / "character.db"
+        if character.exists():
+            with findings.collect_store_errors(character.name), closing(Database.open_reader(character)) as db:
+                _check_structure(db, findings)
         return IntegrityReport(
             sessions=len(scans),
             records=sum(scan.records for scan in scans),
@@ -83,8 +82,7 @@ class Verifier:
         """What is wrong with the `last` so many records of each session: quick, however long the logs are."""
         findings = Findings()
         with findings.collect_store_errors(self._db.path.name):
-            for session in sorted({*list_logged_sessions(self._log, findings), *self._indexed_sessions()}):
-                scan_log(self._db, self._log, session, findings, last=last)
+            self._scan_logs(findings, last)
             self._check_inbox(findings)
         return findings.problems()
 
@@ -92,8 +90,10 @@ class Verifier:
         self._repair.run(now)
         return self.verify()
 
-    def _indexed_sessions(self) -> list[str]:
-        return [row["key"] for row in self._db.rows("SELECT DISTINCT key FROM sessions")]
+    def _scan_logs(self, findings: Findings, last: int | None = None) -> list[LogScan]:
+        indexed = [row["key"] for row in self._db.rows("SELECT DISTINCT key FROM sessions")]
+        sessions = {*list_logged_sessions(self._log, findings), *indexed}
+        return [LogScan(self._db, self._log, session, findings).run(last) for session in sorted(sessions)]
 
     def _check_inbox(self, findings: Findings) -> None:
         """What a turn took up is in the log (I1)."""
@@ -107,16 +107,6 @@ class Verifier:
     def _check_coverage(self, findings: Findings) -> None:
         with self._db.snapshot():
             check_coverage(self._db, findings)
-            check_checkpoints(self._db, findings)
-
-    def _check_character(self, findings: Findings) -> None:
-        path = self._home / "character.db"
-        if path.exists():
-            character = Database.open_reader(path)
-            try:
-                _check_structure(character, findings)
-            finally:
-                character.close()
 
 
 def _check_structure(db: Database, findings: Findings) -> None:
@@ -142,7 +132,7 @@ class IndexRepair:
         for session in sessions:
             self._log.read_head(session, now)
         with self._db.write(references=False) as db:
-            clear_index(db)
+            db.execute("DELETE FROM messages")
             for session in sessions:
                 for batch in batch_records(self._records(session)):
                     self._index(batch)
@@ -210,18 +200,12 @@ class IndexRepair:
     def _show_again(self, session: Session, now: datetime) -> None:
         """Make the rows after the last checkpoint again; a long tail goes under a checkpoint but for its end."""
         self._views.remove_message_rows(session)
-        start = first_uncovered_seq(self._db, session)
-        cut = find_tail_start(self._db, session, start, BULK_MAX_ROWS, BULK_TAIL_ROWS)
-        if cut is not None:
-            insert_reference_checkpoint(self._db, session, start, cut - 1, "repair", now)
-        spans = self._db.read_all(
-            span_of_row,
-            "SELECT m.byte_start, m.byte_end FROM messages m WHERE m.session = ? AND m.seq >= ? AND m.generation = ?"
-            f" AND {BELONGS_IN_VIEW} ORDER BY m.seq",
-            (session.key, start if cut is None else cut, session.generation),
+        cover_old_messages(self._db, session, BULK_MAX_ROWS, BULK_TAIL_ROWS, "repair", now)
+        appender = self._appender
+        self._views.append(
+            session,
+            list_uncovered_messages(self._db, self._log, session, appender.view_message_of, appender.with_tokens),
         )
-        messages = [self._appender.view_message_of(self._log.read(session.key, span)) for span in spans]
-        self._views.append(session, [self._appender.with_tokens(one) for one in messages if one is not None])
 
     def _log_again(self, now: datetime) -> None:
         """Messages that were accepted and taken up, and that their log no longer has: the inbox still has them."""
