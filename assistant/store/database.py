@@ -65,8 +65,7 @@ class Database:
         Raises `HomeError`, `NewerSchema`, `StoreError`."""
         prepare_home(path.parent)
         create_private_file(path)
-        with translated_errors(path):
-            database = cls(path, _connect(str(path), uri=False, setup=(*_SETUP, *_EACH, _WRITER_CACHE)))
+        database = cls.open_unmigrated(path)
         try:
             database._require_writable()
             database._migrate(migrations, now)
@@ -78,15 +77,31 @@ class Database:
     @classmethod
     def open_reader(cls, path: Path) -> Database:
         """Open for reading only, while another process or thread writes. Raises `StoreError` where there is none."""
-        with translated_errors(path):
-            return cls(path, _connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, setup=(*_EACH, _READER_CACHE)))
+        return cls._connected(path, "ro", (*_EACH, _READER_CACHE))
 
     @classmethod
     def open_unmigrated(cls, path: Path) -> Database:
         """Open one that is there, for writing, whatever version it has: nothing is migrated. Raises `StoreError`."""
+        return cls._connected(path, "rw", (*_SETUP, *_EACH, _WRITER_CACHE))
+
+    @classmethod
+    def _connected(cls, path: Path, mode: str, setup: Sequence[str]) -> Database:
         with translated_errors(path):
-            uri = f"{path.absolute().as_uri()}?mode=rw"
-            return cls(path, _connect(uri, uri=True, setup=(*_SETUP, *_EACH, _WRITER_CACHE)))
+            connection = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode={mode}",
+                uri=True,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=_STATEMENTS,
+            )
+            try:
+                connection.row_factory = sqlite3.Row
+                for pragma in setup:
+                    connection.execute(pragma)
+                return cls(path, sqlite_utils.Database(connection, execute_plugins=False))
+            except BaseException:
+                connection.close()
+                raise
 
     def close(self) -> None:
         self._connection.close()
@@ -364,24 +379,6 @@ class Database:
 def _migration_names(migrations: Migrations) -> list[str]:
     """Of all that there are, in their order."""
     return [migration.name for migration in migrations.pending(sqlite_utils.Database(memory=True))]
-
-
-def _connect(target: str, *, uri: bool, setup: Sequence[str]) -> sqlite_utils.Database:
-    connection = sqlite3.connect(
-        target,
-        uri=uri,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=_STATEMENTS,
-    )
-    try:
-        connection.row_factory = sqlite3.Row
-        for pragma in setup:
-            connection.execute(pragma)
-        return sqlite_utils.Database(connection, execute_plugins=False)
-    except BaseException:
-        connection.close()
-        raise
 
 
 def column_names(db: Database, table: str) -> frozenset[str]:

@@ -177,7 +177,7 @@ class Appender:
         self.catch_up_index(session, now)
         return self._log.append(records) if records else ()
 
-    def view_message_of(self, record: LogRecord, metadata: Mapping[str, Any] | None = None) -> Message | None:
+    def view_record(self, record: LogRecord, metadata: Mapping[str, Any] | None = None) -> CountedMessage | None:
         """A record as the view shows it; None for kinds that have no row there."""
         if record.kind in ("undo", "redaction"):
             return None
@@ -188,7 +188,7 @@ class Appender:
             message = replace(message, metadata={**message.metadata, **more})
         else:
             message = record.to_message(more)
-        return self._to_view_message(message, self._log.log_place(record.session, record.span))
+        return self.with_tokens(self._to_view_message(message, self._log.log_place(record.session, record.span)))
 
     def with_tokens(self, message: Message) -> CountedMessage:
         return CountedMessage(message, self._count_tokens(message))
@@ -238,21 +238,25 @@ class Appender:
     ) -> tuple[Message, ...]:
         if not records:
             return ()
-        viewed = [self.view_message_of(record, metadata.get(record.id)) for record in records]
-        rows = [None if message is None else self.with_tokens(message) for message in viewed]
+        rows = [self.view_record(record, metadata.get(record.id)) for record in records]
         insert_records(self._db, records, [0 if row is None else row.tokens for row in rows])
         for record in records:
-            if record.kind == "branch":
-                copy_parent_view(self._db, self._views, record)
-            elif record.kind in ROLLOVER_KINDS:
-                begin_next_generation(self._db, self._log, self._views, record, self.view_message_of, self.with_tokens)
-        self._views.append(session, [row for row in rows if row is not None])
+            self.begin_generation(record)
+        shown = [row for row in rows if row is not None]
+        self._views.append(session, shown)
         for record in records:
             if withdrawn := withdrawn_ids(self._db, record):
                 self._hide(session, replace(record, refs=withdrawn))
             elif record.role == "tool" and record.turn is not None:
                 self._end_tool(record, metadata.get(record.id, {}))
-        return tuple(message for message in viewed if message is not None)
+        return tuple(row.message for row in shown)
+
+    def begin_generation(self, record: LogRecord) -> None:
+        """What the first record of a branch, or of a later generation, brings about; nothing for any other."""
+        if record.kind == "branch":
+            copy_parent_view(self._db, self._views, record)
+        elif record.kind in ROLLOVER_KINDS:
+            begin_next_generation(self._db, self._log, self._views, record, self.view_record)
 
     def _hide(self, session: Session, undo: LogRecord) -> None:
         """What is withdrawn leaves the view; it stays in log and index, and what it asked for is withdrawn."""

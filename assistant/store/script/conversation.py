@@ -193,9 +193,9 @@ class StoredConversation:
         for row in rows:
             if row["id"] not in messages:
                 record = self._log.read(turn.session, span_of_row(row))
-                message = self.appender.view_message_of(record)
-                if message is not None:
-                    messages[record.id] = message
+                shown = self.appender.view_record(record)
+                if shown is not None:
+                    messages[record.id] = shown.message
         return tuple(messages[row["id"]] for row in rows)
 
     def last_volatile(self, session: str) -> str:

@@ -128,8 +128,7 @@ def as_inherited_copy(message: Message) -> Message:
 
 
 ROLLOVER_KINDS = ("handover", "resume")
-ViewRecord = Callable[[LogRecord], Message | None]
-CountMessage = Callable[[Message], CountedMessage]
+ViewRecord = Callable[[LogRecord], CountedMessage | None]
 
 
 def check_rollover(db: Database, session: Session, ending: GenerationEnd) -> None:
@@ -158,12 +157,7 @@ def last_message_of_generation(db: Database, session: Session, generation: int) 
 
 
 def begin_next_generation(
-    db: Database,
-    log: LogFiles,
-    views: Views,
-    record: LogRecord,
-    to_view_message: ViewRecord,
-    count_message: CountMessage,
+    db: Database, log: LogFiles, views: Views, record: LogRecord, view_record: ViewRecord
 ) -> None:
     """Inside the transaction that indexes the record, before it is shown. Repeating it changes nothing."""
     session = Session(record.session, record.generation, record.scope)
@@ -175,7 +169,7 @@ def begin_next_generation(
     if resumed is None or resumed["session"] != session.key or row is None or row["resumed"] is not None:
         return
     previous = Session(session.key, resumed["generation"], session.scope)
-    messages = last_view_of_generation(db, log, previous, to_view_message, count_message)
+    messages = last_view_of_generation(db, log, previous, view_record)
     copies = [replace(message, message=as_inherited_copy(message.message)) for message in messages]
     update_session(db, session, resumed=resumed["generation"])
     add_to_totals(db, session, sum_sizes(views.insert_rows(session, 1, copies)))
@@ -203,17 +197,17 @@ def end_previous_generation(db: Database, record: LogRecord) -> None:
 
 
 def last_view_of_generation(
-    db: Database, log: LogFiles, generation: Session, to_view_message: ViewRecord, count_message: CountMessage
+    db: Database, log: LogFiles, generation: Session, view_record: ViewRecord
 ) -> list[CountedMessage]:
     """What a generation showed last: what compactions had put in front, which is kept, then its messages again from the
     log, but for those undone."""
     rows = db.rows(f"SELECT h.*{FROM_VIEW} AND NOT ({IS_MESSAGE_ROW}) ORDER BY h.position", view_parameters(generation))
     prefix = [CountedMessage(message_of_view_row(row), row["tokens"]) for row in rows]
-    return [*prefix, *list_uncovered_messages(db, log, generation, to_view_message, count_message)]
+    return [*prefix, *list_uncovered_messages(db, log, generation, view_record)]
 
 
 def list_uncovered_messages(
-    db: Database, log: LogFiles, generation: Session, to_view_message: ViewRecord, count_message: CountMessage
+    db: Database, log: LogFiles, generation: Session, view_record: ViewRecord
 ) -> list[CountedMessage]:
     """What follows the last checkpoint of a generation, from the log, as its view has it."""
     spans = db.read_all(
@@ -222,8 +216,8 @@ def list_uncovered_messages(
         f" AND {BELONGS_IN_VIEW} ORDER BY m.seq",
         (generation.key, first_uncovered_seq(db, generation), generation.generation),
     )
-    messages = [to_view_message(log.read(generation.key, span)) for span in spans]
-    return [count_message(message) for message in messages if message is not None]
+    messages = [view_record(log.read(generation.key, span)) for span in spans]
+    return [message for message in messages if message is not None]
 
 
 # ------------------------------------------------------------------------------------------ reading, clearing, resets

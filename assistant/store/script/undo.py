@@ -48,6 +48,7 @@ from assistant.store.script.view import (
 )
 
 _ROWS_PER_DELETE = 500
+_SIZE_COLUMNS = SIZE_COLUMNS.replace("h.", "")
 _ROW_COLUMNS = "role, content, parts, metadata, tokens, bytes, images"
 
 
@@ -80,16 +81,15 @@ def keep_original_rows(db: Database, session: Session, checkpoint_id: int, messa
 def measure_replaced(db: Database, session: Session, checkpoint_id: int, low: int, high: int) -> ReplacedRows:
     """What the checkpoint has replaced: rows at positions above `low` and up to `high`, and the forms it kept."""
     (rows,) = db.rows(
-        f"SELECT {SIZE_COLUMNS}, count(message_id) FILTER (WHERE carried_from IS NULL),"
+        f"SELECT {_SIZE_COLUMNS}, count(message_id) FILTER (WHERE carried_from IS NULL),"
         " json_group_array(json_array(position, message_id, carried_from, tokens, bytes, images))"
         " FROM (SELECT position, message_id, carried_from, tokens, bytes, images FROM conversation_history"
-        " WHERE session = ? AND generation = ? AND position > ? AND position <= ? ORDER BY position) AS h",
+        " WHERE session = ? AND generation = ? AND position > ? AND position <= ? ORDER BY position)",
         (*session.row_key, low, high),
     )
     (forms,) = db.rows(
-        f"SELECT {SIZE_COLUMNS}, json_group_array(json_array(message_id, tokens, bytes, images)) FROM"
-        " (SELECT message_id, tokens, bytes, images FROM earlier_rows WHERE checkpoint_id = ? ORDER BY message_id)"
-        " AS h",
+        f"SELECT {_SIZE_COLUMNS}, json_group_array(json_array(message_id, tokens, bytes, images)) FROM"
+        " (SELECT message_id, tokens, bytes, images FROM earlier_rows WHERE checkpoint_id = ? ORDER BY message_id)",
         (checkpoint_id,),
     )
     fingerprint = hashlib.sha256(f"{rows[5]}{forms[4]}".encode()).hexdigest()

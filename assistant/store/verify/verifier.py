@@ -28,8 +28,6 @@ from assistant.store.script.compact import cover_old_messages
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.generations import (
     ROLLOVER_KINDS,
-    begin_next_generation,
-    copy_parent_view,
     end_previous_generation,
     list_uncovered_messages,
 )
@@ -163,16 +161,8 @@ class IndexRepair:
             " OR m.kind = 'resume' AND s.resumed IS NULL)",
             session.row_key,
         )
-        if span is None:
-            return
-        record = self._log.read(session.key, span)
-        if record.kind == "branch":
-            copy_parent_view(self._db, self._views, record)
-        else:
-            appender = self._appender
-            begin_next_generation(
-                self._db, self._log, self._views, record, appender.view_message_of, appender.with_tokens
-            )
+        if span is not None:
+            self._appender.begin_generation(self._log.read(session.key, span))
 
     def _records(self, session: str) -> Iterator[LogRecord]:
         """The records of a log that can be read; `verify` names the others."""
@@ -194,18 +184,15 @@ class IndexRepair:
                 end_previous_generation(self._db, record)
 
     def _tokens(self, record: LogRecord) -> int:
-        message = self._appender.view_message_of(record)
-        return 0 if message is None else self._appender.with_tokens(message).tokens
+        row = self._appender.view_record(record)
+        return 0 if row is None else row.tokens
 
     def _show_again(self, session: Session, now: datetime) -> None:
         """Make the rows after the last checkpoint again; a long tail goes under a checkpoint but for its end."""
         self._views.remove_message_rows(session)
         cover_old_messages(self._db, session, BULK_MAX_ROWS, BULK_TAIL_ROWS, "repair", now)
-        appender = self._appender
-        self._views.append(
-            session,
-            list_uncovered_messages(self._db, self._log, session, appender.view_message_of, appender.with_tokens),
-        )
+        rows = list_uncovered_messages(self._db, self._log, session, self._appender.view_record)
+        self._views.append(session, rows)
 
     def _log_again(self, now: datetime) -> None:
         """Messages that were accepted and taken up, and that their log no longer has: the inbox still has them."""
