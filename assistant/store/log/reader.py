@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 from urllib.parse import quote
 
 from assistant.core.errors import CorruptStore, StoreError
@@ -132,7 +131,10 @@ class LogFiles:
         if not self.size(session):
             return
         with _read_errors(path), path.open("rb", buffering=_BUFFER) as file:
-            yield from _lines(file, start)
+            file.seek(start)
+            for line in file:
+                yield start, line
+                start += len(line)
 
     def scan(self, session: str, start: int = 0) -> Iterator[LogRecord]:
         """The records from byte `start` on, oldest first. Raises `CorruptStore` at the first line that is none."""
@@ -163,13 +165,6 @@ def _read_errors(path: Path) -> Iterator[None]:
         raise CorruptStore(f"{path} is missing. Nothing was changed; run `assistant verify`.") from error
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}. Nothing was changed.") from error
-
-
-def _lines(file: BinaryIO, start: int) -> Iterator[tuple[int, bytes]]:
-    file.seek(start)
-    for line in file:
-        yield start, line
-        start += len(line)
 
 
 def _parse_line(path: Path, line: bytes, start: int) -> LogRecord:

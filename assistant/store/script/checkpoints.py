@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from sqlite3 import Row
 from typing import Any
@@ -40,18 +40,10 @@ IS_COMMITTED = "state IN ('live', 'masked', 'absorbed')"
 class CoveredRange:
     """The messages that a compaction is about."""
 
-    ids: tuple[int, int]  # of the first and the last
-    seqs: tuple[int, int]
-
-    @property
-    def columns(self) -> dict[str, int]:
-        (first_id, last_id), (first_seq, last_seq) = self.ids, self.seqs
-        return {
-            "from_message_id": first_id,
-            "to_message_id": last_id,
-            "from_seq": first_seq,
-            "to_seq": last_seq,
-        }
+    from_message_id: int
+    to_message_id: int
+    from_seq: int
+    to_seq: int
 
 
 read_checkpoint_row = class_row(
@@ -121,7 +113,7 @@ def insert_checkpoint(
         checkpoint_num=(last or 0) + 1,
         generation=session.generation,
         scope=session.scope,
-        **covered.columns,
+        **asdict(covered),
         messages_compressed=0,
         summary_content="",
         key_facts="{}",
@@ -151,7 +143,7 @@ def finish_checkpoint(
     update_checkpoint(
         db,
         checkpoint_id,
-        **covered.columns,
+        **asdict(covered),
         messages_compressed=compaction.messages_compressed,
         summary_content=compaction.summary,
         key_facts=dump_json(dict(compaction.key_facts)),
@@ -244,15 +236,14 @@ def fail_interrupted_compactions(db: Database, own_checkpoint_ids: Collection[in
 
 def range_of_messages(db: Database, session: Session, ids: tuple[int, int]) -> CoveredRange:
     """The messages with these ids. Raises `CorruptStore` where the generation does not have them, in this order."""
-    first, last = find_message_row(db, ids[0]), find_message_row(db, ids[1])
-    for row in (first, last):
-        if row is None or (row["session"], row["generation"]) != session.row_key:
-            raise compaction_refused(
-                session, f"it names messages {ids[0]} to {ids[1]}, which are not of this conversation"
-            )
-    if first is None or last is None or first["seq"] > last["seq"]:
+    places = [find_message_row(db, message_id) for message_id in ids]
+    rows = [row for row in places if row is not None and (row["session"], row["generation"]) == session.row_key]
+    if len(rows) < len(places):
+        raise compaction_refused(session, f"it names messages {ids[0]} to {ids[1]}, which are not of this conversation")
+    first, last = rows
+    if first["seq"] > last["seq"]:
         raise compaction_refused(session, f"message {ids[0]} was not said before message {ids[1]}")
-    return CoveredRange(ids, (first["seq"], last["seq"]))
+    return CoveredRange(*ids, first["seq"], last["seq"])
 
 
 def check_tail_coverage(db: Database, session: Session) -> None:

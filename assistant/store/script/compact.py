@@ -80,7 +80,7 @@ def commit_compaction(
     replaced = measure_replaced(db, session, checkpoint_id, floor, position)
     if replaced.messages != (0 if cut is None else cut.messages):
         raise compaction_refused(
-            session, f"the view lacks messages between seq {covered.seqs[0]} and {covered.seqs[1]}"
+            session, f"the view lacks messages between seq {covered.from_seq} and {covered.to_seq}"
         )
     state: CheckpointState = "masked" if cut is None else "live"
     finish_checkpoint(db, checkpoint_id, compaction, covered, state, now)
@@ -112,10 +112,10 @@ def _find_cut(db: Database, views: Views, session: Session, compaction: Compacti
         raise compaction_refused(session, f"message {compaction.to_message_id} is not in the view")
     messages = count_uncovered(db, session, start, last["seq"])
     if not absorbed:
-        covered = CoveredRange((compaction.from_message_id, compaction.to_message_id), (start, last["seq"]))
+        covered = CoveredRange(compaction.from_message_id, compaction.to_message_id, start, last["seq"])
     elif absorbed[-1]["to_seq"] == start - 1:
-        ids = (absorbed[0]["from_message_id"], compaction.to_message_id)
-        covered = CoveredRange(ids, (absorbed[0]["from_seq"], last["seq"]))
+        first = absorbed[0]
+        covered = CoveredRange(first["from_message_id"], compaction.to_message_id, first["from_seq"], last["seq"])
     else:
         raise compaction_refused(session, "the checkpoints that it takes over are not those directly before it")
     return _ViewCut(covered, position, messages)
@@ -125,8 +125,8 @@ def _cut_for_merge(views: Views, session: Session, compaction: Compaction, absor
     """Checkpoints become one, and nothing but the prefix is replaced."""
     if compaction.from_message_id != absorbed[0]["from_message_id"]:
         raise compaction_refused(session, f"it does not start at message {compaction.from_message_id}")
-    ids = (compaction.from_message_id, compaction.to_message_id)
-    covered = CoveredRange(ids, (absorbed[0]["from_seq"], absorbed[-1]["to_seq"]))
+    seqs = absorbed[0]["from_seq"], absorbed[-1]["to_seq"]
+    covered = CoveredRange(compaction.from_message_id, compaction.to_message_id, *seqs)
     return _ViewCut(covered, views.prefix_end(session), 0)
 
 
@@ -167,8 +167,8 @@ def cover_old_messages(
     compaction = Compaction(
         session.key, 0, trigger, "reference", *named, totals["messages"], (), "", totals["tokens"], 0
     )
-    seqs = CoveredRange(named, (start, last["seq"]))
-    checkpoint_id = insert_checkpoint(db, session, seqs, trigger, now)
-    finish_checkpoint(db, checkpoint_id, compaction, seqs, "live", now)
+    covered_range = CoveredRange(*named, start, last["seq"])
+    checkpoint_id = insert_checkpoint(db, session, covered_range, trigger, now)
+    finish_checkpoint(db, checkpoint_id, compaction, covered_range, "live", now)
     discard_undo(db, session, read_checkpoint(db, checkpoint_id).num)
     return True
