@@ -40,9 +40,7 @@ from assistant.core.ports import LedgerPort, Model
 from assistant.core.telemetry import NULL_TRACER, Tracer, TraceSpan
 from assistant.models.encoding import CHARS_PER_TOKEN
 from assistant.models.errors import StreamBroken
-from assistant.models.prices import Price, Prices
-
-EstimateTokens = Callable[[ModelRequest, str], int]
+from assistant.models.prices import EstimateTokens, Price, Prices
 
 
 class MeteredModel:

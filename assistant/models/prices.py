@@ -6,7 +6,7 @@ A model without an entry has no price, and none is guessed: its use is counted i
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
@@ -17,11 +17,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assistant.core.errors import SettingsError
 from assistant.core.messages import Usage
+from assistant.core.model_api import ModelRequest
+from assistant.core.ports import Model
 from assistant.core.text import lazy_regex
 
 MILLION = 1_000_000
 OPENAI_URL = "https://api.openai.com/v1"
 _DATE_SUFFIX = lazy_regex(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+
+
+EstimateTokens = Callable[[ModelRequest, str], int]
+"""The whole prompt of a request, as the model of that name is expected to bill it."""
 
 
 class _Table(BaseModel):
@@ -99,3 +105,21 @@ def load_prices(path: Path) -> Mapping[str, Prices]:
     except (OSError, KeyError, AttributeError, tomllib.TOMLDecodeError, ValidationError) as error:
         reason = " ".join(str(error).split())
         raise SettingsError(f"{path} cannot be used as a table of prices: {reason}. Nothing was started.") from None
+
+
+def cost_usd_of_call(prices: Mapping[str, Prices], provider: str, model: str, usage: Usage) -> float | None:
+    """US dollars for what a call used; None where no price is known. Offline mode costs nothing."""
+    if provider == "offline":
+        return 0.0
+    price = prices.get(provider, Prices()).price_for_model(model)
+    return None if price is None else price.cost_of_call(usage)
+
+
+def worst_case_usd(
+    prices: Mapping[str, Prices], estimate_tokens: EstimateTokens, model: Model, request: ModelRequest
+) -> float | None:
+    """US dollars that a call may cost at most; None where no price is known."""
+    price = prices.get(model.provider, Prices()).price_for_model(model.name)
+    if price is None:
+        return None
+    return price.worst_case(estimate_tokens(request, model.name), request.max_output_tokens)

@@ -21,7 +21,6 @@ from assistant.gateway.attachments import load_outgoing_file
 from assistant.gateway.dispatcher import Dispatcher, OutgoingRouter
 from assistant.health.status import DaemonStatus
 from assistant.health.telemetry import open_telemetry
-from assistant.models.factory import ModelDeps, build_models
 from assistant.models.offline.model import OfflineModel
 from assistant.people.pairing import supersede_denied
 from assistant.runtime.context_meter import TokenEstimates
@@ -37,6 +36,7 @@ from assistant.store.home.config_file import keep_valid_config
 from assistant.web.deps import ApiDeps, DaemonControl, OwnerReadApi
 from assistant.web.servers import WebServers, ensure_web_token
 from assistant.wire.commands import build_slash_commands
+from assistant.wire.models import ModelDeps, build_models
 from assistant.wire.services import (
     build_agenda,
     build_erasure_and_backups,

@@ -14,7 +14,6 @@ from assistant.backup.restore import BackupRestorer, UnpackedStores
 from assistant.bridges.configured import ConfiguredBridges
 from assistant.core.records import CountingTier
 from assistant.health.doctor import CheckedStores, DoctorDeps
-from assistant.models.factory import ModelDeps, ask_test_question
 from assistant.models.offline.model import OfflineModel
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings
@@ -24,6 +23,7 @@ from assistant.store.database import Database
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.usage import ModelFacts
 from assistant.web.servers import listen_tcp
+from assistant.wire.models import ModelDeps, ask_test_question
 from assistant.wire.stores import Stores, backup_problems, memory_store_settings, token_counter_for
 
 Clock = Callable[[], datetime]

@@ -11,8 +11,7 @@ from assistant.core.calendar import SleepSchedule
 from assistant.core.model_api import CallPurpose
 from assistant.core.ports import Model
 from assistant.core.telemetry import Tracer
-from assistant.models.factory import PRICES_FILE, cost_usd_of_call, worst_case_usd
-from assistant.models.prices import load_prices
+from assistant.models.prices import cost_usd_of_call, load_prices, worst_case_usd
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_meter import TokenEstimates
 from assistant.runtime.current_models import CurrentModels
@@ -20,6 +19,7 @@ from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepLock, SleepScheduler, run_cycle
 from assistant.settings.prompts import load_prompt_asking_for
 from assistant.settings.settings import Settings, shipped_config_dir
+from assistant.wire.models import PRICES_FILE
 from assistant.wire.stores import Stores
 from sleep.compaction.budget import BudgetedModel, SleepBudget
 from sleep.cycle.consolidate import ConsolidationPhase

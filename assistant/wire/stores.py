@@ -38,7 +38,6 @@ from assistant.mem0.client import (
 )
 from assistant.mem0.codec import EmbedderSettings
 from assistant.memory.service import MemoryDeps
-from assistant.models.factory import PRICES_FILE
 from assistant.models.prices import MILLION, Prices, load_prices
 from assistant.sessions.listing import SessionReader
 from assistant.sessions.scheduler import ResetPolicies, SessionResetPolicy, find_reset_problems
@@ -74,6 +73,7 @@ from assistant.store.script.people import ConversationRoutes, Pairings, People
 from assistant.store.script.turns import Delegations, Pins, UserRequests
 from assistant.store.script.usage import CircuitBreakers, ModelFacts
 from assistant.store.verify.verifier import Verifier
+from assistant.wire.models import PRICES_FILE
 from assistant.wire.search import open_history, open_memory_search
 from sleep.rules.classifier import classify_request
 

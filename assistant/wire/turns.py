@@ -14,8 +14,7 @@ from assistant.erasure.service import ErasureService
 from assistant.gateway.attachments import AttachmentIntake
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.memory.service import MemoryService
-from assistant.models.factory import PRICES_FILE, cost_usd_of_call
-from assistant.models.prices import load_prices
+from assistant.models.prices import cost_usd_of_call, load_prices
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from assistant.runtime.context_window import ContextWindow
@@ -31,6 +30,7 @@ from assistant.runtime.turn_guard import TurnGuard
 from assistant.settings.prompts import load_persona, load_prompt, load_prompt_asking_for, load_system_prompt
 from assistant.settings.sections import ToolSettings
 from assistant.settings.settings import Settings, shipped_config_dir
+from assistant.wire.models import PRICES_FILE
 from assistant.wire.stores import Stores
 from sleep.compaction.compactor import CompactionDeps, Compactor
 from sleep.compaction.prompts import SummaryPrompts

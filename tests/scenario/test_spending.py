@@ -16,11 +16,11 @@ import pytest
 
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose
-from assistant.models.factory import ModelDeps, build_model_chain
 from assistant.models.offline.model import OfflineModel
 from assistant.settings.settings import load_settings
 from assistant.wire.app import App, build_app
 from assistant.wire.checks import try_model
+from assistant.wire.models import ModelDeps, build_model_chain
 from tests.strict.asking import call_model, make_request
 from tests.strict.behaviour import Behaviour, ErrorStatus, ScriptedAnswer, ToolUse
 from tests.strict.server import StrictServer

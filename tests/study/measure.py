@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from assistant.core.messages import Usage
-from assistant.models.factory import PRICES_FILE, cost_usd_of_call
-from assistant.models.prices import Prices, load_prices
+from assistant.models.prices import Prices, cost_usd_of_call, load_prices
 from assistant.settings.settings import shipped_config_dir
+from assistant.wire.models import PRICES_FILE
 from tests.strict.behaviour import Behaviour, ScriptedAnswer
 from tests.strict.cache import PromptCache
 from tests.strict.count import block_tokens

@@ -11,9 +11,9 @@ import pytest
 
 from assistant.core.errors import SettingsError
 from assistant.core.ports import Model
-from assistant.models.factory import ModelDeps, build_model_chain
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
+from assistant.wire.models import ModelDeps, build_model_chain
 from tests.strict.asking import InMemoryLedger, InMemoryModelFacts, call_model, clock
 from tests.strict.behaviour import ErrorStatus
 from tests.strict.server import StrictServer
@@ -155,7 +155,7 @@ def test_a_table_of_prices_that_cannot_be_read_is_refused_at_start(tmp_path: Pat
 
 def test_an_sdk_is_imported_only_when_its_provider_is_used() -> None:
     """In a process of its own: half a second of every start depends on it."""
-    program = "import sys, assistant.models.factory; print({'anthropic', 'openai'} & set(sys.modules))"
+    program = "import sys, assistant.wire.models; print({'anthropic', 'openai'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     assert ran.stdout.strip() == "set()"
 

@@ -10,10 +10,10 @@ import pytest
 
 from assistant.core.errors import SettingsError
 from assistant.core.ports import Model
-from assistant.models.factory import ModelDeps, build_summary_model
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.wire.app import App, build_app
+from assistant.wire.models import ModelDeps, build_summary_model
 from tests.strict.asking import InMemoryLedger, InMemoryModelFacts, call_model, clock
 from tests.strict.behaviour import ErrorStatus
 from tests.strict.server import StrictServer

@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assistant.core.messages import Message, Usage
+from assistant.core.messages import Message
 from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
 from assistant.core.ports import LedgerPort, Model, ModelFactsPort, ModelPair
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.failover import FailoverModel, RetryPolicy
-from assistant.models.metered import EstimateTokens, MeteredModel
-from assistant.models.prices import Prices, is_hosted_by_openai, load_prices
+from assistant.models.metered import MeteredModel
+from assistant.models.prices import EstimateTokens, Prices, is_hosted_by_openai, load_prices
 from assistant.settings.sections import DEFAULT_MODEL_NAMES
 from assistant.settings.settings import Settings, shipped_config_dir
 
@@ -29,7 +29,6 @@ _GREETER = "You are being set up as somebody's personal assistant."
 _GREETING = "Say hello in one short sentence."
 # Some models think before they greet.
 _MAX_GREETING = 512
-# Who answers where `model.name` is empty; an OpenAI-compatible address is asked for its first model instead.
 # Who writes summaries where `compaction.summary_model` is empty; elsewhere whoever answers does.
 SUMMARY_MODEL_NAMES = {"anthropic": "claude-haiku-5-5"}
 
@@ -95,24 +94,6 @@ async def ask_test_question(settings: Settings, deps: ModelDeps) -> str:
     finally:
         await model.aclose()
     return answer
-
-
-def cost_usd_of_call(prices: Mapping[str, Prices], provider: str, model: str, usage: Usage) -> float | None:
-    """US dollars for what a call used; None where no price is known. Offline mode costs nothing."""
-    if provider == "offline":
-        return 0.0
-    price = prices.get(provider, Prices()).price_for_model(model)
-    return None if price is None else price.cost_of_call(usage)
-
-
-def worst_case_usd(
-    prices: Mapping[str, Prices], estimate_tokens: EstimateTokens, model: Model, request: ModelRequest
-) -> float | None:
-    """US dollars that a call may cost at most; None where no price is known."""
-    price = prices.get(model.provider, Prices()).price_for_model(model.name)
-    if price is None:
-        return None
-    return price.worst_case(estimate_tokens(request, model.name), request.max_output_tokens)
 
 
 def _configured_models(settings: Settings) -> list[tuple[str, str]]:
