@@ -80,11 +80,9 @@ def archive() -> None:
 
     An archived conversation is named by its session and its number, as in `main 3`.
 
-    \b
-    Example:
-      assistant archive
-      assistant archive show main 3
-      assistant archive search "booking number"
+    > assistant archive
+    > assistant archive show main 3
+    > assistant archive search "booking number"
     """
 
 
@@ -107,10 +105,8 @@ def _span(entry: ArchiveEntry, zone: tzinfo) -> str:
 async def list_archives(context: CommandContext, session: str | None) -> list[ArchiveEntry]:
     """List what is archived, by session, oldest first.
 
-    \b
-    Example:
-      assistant archive list
-      assistant archive list main
+    > assistant archive list
+    > assistant archive list main
     """
     return [entry for entry in await _entries(context) if session in (None, entry.session)]
 
@@ -147,10 +143,8 @@ def _render_conversation(conversation: ArchivedConversation, zone: tzinfo) -> st
 async def show(context: CommandContext, session: str, number: int | None) -> ArchivedConversation:
     """Print what was said in an archived conversation. Without NUMBER, the newest one.
 
-    \b
-    Example:
-      assistant archive show main
-      assistant archive show main 3 --json
+    > assistant archive show main
+    > assistant archive show main 3 --json
     """
     entries = [entry for entry in await _entries(context) if entry.session == session]
     chosen = [entry for entry in entries if number in (None, entry.generation)]
@@ -189,9 +183,7 @@ def _render_hits(hits: Sequence[ArchiveHit], zone: tzinfo) -> str:
 async def search(context: CommandContext, text: str, limit: int) -> list[ArchiveHit]:
     """Find messages of archived conversations by their words.
 
-    \b
-    Example:
-      assistant archive search "booking number"
+    > assistant archive search "booking number"
     """
     store = context.stores.archive
     hits = context.stores.history.search(text, context.scope, limit=limit * HITS_PER_RESULT)

@@ -26,11 +26,9 @@ def backup() -> None:
 
     A backup is made while the assistant runs, automatically every day (see [backup] in config.toml).
 
-    \b
-    Example:
-      assistant backup create
-      assistant backup verify
-      assistant backup restore nocturne-20261120T050000Z-daily.tar.gz --to ~/restored
+    > assistant backup create
+    > assistant backup verify
+    > assistant backup restore nocturne-20261120T050000Z-daily.tar.gz --to ~/restored
     """
 
 
@@ -61,9 +59,7 @@ def render_backups(items: Sequence[BackupItem], zone: tzinfo) -> str:
 def list_backups(context: CommandContext) -> list[BackupItem]:
     """List the backups, oldest first.
 
-    \b
-    Example:
-      assistant backup list --json
+    > assistant backup list --json
     """
     return backup_items(context.stores.backups)
 
@@ -92,9 +88,7 @@ def _render_created(made: CreatedBackup, _: tzinfo) -> str:
 async def create(context: CommandContext) -> CreatedBackup:
     """Make a backup now and verify it. It stays until you remove it.
 
-    \b
-    Example:
-      assistant backup create
+    > assistant backup create
     """
     made = await context.services.backups.create()
     return CreatedBackup(

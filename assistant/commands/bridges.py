@@ -66,12 +66,10 @@ def _suggested_action(bridge: BridgeItem | BridgeStatus) -> str:
 def bridge() -> None:
     """Bridges: the networks on which you talk to the assistant, beside the terminal.
 
-    \b
-    Example:
-      assistant bridge
-      assistant bridge add telegram
-      assistant bridge test telegram
-      assistant bridge pause telegram
+    > assistant bridge
+    > assistant bridge add telegram
+    > assistant bridge test telegram
+    > assistant bridge pause telegram
     """
 
 
@@ -92,9 +90,7 @@ def _bridge_line(status: BridgeStatus, zone: tzinfo) -> str:
 async def list_bridges(context: CommandContext) -> Sequence[BridgeStatus]:
     """List the bridges: how each is, who we are there, what waits. Also what to do about it.
 
-    \b
-    Example:
-      assistant bridge list
+    > assistant bridge list
     """
     return await context.services.bridges.list_statuses()
 
@@ -128,9 +124,7 @@ def _bridge_command(
 async def test(context: CommandContext, name: str) -> BridgeChange:
     """Send yourself a test message. Exits with 0 when the network took it.
 
-    \b
-    Example:
-      assistant bridge test telegram
+    > assistant bridge test telegram
     """
     return BridgeChange(name, await context.services.bridges.test(name, context.now))
 
@@ -139,9 +133,7 @@ async def test(context: CommandContext, name: str) -> BridgeChange:
 async def pause(context: CommandContext, name: str) -> BridgeChange:
     """Neither receive nor send there until `resume`, also after a restart.
 
-    \b
-    Example:
-      assistant bridge pause telegram
+    > assistant bridge pause telegram
     """
     return BridgeChange(name, await context.services.bridges.pause(name))
 
@@ -150,9 +142,7 @@ async def pause(context: CommandContext, name: str) -> BridgeChange:
 async def resume(context: CommandContext, name: str) -> BridgeChange:
     """Receive and send again. What waits goes out, and what was written comes in.
 
-    \b
-    Example:
-      assistant bridge resume telegram
+    > assistant bridge resume telegram
     """
     return BridgeChange(name, await context.services.bridges.resume(name))
 
@@ -161,9 +151,7 @@ async def resume(context: CommandContext, name: str) -> BridgeChange:
 async def reload(context: CommandContext, name: str) -> BridgeChange:
     """Start a bridge again with the settings as they are now.
 
-    \b
-    Example:
-      assistant bridge reload telegram
+    > assistant bridge reload telegram
     """
     return BridgeChange(name, await context.services.bridges.reload(name))
 
@@ -172,9 +160,7 @@ async def reload(context: CommandContext, name: str) -> BridgeChange:
 async def anew(context: CommandContext, name: str) -> BridgeChange:
     """Begin anew on a network, as with another account. What was being sent counts as uncertain.
 
-    \b
-    Example:
-      assistant bridge anew telegram
+    > assistant bridge anew telegram
     """
     return BridgeChange(name, await context.services.bridges.begin_anew(name, context.now))
 
@@ -183,9 +169,7 @@ async def anew(context: CommandContext, name: str) -> BridgeChange:
 async def remove(context: CommandContext, name: str) -> BridgeChange:
     """Settle what a bridge that is no longer set up leaves behind.
 
-    \b
-    Example:
-      assistant bridge remove telegram
+    > assistant bridge remove telegram
     """
     return BridgeChange(name, await context.services.bridges.remove(name, context.now))
 
@@ -215,11 +199,9 @@ def deliveries() -> None:
     What may have arrived, or was refused, is never sent again automatically: you decide. You can also drop what is
     still retried: later messages to the same place wait for it.
 
-    \b
-    Example:
-      assistant deliveries
-      assistant deliveries again 12
-      assistant deliveries drop 12 13
+    > assistant deliveries
+    > assistant deliveries again 12
+    > assistant deliveries drop 12 13
     """
 
 
@@ -240,9 +222,7 @@ def _delivery_line(item: UndeliveredItem, zone: tzinfo) -> str:
 def list_deliveries(context: CommandContext) -> list[UndeliveredItem]:
     """List what is stuck, oldest first.
 
-    \b
-    Example:
-      assistant deliveries list --json
+    > assistant deliveries list --json
     """
     return context.stores.deliveries.list_stuck()
 
@@ -257,9 +237,7 @@ def list_deliveries(context: CommandContext) -> list[UndeliveredItem]:
 def again(context: CommandContext, ids: Sequence[int]) -> list[UndeliveredItem]:
     """Send these once more. What did arrive the first time is then there twice.
 
-    \b
-    Example:
-      assistant deliveries again 12
+    > assistant deliveries again 12
     """
     stuck = _find_stuck(context, ids)
     if automatic := next((item for item in stuck if item.is_sent_automatically), None):
@@ -280,9 +258,7 @@ def again(context: CommandContext, ids: Sequence[int]) -> list[UndeliveredItem]:
 def drop(context: CommandContext, ids: Sequence[int]) -> list[UndeliveredItem]:
     """Drop these: they are neither sent nor listed any more. The conversation keeps what was said.
 
-    \b
-    Example:
-      assistant deliveries drop 12 13
+    > assistant deliveries drop 12 13
     """
     return _decide(context, _find_stuck(context, ids), context.stores.deliveries.drop)
 

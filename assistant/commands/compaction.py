@@ -63,11 +63,9 @@ async def compact(context: CommandContext, focus: str, dry_run: bool, undo: str 
     Nothing is lost: the messages stay in the message log, and --undo brings them back. FOCUS is what the summary
     should keep above all.
 
-    \b
-    Example:
-      assistant compact --dry-run
-      assistant compact "the move to Bergen"
-      assistant compact --undo
+    > assistant compact --dry-run
+    > assistant compact "the move to Bergen"
+    > assistant compact --undo
     """
     services = context.services
     if undo is not None and (focus or dry_run):
@@ -123,9 +121,7 @@ def branch(context: CommandContext, ids: Sequence[int]) -> Branch:
 
     The new conversation has everything up to message ID, without one up to the last thing you said.
 
-    \b
-    Example:
-      assistant branch 12
+    > assistant branch 12
     """
     if len(ids) > 1:
         raise UsageError("Give the number of one message. Nothing was changed.")
@@ -153,12 +149,10 @@ class PinItem(Item):
 def pins() -> None:
     """Words that no compaction removes: they are sent with every request.
 
-    \b
-    Example:
-      assistant pins
-      assistant pins add "The dog is allergic to chicken"
-      assistant pins add 12
-      assistant pins remove 3
+    > assistant pins
+    > assistant pins add "The dog is allergic to chicken"
+    > assistant pins add 12
+    > assistant pins remove 3
     """
 
 
@@ -180,9 +174,7 @@ def _render_added(pin: Pin, _: tzinfo) -> str:
 def list_pins(context: CommandContext) -> list[Pin]:
     """List what is pinned, oldest first.
 
-    \b
-    Example:
-      assistant pins list
+    > assistant pins list
     """
     return context.stores.pins.list_pins(context.session)
 
@@ -192,10 +184,8 @@ def list_pins(context: CommandContext) -> list[Pin]:
 def add(context: CommandContext, words: str) -> Pin:
     """Pin a text, the message with this ID, or the last thing you said.
 
-    \b
-    Example:
-      assistant pins add "The dog is allergic to chicken"
-      assistant pins add 12
+    > assistant pins add "The dog is allergic to chicken"
+    > assistant pins add 12
     """
     message = _message_to_pin(context, words)
     text, role = (message.content, message.role) if message is not None else (words, "user")
@@ -220,9 +210,7 @@ def add(context: CommandContext, words: str) -> Pin:
 def remove(context: CommandContext, ids: Sequence[int]) -> list[Pin]:
     """Remove pins, by their own numbers as `assistant pins` lists them.
 
-    \b
-    Example:
-      assistant pins remove 3
+    > assistant pins remove 3
     """
     return context.stores.pins.remove(context.session, ids)
 

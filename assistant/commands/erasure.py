@@ -168,10 +168,8 @@ async def forget(context: CommandContext, text: str, keep_backups: bool, yes: bo
     That is a memory by its id, a journal entry (e12), a message (#17), or TEXT. It shows what would be erased and asks.
     It cannot be undone. Backups that have it are removed, and one new backup is made.
 
-    \b
-    Example:
-      assistant forget 1a2b3c4d
-      assistant forget "the code of the gate" --yes
+    > assistant forget 1a2b3c4d
+    > assistant forget "the code of the gate" --yes
     """
     erasure = context.services.erasure
     if context.surface == "chat" and _CODE.fullmatch(text):

@@ -35,10 +35,8 @@ def _render_text(answer: TextAnswer, _: tzinfo) -> str:
 def help(context: CommandContext, words: str) -> TextAnswer:
     """Show what you can type, or what one command does.
 
-    \b
-    Example:
-      /help
-      /help pins
+    > /help
+    > /help pins
     """
     return TextAnswer(context.describe_commands(words.removeprefix("/").split()))
 
@@ -51,9 +49,7 @@ def _render_status(report: Mapping[str, Any], _: tzinfo) -> str:
 def status(context: CommandContext) -> dict[str, Any]:
     """Show how the assistant is.
 
-    \b
-    Example:
-      /status
+    > /status
     """
     return dict(context.services.status())
 
@@ -63,10 +59,8 @@ def status(context: CommandContext) -> dict[str, Any]:
 def model(context: CommandContext, choice: str) -> TextAnswer:
     """Show which model answers, or choose one until a restart.
 
-    \b
-    Example:
-      assistant model
-      assistant model anthropic:claude-sonnet-5-0
+    > assistant model
+    > assistant model anthropic:claude-sonnet-5-0
     """
     models = context.services.models
     return TextAnswer(models.choose(choice) if choice else models.describe())
@@ -95,9 +89,7 @@ def _render_undone(undone: UndoneExchange, _: tzinfo) -> str:
 def undo(context: CommandContext) -> UndoneExchange:
     """Remove the last exchange from the conversation.
 
-    \b
-    Example:
-      assistant undo
+    > assistant undo
     """
     exchange = _last_exchange(context)
     ids = [message.id for message in exchange if message.id is not None]
@@ -113,9 +105,7 @@ def _render_retry(answer: TextAnswer, _: tzinfo) -> str:
 async def retry(context: CommandContext) -> TextAnswer:
     """Remove the last exchange and ask the same again.
 
-    \b
-    Example:
-      /retry
+    > /retry
     """
     exchange = _last_exchange(context)
     question = exchange[0]
@@ -151,9 +141,7 @@ def _render_stopped(turn: StoppedTurn, _: tzinfo) -> str:
 async def stop(context: CommandContext) -> StoppedTurn:
     """Stop the answer that is being written.
 
-    \b
-    Example:
-      /stop
+    > /stop
     """
     return StoppedTurn(await context.services.stop_turn(context.session))
 

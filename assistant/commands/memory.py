@@ -73,11 +73,9 @@ def memory() -> None:
     A memory is named by the first digits of its id, four or more; what was noted and is no memory yet as e12, the
     number of its journal entry. `search` may be left out.
 
-    \b
-    Example:
-      assistant memory search "where does Anna work"
-      assistant memory why 1a2b3c4d
-      assistant memory edit 1a2b3c4d "Anna works at the harbour"
+    > assistant memory search "where does Anna work"
+    > assistant memory why 1a2b3c4d
+    > assistant memory edit 1a2b3c4d "Anna works at the harbour"
     """
 
 
@@ -96,9 +94,7 @@ def search(
 ) -> list[MemoryHit]:
     """Find memories by words and meaning, best first. Former ones show their end.
 
-    \b
-    Example:
-      assistant memory search "where did I live" --before 2026-03-01
+    > assistant memory search "where did I live" --before 2026-03-01
     """
     since, until = _midnight(after, context.zone), _midnight(before, context.zone)
     return context.stores.memory.search(text, context.scope, limit=limit, after=since, before=until)
@@ -125,9 +121,7 @@ class MemoryListing:
 async def list_memories(context: CommandContext, former: bool, limit: int) -> MemoryListing:
     """List memories, and what was noted and is no memory yet, newest first.
 
-    \b
-    Example:
-      assistant memory list --former --json
+    > assistant memory list --former --json
     """
     everything = await context.stores.memory.list_all(context.scope)
     memories = [state for state in reversed(everything.memories) if former or state.memory.is_current]
@@ -139,10 +133,8 @@ async def list_memories(context: CommandContext, former: bool, limit: int) -> Me
 async def show(context: CommandContext, reference: str) -> MemoryState:
     """Show one memory, with all of its text.
 
-    \b
-    Example:
-      assistant memory show 1a2b3c4d
-      assistant memory show e12
+    > assistant memory show 1a2b3c4d
+    > assistant memory show e12
     """
     return await context.stores.memory.show(reference, context.scope)
 
@@ -173,9 +165,7 @@ async def why(context: CommandContext, reference: str) -> WhyReport:
 
     Without an ID: where that came from which came to mind for the last answer.
 
-    \b
-    Example:
-      assistant memory why 1a2b3c4d
+    > assistant memory why 1a2b3c4d
     """
     service = context.stores.memory
     if reference:
@@ -226,11 +216,9 @@ def as_of(context: CommandContext, words: str, former: bool, page: bool, limit: 
 
     A day means its end. What was forgotten since is not shown.
 
-    \b
-    Example:
-      assistant memory as-of 2026-03-01
-      assistant memory as-of "2026-03-01 14:00" "where do I live"
-      assistant memory as-of last monday --file
+    > assistant memory as-of 2026-03-01
+    > assistant memory as-of "2026-03-01 14:00" "where do I live"
+    > assistant memory as-of last monday --file
     """
     at, text = split_as_of(words, context.now, context.zone)
     if not page:
@@ -245,9 +233,7 @@ def as_of(context: CommandContext, words: str, former: bool, page: bool, limit: 
 async def stats(context: CommandContext) -> MemoryCounts:
     """Show how much is remembered, and where it is stored. Also what waits for the next sleep.
 
-    \b
-    Example:
-      assistant memory stats --json
+    > assistant memory stats --json
     """
     return await context.stores.memory.stats(context.scope)
 
@@ -265,9 +251,7 @@ async def stats(context: CommandContext) -> MemoryCounts:
 async def edit(context: CommandContext, words: str) -> CorrectionResult:
     """Correct a memory. What it said before is kept, with its dates.
 
-    \b
-    Example:
-      assistant memory edit 1a2b3c4d "Anna works at the harbour"
+    > assistant memory edit 1a2b3c4d "Anna works at the harbour"
     """
     match = _REFERENCE_AND_TEXT.fullmatch(words)
     if match is None or not match[2].strip():
@@ -282,9 +266,7 @@ def import_memories(context: CommandContext, file: Path) -> ImportResult:
 
     Importing it twice changes nothing. If anything in a file is malformed, nothing of it is imported.
 
-    \b
-    Example:
-      assistant memory import notes.txt
+    > assistant memory import notes.txt
     """
     return context.stores.memory.import_text(_read_file(file), context.scope, context.session, context.now)
 
@@ -302,9 +284,7 @@ async def rebuild(context: CommandContext, from_log: bool) -> RebuildResult:
     Run again, it changes nothing. With --from-log the configured model reads the whole message log once more, which
     costs money; whatever the journal has stays as it is.
 
-    \b
-    Example:
-      assistant memory rebuild
+    > assistant memory rebuild
     """
     return await context.stores.memory.rebuild(context.now, from_log=from_log)
 

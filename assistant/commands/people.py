@@ -136,12 +136,10 @@ def people() -> None:
     with conversations of their own, or as yourself. WHO is a number or a name of the list, or BRIDGE ID, or room BRIDGE
     ID.
 
-    \b
-    Example:
-      assistant people
-      assistant people link telegram
-      assistant people pair ABCD2345
-      assistant people deny telegram 1234567
+    > assistant people
+    > assistant people link telegram
+    > assistant people pair ABCD2345
+    > assistant people deny telegram 1234567
     """
 
 
@@ -149,9 +147,7 @@ def people() -> None:
 def list_people(context: CommandContext) -> KnownPeople:
     """List people, their accounts, and who waits to be let in.
 
-    \b
-    Example:
-      assistant people list --json
+    > assistant people list --json
     """
     return KnownPeople(context.stores.people.list_people(), context.stores.pairing.list_requests(context.now))
 
@@ -160,9 +156,7 @@ def list_people(context: CommandContext) -> KnownPeople:
 def list_rooms(context: CommandContext) -> list[KnownRoom]:
     """List the rooms that were let in, or denied.
 
-    \b
-    Example:
-      assistant people rooms
+    > assistant people rooms
     """
     return context.stores.people.list_rooms()
 
@@ -187,10 +181,8 @@ def _command(name: str, *, names: bool = True) -> Callable[[Callable[..., People
 def link(context: CommandContext, bridge: str, account: str | None) -> PeopleChange:
     """Make an account on a bridge yours. Without ID, print a code to send from there.
 
-    \b
-    Example:
-      assistant people link telegram
-      assistant people link telegram 1234567
+    > assistant people link telegram
+    > assistant people link telegram 1234567
     """
     if account is None:
         return _change(context, context.stores.pairing.offer_link(_bridge(context, bridge), context.now))
@@ -207,9 +199,7 @@ def link(context: CommandContext, bridge: str, account: str | None) -> PeopleCha
 def unlink(context: CommandContext, bridge: str, account: str) -> PeopleChange:
     """Take an account away from its person. Who writes from there is a stranger again.
 
-    \b
-    Example:
-      assistant people unlink telegram 1234567
+    > assistant people unlink telegram 1234567
     """
     if not context.stores.people.unlink(Identity(bridge, account), context.now):
         raise _no_account(bridge, account)
@@ -226,11 +216,9 @@ def pair(context: CommandContext, code: str, words: str, owner: bool, name: str 
 
     With `allow NUMBER` or `deny NUMBER` instead of a code, it decides on somebody who waits in the list.
 
-    \b
-    Example:
-      assistant people pair ABCD2345 --name Ann
-      assistant people pair ABCD2345 --owner
-      assistant people pair allow 3
+    > assistant people pair ABCD2345 --name Ann
+    > assistant people pair ABCD2345 --owner
+    > assistant people pair allow 3
     """
     pairing = context.stores.pairing
     if code in ("allow", "deny") and words.isascii() and words.isdigit() and len(words) < 16:
@@ -248,11 +236,9 @@ def pair(context: CommandContext, code: str, words: str, owner: bool, name: str 
 def allow(context: CommandContext, who: tuple[str, ...]) -> PeopleChange:
     """Let in a person as a guest, or a room, without a code.
 
-    \b
-    Example:
-      assistant people allow Ann
-      assistant people allow telegram 1234567
-      assistant people allow room telegram 7654321
+    > assistant people allow Ann
+    > assistant people allow telegram 1234567
+    > assistant people allow room telegram 7654321
     """
     return _change(context, _decide(context, who, "allowed"))
 
@@ -262,10 +248,8 @@ def allow(context: CommandContext, who: tuple[str, ...]) -> PeopleChange:
 def deny(context: CommandContext, who: tuple[str, ...]) -> PeopleChange:
     """Stop answering a person or a room, without telling them. What was said is kept.
 
-    \b
-    Example:
-      assistant people deny Ann
-      assistant people deny room telegram 7654321
+    > assistant people deny Ann
+    > assistant people deny room telegram 7654321
     """
     return _change(context, _decide(context, who, "denied"))
 
@@ -276,10 +260,8 @@ def deny(context: CommandContext, who: tuple[str, ...]) -> PeopleChange:
 def rename(context: CommandContext, who: tuple[str, ...], name: str) -> PeopleChange:
     """Call a person, or a room, by another name.
 
-    \b
-    Example:
-      assistant people rename 2 Ann
-      assistant people rename room telegram 7654321 "The boat club"
+    > assistant people rename 2 Ann
+    > assistant people rename room telegram 7654321 "The boat club"
     """
     store, name = context.stores.people, clean_display_name(name)
     if not name:

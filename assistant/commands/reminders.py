@@ -165,12 +165,10 @@ def remind() -> None:
 
     A reminder comes to the conversation it was set in. Times are by the clock of your time zone. `add` may be left out.
 
-    \b
-    Example:
-      assistant remind call mum --at "tomorrow at 9"
-      assistant remind stretch --every "weekday at 10:30"
-      assistant remind list
-      assistant remind cancel 3
+    > assistant remind call mum --at "tomorrow at 9"
+    > assistant remind stretch --every "weekday at 10:30"
+    > assistant remind list
+    > assistant remind cancel 3
     """
 
 
@@ -189,10 +187,8 @@ def remind() -> None:
 async def add_reminder(context: CommandContext, words: str, when: str | None, repeat: str | None) -> JobItem:
     """Set a reminder. Without --at and --every, TEXT says when.
 
-    \b
-    Example:
-      assistant remind add call mum --at "tomorrow at 9"
-      assistant remind add feed the cat in 20 minutes
+    > assistant remind add call mum --at "tomorrow at 9"
+    > assistant remind add feed the cat in 20 minutes
     """
     text, at = (words, when or "") if when is not None or repeat is not None else split_reminder(words)
     if not at and repeat is None:
@@ -204,9 +200,7 @@ async def add_reminder(context: CommandContext, words: str, when: str | None, re
 def list_reminders(context: CommandContext) -> list[JobItem]:
     """List the reminders that wait, the next one first.
 
-    \b
-    Example:
-      assistant remind list --json
+    > assistant remind list --json
     """
     return [job_item(context, job) for job in context.stores.agenda.list_reminders(context.scope)]
 
@@ -216,9 +210,7 @@ def list_reminders(context: CommandContext) -> list[JobItem]:
 def cancel(context: CommandContext, job_id: int) -> JobItem:
     """Cancel a reminder, by its number in the list.
 
-    \b
-    Example:
-      assistant remind cancel 3
+    > assistant remind cancel 3
     """
     job = context.stores.agenda.cancel_reminder(job_id, context.scope, command_key(context), context.now)
     return job_item(context, replace(job, state="cancelled"))
@@ -230,9 +222,7 @@ def cancel(context: CommandContext, job_id: int) -> JobItem:
 async def again(context: CommandContext, job_id: int, when: str) -> JobItem:
     """Set a reminder once more, whether it came already or not.
 
-    \b
-    Example:
-      assistant remind again 3 in 10 minutes
+    > assistant remind again 3 in 10 minutes
     """
     job = _find_reminder(context, job_id)
     # A button that is pressed twice sets one reminder.
@@ -244,9 +234,7 @@ async def again(context: CommandContext, job_id: int, when: str) -> JobItem:
 def done(context: CommandContext, job_id: int) -> JobItem:
     """Say that you did what a reminder was about. It changes nothing.
 
-    \b
-    Example:
-      assistant remind done 3
+    > assistant remind done 3
     """
     return job_item(context, _find_reminder(context, job_id))
 
@@ -256,9 +244,7 @@ def done(context: CommandContext, job_id: int) -> JobItem:
 def reminder_history(context: CommandContext, limit: int) -> AgendaHistory:
     """Show what became of every reminder: ran, late or missed, and why.
 
-    \b
-    Example:
-      assistant remind history
+    > assistant remind history
     """
     return load_history(context, "reminder", None, limit)
 

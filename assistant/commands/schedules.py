@@ -33,11 +33,9 @@ from assistant.core.jobs import CatchUpPolicy, JobRequest
 def schedule() -> None:
     """Schedule prompts: each is sent for you when it is due, and answered where you made it.
 
-    \b
-    Example:
-      assistant schedule add news "What is on my list for today?" --every "weekday at 8:30"
-      assistant schedule list
-      assistant schedule history
+    > assistant schedule add news "What is on my list for today?" --every "weekday at 8:30"
+    > assistant schedule list
+    > assistant schedule history
     """
 
 
@@ -70,10 +68,8 @@ async def add_schedule(
 ) -> JobItem:
     """Schedule PROMPT under NAME. When is said by --every, --cron or --rrule, or by --at for once.
 
-    \b
-    Example:
-      assistant schedule add news "What is on my list for today?" --every "weekday at 8:30"
-      assistant schedule add rent "Has the rent been paid?" --cron "0 9 1 * *" --catch-up once
+    > assistant schedule add news "What is on my list for today?" --every "weekday at 8:30"
+    > assistant schedule add rent "Has the rent been paid?" --cron "0 9 1 * *" --catch-up once
     """
     repeats = [rule for rule in (every and spoken_every(every), cron, rrule) if rule is not None]
     if len(repeats) > 1 or not (repeats or when):
@@ -89,9 +85,7 @@ async def add_schedule(
 def list_schedules(context: CommandContext) -> list[JobItem]:
     """List what is scheduled, the next one first.
 
-    \b
-    Example:
-      assistant schedule list --json
+    > assistant schedule list --json
     """
     return [job_item(context, job) for job in context.stores.agenda.list_schedules(context.scope)]
 
@@ -101,9 +95,7 @@ def list_schedules(context: CommandContext) -> list[JobItem]:
 def show_schedule(context: CommandContext, name: str) -> JobItem:
     """Show one schedule, with all of its prompt.
 
-    \b
-    Example:
-      assistant schedule show news
+    > assistant schedule show news
     """
     return job_item(context, context.stores.agenda.find_schedule(name, context.scope))
 
@@ -116,9 +108,7 @@ def show_schedule(context: CommandContext, name: str) -> JobItem:
 def pause_schedule(context: CommandContext, name: str) -> JobItem:
     """Pause a schedule. Nothing is asked until you resume it.
 
-    \b
-    Example:
-      assistant schedule pause news
+    > assistant schedule pause news
     """
     agenda = context.stores.agenda
     job = agenda.find_schedule(name, context.scope)
@@ -131,9 +121,7 @@ def pause_schedule(context: CommandContext, name: str) -> JobItem:
 def resume_schedule(context: CommandContext, name: str) -> JobItem:
     """Resume a schedule that was paused, from its next time on.
 
-    \b
-    Example:
-      assistant schedule resume news
+    > assistant schedule resume news
     """
     agenda = context.stores.agenda
     return job_item(context, agenda.resume_schedule(agenda.find_schedule(name, context.scope), context.now))
@@ -147,9 +135,7 @@ def resume_schedule(context: CommandContext, name: str) -> JobItem:
 def remove_schedule(context: CommandContext, name: str) -> JobItem:
     """Remove a schedule. Its history stays.
 
-    \b
-    Example:
-      assistant schedule remove news
+    > assistant schedule remove news
     """
     agenda = context.stores.agenda
     job = agenda.find_schedule(name, context.scope)
@@ -165,9 +151,7 @@ def remove_schedule(context: CommandContext, name: str) -> JobItem:
 def run_schedule(context: CommandContext, name: str) -> JobItem:
     """Ask it now; its times stay. Without a daemon, the next one answers it.
 
-    \b
-    Example:
-      assistant schedule run news
+    > assistant schedule run news
     """
     agenda = context.stores.agenda
     job = agenda.find_schedule(name, context.scope)
@@ -185,10 +169,8 @@ def schedule_history(context: CommandContext, name: str, limit: int) -> AgendaHi
     This lists reminders and schedules; with NAME, one schedule. Looking at it acknowledges what was missed, so that
     `assistant status` is green again.
 
-    \b
-    Example:
-      assistant schedule history
-      assistant schedule history news --json
+    > assistant schedule history
+    > assistant schedule history news --json
     """
     job_id = context.stores.agenda.find_schedule(name, context.scope).id if name else None
     return load_history(context, None, job_id, limit)

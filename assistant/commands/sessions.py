@@ -67,11 +67,9 @@ def sessions() -> None:
     A conversation ends by a reset (`assistant reset`) and has a number; the next one begins with a note of what was
     open. What was said stays in the message log, and in an archive.
 
-    \b
-    Example:
-      assistant sessions
-      assistant sessions show main 1
-      assistant sessions resume main 1
+    > assistant sessions
+    > assistant sessions show main 1
+    > assistant sessions resume main 1
     """
 
 
@@ -99,9 +97,7 @@ def _render_list(items: Sequence[SessionItem], zone: tzinfo) -> str:
 def list_sessions(context: CommandContext, limit: int) -> list[SessionItem]:
     """List conversations, of each session the newest first.
 
-    \b
-    Example:
-      assistant sessions list --limit 100
+    > assistant sessions list --limit 100
     """
     return [session_item(row) for row in context.stores.sessions.list_generations(limit)]
 
@@ -141,10 +137,8 @@ def _render_details(item: SessionDetails, zone: tzinfo) -> str:
 def show(context: CommandContext, session: str, number: int | None) -> SessionDetails:
     """Show a conversation: when it was, how it ended, its summary. Also the note that it began with.
 
-    \b
-    Example:
-      assistant sessions show
-      assistant sessions show main 3
+    > assistant sessions show
+    > assistant sessions show main 3
     """
     reader = context.stores.sessions
     row = reader.get_generation(session, number)
@@ -228,9 +222,7 @@ def _report(context: CommandContext, done: ResetResult, *, put_away: bool = Fals
 async def end(context: CommandContext, session: str) -> ResetReport:
     """End a thread: learn from it, archive it. Its next message begins a new conversation.
 
-    \b
-    Example:
-      assistant sessions end trip
+    > assistant sessions end trip
     """
     key = context.stores.sessions.resolve_session(session)
     if session_kind(key) == "main":
@@ -263,10 +255,8 @@ def _render_resume(report: ResumeReport, _: tzinfo) -> str:
 async def resume(context: CommandContext, session: str, number: int | None) -> ResumeReport:
     """Take up an earlier conversation again. Without NUMBER, the last one that ended.
 
-    \b
-    Example:
-      assistant sessions resume main
-      assistant sessions resume trip 2
+    > assistant sessions resume main
+    > assistant sessions resume trip 2
     """
     reader = context.stores.sessions
     key = reader.resolve_session(session)
@@ -325,10 +315,8 @@ async def reset(context: CommandContext, name: str | None, yes: bool, cancel: bo
     First it learns from it and archives it; the next one begins with a note of what was open. Nothing is forgotten: the
     messages stay in the message log, and `assistant sessions resume` takes the conversation up again.
 
-    \b
-    Example:
-      assistant reset
-      assistant reset trip --yes
+    > assistant reset
+    > assistant reset trip --yes
     """
     reader, resets = context.stores.sessions, context.services.resets
     session = reader.resolve_session(name or context.session)
@@ -369,9 +357,7 @@ def _render_current(here: CurrentSession, _: tzinfo) -> str:
 def session(context: CommandContext, name: str) -> CurrentSession:
     """Go to a conversation of its own, or back to main; alone: where you are.
 
-    \b
-    Example:
-      /session trip
+    > /session trip
     """
     views = {info.key: info.view_messages for info in context.stores.conversation.list_sessions()}
     here = parse_session_name(name) if name else context.session

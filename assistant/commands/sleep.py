@@ -93,12 +93,10 @@ async def sleep(context: CommandContext, dry_run: bool, phase: str | None, last:
     whose context is full. It happens automatically every night, and a message never waits for it. Whatever it changed
     can be undone; the messages themselves are never touched.
 
-    \b
-    Example:
-      assistant sleep --dry-run
-      assistant sleep
-      assistant sleep --last
-      assistant sleep --undo
+    > assistant sleep --dry-run
+    > assistant sleep
+    > assistant sleep --last
+    > assistant sleep --undo
     """
     if dry_run + (phase is not None) + last + undo > 1:
         raise UsageError("Give one of --dry-run, --phase, --last and --undo. Nothing was changed.")

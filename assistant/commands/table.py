@@ -8,7 +8,10 @@ runs the command decides what is printed.
     @pins.command("remove", result=list[PinItem], render=render_removed)
     @numbers_argument("ids")
     def remove(context: CommandContext, ids: Sequence[int]) -> list[Pin]:
-        \"""Take pins away.\"""
+        \"""Take pins away.
+
+        > assistant pins remove 3
+        \"""
 """
 
 from __future__ import annotations
@@ -111,6 +114,7 @@ class TableCommand(click.Command):
         - `follow`: how far it is while it runs, in a line; for a terminal that waits.
         """
         super().__init__(name, **attributes)
+        self.help = _with_examples(self.help)
         self._result = result
         self.render = render
         self.roles = roles
@@ -184,6 +188,7 @@ class CommandGroup(click.Group):
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
+        self.help = _with_examples(self.help)
         self.default = default
         self.is_free_text = is_free_text
 
@@ -355,6 +360,13 @@ def _parsed(command: TableCommand, ctx: click.Context) -> ParsedCommand:
     path = ctx.command_path.removeprefix(ctx.find_root().info_name or "").split()
     named = None if session is None else session if ":" in session else parse_session_name(session)
     return ParsedCommand(command, tuple(path), params, as_json, named)
+
+
+def _with_examples(docstring: str | None) -> str:
+    """A docstring, the lines after whose last paragraph begin with `> ` and are examples, as click shows it."""
+    text = inspect.cleandoc(docstring or "")
+    about, _, examples = text.partition("\n\n> ")
+    return f"{about}\n\n\b\nExample:\n  " + examples.replace("\n> ", "\n  ") if examples else text
 
 
 def _how(error: click.UsageError) -> str:

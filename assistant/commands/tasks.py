@@ -44,11 +44,9 @@ def requests() -> None:
     Questions close with their answer. A task stays open until the assistant, or you, say that it is done; a compaction
     keeps open requests word for word. An ID is that of the message.
 
-    \b
-    Example:
-      assistant requests
-      assistant requests done 12 15
-      assistant requests list --all --json
+    > assistant requests
+    > assistant requests done 12 15
+    > assistant requests list --all --json
     """
 
 
@@ -79,9 +77,7 @@ def _render_closed(requests: Sequence[UserRequest], _: tzinfo) -> str:
 def list_requests(context: CommandContext, everything: bool) -> Sequence[UserRequest]:
     """List open requests, newest first.
 
-    \b
-    Example:
-      assistant requests list --all
+    > assistant requests list --all
     """
     store = context.stores.requests
     if not everything:
@@ -95,9 +91,7 @@ def list_requests(context: CommandContext, everything: bool) -> Sequence[UserReq
 def close_as_done(context: CommandContext, ids: Sequence[int]) -> Sequence[UserRequest]:
     """Mark requests as done.
 
-    \b
-    Example:
-      assistant requests done 12 15
+    > assistant requests done 12 15
     """
     return context.stores.requests.close_requests(context.session, ids, "done", "user", (), context.now)
 
@@ -107,9 +101,7 @@ def close_as_done(context: CommandContext, ids: Sequence[int]) -> Sequence[UserR
 def drop(context: CommandContext, ids: Sequence[int]) -> Sequence[UserRequest]:
     """Mark requests as no longer wanted.
 
-    \b
-    Example:
-      assistant requests drop 12
+    > assistant requests drop 12
     """
     return context.stores.requests.close_requests(context.session, ids, "superseded", "user", (), context.now)
 
@@ -121,11 +113,9 @@ def drop(context: CommandContext, ids: Sequence[int]) -> Sequence[UserRequest]:
 def todo() -> None:
     """Show your to-do list, and change it.
 
-    \b
-    Example:
-      assistant todo
-      assistant todo add buy lamp oil
-      assistant todo done 2 3
+    > assistant todo
+    > assistant todo add buy lamp oil
+    > assistant todo done 2 3
     """
 
 
@@ -139,9 +129,7 @@ def _render_todos(items: Sequence[TodoItem], _: tzinfo) -> str:
 def list_todos(context: CommandContext) -> list[TodoItem]:
     """List what is to be done.
 
-    \b
-    Example:
-      assistant todo list --json
+    > assistant todo list --json
     """
     return context.stores.todos.list_todos(context.scope)
 
@@ -157,9 +145,7 @@ def list_todos(context: CommandContext) -> list[TodoItem]:
 def add_todo(context: CommandContext, text: str) -> list[TodoItem]:
     """Add something to the list.
 
-    \b
-    Example:
-      assistant todo add buy lamp oil
+    > assistant todo add buy lamp oil
     """
     context.stores.todos.add(context.scope, [text], _key(context), context.now)
     return context.stores.todos.list_todos(context.scope)
@@ -170,9 +156,7 @@ def add_todo(context: CommandContext, text: str) -> list[TodoItem]:
 def finish_todos(context: CommandContext, ids: Sequence[int]) -> list[TodoItem]:
     """Mark items as done, by their numbers.
 
-    \b
-    Example:
-      assistant todo done 2 3
+    > assistant todo done 2 3
     """
     context.stores.todos.complete(context.scope, ids, _key(context), context.now)
     return context.stores.todos.list_todos(context.scope)
@@ -183,9 +167,7 @@ def finish_todos(context: CommandContext, ids: Sequence[int]) -> list[TodoItem]:
 def remove_todos(context: CommandContext, ids: Sequence[int]) -> list[TodoItem]:
     """Remove items that are not wanted any more.
 
-    \b
-    Example:
-      assistant todo remove 2
+    > assistant todo remove 2
     """
     context.stores.todos.remove(context.scope, ids, _key(context), context.now)
     return context.stores.todos.list_todos(context.scope)

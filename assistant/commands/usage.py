@@ -315,8 +315,6 @@ def render_usage(report: UsageReport, _: tzinfo) -> str:
 def usage(context: CommandContext, by: UsageKey, days: int) -> UsageReport:
     """Show what models have cost, against the caps of the day and the month.
 
-    \b
-    Example:
-      /usage kind
+    > /usage kind
     """
     return load_usage(context.stores.ledger, by, days, context.now)
