@@ -23,7 +23,7 @@ from assistant.core.errors import HomeError
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, Generation
 from assistant.core.text import pluralize
-from assistant.wire.commands import command_stores
+from assistant.wire.services import command_stores
 from assistant.wire.stores import session_reader
 
 _SPEAKERS = {"user": "You", "assistant": "Assistant", "tool": "Tool", "system": "Note"}

@@ -78,7 +78,7 @@ def print_result(result: CommandResult, *, as_json: bool) -> None:
 
 
 async def _read(settings: Settings, parsed: ParsedCommand, session: str) -> CommandResult:
-    from assistant.wire.commands import command_stores
+    from assistant.wire.services import command_stores
 
     with open_home_stores(settings) as stores:
         context = CommandContext(
@@ -133,7 +133,7 @@ async def _show_progress(
     from rich.console import Console  # only where somebody looks on
     from rich.status import Status
 
-    from assistant.wire.commands import command_stores
+    from assistant.wire.services import command_stores
 
     with open_home_stores(settings) as stores, Status("Starting", console=Console(stderr=True)) as status:
         reading = command_stores(settings, stores)

@@ -35,7 +35,6 @@ from assistant.settings.watch import SettingsWatch
 from assistant.store.home.config_file import keep_valid_config
 from assistant.web.deps import ApiDeps, DaemonControl, OwnerReadApi
 from assistant.web.servers import WebServers, ensure_web_token
-from assistant.wire.commands import build_slash_commands
 from assistant.wire.models import ModelDeps, build_models
 from assistant.wire.services import (
     build_agenda,
@@ -43,10 +42,12 @@ from assistant.wire.services import (
     build_inbound,
     build_memory,
     build_resets,
+    build_slash_commands,
 )
 from assistant.wire.sleep import build_learning, build_sleep
 from assistant.wire.stores import Stores, session_reader, status_sources, token_counter_for
 from assistant.wire.turns import (
+    Base,
     build_contexts,
     build_delegation,
     build_runtime,
@@ -57,8 +58,6 @@ from assistant.wire.turns import (
 from sleep.cycle.rebuild import Reextraction
 from tools.toolbox import delegate_tool
 
-Clock = Callable[[], datetime]
-
 
 class App:
     """Everything of one data folder that runs: what the daemon serves and the commands change."""
@@ -67,7 +66,7 @@ class App:
         self,
         settings: Settings,
         stores: Stores,
-        clock: Clock,
+        clock: Callable[[], datetime],
         bridges: Mapping[str, Bridge],
         models: ModelPair | None,
         read_settings: Callable[[], Settings],
@@ -83,8 +82,7 @@ class App:
         self.watch = SettingsWatch(settings, read_settings, self._take_over, keep_valid_config)
         # A cap that was raised applies to the call that it would have refused.
         stores.ledger.reload_budget = self.watch.check_files
-        self._build_turns(settings)
-        self._build_sleep(settings)
+        self._build_turns()
         self._build_access(settings)
 
     def _build_models(self, settings: Settings, models: ModelPair | None) -> None:
@@ -101,6 +99,16 @@ class App:
         self.models = CurrentModels(models or build_models(settings, deps))
         self.sleep_lock = SleepLock(self.models.use)
         self.running_turns = RunningTurns(stores.conversation)
+        self.base = Base(
+            settings,
+            stores,
+            self._clock,
+            self.telemetry.tracer,
+            self.models,
+            self.estimates,
+            self.running_turns,
+            self.sleep_lock,
+        )
         self.model_choice = ModelChoice(
             self.models,
             lambda choice: build_models(settings.with_model(choice), deps),
@@ -123,38 +131,30 @@ class App:
         )
         self.terminal.on_attach = partial(self.dispatcher.retry_held_back, self.terminal.name)
 
-    def _build_turns(self, settings: Settings) -> None:
+    def _build_turns(self) -> None:
         """What a turn works with: a tool may read or change memories, reminders and everything that is erased."""
-        stores, clock, tracer = self.stores, self._clock, self.telemetry.tracer
-        models, estimates, running = self.models, self.estimates, self.running_turns
-        self.learning = build_learning(settings, stores, models, estimates)
+        base, stores = self.base, self.stores
+        self.learning = build_learning(base)
         self.reextraction = Reextraction(
             stores.conversation, stores.log_reader, stores.journal, self.learning.extractor
         )
-        self.memory = build_memory(settings, stores, self.sleep_lock, self.reextraction)
-        self.agenda, self.agenda_scheduler = build_agenda(settings, stores, running.wake.set, clock)
-        self.erasure, self.backup_scheduler = build_erasure_and_backups(settings, stores, self.sleep_lock, clock)
-        self.toolbox = build_tools(settings, stores, self.memory, self.erasure, self.agenda, tracer)
-        self.contexts = build_contexts(settings, stores, self.toolbox, models, estimates, running, clock, tracer)
+        self.memory = build_memory(base, self.reextraction)
+        wake = self.running_turns.wake.set
+        self.agenda, self.agenda_scheduler = build_agenda(base.settings, stores, wake, base.clock)
+        self.erasure, self.backup_scheduler = build_erasure_and_backups(base)
+        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda)
+        self.contexts = build_contexts(base, self.toolbox)
         window = self.contexts.window
-        self.toolbox.add(delegate_tool(build_delegation(settings, stores, self.toolbox, window, estimates, clock)))
-        self.turn_runner = build_turn_runner(
-            settings, stores, models, self.toolbox, window, self.dispatcher, clock, tracer
-        )
-        self.runtime = build_runtime(settings, stores, self.turn_runner, self.dispatcher, self.contexts, running, clock)
+        self.toolbox.add(delegate_tool(build_delegation(base, self.toolbox, window)))
+        self.turn_runner = build_turn_runner(base, self.toolbox, window, self.dispatcher)
+        self.runtime = build_runtime(base, self.turn_runner, self.dispatcher, self.contexts)
         indexes = (stores.message_index.index_next_batch, stores.journal_index.index_next_batch)
-        self.maintenance = Maintenance(stores.conversation, stores.files, indexes, stores.home_guard, running)
-
-    def _build_sleep(self, settings: Settings) -> None:
-        stores, clock, tracer = self.stores, self._clock, self.telemetry.tracer
-        compaction, running = self.contexts.compaction, self.running_turns
-        self.sync_journal = journal_sync(settings, stores)
-        self.sleep = build_sleep(
-            settings, stores, self.models, self.learning, compaction, running, self.sleep_lock, clock, tracer
+        self.maintenance = Maintenance(
+            stores.conversation, stores.files, indexes, stores.home_guard, self.running_turns
         )
-        self.resets = build_resets(
-            settings, stores, self.contexts, self.sleep, self.sleep_lock, running, self.dispatcher, clock
-        )
+        self.sync_journal = journal_sync(base.settings, stores)
+        self.sleep = build_sleep(base, self.learning, self.contexts.compaction)
+        self.resets = build_resets(base, self.contexts, self.sleep, self.dispatcher)
 
     def _build_access(self, settings: Settings) -> None:
         """What people and programs see of it."""
@@ -175,9 +175,9 @@ class App:
             self.started_at,
         )
         self.status = self.daemon_status.report
-        self.commands = build_slash_commands(self, clock)
+        self.commands = build_slash_commands(self)
         check_grants(settings.values, self.toolbox.allowed_roles, self.commands.grantable_roles())
-        self.inbound = build_inbound(settings, stores, self.commands, self.runtime.accept, self.dispatcher, clock)
+        self.inbound = build_inbound(self.base, self.commands, self.runtime.accept, self.dispatcher)
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
         self.read_api = OwnerReadApi(
             stores.conversation,
@@ -273,7 +273,7 @@ class App:
 
 def build_app(
     settings: Settings,
-    clock: Clock,
+    clock: Callable[[], datetime],
     *,
     bridges: Mapping[str, Bridge] | None = None,
     model: Model | None = None,

@@ -1,27 +1,29 @@
-"""Builds what works on the stores beside the turns: memory, agenda, backups, people, sessions."""
+"""Builds what works on the stores beside the turns (memory, agenda, backups, people, sessions), and what commands work
+with."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from assistant.agenda.scheduler import AgendaScheduler
 from assistant.agenda.service import AgendaConfig, AgendaService
 from assistant.backup.process import make_in_child
 from assistant.backup.scheduler import BackupScheduler
 from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.commands.context import CommandServices, CommandStores
 from assistant.commands.registry import CommandRegistry
-from assistant.core.calendar import SleepSchedule
+from assistant.core.calendar import SleepSchedule, utc_now
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
 from assistant.erasure.backups import BackupErasure
 from assistant.erasure.service import ErasureService
+from assistant.gateway.bridge_operations import BridgeOperations
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.inbound import InboundHandler
 from assistant.memory.service import MemoryService
 from assistant.people.pairing import PairingRules, PairingService
-from assistant.runtime.running_turns import RunningTurns
-from assistant.runtime.sleep_scheduler import SleepLock
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
 from assistant.sessions.scheduler import ResetScheduler
 from assistant.settings.settings import Settings
@@ -33,25 +35,27 @@ from assistant.wire.stores import (
     memory_deps,
     memory_storage_info,
     reset_policies,
+    session_reader,
 )
-from assistant.wire.turns import Contexts
+from assistant.wire.turns import Base, Contexts
 from sleep.cycle.rebuild import Reextraction
 
-Clock = Callable[[], datetime]
+if TYPE_CHECKING:
+    from assistant.wire.app import App
 
 
-def build_memory(settings: Settings, stores: Stores, lock: SleepLock, reextraction: Reextraction) -> MemoryService:
+def build_memory(base: Base, reextraction: Reextraction) -> MemoryService:
     return MemoryService(
-        memory_deps(stores),
-        partial(memory_storage_info, settings),
-        is_asleep=lock.is_asleep,
-        keep_awake=lock.keep_awake,
+        memory_deps(base.stores),
+        partial(memory_storage_info, base.settings),
+        is_asleep=base.sleep_lock.is_asleep,
+        keep_awake=base.sleep_lock.keep_awake,
         reextract=reextraction.run,
     )
 
 
 def build_agenda(
-    settings: Settings, stores: Stores, wake: Callable[[], None], clock: Clock
+    settings: Settings, stores: Stores, wake: Callable[[], None], clock: Callable[[], datetime]
 ) -> tuple[AgendaService, AgendaScheduler]:
     """`wake` is called when there is something to deliver or to answer."""
     agenda, lateness = settings.values.agenda, lateness_policy(settings)
@@ -62,23 +66,21 @@ def build_agenda(
     return AgendaService(stores.jobs, config, scheduler.check_due), scheduler
 
 
-def build_erasure_and_backups(
-    settings: Settings, stores: Stores, lock: SleepLock, clock: Clock
-) -> tuple[ErasureService, BackupScheduler]:
+def build_erasure_and_backups(base: Base) -> tuple[ErasureService, BackupScheduler]:
     """Neither works while the other does."""
-    backup = settings.values.backup
+    stores, backup = base.stores, base.settings.values.backup
     make_backup = partial(make_in_child, stores.backups, backup.workspace)
     erasure = ErasureService(
-        stores.erasure, stores.memories, lock.is_asleep, BackupErasure(stores.backups, make_backup)
+        stores.erasure, stores.memories, base.sleep_lock.is_asleep, BackupErasure(stores.backups, make_backup)
     )
     backups = BackupScheduler(
         stores.backups,
         make_backup,
-        SleepSchedule(backup.at, settings.zone),
+        SleepSchedule(backup.at, base.settings.zone),
         backup.keep,
         home_begun_at=partial(home_begun_at, stores),
         is_erasing=erasure.is_running,
-        clock=clock,
+        clock=base.clock,
     )
     erasure.defer_while(backups.is_running)
     return erasure, backups
@@ -91,13 +93,12 @@ def build_pairing(settings: Settings, stores: Stores) -> PairingService:
 
 
 def build_inbound(
-    settings: Settings,
-    stores: Stores,
+    base: Base,
     commands: CommandRegistry,
     accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]],
     dispatcher: Dispatcher,
-    clock: Clock,
 ) -> InboundHandler:
+    settings, stores = base.settings, base.stores
     pairing = build_pairing(settings, stores)
 
     async def run_command(command: PendingCommand) -> str:
@@ -118,20 +119,12 @@ def build_inbound(
         run_command=run_command,
         dispatcher=dispatcher,
         answers_everything_in_rooms=settings.values.room.answers == "everything",
-        clock=clock,
+        clock=base.clock,
     )
 
 
-def build_resets(
-    settings: Settings,
-    stores: Stores,
-    contexts: Contexts,
-    sleep: Sleep,
-    lock: SleepLock,
-    running: RunningTurns,
-    dispatcher: Dispatcher,
-    clock: Clock,
-) -> ResetScheduler:
+def build_resets(base: Base, contexts: Contexts, sleep: Sleep, dispatcher: Dispatcher) -> ResetScheduler:
+    settings, stores = base.settings, base.stores
     reset_stores = ResetStores(
         stores.conversation,
         stores.generations,
@@ -144,15 +137,15 @@ def build_resets(
     context = ResetContext(
         extract=sleep.cycle.extract_session,
         continue_extraction=sleep.scheduler.start_extraction,
-        hold_session=running.pause_session,
-        block_sleep=lock.keep_awake,
+        hold_session=base.running.pause_session,
+        block_sleep=base.sleep_lock.keep_awake,
         is_compacting=contexts.compaction.is_compacting,
         is_sleep_due=sleep.scheduler.is_night_due,
         pressure=contexts.meter.load_pressure_ratio,
         count_tokens=stores.counter.count_text,
         notify_next_turn=contexts.compaction.add_pending_notice,
         show_progress=dispatcher.show_notice,
-        clock=clock,
+        clock=base.clock,
         zone=settings.zone,
     )
     reset = settings.values.reset
@@ -163,3 +156,85 @@ def build_resets(
         learn_for=timedelta(seconds=reset.learn_seconds),
     )
     return ResetScheduler(resetter, reset_stores, context, reset_policies(settings))
+
+
+def build_slash_commands(app: App) -> CommandRegistry:
+    stores, settings = app.stores, app.settings
+    return CommandRegistry(
+        settings.values.permissions(),
+        app.base.clock,
+        command_stores(settings, stores, app.agenda, app.memory),
+        _command_services(app),
+        settings.zone,
+    )
+
+
+def command_stores(
+    settings: Settings, stores: Stores, agenda: AgendaService | None = None, memory: MemoryService | None = None
+) -> CommandStores:
+    """What commands read. `agenda` and `memory` are those of the running assistant, where there is one."""
+    return CommandStores(
+        conversation=stores.conversation,
+        pins=stores.pins,
+        requests=stores.requests,
+        sessions=session_reader(settings, stores),
+        places=stores.places,
+        archive=stores.archive,
+        history=stores.history,
+        journal=stores.journal,
+        memory=memory or MemoryService(memory_deps(stores), partial(memory_storage_info, settings)),
+        files=stores.files,
+        people=stores.people,
+        todos=stores.todos,
+        ledger=stores.ledger,
+        pairing=build_pairing(settings, stores),
+        agenda=agenda or build_agenda(settings, stores, lambda: None, utc_now)[0],
+        outbox=stores.outbox,
+        deliveries=stores.deliveries,
+        backups=stores.backups,
+    )
+
+
+def find_missing_values(text: str, summary: str) -> Mapping[str, Sequence[str]]:
+    """By kind ("identifiers", "numbers", "names", "tasks") what `text` names and `summary` does not."""
+    from sleep.compaction import validate  # patterns that one command needs
+
+    return validate.find_missing_values([text], summary)
+
+
+def _command_services(app: App) -> CommandServices:
+    settings = app.settings
+    return CommandServices(
+        compaction=app.contexts.compaction,
+        cached_prompt=app.contexts.window.cached_request,
+        pins_max_tokens=settings.values.compaction.pins_max_tokens,
+        count_tokens=app.stores.counter.count_text,
+        resets=app.resets,
+        sleep_now=app.sleep.scheduler.run_now,
+        sleep_dry_run=app.sleep.dry_run,
+        sleep_undo=app.sleep.undo,
+        keep_awake=app.sleep_lock.keep_awake,
+        bridges=_bridge_operations(app),
+        backups=app.backup_scheduler,
+        models=app.model_choice,
+        accept=app.runtime.accept,
+        stop_turn=app.runtime.stop_turn,
+        is_running=app.running_turns.is_running,
+        status=app.daemon_status.report,
+        tool_effects=app.toolbox.effects,
+        terminal=app.terminal.name,
+        erasure=app.erasure,
+        bridge_names=lambda: [name for name in app.dispatcher.bridges if name != app.terminal.name],
+        wake=app.running_turns.wake.set,
+    )
+
+
+def _bridge_operations(app: App) -> BridgeOperations:
+    stores, dispatcher = app.stores, app.dispatcher
+
+    async def reload(name: str) -> None:
+        await app.networks.reload(name, dispatcher)
+
+    return BridgeOperations(
+        dispatcher, reload, stores.outbox, stores.deliveries, stores.bridge_states, stores.places, app.terminal.name
+    )

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from assistant.core.calendar import SleepSchedule
 from assistant.core.model_api import CallPurpose
 from assistant.core.ports import Model
-from assistant.core.telemetry import Tracer
 from assistant.models.prices import cost_usd_of_call, load_prices, worst_case_usd
 from assistant.runtime.compaction_service import CompactionService
-from assistant.runtime.context_meter import TokenEstimates
-from assistant.runtime.current_models import CurrentModels
-from assistant.runtime.running_turns import RunningTurns
-from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepLock, SleepScheduler, run_cycle
+from assistant.runtime.sleep_scheduler import NapTrigger, NightTrigger, SleepScheduler, run_cycle
 from assistant.settings.prompts import load_prompt_asking_for
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.wire.models import PRICES_FILE
 from assistant.wire.stores import Stores
+from assistant.wire.turns import Base
 from sleep.compaction.budget import BudgetedModel, SleepBudget
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.curate import CurationPhase
@@ -30,8 +27,6 @@ from sleep.cycle.extract import Extractor
 from sleep.cycle.judge import EntryJudge, ScoringPhase
 from sleep.cycle.phase import JsonLinesModel
 from sleep.cycle.undo import SleepUndo
-
-Clock = Callable[[], datetime]
 
 _EXTRACTION_BATCH_TOKENS = 8_000
 
@@ -53,15 +48,16 @@ class Sleep:
     dry_run: SleepDryRun
 
 
-def build_learning(settings: Settings, stores: Stores, models: CurrentModels, estimates: TokenEstimates) -> Learning:
+def build_learning(base: Base) -> Learning:
     """Raises `SettingsError` for a prompt that cannot be read."""
+    settings = base.settings
     prices = load_prices(shipped_config_dir() / PRICES_FILE)
-    worst_case = partial(worst_case_usd, prices, estimates.request_tokens)
-    budget = SleepBudget(settings.values.sleep.max_usd, stores.ledger.sleep_usd_since, worst_case)
+    worst_case = partial(worst_case_usd, prices, base.estimates.request_tokens)
+    budget = SleepBudget(settings.values.sleep.max_usd, base.stores.ledger.sleep_usd_since, worst_case)
 
     # `/model` may replace the models at any time.
     def model() -> Model:
-        return BudgetedModel(models.writing, budget)
+        return BudgetedModel(base.models.writing, budget)
 
     extractor = Extractor(
         model,
@@ -73,17 +69,8 @@ def build_learning(settings: Settings, stores: Stores, models: CurrentModels, es
     return Learning(budget, model, extractor)
 
 
-def build_sleep(
-    settings: Settings,
-    stores: Stores,
-    models: CurrentModels,
-    learning: Learning,
-    compaction: CompactionService,
-    running: RunningTurns,
-    lock: SleepLock,
-    clock: Clock,
-    tracer: Tracer,
-) -> Sleep:
+def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -> Sleep:
+    settings, stores = base.settings, base.stores
     values = settings.values
     cycle = SleepCycle(
         stores.conversation,
@@ -94,13 +81,13 @@ def build_sleep(
         partial(compaction.compact_for_cycle, budget=learning.budget),
         failures=values.compaction.breaker_failures,
         cool_down=timedelta(minutes=values.compaction.breaker_minutes),
-        clock=clock,
+        clock=base.clock,
         extra_phases=_memory_phases(settings, stores, learning.model),
         sleep_budget=learning.budget,
-        tracer=tracer,
+        tracer=base.tracer,
     )
     naps = NapTrigger(
-        stores.conversation, values.sleep.nap_minutes, compaction.needs_sleep_compaction, running.is_running
+        stores.conversation, values.sleep.nap_minutes, compaction.needs_sleep_compaction, base.running.is_running
     )
     nights = NightTrigger(SleepSchedule(values.sleep.at, settings.zone), stores.conversation, stores.journal)
     undo = SleepUndo(
@@ -112,11 +99,13 @@ def build_sleep(
         stores.journal,
         stores.consolidations,
         learning.extractor,
-        lambda: models.writing,
+        lambda: base.models.writing,
         partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
         compaction.preview_sleep,
     )
-    return Sleep(cycle, SleepScheduler(partial(run_cycle, cycle), naps, nights, clock, lock), undo, dry_run)
+    return Sleep(
+        cycle, SleepScheduler(partial(run_cycle, cycle), naps, nights, base.clock, base.sleep_lock), undo, dry_run
+    )
 
 
 def _memory_phases(

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from assistant.agenda.service import AgendaService
-from assistant.context.tokens import TokenCounter
 from assistant.core.telemetry import Tracer
 from assistant.erasure.service import ErasureService
 from assistant.gateway.attachments import AttachmentIntake
@@ -23,6 +22,7 @@ from assistant.runtime.delegation import DelegationRunner
 from assistant.runtime.recall import HistoryRecall, MemoryRecall, ProfileRecall
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.runtime import Runtime
+from assistant.runtime.sleep_scheduler import SleepLock
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn import TurnRunner
 from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
@@ -40,8 +40,6 @@ from sleep.cycle.cycle import sync_journal_or_log
 from sleep.rules.classifier import score_importance
 from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
 
-Clock = Callable[[], datetime]
-
 # A lease outlives the longest summary by this much.
 _LEASE_MARGIN = timedelta(seconds=30)
 # Quoted words in most scripts take more bytes a token than this.
@@ -50,6 +48,20 @@ _BYTES_A_TOKEN = 2.4
 _QUOTING_TOOLS = frozenset(
     {"search_history", "read_history", "search_memory", "manage_todo_list", "close_requests", "delegate"}
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What every other part is built from."""
+
+    settings: Settings
+    stores: Stores
+    clock: Callable[[], datetime]
+    tracer: Tracer
+    models: CurrentModels
+    estimates: TokenEstimates
+    running: RunningTurns
+    sleep_lock: SleepLock
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +74,9 @@ class Contexts:
     window: ContextWindow
 
 
-def build_tools(
-    settings: Settings,
-    stores: Stores,
-    memory: MemoryService,
-    erasure: ErasureService,
-    agenda: AgendaService,
-    tracer: Tracer,
-) -> ToolRegistry:
+def build_tools(base: Base, memory: MemoryService, erasure: ErasureService, agenda: AgendaService) -> ToolRegistry:
     """All tools but `delegate`, which needs the context that a turn was last sent."""
-    tools = settings.values.tools
+    settings, stores, tools = base.settings, base.stores, base.settings.values.tools
     return build_toolbox(
         stores.history,
         stores.todos,
@@ -86,7 +91,7 @@ def build_tools(
         timeout_seconds=tools.timeout_seconds,
         result_bytes=_max_page_bytes(tools),
         authority=settings.values.permissions(),
-        tracer=tracer,
+        tracer=base.tracer,
     )
 
 
@@ -97,24 +102,15 @@ def _max_page_bytes(settings: ToolSettings) -> int:
     return min(MAX_RESULT_BYTES, int(settings.output_max_tokens * _BYTES_A_TOKEN))
 
 
-def build_contexts(
-    settings: Settings,
-    stores: Stores,
-    toolbox: ToolRegistry,
-    models: CurrentModels,
-    estimates: TokenEstimates,
-    running: RunningTurns,
-    clock: Clock,
-    tracer: Tracer,
-) -> Contexts:
+def build_contexts(base: Base, toolbox: ToolRegistry) -> Contexts:
     """Raises `SettingsError` for a prompt that cannot be read."""
-    values = settings.values
+    settings, stores, estimates, values = base.settings, base.stores, base.estimates, base.settings.values
     standing_memory = StandingMemory(
         stores.conversation,
         stores.journal,
         stores.files,
         settings.zone,
-        clock,
+        base.clock,
         stores.counter.count_text,
         file_max_tokens=values.memory.file_max_tokens,
         day_max_tokens=values.memory.day_max_tokens,
@@ -123,7 +119,7 @@ def build_contexts(
         stores.conversation,
         stores.pins,
         toolbox,
-        models,
+        base.models,
         estimates,
         values.context,
         values.compaction,
@@ -132,29 +128,22 @@ def build_contexts(
         standing_memory=standing_memory.prompt_block,
         zone=settings.zone,
     )
-    deps = _compaction_deps(settings, stores, models, estimates.counter, running, clock)
-    compaction = CompactionService(stores.conversation, Compactor(deps, tracer), meter, clock)
+    compactor = Compactor(_compaction_deps(base), base.tracer)
+    compaction = CompactionService(stores.conversation, compactor, meter, base.clock)
     window = ContextWindow(
         stores.conversation, estimates, meter, compaction, max_output_tokens=values.model.max_output_tokens
     )
     return Contexts(standing_memory, meter, compaction, window)
 
 
-def _compaction_deps(
-    settings: Settings,
-    stores: Stores,
-    models: CurrentModels,
-    counter: Callable[[str], TokenCounter],
-    running: RunningTurns,
-    clock: Clock,
-) -> CompactionDeps:
-    values = settings.values.compaction
+def _compaction_deps(base: Base) -> CompactionDeps:
+    settings, stores, values = base.settings, base.stores, base.settings.values.compaction
     context = settings.values.context
     names = ("summary", "summary_merge", "summary_prefix")
     summariser = Summariser(
-        models.use,
+        base.models.use,
         SummaryPrompts(*(load_prompt_asking_for(settings.home, name, "<summary>") for name in names)),
-        counter,
+        base.estimates.counter,
         partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
         restored_max_tokens=values.restored_max_tokens,
         timeout_seconds=values.summary_seconds,
@@ -181,8 +170,8 @@ def _compaction_deps(
         BreakerLimits(values.breaker_failures, timedelta(minutes=values.breaker_minutes)),
         lease_duration=timedelta(seconds=values.summary_seconds) + _LEASE_MARGIN,
         sync_journal=journal_sync(settings, stores),
-        clock=clock,
-        wait_until_idle=running.wait_until_quiet,
+        clock=base.clock,
+        wait_until_idle=base.running.wait_until_quiet,
     )
 
 
@@ -192,60 +181,38 @@ def journal_sync(settings: Settings, stores: Stores) -> Callable[[datetime], Non
     return partial(sync_journal_or_log, stores.conversation, stores.journal, learns_from=learns)
 
 
-def build_delegation(
-    settings: Settings,
-    stores: Stores,
-    toolbox: ToolRegistry,
-    window: ContextWindow,
-    estimates: TokenEstimates,
-    clock: Clock,
-) -> DelegationRunner:
+def build_delegation(base: Base, toolbox: ToolRegistry, window: ContextWindow) -> DelegationRunner:
+    settings = base.settings
     return DelegationRunner(
         toolbox,
         window.last_call,
-        stores.delegations,
+        base.stores.delegations,
         settings.values.delegation,
-        clock,
+        base.clock,
         prompt=load_prompt(settings.home, "delegate"),
-        count_request_tokens=estimates.request_tokens,
+        count_request_tokens=base.estimates.request_tokens,
     )
 
 
-def build_turn_runner(
-    settings: Settings,
-    stores: Stores,
-    models: CurrentModels,
-    toolbox: ToolRegistry,
-    window: ContextWindow,
-    dispatcher: Dispatcher,
-    clock: Clock,
-    tracer: Tracer,
-) -> TurnRunner:
-    ledger, notices = stores.ledger, stores.ledger.notices
+def build_turn_runner(base: Base, toolbox: ToolRegistry, window: ContextWindow, dispatcher: Dispatcher) -> TurnRunner:
+    settings, ledger, notices = base.settings, base.stores.ledger, base.stores.ledger.notices
     # The limit may change while the daemon runs.
     guard = TurnGuard(settings.zone, lambda: ledger.budget.runaway_calls, notices.was_sent, notices.mark_sent)
     return TurnRunner(
-        stores.conversation,
-        models,
+        base.stores.conversation,
+        base.models,
         toolbox,
         window,
         guard,
         settings.values.turn,
         dispatcher.show,
-        clock,
-        tracer,
+        base.clock,
+        base.tracer,
     )
 
 
-def build_runtime(
-    settings: Settings,
-    stores: Stores,
-    turn_runner: TurnRunner,
-    dispatcher: Dispatcher,
-    contexts: Contexts,
-    running: RunningTurns,
-    clock: Clock,
-) -> Runtime:
+def build_runtime(base: Base, turn_runner: TurnRunner, dispatcher: Dispatcher, contexts: Contexts) -> Runtime:
+    settings, stores = base.settings, base.stores
     values, count, zone = settings.values, stores.counter.count_text, settings.zone
     recall_budget = contexts.meter.recall_budget
     history_budget = partial(recall_budget, values.compaction.recall_max_tokens)
@@ -265,8 +232,8 @@ def build_runtime(
         stores.outbox,
         turn_runner,
         turn_context,
-        running,
-        clock,
+        base.running,
+        base.clock,
         wake_outbox=dispatcher.wake,
         show=dispatcher.show,
         follow_turn=dispatcher.follow_turn,

@@ -26,7 +26,7 @@ from assistant.core.messages import media_to_json
 from assistant.core.records import LogRecord
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
-from assistant.wire.commands import command_stores, find_missing_values
+from assistant.wire.services import command_stores, find_missing_values
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
