@@ -30,7 +30,8 @@ _NO_STORE = {"Cache-Control": "no-store"}
 
 
 def health_routes(status: DaemonStatus, *, details: bool) -> APIRouter:
-    """`details`: whether the answer says what is wrong, as on the control socket."""
+    """`details`: whether health says what is wrong, as on the control socket. Metrics are only for clients that may
+    know how much is done and spent."""
     routes = APIRouter(tags=["health"])
 
     @routes.get("/healthz", summary="Whether the assistant makes progress")
@@ -40,13 +41,6 @@ def health_routes(status: DaemonStatus, *, details: bool) -> APIRouter:
     @routes.get("/readyz", summary="Whether it can take messages and answer them")
     async def readyz() -> Response:
         return _health_answer("ready", status.readiness_problems(), details)
-
-    return routes
-
-
-def metrics_routes(status: DaemonStatus) -> APIRouter:
-    """Only for clients that may know how much is done and spent."""
-    routes = APIRouter(tags=["health"])
 
     @routes.get("/metrics", summary="Numbers for Prometheus", response_class=Response)
     async def metrics() -> Response:
@@ -85,7 +79,6 @@ def build_web_app(deps: ApiDeps, *, trusted: bool = True) -> FastAPI:
     app.include_router(chat_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
     app.include_router(read_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
     app.include_router(health_routes(deps.status, details=trusted))
-    app.include_router(metrics_routes(deps.status))
     add_error_handlers(app)
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
     return app

@@ -11,10 +11,11 @@ from __future__ import annotations
 import hmac
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from fastapi.responses import JSONResponse
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assistant.web.deps import AccessRules
@@ -55,7 +56,7 @@ class TokenAttempts:
         return recent
 
 
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -65,6 +66,8 @@ _HEADERS = {
     "x-frame-options": "DENY",
 }
 _MAX_SHOWN = 100
+# For monitoring: they answer no more than yes or no, and need no token.
+_OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 
 
 def _refuse(status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
@@ -83,14 +86,12 @@ class AccessGuard:
         app: ASGIApp,
         rules: AccessRules,
         clock: Callable[[], float],
-        open_paths: frozenset[str] = frozenset(),
         admit_authenticated: Callable[[ClientAddress], bool] = lambda address: True,
     ) -> None:
-        """`clock` gives seconds that never go back; `open_paths` need no token; `admit_authenticated` gets the address
-        of each connection that shows it, and says whether there is room for it."""
+        """`clock` gives seconds that never go back; `admit_authenticated` gets the address of each connection that
+        shows the token, and says whether there is room for it."""
         self._app = app
         self._rules = rules
-        self._open_paths = open_paths
         self._admit_authenticated = admit_authenticated
         self._hosts = {name.lower() for name in rules.hosts}
         self._attempts = TokenAttempts(clock)
@@ -98,7 +99,10 @@ class AccessGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": _with_security_headers(message.get("headers", ()))}
+                headers = MutableHeaders(raw=list(message.get("headers", ())))
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                message = {**message, "headers": headers.raw}
             elif message.get("more_body") and not self._has_token(scope):
                 raise _Revoked
             await send(message)
@@ -113,16 +117,15 @@ class AccessGuard:
             await send({"type": "http.response.body"})
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
-        headers = scope["headers"]
-        host = _single_header(headers, b"host")
+        host = _single_header(scope, "host")
         name = _host_name(f"//{host}") if host else None
-        if name is None or name not in LOOPBACK_NAMES | self._hosts | {_address_of(scope, "server")}:
+        if name is None or name not in _LOOPBACK_NAMES | self._hosts | {_address_of(scope, "server")}:
             shown = (host or "nothing")[:_MAX_SHOWN]
             return _refuse(403, f"This assistant has no name {shown!r}. Its names are set in web.hosts.")
-        origins = _header_values(headers, b"origin")
+        origins = Headers(scope=scope).getlist("origin")
         if origins and not (len(origins) == 1 and self._is_own_origin(origins[0], host)):
             return _refuse(403, "Web pages of other sites may not use this assistant. Nothing was done.")
-        if scope["path"] in self._open_paths:
+        if scope["path"] in _OPEN_PATHS:
             return None
         return self._check_token(scope)
 
@@ -164,7 +167,7 @@ class AccessGuard:
         return client is None or self._admit_authenticated((client[0], client[1]))
 
     def _caller(self, scope: Scope) -> str:
-        forwarded = _header_values(scope["headers"], b"x-forwarded-for")
+        forwarded = Headers(scope=scope).getlist("x-forwarded-for")
         if self._rules.behind_proxy and forwarded:
             return forwarded[-1].rpartition(",")[2].strip()[:_MAX_SHOWN]
         return _address_of(scope, "client")
@@ -172,24 +175,13 @@ class AccessGuard:
 
 def _credentials(scope: Scope) -> tuple[str, str]:
     """The scheme of the Authorization header, and what it shows."""
-    scheme, _, shown = _single_header(scope["headers"], b"authorization").partition(" ")
+    scheme, _, shown = _single_header(scope, "authorization").partition(" ")
     return scheme.lower(), shown.strip()
 
 
-def _with_security_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Headers that the application sets itself stay."""
-    given = list(headers)
-    names = {name.lower() for name, _ in given}
-    return given + [(k.encode(), v.encode()) for k, v in _HEADERS.items() if k.encode() not in names]
-
-
-def _header_values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
-    return [value.decode("latin-1") for key, value in headers if key == name]
-
-
-def _single_header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str:
+def _single_header(scope: Scope, name: str) -> str:
     """ "" where there is none, or several to choose from."""
-    values = _header_values(headers, name)
+    values = Headers(scope=scope).getlist(name)
     return values[0] if len(values) == 1 else ""
 
 

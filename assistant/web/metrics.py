@@ -1,6 +1,6 @@
 """Metrics in the form of Prometheus, made when they are asked for from numbers that are kept anyway.
 
-A registry of its own for each answer; nothing is registered with the library's global one.
+Nothing is registered with the library's global registry.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
@@ -47,17 +47,12 @@ _TOKENS = ("input", "output", "cache_read", "cache_write")
 
 
 def render_metrics(status: DaemonStatus) -> bytes:
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_MetricsCollector(status))
-    return generate_latest(registry)
+    return generate_latest(_StatusCollector(status))
 
 
-class _MetricsCollector(Collector):
+class _StatusCollector(Collector):
     def __init__(self, status: DaemonStatus) -> None:
         self._status = status
-
-    def describe(self) -> list[Metric]:
-        return []
 
     def collect(self) -> Iterator[Metric]:
         yield from _work_metrics(self._status.metrics)

@@ -37,8 +37,6 @@ from assistant.web.servers import ServeSocket
 _SHUTDOWN_SECONDS = 1
 # A person at a terminal says something every few minutes.
 _KEEP_ALIVE_SECONDS = 600
-# For monitoring: they answer no more than yes or no.
-_OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 # Over TCP a connection costs a file before it shows a token, and the stores need files too.
 _MAX_CONNECTIONS = 256
 _MAX_SHARE_OF_FILES = 1 / 4
@@ -56,7 +54,7 @@ def build_tcp_server(
 ) -> ServeSocket:
     """What `TcpListener` loads: the API for clients that follow the rules."""
     limit = ConnectionLimit(_max_connections())
-    app = AccessGuard(build_web_app(deps, trusted=False), rules, clock, _OPEN_PATHS, limit.admit_authenticated)
+    app = AccessGuard(build_web_app(deps, trusted=False), rules, clock, limit.admit_authenticated)
     return serve_with_uvicorn(
         app, tls=tls, keep_alive_seconds=_KEEP_ALIVE_TCP_SECONDS, limit=limit, protocol=SlowClientProtocol
     )

@@ -17,10 +17,9 @@ from assistant.settings.home import Home
 from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.settings import Settings, load_settings, settings_problems
 from assistant.settings.watch import SettingsWatch
-from assistant.store.home.secrets import HomeSecretStore
+from assistant.store.home.secrets import HomeSecretStore, create_web_token
 from assistant.web.deps import AccessRules
 from assistant.web.guard import AccessGuard
-from assistant.web.servers import create_web_token
 from assistant.wire.app import build_app
 from tests.support.scripted import ScriptedModel, SteppingClock
 from tests.support.web_api import TOKEN, LiveApi, run_web_api
@@ -74,7 +73,7 @@ async def test_f42_the_control_socket_needs_no_token_and_no_name(tmp_path: Path)
 
 async def test_f42_a_new_token_holds_at_once_and_the_former_for_nothing_any_more(tmp_path: Path) -> None:
     async with run_web_api(tmp_path, WEB__TOKEN="") as it, it.tcp.events() as stream:
-        token = create_web_token(it.app.settings.home)
+        token = create_web_token(it.app.settings.home.secrets)
         refused = await it.tcp.request("GET", "/v1/status")
         assert refused.status_code == 401 and "assistant web token" in refused.json()["error"]
         it.app.terminal.show(TurnEvent("delta", "main", "t1", {"text": "not for the former"}), "")
@@ -90,7 +89,7 @@ def test_a_new_token_takes_the_place_of_one_in_the_keyring(tmp_path: Path) -> No
     ringed = replace(started, origins={**started.origins, "web.token": IN_KEYRING})
     taken: list[Settings] = []
     watch = SettingsWatch(ringed, partial(load_settings, home, {}, ring=None), taken.append)
-    token = create_web_token(home)
+    token = create_web_token(home.secrets)
     watch.check_files()
     assert [one.values.web.token.get_secret_value() for one in taken] == [token]
 
@@ -104,7 +103,7 @@ async def test_f42_where_no_token_can_be_kept_nobody_is_let_in_until_there_is_on
         (problem,) = [one for one in it.app.web.problems() if "lets nobody in" in one]
         assert "`assistant web token --new`" in problem
         unplugged.mkdir()
-        known = {"Authorization": f"Bearer {create_web_token(it.app.settings.home)}"}
+        known = {"Authorization": f"Bearer {create_web_token(it.app.settings.home.secrets)}"}
         assert (await it.tcp.request("GET", "/v1/status", headers=known)).status_code == 200
         assert it.app.web.problems() == []
 
@@ -134,7 +133,7 @@ class GuardProbe:
         self.token = TOKEN
         self.reached = 0
         rules = AccessRules(lambda: self.token, frozenset(hosts), behind_proxy)
-        self._guard = AccessGuard(self._app, rules, lambda: self.now, frozenset({"/healthz"}))
+        self._guard = AccessGuard(self._app, rules, lambda: self.now)
 
     async def _app(self, scope: Any, receive: Any, send: Any) -> None:
         self.reached += 1

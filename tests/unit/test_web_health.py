@@ -11,7 +11,7 @@ import httpx
 from fastapi import FastAPI
 
 from assistant.core.telemetry import Metrics
-from assistant.web.app import health_routes, metrics_routes
+from assistant.web.app import health_routes
 from tests.unit.test_metrics import NOW, QUIET
 
 
@@ -37,7 +37,6 @@ class HealthStub:
 async def asked(vital: HealthStub, path: str, *, details: bool = True) -> httpx.Response:
     app = FastAPI()
     app.include_router(health_routes(vital, details=details))
-    app.include_router(metrics_routes(vital))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://nocturne") as client:
         return await client.get(path)
 
