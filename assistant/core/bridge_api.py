@@ -88,7 +88,6 @@ class BridgeCapabilities:
     edit: bool = False  # sent messages can be changed: live text is shown in one message
     typing: bool = False
     media: bool = False  # it sends files; without it a file is only named
-    threads: bool = False
     buttons: bool = False  # without it the text has the command of a button
     max_length: int | None = None  # of one message, in `length_unit`; longer texts come in parts
     length_unit: Literal["characters", "utf-16", "utf-8"] = "characters"

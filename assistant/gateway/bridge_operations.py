@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -27,83 +28,73 @@ TEST_MESSAGE = "This is a test: what I send you here arrives. Write to me whenev
 _ACCOUNT_WITHIN = 3.0
 
 
+@dataclass(frozen=True, slots=True)
 class BridgeOperations:
     """What the owner does with running bridges."""
 
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        reload: Callable[[str], Awaitable[None]],
-        outbox: StoredOutbox,
-        deliveries: StuckItems,
-        states: BridgeStates,
-        places: ConversationRoutes,
-        terminal: str,
-    ) -> None:
-        """`reload` starts one bridge with the settings as they are now; `terminal` is the bridge of the terminals."""
-        self._dispatcher = dispatcher
-        self._reload = reload
-        self._outbox = outbox
-        self._deliveries = deliveries
-        self._states = states
-        self._places = places
-        self._terminal = terminal
-        self._accounts: dict[str, tuple[Bridge, str]] = {}
+    dispatcher: Dispatcher
+    reload_bridge: Callable[[str], Awaitable[None]]  # starts one with the settings as they are now
+    outbox: StoredOutbox
+    deliveries: StuckItems
+    states: BridgeStates
+    places: ConversationRoutes
+    terminal: str  # the bridge of the terminals
+    _accounts: dict[str, tuple[Bridge, str]] = field(default_factory=dict)
 
     async def list_statuses(self) -> list[BridgeStatus]:
         """Every bridge to a network, with who we are there where that can be had soon."""
-        reports = self._dispatcher.bridge_states()
+        reports = self.dispatcher.bridge_states()
         return await asyncio.gather(*(self._status(name, reports[name]) for name in self._networks()))
 
     async def pause(self, name: str) -> str:
-        await self._dispatcher.pause(self._running(name).name)
+        await self.dispatcher.pause(self._running(name).name)
         return f"{name} is paused: nothing is received or sent there. What is written there meanwhile waits."
 
     async def resume(self, name: str) -> str:
-        await self._dispatcher.resume(self._running(name).name)
-        self._dispatcher.retry_now(name)
+        await self.dispatcher.resume(self._running(name).name)
+        self.dispatcher.retry_now(name)
         return f"{name} is running again."
 
     async def reload(self, name: str) -> str:
-        await self._reload(name)
+        await self.reload_bridge(name)
         return f"{name} runs with the settings as they are now."
 
     async def begin_anew(self, name: str, now: datetime) -> str:
         """As if it were new there: what was on its way may or may not have arrived."""
-        await self._dispatcher.drop(name)
-        self._deliveries.mark_ambiguous(name, now)
-        self._states.delete(name)
-        await self._reload(name)
+        await self.dispatcher.drop(name)
+        self.deliveries.mark_ambiguous(name, now)
+        self.states.delete(name)
+        await self.reload_bridge(name)
         return f"{name} begins anew, with the settings as they are now."
 
     async def test(self, name: str, now: datetime) -> str:
         """Send a test message. Raises `AssistantError` with what became of it where it was not sent."""
         bridge = self._running(name)
-        if self._states.is_paused(name):
+        if self.states.is_paused(name):
             raise UsageError(f"{name} is paused, and nothing was sent. `assistant bridge resume {name}` resumes it.")
         account = await bridge.check()
         self._accounts[name] = bridge, account
-        target = self._places.find_owner_target(name)
+        target = self.places.find_owner_target(name)
         if target is None:
             raise AssistantError(
                 f"{name} answers, as {account}, but you have not written from there yet, so nothing was sent. "
                 f"`assistant bridge add {name}` shows how."
             )
         key = f"test:{name}:{now.isoformat()}"
-        self._outbox.push(OutgoingMessage(key, MAIN_SESSION, OWNER_SCOPE, name, target, TEST_MESSAGE, "notice"), now)
-        self._dispatcher.retry_now(name)
+        self.outbox.push(OutgoingMessage(key, MAIN_SESSION, OWNER_SCOPE, name, target, TEST_MESSAGE, "notice"), now)
+        self.dispatcher.retry_now(name)
         # Twice: what is on its way to the same place already goes first.
-        await self._dispatcher.flush(name)
-        await self._dispatcher.flush(name)
-        return _outcome(name, account, self._deliveries.delivery_state(key))
+        await self.dispatcher.flush(name)
+        await self.dispatcher.flush(name)
+        return _outcome(name, account, self.deliveries.delivery_state(key))
 
     async def remove(self, name: str, now: datetime) -> str:
         """Settle what a bridge that is no longer set up leaves behind."""
-        await self._reload(name)
-        if name in self._dispatcher.bridges:
+        await self.reload_bridge(name)
+        if name in self.dispatcher.bridges:
             raise UsageError(f"{name} is set up. Nothing was changed; `assistant bridge remove {name}` removes it.")
-        self._states.delete(name)
-        result = self._deliveries.redirect_to_home(name, self._terminal, now, ended=True)
+        self.states.delete(name)
+        result = self.deliveries.redirect_to_home(name, self.terminal, now, ended=True)
         lines = []
         if result.redirected:
             lines.append(f"To the terminal instead: {pluralize(result.redirected, 'delivery', 'deliveries')} to you.")
@@ -113,10 +104,10 @@ class BridgeOperations:
         return " ".join(lines) or "Nothing was waiting to go out there."
 
     def retry_now(self, bridge: str) -> None:
-        self._dispatcher.retry_now(bridge)
+        self.dispatcher.retry_now(bridge)
 
     def _networks(self) -> dict[str, Bridge]:
-        bridges = self._dispatcher.bridges
+        bridges = self.dispatcher.bridges
         return {name: bridge for name, bridge in bridges.items() if not bridge.capabilities.shows_sessions}
 
     async def _status(self, name: str, report: Mapping[str, Any]) -> BridgeStatus:
@@ -126,7 +117,7 @@ class BridgeOperations:
 
     async def _account(self, name: str, state: str) -> str:
         """Asked once of each bridge that is connected."""
-        bridge = self._dispatcher.bridges[name]
+        bridge = self.dispatcher.bridges[name]
         asked_bridge, account = self._accounts.get(name, (None, ""))
         if asked_bridge is bridge or state != "connected":
             return account if asked_bridge is bridge else ""

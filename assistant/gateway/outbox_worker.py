@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
@@ -60,38 +60,28 @@ class _Pause:
     firm: bool = False  # it does not end when somebody can be reached again
 
 
+@dataclass(slots=True, eq=False)
 class OutboxWorker:
     """Sends what is in the outbox for one bridge. `error` says why something waits, `disk_error` what is wrong with the
     disk."""
 
-    def __init__(
-        self,
-        bridge: Bridge,
-        outbox: Outbox,
-        resolve_destination: ResolveDestination,
-        wake_bridge: Callable[[str], None],
-        load_media: LoadMedia,
-        clock: Callable[[], datetime],
-        tracer: Tracer,
-    ) -> None:
-        """`wake_bridge` wakes the worker of a bridge to which something was redirected."""
-        self.bridge = bridge
-        self.disk_error = ""
-        self._outbox = outbox
-        self._resolve_destination = resolve_destination
-        self._wake_bridge = wake_bridge
-        self._load_media = load_media
-        self._clock = clock
-        self._tracer = tracer
-        self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        # By place, the task that sends there.
-        self._sending: dict[str, asyncio.Task[None]] = {}
-        self._pauses: dict[str, _Pause] = {}
-        # Items without a recipient: at a terminal each waits for its own session, and holds up no other.
-        self._unheard_ids: set[int] = set()
-        self._arrivals = 0
+    bridge: Bridge
+    outbox: Outbox
+    resolve_destination: ResolveDestination
+    wake_bridge: Callable[[str], None]  # wakes the worker of a bridge to which something was redirected
+    load_media: LoadMedia
+    clock: Callable[[], datetime]
+    tracer: Tracer
+    disk_error: str = ""
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _task: asyncio.Task[None] | None = None
+    _timer: asyncio.TimerHandle | None = None
+    # By place, the task that sends there.
+    _sending: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _pauses: dict[str, _Pause] = field(default_factory=dict)
+    # Items without a recipient: at a terminal each waits for its own session, and holds up no other.
+    _unheard_ids: set[int] = field(default_factory=set)
+    _arrivals: int = 0
 
     @property
     def error(self) -> str:
@@ -125,12 +115,12 @@ class OutboxWorker:
 
     async def flush(self) -> None:
         """Send now what can be sent now. Raises `StoreError`."""
-        self._send_pending(self._clock())
+        self._send_pending(self.clock())
         while self._sending:
             await asyncio.wait(list(self._sending.values()))
             if self.disk_error:
                 raise StoreError(self.disk_error)
-            self._send_pending(self._clock())
+            self._send_pending(self.clock())
 
     def wake(self) -> None:
         """Look again at the outbox."""
@@ -149,7 +139,7 @@ class OutboxWorker:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            now = self._clock()
+            now = self.clock()
             with self._note_disk_errors():
                 self._send_pending(now)
             self._wake_later(now)
@@ -168,7 +158,7 @@ class OutboxWorker:
         items_by_place: dict[str, list[OutboxItem]] = {}
         seen_places = {*self._sending, *(place for place, pause in self._pauses.items() if pause.until > now)}
         while len(items_by_place) < limit:
-            items = self._outbox.pending_items(
+            items = self.outbox.pending_items(
                 self.bridge.name, limit=_PAGE, except_targets=seen_places, except_ids=self._unheard_ids
             )
             for item in items:
@@ -194,8 +184,8 @@ class OutboxWorker:
 
     async def _finish(self, item_id: int) -> bool:
         """Send it if it still is to be sent; False where what came after it has to wait."""
-        now = self._clock()
-        item = self._outbox.find_open(item_id)
+        now = self.clock()
+        item = self.outbox.find_open(item_id)
         if item is None or not self._may_go(item, now):
             return True
         if item.state == "sending" and not self._is_within_dedupe_window(item, now):
@@ -206,18 +196,18 @@ class OutboxWorker:
     def _may_go(self, item: OutboxItem, now: datetime) -> bool:
         """Whether it may still go to its target. Otherwise it is redirected or withheld; what may have arrived is not
         shown elsewhere before the owner was asked."""
-        place = self._resolve_destination(item.outgoing)
+        place = self.resolve_destination(item.outgoing)
         if place == (item.outgoing.bridge, item.outgoing.target):
             return True
         if place is None:
-            self._outbox.set_state(item.id, "withheld", now, error="the person it was for is not answered any more")
+            self.outbox.set_state(item.id, "withheld", now, error="the person it was for is not answered any more")
         elif item.state == "sending":
             self._give_up(
                 item, "ambiguous", "interrupted while it was sent to a place where it may not go any more", now
             )
         else:
-            self._outbox.redirect(item.id, *place, now)
-            self._wake_bridge(place[0])
+            self.outbox.redirect(item.id, *place, now)
+            self.wake_bridge(place[0])
         return False
 
     async def _send(self, item: OutboxItem) -> bool:
@@ -227,29 +217,29 @@ class OutboxWorker:
             parts = split_into_parts(item, self.bridge)
             texts = [part.text for part in parts if part.media is None]
             if len(texts) > 1 and not item.parts:
-                self._outbox.save_parts(item.id, texts, self._clock())
+                self.outbox.save_parts(item.id, texts, self.clock())
             for part in parts[item.parts_sent :]:
-                self._outbox.set_state(item.id, "sending", self._clock())
-                loaded = part if part.media is None else replace(part, media=self._load_media(part.media))
-                with self._tracer.span("send", bridge=self.bridge.name) as span:
+                self.outbox.set_state(item.id, "sending", self.clock())
+                loaded = part if part.media is None else replace(part, media=self.load_media(part.media))
+                with self.tracer.span("send", bridge=self.bridge.name) as span:
                     await _send_part(self.bridge, loaded)
                     span.set_attributes(ok=True)
                 uncertain = False
                 if not part.last:
-                    self._outbox.record_parts_sent(item.id, part.number, self._clock())
+                    self.outbox.record_parts_sent(item.id, part.number, self.clock())
         except BridgeError as error:
             return self._on_failure(item, error, uncertain or error.ambiguous, somebody_came=self._arrivals != arrivals)
-        self._outbox.set_state(item.id, "sent", self._clock())
+        self.outbox.set_state(item.id, "sent", self.clock())
         return True
 
     def _on_failure(self, item: OutboxItem, error: BridgeError, uncertain: bool, *, somebody_came: bool) -> bool:
         """False where what came after it has to wait. What was uncertain once stays so, however the next try fails: it
         is `sending`, for as long as the bridge removes duplicates."""
-        now, nobody = self._clock(), isinstance(error, RecipientNotConnected)
+        now, nobody = self.clock(), isinstance(error, RecipientNotConnected)
         is_guest_notice = item.outgoing.kind == "notice" and not _is_owners(item.outgoing)
         if error.refused and not uncertain and is_guest_notice:
             # Such as a stranger's code: anybody can write once, and then block the assistant.
-            self._outbox.set_state(item.id, "dropped", now, error=str(error))
+            self.outbox.set_state(item.id, "dropped", now, error=str(error))
             return True
         if error.refused or (uncertain and not self.bridge.capabilities.dedupe_seconds):
             tried = replace(item, attempts=item.attempts + 1)
@@ -257,7 +247,7 @@ class OutboxWorker:
             return True
         # That nobody is there is not reported as an error.
         reported = "" if nobody and not uncertain else str(error)
-        self._outbox.set_state(item.id, "sending" if uncertain else "pending", now, error=reported)
+        self.outbox.set_state(item.id, "sending" if uncertain else "pending", now, error=reported)
         if error.retry_after:
             until = now + timedelta(seconds=error.retry_after)
             self._pauses[item.outgoing.target] = _Pause(until, reported, firm=True)
@@ -270,9 +260,9 @@ class OutboxWorker:
 
     def _give_up(self, item: OutboxItem, state: Literal["ambiguous", "failed"], error: str, now: datetime) -> None:
         """It is not sent again automatically, and the owner gets a notice."""
-        self._outbox.give_up(item.id, state, error, _give_up_notice(item, state, error), now)
+        self.outbox.give_up(item.id, state, error, _give_up_notice(item, state, error), now)
         log.warning("delivery given up", bridge=self.bridge.name, key=item.outgoing.key, state=state)
-        self._wake_bridge(_TERMINAL_BRIDGE)
+        self.wake_bridge(_TERMINAL_BRIDGE)
         self.wake()
 
     def _is_within_dedupe_window(self, item: OutboxItem, now: datetime) -> bool:
@@ -295,7 +285,7 @@ class OutboxWorker:
         except StoreError as error:
             self.disk_error = str(error)
             if place is not None:
-                self._pauses[place] = _Pause(self._clock() + _DISK_RETRY_DELAY, firm=True)
+                self._pauses[place] = _Pause(self.clock() + _DISK_RETRY_DELAY, firm=True)
             log.error("outbox cannot be written", bridge=self.bridge.name, error=str(error))
 
 

@@ -35,56 +35,50 @@ from assistant.store.script.ledger import Ledger
 from assistant.store.search.history import StoredHistory
 
 
+@dataclass(frozen=True, slots=True)
 class DaemonControl:
     """What a person's tools may ask of the running daemon."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        commands: CommandRegistry,
-        conversation: Conversation,
-        status: Callable[[], Mapping[str, Any]],
-    ) -> None:
-        self._runtime = runtime
-        self._commands = commands
-        self._conversation = conversation
-        self._status = status
+    runtime: Runtime
+    commands: CommandRegistry
+    conversation: Conversation
+    report: Callable[[], Mapping[str, Any]]
 
     async def accept(self, incoming: IncomingMessage) -> InboxReceipt:
-        return await self._runtime.accept(incoming)
+        return await self.runtime.accept(incoming)
 
     async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
         """Run a slash command (`/status`, `/undo`, ...) and return what to show, as Markdown. Raises `UsageError`."""
         self._require_own(session)
-        return await self._commands.run(text, session, bridge=bridge, target=session)
+        return await self.commands.run(text, session, bridge=bridge, target=session)
 
     async def run_argv(self, argv: Sequence[str], session: str, *, bridge: str = "terminal") -> CommandResult:
         """Run a command as typed in a shell. Raises `UsageError` for what is no command, or not understood."""
         self._require_own(session)
-        return await self._commands.run_argv(argv, session, bridge=bridge)
+        return await self.commands.run_argv(argv, session, bridge=bridge)
 
     def _require_own(self, session: str) -> None:
         if session_role(session) != "owner":
-            names = [info.key for info in self._conversation.list_sessions()]
+            names = [info.key for info in self.conversation.list_sessions()]
             if session not in names:
                 raise UsageError(f"There is no session {session!r}. Sessions: {', '.join(names)}. Nothing was changed.")
             raise UsageError("Commands from here act in the owner's conversations alone. Nothing was changed.")
 
     async def stop_turn(self, session: str) -> bool:
         """Abort the running turn of a session; False when none runs."""
-        return await self._runtime.stop_turn(session)
+        return await self.runtime.stop_turn(session)
 
     async def result(self, inbox_id: int) -> Mapping[str, Any]:
         """What became of an accepted message: `state` (inbox state), `reply`, `error`, `exit_code`, `session`, `turn`,
         `model`, `usage` {input, output, cache_read, cache_write, cost_usd}, `pressure`."""
-        item = self._conversation.inbox_item(inbox_id)
+        item = self.conversation.inbox_item(inbox_id)
         if item is None:
             raise UsageError(f"There is no message {inbox_id} with this number.")
-        return self._runtime.result(item)
+        return self.runtime.result(item)
 
     def status(self) -> Mapping[str, Any]:
         """Health as plain JSON; `ok` is False when anything needs a person (I11)."""
-        return self._status()
+        return self.report()
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,6 @@ class MatrixBridge:
         edit=True,
         typing=True,
         media=True,
-        threads=True,
         max_length=form.MAX_TEXT_BYTES,
         length_unit="utf-8",
         dedupe_seconds=_DEDUPE_SECONDS,

@@ -50,20 +50,21 @@ class _Draft:
     task: asyncio.Task[None] | None = None
 
 
+@dataclass(slots=True, eq=False)
 class MatrixDrafts:
-    def __init__(self, write: WriteDraft, erase: EraseDraft, set_typing: SetTyping, edit_seconds: float) -> None:
-        """What drafts do in rooms; a draft is changed every `edit_seconds` at most."""
-        self._write_event = write
-        self._erase_event = erase
-        self._set_typing = set_typing
-        self._edit_seconds = edit_seconds
-        self._drafts: dict[str, _Draft] = {}
-        self._leftover_events: dict[str, str] = {}
-        # Targets where a draft may appear that the server has not reported yet, and whose answer was sent already.
-        self._doubtful_targets: set[str] = set()
-        # Drafts of this process, which are not left from an earlier one.
-        self._own_events: dict[str, None] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+    """A draft is changed every `edit_seconds` at most."""
+
+    write_event: WriteDraft
+    erase_event: EraseDraft
+    set_typing: SetTyping
+    edit_seconds: float
+    _drafts: dict[str, _Draft] = field(default_factory=dict)
+    _leftover_events: dict[str, str] = field(default_factory=dict)
+    # Targets where a draft may appear that the server has not reported yet, and whose answer was sent already.
+    _doubtful_targets: set[str] = field(default_factory=set)
+    # Drafts of this process, which are not left from an earlier one.
+    _own_events: dict[str, None] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def show(self, event: TurnEvent, target: str) -> None:
         draft = self._drafts.get(target)
@@ -159,7 +160,7 @@ class MatrixDrafts:
             draft.changed.clear()
             if draft.ended.is_set():
                 break
-            pause = self._edit_seconds
+            pause = self.edit_seconds
             try:
                 await self._write(draft)
             except BridgeError as error:
@@ -180,7 +181,7 @@ class MatrixDrafts:
             if draft.event:
                 draft.edits += 1
                 transaction = form.notice_transaction_id(draft.event, str(draft.edits), text)
-                await self._write_event(draft.target, form.edit_content(draft.event, text), transaction)
+                await self.write_event(draft.target, form.edit_content(draft.event, text), transaction)
             else:
                 await self._create(draft, text)
         except BridgeError as error:
@@ -190,9 +191,7 @@ class MatrixDrafts:
 
     async def _create(self, draft: _Draft, text: str) -> None:
         content = form.message_content(text, form.parse_target(draft.target)[1])
-        draft.event = await self._write_event(
-            draft.target, content, form.draft_transaction_id(draft.turn, draft.target)
-        )
+        draft.event = await self.write_event(draft.target, content, form.draft_transaction_id(draft.turn, draft.target))
         self._remember(draft.event)
         leftover = self._leftover_events.pop(draft.target, "")
         if leftover and leftover != draft.event:
@@ -204,11 +203,11 @@ class MatrixDrafts:
 
     async def _type(self, target: str, seconds: float) -> None:
         with contextlib.suppress(BridgeError):
-            await self._set_typing(target, seconds)
+            await self.set_typing(target, seconds)
 
     async def _erase(self, target: str, event: str) -> None:
         try:
-            await self._erase_event(target, event)
+            await self.erase_event(target, event)
         except BridgeError as error:
             log.warning("a draft could not be withdrawn", target=target, error=str(error))
 

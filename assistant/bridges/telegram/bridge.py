@@ -74,7 +74,6 @@ class TelegramBridge:
         edit=True,
         typing=True,
         media=True,
-        threads=True,
         buttons=True,
         max_length=MAX_MESSAGE_UNITS - _MARGIN,
         length_unit="utf-16",
@@ -102,9 +101,7 @@ class TelegramBridge:
         self._poll_seconds = poll_seconds
         self._running = False
         self._file_failures: dict[str, int] = {}
-        self._live_text = TelegramLiveText(
-            self._send_typing, self._send_draft, typing_seconds=typing_seconds, draft_seconds=draft_seconds
-        )
+        self._live_text = TelegramLiveText(self._send_typing, self._send_draft, typing_seconds, draft_seconds)
 
     @property
     def _api(self) -> TelegramApi:

@@ -45,16 +45,14 @@ class _LiveTarget:
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
+@dataclass(slots=True, eq=False)
 class TelegramLiveText:
-    def __init__(self, type_: SendTyping, draft: SendDraft, *, typing_seconds: float, draft_seconds: float) -> None:
-        """Typing is repeated after `typing_seconds` (Telegram shows it for 5); drafts are at least `draft_seconds`
-        apart."""
-        self._type = type_
-        self._draft = draft
-        self._typing_seconds = typing_seconds
-        self._draft_seconds = draft_seconds
-        self._targets: dict[str, _LiveTarget] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+    send_typing: SendTyping
+    send_draft: SendDraft
+    typing_seconds: float  # typing is repeated after this time; Telegram shows it for 5 s
+    draft_seconds: float  # between two drafts at least
+    _targets: dict[str, _LiveTarget] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def show(self, event: TurnEvent, target: str, *, drafts: bool) -> None:
         live = self._targets.get(target)
@@ -118,10 +116,10 @@ class TelegramLiveText:
             del self._targets[target]
 
     async def _show_typing(self, target: str, live: _LiveTarget) -> None:
-        if live.turn and _now() >= max(live.held_until, live.typed_at + self._typing_seconds):
+        if live.turn and _now() >= max(live.held_until, live.typed_at + self.typing_seconds):
             live.typed_at = _now()
             try:
-                await self._type(target)
+                await self.send_typing(target)
             except BridgeError as error:
                 live.held_until = _now() + (error.retry_after or 0)
 
@@ -131,7 +129,7 @@ class TelegramLiveText:
         text = keep_tail(live.text, _DRAFT_UNITS)
         live.drawn, live.drawn_at = text, _now()
         try:
-            await self._draft(target, zlib.crc32(live.turn.encode()) or 1, text)
+            await self.send_draft(target, zlib.crc32(live.turn.encode()) or 1, text)
         except BridgeError as error:
             live.held_until = _now() + (error.retry_after or 0)
             live.drawing = error.retry_after is not None
@@ -140,12 +138,12 @@ class TelegramLiveText:
         """When the next draft is to be sent; infinite where there is none."""
         if not live.drawing or not live.text.strip():
             return float("inf")
-        interval = _REFRESH_SECONDS if keep_tail(live.text, _DRAFT_UNITS) == live.drawn else self._draft_seconds
+        interval = _REFRESH_SECONDS if keep_tail(live.text, _DRAFT_UNITS) == live.drawn else self.draft_seconds
         return max(live.held_until, live.drawn_at + interval)
 
     def _seconds_to_next(self, live: _LiveTarget) -> float:
         """Seconds until something is to be shown, unless something happens before."""
-        typing = max(live.held_until, live.typed_at + self._typing_seconds)
+        typing = max(live.held_until, live.typed_at + self.typing_seconds)
         return max(0.0, min(typing, self._next_draft(live)) - _now())
 
 

@@ -32,9 +32,7 @@ from tests.support.networks.network import (
     VisibleMessage,
 )
 
-_EVERYTHING = BridgeCapabilities(
-    edit=True, typing=True, media=True, threads=True, buttons=True, max_length=500, dedupe_seconds=3600
-)
+_EVERYTHING = BridgeCapabilities(edit=True, typing=True, media=True, buttons=True, max_length=500, dedupe_seconds=3600)
 _TEXT = BridgeCapabilities(max_length=160, length_unit="utf-8")
 ROOM = "the-room"
 
