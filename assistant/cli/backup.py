@@ -53,7 +53,7 @@ def list_(json_out: bool) -> None:
 @click.argument("name", metavar=f"[{_NAME}]", default="")
 @_json_option
 def verify(name: str, json_out: bool) -> None:
-    """Check a backup, by default the newest: every file, its databases and its log.
+    """Check every file of a backup, its databases and its log. Without a name, the newest one.
 
     \b
     Example:
@@ -83,7 +83,7 @@ def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
     \b
     Example:
       assistant backup restore nocturne-20261120T050000Z-daily.tar.gz --force
-      assistant backup restore ~/usb/nocturne-20261120T050000Z-daily.tar.gz --to ~/restored
+      assistant backup restore ~/usb/nocturne.tar.gz --to ~/restored
     """
     settings = load_effective_settings()
     configure_logging("error")

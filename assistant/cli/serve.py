@@ -140,15 +140,23 @@ async def _with_first(
         yield line
 
 
-@click.group()
-def web() -> None:
-    """The web API, for other programs. docs/web-api.md describes it.
+_WEB_IS_OFF = "The web API is off. `assistant config set web.port 8484` turns it on at the next start."
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def web(context: click.Context) -> None:
+    """The web API, for other programs. docs/web-api.md describes it. Without a command it shows the address.
 
     \b
     Example:
       assistant config set web.port 8484
       assistant web token
     """
+    if context.invoked_subcommand is None:
+        settings = load_effective_settings().values.web
+        scheme = "https" if settings.certificate else "http"
+        print_text(f"{scheme}://{settings.host}:{settings.port}" if settings.port else _WEB_IS_OFF)
 
 
 @web.command()
@@ -161,7 +169,8 @@ def token(new: bool) -> None:
     \b
     Example:
       assistant web token
-      curl -H "Authorization: Bearer $(assistant web token)" http://127.0.0.1:8484/v1/status
+      TOKEN=$(assistant web token)
+      curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8484/v1/status
     """
     if new:
         create_web_token(home_from_environment().secrets)
@@ -173,6 +182,6 @@ def token(new: bool) -> None:
         raise UsageError("There is no token yet. It is made at the first start with web.port set, or by --new.")
     print_text(current)
     if not settings.values.web.port:
-        print_remark("The web API is off. `assistant config set web.port 8484` turns it on at the next start.")
+        print_remark(_WEB_IS_OFF)
     elif new and origin == IN_FILE and is_home_served(settings.home.path):
         print_remark("The running assistant accepts the new token from now on, and not the old one.")

@@ -77,7 +77,7 @@ def _report_lines(report: IntegrityReport) -> list[str]:
 def verify_archives(
     context: click.Context, session: str | None, generation: int | None, repair: bool, json_out: bool
 ) -> None:
-    """Read archives where they are stored, and check every record of them.
+    """Read archives where they are stored. Every record of them is checked.
 
     Exits with 0 when all are complete and unchanged, else with 1. For --repair, stop the assistant first.
 
@@ -110,7 +110,7 @@ def verify_archives(
 @click.argument("session", metavar="SESSION")
 @click.argument("generation", metavar="GENERATION", type=click.IntRange(min=1))
 def restore(session: str, generation: int) -> None:
-    """Restore records of an archived conversation that the message log lost.
+    """Restore archived records that the message log has lost.
 
     Existing records are never changed or doubled, and what was erased stays erased. Stop the assistant first.
 

@@ -28,7 +28,7 @@ def backup() -> None:
 
     > assistant backup create
     > assistant backup verify
-    > assistant backup restore nocturne-20261120T050000Z-daily.tar.gz --to ~/restored
+    > assistant backup restore ~/usb/nocturne.tar.gz --to ~/restored
     """
 
 

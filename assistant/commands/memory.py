@@ -119,7 +119,7 @@ class MemoryListing:
 @click.option("--former", is_flag=True, help="Also those that are no longer current.")
 @_limit
 async def list_memories(context: CommandContext, former: bool, limit: int) -> MemoryListing:
-    """List memories, and what was noted and is no memory yet, newest first.
+    """List memories, newest first. Also what was noted and is no memory yet.
 
     > assistant memory list --former --json
     """

@@ -33,7 +33,7 @@ from assistant.core.jobs import CatchUpPolicy, JobRequest
 def schedule() -> None:
     """Schedule prompts: each is sent for you when it is due, and answered where you made it.
 
-    > assistant schedule add news "What is on my list for today?" --every "weekday at 8:30"
+    > assistant schedule add news "What is on my list?" --every "weekday at 8:30"
     > assistant schedule list
     > assistant schedule history
     """
@@ -68,8 +68,8 @@ async def add_schedule(
 ) -> JobItem:
     """Schedule PROMPT under NAME. When is said by --every, --cron or --rrule, or by --at for once.
 
-    > assistant schedule add news "What is on my list for today?" --every "weekday at 8:30"
-    > assistant schedule add rent "Has the rent been paid?" --cron "0 9 1 * *" --catch-up once
+    > assistant schedule add news "What is on my list?" --every "weekday at 8:30"
+    > assistant schedule add rent "Is the rent paid?" --cron "0 9 1 * *"
     """
     repeats = [rule for rule in (every and spoken_every(every), cron, rrule) if rule is not None]
     if len(repeats) > 1 or not (repeats or when):

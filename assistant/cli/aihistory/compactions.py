@@ -116,7 +116,7 @@ def format_dollars(amount: float | None) -> str:
 )
 @filter_options
 def list_compactions(context: CommandContext, since: str | None, session: str | None) -> list[Checkpoint]:
-    """List the compactions, newest first: when, what it made of how much, its state and cost.
+    """List the compactions, newest first. Of each, what it made of how much, its state and cost.
 
     \b
     Example:
@@ -197,7 +197,7 @@ def _item(item: object) -> str:
 @number_argument("checkpoint_id")
 @filter_options
 def show(context: CommandContext, checkpoint_id: int, since: str | None, session: str | None) -> Checkpoint:
-    """Show one compaction: its summary and key facts, and where the originals are.
+    """Show a compaction: its summary and key facts. Also where the originals are.
 
     \b
     Example:
@@ -262,7 +262,7 @@ def _logs_of_ancestors(stores: CommandStores, session: str) -> dict[str, str]:
 @filter_options
 @click.option("--json", "json_out", is_flag=True, help="Print one JSON array, with pictures and files as in the log.")
 def recover(checkpoint_id: int, since: str | None, session: str | None, json_out: bool) -> None:
-    """Print the original messages of a compaction, oldest first, complete, from the message log.
+    """Print the original messages of a compaction, oldest first. They come from the message log, complete.
 
     \b
     Example:
@@ -320,7 +320,7 @@ def _render_missing(facts: Sequence[MissingFact], _: tzinfo) -> str:
 @number_argument("checkpoint_id")
 @filter_options
 def diff(context: CommandContext, checkpoint_id: int, since: str | None, session: str | None) -> list[MissingFact]:
-    """List identifiers, numbers, names and tasks that the summary does not have.
+    """List what the summary lacks: identifiers, numbers, names, tasks.
 
     They are not lost: `aihistory recover` prints the messages, and the assistant finds them by their words.
 

@@ -91,7 +91,7 @@ class CompactionMonth:
 @filter_options
 @click.option("--json", "json_out", is_flag=True, help="Print one JSON array, a month each, newest first.")
 def stats(since: str | None, session: str | None, json_out: bool) -> None:
-    """Sum compactions up by month, and draw how full one conversation's context was.
+    """Count compactions by month. Also draws how full a conversation's context was.
 
     The drawing is of the conversation that was compacted most often, or of --session.
 

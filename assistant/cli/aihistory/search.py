@@ -73,7 +73,7 @@ def _render_hits(hits: Sequence[CompactionSearchHit], zone: tzinfo) -> str:
 def search(
     context: CommandContext, text: str, limit: int, since: str | None, session: str | None
 ) -> list[CompactionSearchHit]:
-    """Find summaries and compacted messages that contain TEXT, newest first.
+    """Find TEXT in summaries and compacted messages, newest first.
 
     `assistant log --grep` searches everything, compacted or not.
 

@@ -60,7 +60,7 @@ _name = click.argument("name", type=click.Choice(NETWORK_NAMES))
 @click.command(name="list")
 @click.option("--json", "json_out", is_flag=True, help="Print a JSON array of the bridges.")
 def list_(json_out: bool) -> None:
-    """List the bridges: how each is, who we are there, what waits, and what to do.
+    """List the bridges: how each is, who we are there, what waits. Also what to do about it.
 
     \b
     Example:
@@ -102,7 +102,7 @@ def add(
     in_file: bool,
     no_wait: bool,
 ) -> None:
-    """Set up the bridge NAME, link your account there, and send a test message.
+    """Set up the bridge NAME, link your account, and send a test message.
 
     Your answers are tried before anything is saved. You can run it again at any time: current values are shown in
     brackets, and finished steps are skipped. A secret is never an argument: you type it without echo, or it is read

@@ -72,7 +72,7 @@ def unset(key: str) -> None:
 
 @click.command()
 def edit() -> None:
-    """Edit config.toml in your editor ($VISUAL or $EDITOR); mistakes are not saved.
+    """Edit config.toml in your editor ($VISUAL or $EDITOR). Mistakes are not saved.
 
     \b
     Example:
@@ -195,15 +195,18 @@ _PLACES = {
 }
 
 
-@click.group()
-def secret() -> None:
-    """Store API keys, passwords and tokens. They are never printed.
+@click.group(invoke_without_command=True)
+@click.pass_context
+def secret(context: click.Context) -> None:
+    """Store API keys, passwords and tokens. They are never printed. Without a command it lists them.
 
     \b
     Example:
       assistant config secret set ANTHROPIC_API_KEY
       assistant config secret list
     """
+    if context.invoked_subcommand is None:
+        context.invoke(list_secrets)
 
 
 @secret.command("set")

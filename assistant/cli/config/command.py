@@ -37,9 +37,10 @@ def _load(name: str) -> click.Command:
     return command
 
 
-@click.group(cls=LazyGroup, names=_NAMES, load=_load)
-def config() -> None:
-    """Show and change the settings.
+@click.group(cls=LazyGroup, names=_NAMES, load=_load, invoke_without_command=True)
+@click.pass_context
+def config(context: click.Context) -> None:
+    """Show and change the settings. Without a command it shows them all.
 
     They are in config.toml of your data folder (`assistant config path`); a variable such as
     ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS=16000 overrides it. `assistant setup` asks for the important ones.
@@ -49,12 +50,14 @@ def config() -> None:
       assistant config show
       assistant config set budget.daily_usd 2
     """
+    if context.invoked_subcommand is None:
+        context.invoke(show)
 
 
 @config.command()
 @click.option("--json", "json_out", is_flag=True, help="Print a JSON array, with what each key means.")
 def show(json_out: bool) -> None:
-    """Show each value and where it came from; of secrets only whether they are set.
+    """Show each value and where it came from. Of secrets, only whether they are set.
 
     \b
     Example:

@@ -51,12 +51,14 @@ class _ServiceOptions:
     name: str
 
 
-@click.group()
+@click.group(invoke_without_command=True)
 @click.option("--system", is_flag=True, help="A system unit with its own user (systemd; needs root).")
 @click.option("--name", default=DEFAULT_SERVICE_NAME, show_default=True, help="Another name, for a second data folder.")
 @click.pass_context
 def service(context: click.Context, system: bool, name: str) -> None:
     """Run the assistant as a service: a systemd user unit on Linux, a launchd agent on macOS.
+
+    Without a command it shows the state of the service.
 
     \b
     Example:
@@ -67,6 +69,8 @@ def service(context: click.Context, system: bool, name: str) -> None:
     if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or not name.isascii():
         raise UsageError(f"{name!r} is not a service name: use letters, digits, '-', '_' and '.'. Nothing was done.")
     context.obj = _ServiceOptions(system, name.removesuffix(".service"))
+    if context.invoked_subcommand is None:
+        context.invoke(show_status)
 
 
 @service.command()
