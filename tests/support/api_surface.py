@@ -55,7 +55,7 @@ def public_methods(thing: object) -> dict[str, Callable[..., Any]]:
 
 def app_stores(app: App) -> dict[str, object]:
     """By their names in `Stores`."""
-    return {field.name: getattr(app.stores, field.name) for field in dataclasses.fields(app.stores)}
+    return dict(vars(app.stores))
 
 
 def app_parts(app: App) -> dict[str, object]:
