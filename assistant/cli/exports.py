@@ -23,7 +23,6 @@ from assistant.core.errors import HomeError
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, Generation
 from assistant.core.text import pluralize
-from assistant.wire.services import command_stores
 from assistant.wire.stores import session_reader
 
 _SPEAKERS = {"user": "You", "assistant": "Assistant", "tool": "Tool", "system": "Note"}
@@ -114,6 +113,8 @@ def export_memory(whole: bool, session: str) -> None:
       assistant memory export > memories.json
       assistant memory export --jsonl | grep Anna
     """
+    from assistant.wire.services import command_stores  # all commands, which the others of this module do without
+
     settings = load_effective_settings(read_only=True)
     with open_home_stores(settings) as stores:
         scope = OWNER_SCOPE if session == MAIN_SESSION else scope_of_session(stores.conversation, session)

@@ -102,7 +102,13 @@ def verify_archives(
             print_text(f"{key} {number}: {'damaged' if problems else 'complete'}")
             for problem in problems:
                 print_text(f"! {problem.where}: {problem.text}")
-        print_text(_verdict(len(checked), len(every_problem)))
+        if every_problem:
+            print_text(
+                f"{pluralize(len(every_problem), 'problem')}. Where the message log is complete (`assistant verify`), "
+                "`assistant archive verify --repair` archives it again; where it is not, keep what is left of both."
+            )
+        else:
+            print_text("All is well." if checked else "Nothing is archived yet.")
     context.exit(1 if every_problem else 0)
 
 
@@ -147,14 +153,3 @@ def _chosen(store: StoredArchive, session: str | None, generation: int | None) -
     if session and not chosen:
         raise UsageError(f"Nothing of {session!r} is archived. `assistant archive list` shows what is.")
     return chosen
-
-
-def _verdict(checked: int, problems: int) -> str:
-    if not checked:
-        return "Nothing is archived yet."
-    if not problems:
-        return "All is well."
-    return (
-        f"{pluralize(problems, 'problem')}. Where the message log is complete (`assistant verify`), "
-        "`assistant archive verify --repair` archives it again; where it is not, keep what is left of both."
-    )

@@ -76,7 +76,12 @@ class Dialog:
 
     async def _read(self) -> None:
         while (text := await self._screen.read()) is not None and not is_leave_command(text):
-            await self._typed(text)
+            await self._screen.echo_input(text)
+            if text.startswith("/"):
+                await self._command(text)
+            else:
+                self._unsent[new_external_id()] = (self._session, text)
+                self._to_send.set()
 
     def interrupt(self) -> None:
         """Ctrl-C: stop the running turn."""
@@ -97,28 +102,20 @@ class Dialog:
         for problem in status.get("problems", ()):
             await self._screen.show_remark(f"Needs you: {problem}")
 
-    async def _typed(self, text: str) -> None:
-        await self._screen.echo_input(text)
-        if text.startswith("/"):
-            await self._command(text)
-        else:
-            self._unsent[new_external_id()] = (self._session, text)
-            self._to_send.set()
-
     async def _command(self, text: str) -> None:
         try:
             await self._screen.show_markdown(await self._link.run_command(text, self._session))
-            await self._switch(session_after_command(text, self._session))
+            self._switch(session_after_command(text, self._session))
         except AssistantError as error:
             await self._screen.show_remark(str(error))
 
-    async def _switch(self, session: str) -> None:
+    def _switch(self, session: str) -> None:
         """From now on what is typed goes there, and what happens there is shown. What was typed before goes where it
         was typed."""
         if session == self._session:
             return
         self._session = session
-        await self._forget_drafts()
+        self._forget_drafts()
         if self._hearing is not None:
             self._hearing.cancel()
 
@@ -173,7 +170,7 @@ class Dialog:
             except LinkLost:
                 pass
             if attempt == 0:
-                await self._forget_drafts()
+                self._forget_drafts()
                 await self._screen.show_remark("Connection to the assistant lost; reconnecting…")
             await asyncio.sleep(_pause(attempt))
             attempt += 1
@@ -214,7 +211,7 @@ class Dialog:
         if self._draft(data).clear():
             await self._screen.show_remark("(The text above is withdrawn; the answer starts again.)")
 
-    async def _forget_drafts(self) -> None:
+    def _forget_drafts(self) -> None:
         self._drafts.clear()
         self._turn = self._state = ""
         self._screen.draw("", "")
