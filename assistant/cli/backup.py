@@ -36,9 +36,7 @@ _NAME = "NAME|PATH"
 def list_(json_out: bool) -> None:
     """List the backups, oldest first.
 
-    \b
-    Example:
-      assistant backup list --json
+    > assistant backup list --json
     """
     settings = load_effective_settings()
     # Also where the data folder is gone, and only backups are left.
@@ -55,10 +53,8 @@ def list_(json_out: bool) -> None:
 def verify(name: str, json_out: bool) -> None:
     """Check every file of a backup, its databases and its log. Without a name, the newest one.
 
-    \b
-    Example:
-      assistant backup verify
-      assistant backup verify ~/usb/nocturne-20261120T050000Z-daily.tar.gz
+    > assistant backup verify
+    > assistant backup verify ~/usb/nocturne-20261120T050000Z-daily.tar.gz
     """
     settings = load_effective_settings()
     configure_logging("error")
@@ -80,10 +76,8 @@ def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
 
     Stop the assistant first. Without a name, it finishes a restore that was interrupted.
 
-    \b
-    Example:
-      assistant backup restore nocturne-20261120T050000Z-daily.tar.gz --force
-      assistant backup restore ~/usb/nocturne.tar.gz --to ~/restored
+    > assistant backup restore nocturne-20261120T050000Z-daily.tar.gz --force
+    > assistant backup restore ~/usb/nocturne.tar.gz --to ~/restored
     """
     settings = load_effective_settings()
     configure_logging("error")
@@ -109,9 +103,7 @@ def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
 def remove(names: tuple[str, ...]) -> None:
     """Remove backups for good.
 
-    \b
-    Example:
-      assistant backup remove nocturne-20261120T050000Z-daily.tar.gz
+    > assistant backup remove nocturne-20261120T050000Z-daily.tar.gz
     """
     settings = load_effective_settings()
     folder = BackupFolder(settings.home.path, settings.values.backup.folder)

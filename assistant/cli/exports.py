@@ -45,10 +45,8 @@ _SPEAKERS = {"user": "You", "assistant": "Assistant", "tool": "Tool", "system": 
 def export_session(session: str, generation: int | None, form: str, output: Path | None) -> None:
     """Print a whole conversation, or write it to a file.
 
-    \b
-    Example:
-      assistant sessions export main -o main.md
-      assistant sessions export trip --generation 2 --format jsonl
+    > assistant sessions export main -o main.md
+    > assistant sessions export trip --generation 2 --format jsonl
     """
     settings = load_effective_settings(read_only=True)
     with open_home_stores(settings) as stores:
@@ -108,10 +106,8 @@ def export_memory(whole: bool, session: str) -> None:
 
     Former memories and the journal are included.
 
-    \b
-    Example:
-      assistant memory export > memories.json
-      assistant memory export --jsonl | grep Anna
+    > assistant memory export > memories.json
+    > assistant memory export --jsonl | grep Anna
     """
     from assistant.wire.services import command_stores  # all commands, which the others of this module do without
 

@@ -51,7 +51,10 @@ class LazyGroup(click.Group):
         return list(self._names)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        return super().get_command(context, name) or (self._load(name) if name in self._names else None)
+        command = super().get_command(context, name) or (self._load(name) if name in self._names else None)
+        if command is not None:
+            show_examples(command)
+        return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         if self._menu is None:
@@ -72,6 +75,15 @@ class LazyGroup(click.Group):
                 message = f"{error.message} Did you mean `{context.command_path} {near}`?"
                 raise click.UsageError(message, error.ctx) from None
             raise
+
+
+def show_examples(command: click.Command) -> None:
+    """Have the help of a command, and of those below it, show the examples of their docstrings."""
+    from assistant.commands.argv import with_examples  # the menu does without
+
+    command.help = with_examples(command.help)
+    for below in command.commands.values() if isinstance(command, click.Group) else ():
+        show_examples(below)
 
 
 def run_and_exit(command: click.Command) -> NoReturn:

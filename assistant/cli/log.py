@@ -33,11 +33,9 @@ _LOOK_EVERY = 0.5
 def log(follow: bool, grep: str | None, session: str | None, limit: int, json_out: bool) -> None:
     """Print messages from the message log, oldest first.
 
-    \b
-    Example:
-      assistant log --limit 50
-      assistant log --grep "passport" --json
-      assistant log --follow
+    > assistant log --limit 50
+    > assistant log --grep "passport" --json
+    > assistant log --follow
     """
     settings = load_effective_settings(read_only=True)
     needle = require_utf8(grep, "TEXT").casefold() if grep else ""

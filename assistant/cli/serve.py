@@ -47,11 +47,9 @@ def run(context: click.Context, with_chat: bool) -> None:
     With --chat you also talk to it: in this terminal, or with lines on standard input, which it answers, and then
     stops.
 
-    \b
-    Example:
-      assistant run
-      assistant run --chat
-      echo "remember that the key is under the pot" | assistant run --chat
+    > assistant run
+    > assistant run --chat
+    > echo "remember that the key is under the pot" | assistant run --chat
     """
     limit_heap()
     manager = notify_target_from_environment()
@@ -77,9 +75,7 @@ def stop() -> None:
 
     Answers under way get `daemon.drain_seconds` to finish. Accepted messages are kept.
 
-    \b
-    Example:
-      assistant stop
+    > assistant stop
     """
     home = home_from_environment()
     if not is_home_served(home.path):
@@ -148,10 +144,8 @@ _WEB_IS_OFF = "The web API is off. `assistant config set web.port 8484` turns it
 def web(context: click.Context) -> None:
     """The web API, for other programs. docs/web-api.md describes it. Without a command it shows the address.
 
-    \b
-    Example:
-      assistant config set web.port 8484
-      assistant web token
+    > assistant config set web.port 8484
+    > assistant web token
     """
     if context.invoked_subcommand is None:
         settings = load_effective_settings().values.web
@@ -166,11 +160,9 @@ def token(new: bool) -> None:
 
     It is made at the first start with a port, and stored in secrets.toml of your data folder.
 
-    \b
-    Example:
-      assistant web token
-      TOKEN=$(assistant web token)
-      curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8484/v1/status
+    > assistant web token
+    > TOKEN=$(assistant web token)
+    > curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8484/v1/status
     """
     if new:
         create_web_token(home_from_environment().secrets)

@@ -303,11 +303,9 @@ def setup(context: click.Context, steps: Sequence[str]) -> None:
 
     You can run it again at any time: current values are shown in brackets. Answers may be piped in, line by line.
 
-    \b
-    Example:
-      assistant setup
-      assistant setup model
-      printf 'offline\\n' | assistant setup model
+    > assistant setup
+    > assistant setup model
+    > printf 'offline\\n' | assistant setup model
     """
     configure_logging("error")
     home = home_from_environment()

@@ -61,10 +61,8 @@ def status(context: click.Context, json_out: bool) -> None:
 
     `assistant doctor` checks more, also what is around it.
 
-    \b
-    Example:
-      assistant status
-      assistant status --json
+    > assistant status
+    > assistant status --json
     """
     report = read_status_report(home_from_environment())
     report["problems"] = [rewrite_for_shell(problem) for problem in report["problems"]]
@@ -133,11 +131,9 @@ def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> Non
     It says what to do about each problem, and exits with 1 if there is one. It works whether the assistant runs or
     not, and with a damaged data folder. Bridges are checked over their networks.
 
-    \b
-    Example:
-      assistant doctor
-      assistant doctor --fix
-      assistant doctor --call --json
+    > assistant doctor
+    > assistant doctor --fix
+    > assistant doctor --call --json
     """
     configure_logging("error")
     home = home_from_environment()

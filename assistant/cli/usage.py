@@ -41,11 +41,9 @@ def usage(by: UsageKey, days: int, json_out: bool) -> None:
     Calls that are under way count at the most they may cost. Kinds that nobody waits for are the background:
     schedules, and what is done in sleep.
 
-    \b
-    Example:
-      assistant usage
-      assistant usage --by kind --days 7
-      assistant usage --by model --json
+    > assistant usage
+    > assistant usage --by kind --days 7
+    > assistant usage --by model --json
     """
     with open_home_stores(load_effective_settings(read_only=True)) as stores:
         report = load_usage(stores.ledger, by, days, utc_now())

@@ -34,10 +34,8 @@ def verify(context: click.Context, repair: bool, archives: bool, json_out: bool)
     Checks the log, the index, compactions and archives. Exits with 0 when all is well, else with 1. For --repair, stop
     the assistant first.
 
-    \b
-    Example:
-      assistant verify
-      assistant verify --repair
+    > assistant verify
+    > assistant verify --repair
     """
     settings = load_effective_settings()
     with (
@@ -81,10 +79,8 @@ def verify_archives(
 
     Exits with 0 when all are complete and unchanged, else with 1. For --repair, stop the assistant first.
 
-    \b
-    Example:
-      assistant archive verify
-      assistant archive verify main 3 --repair
+    > assistant archive verify
+    > assistant archive verify main 3 --repair
     """
     settings, store = _open_archive()
     chosen = _chosen(store, session, generation)
@@ -120,9 +116,7 @@ def restore(session: str, generation: int) -> None:
 
     Existing records are never changed or doubled, and what was erased stays erased. Stop the assistant first.
 
-    \b
-    Example:
-      assistant archive restore main 3
+    > assistant archive restore main 3
     """
     settings, _ = _open_archive()
     with home_lock(settings.home.path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Sequence
 
@@ -132,3 +133,10 @@ def session_after_command(text: str, session: str) -> str:
 
 def is_leave_command(text: str) -> bool:
     return text.strip().lower() in LEAVE_COMMANDS
+
+
+def with_examples(docstring: str | None) -> str:
+    """A docstring, the lines after whose last paragraph begin with `> ` and are examples, as click shows it."""
+    text = inspect.cleandoc(docstring or "")
+    about, _, examples = text.partition("\n\n> ")
+    return f"{about}\n\n\b\nExample:\n  " + examples.replace("\n> ", "\n  ") if examples else text

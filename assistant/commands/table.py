@@ -26,7 +26,7 @@ from typing import Annotated, Any, get_type_hints
 import click
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 
-from assistant.commands.argv import Token, join_words
+from assistant.commands.argv import Token, join_words, with_examples
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.core.errors import UsageError
 from assistant.core.people import OWNER_ONLY
@@ -114,7 +114,7 @@ class TableCommand(click.Command):
         - `follow`: how far it is while it runs, in a line; for a terminal that waits.
         """
         super().__init__(name, **attributes)
-        self.help = _with_examples(self.help)
+        self.help = with_examples(self.help)
         self._result = result
         self.render = render
         self.roles = roles
@@ -188,7 +188,7 @@ class CommandGroup(click.Group):
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
-        self.help = _with_examples(self.help)
+        self.help = with_examples(self.help)
         self.default = default
         self.is_free_text = is_free_text
 
@@ -360,13 +360,6 @@ def _parsed(command: TableCommand, ctx: click.Context) -> ParsedCommand:
     path = ctx.command_path.removeprefix(ctx.find_root().info_name or "").split()
     named = None if session is None else session if ":" in session else parse_session_name(session)
     return ParsedCommand(command, tuple(path), params, as_json, named)
-
-
-def _with_examples(docstring: str | None) -> str:
-    """A docstring, the lines after whose last paragraph begin with `> ` and are examples, as click shows it."""
-    text = inspect.cleandoc(docstring or "")
-    about, _, examples = text.partition("\n\n> ")
-    return f"{about}\n\n\b\nExample:\n  " + examples.replace("\n> ", "\n  ") if examples else text
 
 
 def _how(error: click.UsageError) -> str:

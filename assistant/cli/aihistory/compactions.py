@@ -118,9 +118,7 @@ def format_dollars(amount: float | None) -> str:
 def list_compactions(context: CommandContext, since: str | None, session: str | None) -> list[Checkpoint]:
     """List the compactions, newest first. Of each, what it made of how much, its state and cost.
 
-    \b
-    Example:
-      aihistory list --since 2026-11-01
+    > aihistory list --since 2026-11-01
     """
     return select_checkpoints(context.stores.conversation, context.zone, since, session)
 
@@ -199,10 +197,8 @@ def _item(item: object) -> str:
 def show(context: CommandContext, checkpoint_id: int, since: str | None, session: str | None) -> Checkpoint:
     """Show a compaction: its summary and key facts. Also where the originals are.
 
-    \b
-    Example:
-      aihistory show 3
-      aihistory show 3 --json
+    > aihistory show 3
+    > aihistory show 3 --json
     """
     return find_checkpoint(context.stores.conversation, context.zone, checkpoint_id, since, session)
 
@@ -264,10 +260,8 @@ def _logs_of_ancestors(stores: CommandStores, session: str) -> dict[str, str]:
 def recover(checkpoint_id: int, since: str | None, session: str | None, json_out: bool) -> None:
     """Print the original messages of a compaction, oldest first. They come from the message log, complete.
 
-    \b
-    Example:
-      aihistory recover 3
-      aihistory recover 3 --json > before-the-move.json
+    > aihistory recover 3
+    > aihistory recover 3 --json > before-the-move.json
     """
     settings = load_effective_settings(read_only=True)
     with open_home_stores(settings) as opened:
@@ -324,10 +318,8 @@ def diff(context: CommandContext, checkpoint_id: int, since: str | None, session
 
     They are not lost: `aihistory recover` prints the messages, and the assistant finds them by their words.
 
-    \b
-    Example:
-      aihistory diff 3
-      aihistory diff 3 --json
+    > aihistory diff 3
+    > aihistory diff 3 --json
     """
     checkpoint = find_checkpoint(context.stores.conversation, context.zone, checkpoint_id, since, session)
     return list(find_missing_facts(context.stores, checkpoint))

@@ -29,7 +29,7 @@ from assistant.cli.aihistory.compactions import (
 )
 from assistant.cli.aihistory.search import search
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
-from assistant.cli.lazy import run_and_exit
+from assistant.cli.lazy import run_and_exit, show_examples
 from assistant.cli.output import make_console, print_markdown, print_text, print_value
 from assistant.cli.shell import run_in_shell
 from assistant.commands.table import CommandGroup
@@ -47,12 +47,10 @@ def aihistory(context: click.Context, debug: bool) -> None:
     A compaction loses nothing: the words stay in the message log (`aihistory recover`, `assistant log`). These
     commands only read, beside a running assistant or without one.
 
-    \b
-    Example:
-      aihistory
-      aihistory --since 2026-11-01 --session main --json
-      aihistory show 3
-      aihistory search "booking number"
+    > aihistory
+    > aihistory --since 2026-11-01 --session main --json
+    > aihistory show 3
+    > aihistory search "booking number"
     """
     context.obj = run_in_shell
 
@@ -95,10 +93,8 @@ def stats(since: str | None, session: str | None, json_out: bool) -> None:
 
     The drawing is of the conversation that was compacted most often, or of --session.
 
-    \b
-    Example:
-      aihistory stats
-      aihistory stats --session main --since 2026-01-01
+    > aihistory stats
+    > aihistory stats --session main --since 2026-01-01
     """
     settings = load_effective_settings(read_only=True)
     with open_home_stores(settings) as stores:
@@ -199,3 +195,6 @@ def _plot(
     figure.x_ticks_fkt = lambda low, _: f"{low:{days}}"
     figure.plot([moment for moment in moments for _ in range(2)], heights)
     return "\n".join(line.rstrip(_BLANKS) for line in figure.show().splitlines())
+
+
+show_examples(aihistory)

@@ -77,10 +77,8 @@ def search(
 
     `assistant log --grep` searches everything, compacted or not.
 
-    \b
-    Example:
-      aihistory search "booking number"
-      aihistory search 予約番号 --json
+    > aihistory search "booking number"
+    > aihistory search 予約番号 --json
     """
     words = require_utf8(text, "TEXT").strip()
     if not words:

@@ -62,9 +62,7 @@ _name = click.argument("name", type=click.Choice(NETWORK_NAMES))
 def list_(json_out: bool) -> None:
     """List the bridges: how each is, who we are there, what waits. Also what to do about it.
 
-    \b
-    Example:
-      assistant bridge list
+    > assistant bridge list
     """
     settings = load_effective_settings()
     if is_listening(settings.home.socket):
@@ -108,11 +106,9 @@ def add(
     brackets, and finished steps are skipped. A secret is never an argument: you type it without echo, or it is read
     from standard input.
 
-    \b
-    Example:
-      assistant bridge add telegram
-      assistant bridge add matrix
-      pass show telegram | assistant bridge add telegram --token-stdin --no-wait
+    > assistant bridge add telegram
+    > assistant bridge add matrix
+    > pass show telegram | assistant bridge add telegram --token-stdin --no-wait
     """
     if token_stdin and password_stdin:
         raise UsageError("Give --token-stdin or --password-stdin, not both. Nothing was changed.")
@@ -131,10 +127,8 @@ def remove(name: str, yes: bool) -> None:
 
     Messages to you that were not sent yet appear in the terminal.
 
-    \b
-    Example:
-      assistant bridge remove telegram
-      assistant bridge remove telegram --yes
+    > assistant bridge remove telegram
+    > assistant bridge remove telegram --yes
     """
     settings = load_settings()
     if has_bridge_settings(settings, name) and not yes:

@@ -52,12 +52,10 @@ def chat(context: click.Context, message: str | None, json_out: bool, session: s
     Connects to the running assistant, or starts one for as long as you talk. With standard input that is not a
     terminal, it answers each line.
 
-    \b
-    Example:
-      assistant chat
-      assistant chat -m "what did I say about Bergen?"
-      assistant chat --session trip
-      assistant chat -m - --json < letter.txt
+    > assistant chat
+    > assistant chat -m "what did I say about Bergen?"
+    > assistant chat --session trip
+    > assistant chat -m - --json < letter.txt
     """
     session = parse_session_name(session)
     if session_role(session) != "owner":

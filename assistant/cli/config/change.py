@@ -41,11 +41,9 @@ def set_(key: str, value: str) -> None:
 
     Text needs no quotes; write a list as in TOML. For secrets use `assistant config secret`.
 
-    \b
-    Example:
-      assistant config set context.target 0.25
-      assistant config set home.timezone Europe/Oslo
-      assistant config set model.fallback '["openai:qwen3", "offline"]'
+    > assistant config set context.target 0.25
+    > assistant config set home.timezone Europe/Oslo
+    > assistant config set model.fallback '["openai:qwen3", "offline"]'
     """
     if key in SECRET_NAMES:  # what is typed in a shell is kept in its history
         raise UsageError(
@@ -61,9 +59,7 @@ def set_(key: str, value: str) -> None:
 def unset(key: str) -> None:
     """Remove KEY from config.toml, so that its default applies.
 
-    \b
-    Example:
-      assistant config unset context.target
+    > assistant config unset context.target
     """
     if key not in SETTING_FIELDS:
         raise unknown_setting_error(key)
@@ -74,9 +70,7 @@ def unset(key: str) -> None:
 def edit() -> None:
     """Edit config.toml in your editor ($VISUAL or $EDITOR). Mistakes are not saved.
 
-    \b
-    Example:
-      EDITOR=nano assistant config edit
+    > EDITOR=nano assistant config edit
     """
     home = home_from_environment()
     file = ConfigFile(home.config)
@@ -200,10 +194,8 @@ _PLACES = {
 def secret(context: click.Context) -> None:
     """Store API keys, passwords and tokens. They are never printed. Without a command it lists them.
 
-    \b
-    Example:
-      assistant config secret set ANTHROPIC_API_KEY
-      assistant config secret list
+    > assistant config secret set ANTHROPIC_API_KEY
+    > assistant config secret list
     """
     if context.invoked_subcommand is None:
         context.invoke(list_secrets)
@@ -217,10 +209,8 @@ def set_secret(name: str, in_file: bool) -> None:
 
     It is stored in the keyring of the operating system if that works, else in secrets.toml (mode 0600).
 
-    \b
-    Example:
-      assistant config secret set ANTHROPIC_API_KEY
-      pass show anthropic | assistant config secret set ANTHROPIC_API_KEY --file
+    > assistant config secret set ANTHROPIC_API_KEY
+    > pass show anthropic | assistant config secret set ANTHROPIC_API_KEY --file
     """
     spelled = canonical_secret_name(name)
     home = home_from_environment()
@@ -235,9 +225,7 @@ def set_secret(name: str, in_file: bool) -> None:
 def list_secrets(json_out: bool) -> None:
     """List all secrets, and where each that is set comes from.
 
-    \b
-    Example:
-      assistant config secret list
+    > assistant config secret list
     """
     settings = load_settings()
     rows = [(name, _origin(settings, name)) for name in SECRET_NAMES]
@@ -257,9 +245,7 @@ def remove(name: str) -> None:
 
     One in the environment or in config.toml stays.
 
-    \b
-    Example:
-      assistant config secret remove OPENAI_API_KEY
+    > assistant config secret remove OPENAI_API_KEY
     """
     spelled = canonical_secret_name(name)
     home = home_from_environment()

@@ -45,10 +45,8 @@ def config(context: click.Context) -> None:
     They are in config.toml of your data folder (`assistant config path`); a variable such as
     ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS=16000 overrides it. `assistant setup` asks for the important ones.
 
-    \b
-    Example:
-      assistant config show
-      assistant config set budget.daily_usd 2
+    > assistant config show
+    > assistant config set budget.daily_usd 2
     """
     if context.invoked_subcommand is None:
         context.invoke(show)
@@ -59,9 +57,7 @@ def config(context: click.Context) -> None:
 def show(json_out: bool) -> None:
     """Show each value and where it came from. Of secrets, only whether they are set.
 
-    \b
-    Example:
-      assistant config show
+    > assistant config show
     """
     rows = describe_settings(load_settings())
     if json_out:
@@ -78,9 +74,7 @@ def show(json_out: bool) -> None:
 def get(key: str, json_out: bool) -> None:
     """Print one current value; of a secret only whether it is set.
 
-    \b
-    Example:
-      assistant config get context.target
+    > assistant config get context.target
     """
     settings = load_settings()
     row = next((row for row in describe_settings(settings) if row.key == key), None)
@@ -97,9 +91,7 @@ def get(key: str, json_out: bool) -> None:
 def check() -> None:
     """Check the settings. Exits with 2 and names each mistake.
 
-    \b
-    Example:
-      assistant config check
+    > assistant config check
     """
     settings = load_settings()
     print_text(f"The settings are fine. Data folder: {settings.home.path}; model: {settings.provider}.")
@@ -109,9 +101,7 @@ def check() -> None:
 def path() -> None:
     """Print the path of config.toml, even where it does not exist yet.
 
-    \b
-    Example:
-      $EDITOR "$(assistant config path)"
+    > $EDITOR "$(assistant config path)"
     """
     print_text(str(home_from_environment().config))
 

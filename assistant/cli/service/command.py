@@ -60,11 +60,9 @@ def service(context: click.Context, system: bool, name: str) -> None:
 
     Without a command it shows the state of the service.
 
-    \b
-    Example:
-      assistant service install
-      assistant service status
-      sudo assistant service --system install
+    > assistant service install
+    > assistant service status
+    > sudo assistant service --system install
     """
     if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or not name.isascii():
         raise UsageError(f"{name!r} is not a service name: use letters, digits, '-', '_' and '.'. Nothing was done.")
@@ -80,9 +78,7 @@ def service(context: click.Context, system: bool, name: str) -> None:
 def install(options: _ServiceOptions, force: bool, no_start: bool) -> None:
     """Install, enable and start the service. Safe to repeat: it shows what changes.
 
-    \b
-    Example:
-      assistant service install
+    > assistant service install
     """
     placed, manager = _on_this_machine(options)
     if placed.user:
@@ -109,9 +105,7 @@ def install(options: _ServiceOptions, force: bool, no_start: bool) -> None:
 def uninstall(options: _ServiceOptions, force: bool) -> None:
     """Stop the service and remove its file. Your data stays.
 
-    \b
-    Example:
-      assistant service uninstall
+    > assistant service uninstall
     """
     placed, manager = _on_this_machine(options)
     remove_service(placed, manager, force=force)
@@ -122,9 +116,7 @@ def uninstall(options: _ServiceOptions, force: bool) -> None:
 def start(options: _ServiceOptions) -> None:
     """Start the service; returns when it is ready.
 
-    \b
-    Example:
-      assistant service start
+    > assistant service start
     """
     placed, manager = _installed(options)
     manager.start(placed.file)
@@ -136,9 +128,7 @@ def start(options: _ServiceOptions) -> None:
 def stop(options: _ServiceOptions) -> None:
     """Stop the service. Answers under way get `daemon.drain_seconds` to finish.
 
-    \b
-    Example:
-      assistant service stop
+    > assistant service stop
     """
     _, manager = _installed(options)
     manager.stop()
@@ -150,9 +140,7 @@ def stop(options: _ServiceOptions) -> None:
 def restart(options: _ServiceOptions) -> None:
     """Restart the service, for example after an upgrade.
 
-    \b
-    Example:
-      assistant service restart
+    > assistant service restart
     """
     placed, manager = _installed(options)
     manager.restart(placed.file)
@@ -167,9 +155,7 @@ def show_status(context: click.Context, json_out: bool) -> None:
 
     `assistant status` shows the state of the assistant itself.
 
-    \b
-    Example:
-      assistant service status
+    > assistant service status
     """
     placed, manager = _on_this_machine(context.obj)
     current = read_service_file(placed.file)
@@ -205,10 +191,8 @@ def show_status(context: click.Context, json_out: bool) -> None:
 def logs(context: click.Context, lines: int, follow: bool) -> None:
     """Show the log of the service, which has no message text.
 
-    \b
-    Example:
-      assistant service logs -n 20
-      assistant service logs --follow
+    > assistant service logs -n 20
+    > assistant service logs --follow
     """
     _, manager = _installed(context.obj)
     context.exit(subprocess.run(manager.logs(lines, follow), check=False).returncode)
@@ -221,10 +205,8 @@ def logs(context: click.Context, lines: int, follow: bool) -> None:
 def print_(options: _ServiceOptions, kind: str | None) -> None:
     """Print the file that `install` would write, on any machine.
 
-    \b
-    Example:
-      assistant service print
-      assistant service --system print --systemd
+    > assistant service print
+    > assistant service --system print --systemd
     """
     print_text(_define(options, kind or detect_service_manager() or "systemd").text.rstrip("\n"))
 
