@@ -141,8 +141,8 @@ class _Truncation:
         return content, self.total
 
     def _removed(self, head: str, tail: str, measure: MeasureText) -> int:
-        kept = measure(head) + measure(tail) if self.unit == "tokens" else len(head) + len(tail)
-        return max(1, self.total - kept)
+        shown = measure(head) + measure(tail) if self.unit == "tokens" else len(head) + len(tail)
+        return max(1, self.total - shown)
 
     def _assembled(self, head: str, tail: str, removed: int, detail: int) -> str:
         marker = f"…{removed} {self.unit} truncated…"
@@ -172,8 +172,8 @@ def _prefix(text: str, room: int, measure: MeasureText) -> str:
 
 def _suffix(text: str, room: int, measure: MeasureText) -> str:
     """About the longest end of `text` that measures at most `room`."""
-    kept = _longest(text, room, measure, from_end=True)
-    return text[_boundary(text, len(text) - kept, step=1) :]
+    length = _longest(text, room, measure, from_end=True)
+    return text[_boundary(text, len(text) - length, step=1) :]
 
 
 def _longest(text: str, room: int, measure: MeasureText, *, from_end: bool) -> int:

@@ -58,7 +58,7 @@ class RunningTurns:
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
         self.by_session: dict[str, RunningTurn] = {}
-        self.held: dict[str, TurnControl] = {}  # by turn: open, but the disk did not take what they know
+        self.unsaved: dict[str, TurnControl] = {}  # by turn: open, but the disk did not take what they know
         self.backoff = StoreBackoff()
         self.wake = asyncio.Event()  # set when a turn may be due
         self.accepts_turns = False  # from the first tick until the shutdown
@@ -90,7 +90,7 @@ class RunningTurns:
         `UsageError` while one is open, or the session is paused already."""
         if session in self._paused:
             raise UsageError(f"{session} is being reset. Nothing was changed; wait until that has ended.")
-        if session in self.by_session or any(control.turn.session == session for control in self.held.values()):
+        if session in self.by_session or any(control.turn.session == session for control in self.unsaved.values()):
             raise UsageError(
                 f"A message in {session} is being answered. Nothing was changed; wait for the answer, or `/stop` it."
             )

@@ -197,7 +197,7 @@ class Runtime:
             self._launch(turn)
 
     def _launch(self, turn: Turn) -> None:
-        control = self._running.held.pop(turn.id, None) or TurnControl(turn)
+        control = self._running.unsaved.pop(turn.id, None) or TurnControl(turn)
         control.turn = turn
         task = asyncio.create_task(self._work(control), name=f"turn {turn.id}")
         self._running.by_session[turn.session] = (control, task)
@@ -237,7 +237,7 @@ class Runtime:
 
     def _hold(self, control: TurnControl, error: StoreError) -> None:
         """The turn stays open; what it knows and the disk does not is kept until it is taken up again."""
-        self._running.held[control.turn.id] = control
+        self._running.unsaved[control.turn.id] = control
         self._block(control.turn.session, error)
 
     def _block(self, session: str, error: StoreError) -> None:
