@@ -25,8 +25,7 @@ from typing import Any, BinaryIO
 
 from assistant.core.errors import AssistantError
 from assistant.core.memories import Memory, MemoryChange, MemoryVersion
-from assistant.mem0.adapter import BatchedEmbeddings, Mem0Adapter
-from assistant.mem0.backends import VectorBackend
+from assistant.mem0.adapter import BatchedEmbeddings, Mem0Adapter, VectorBackend
 from assistant.mem0.codec import EmbedderSettings, memory_from_payload, version_from_row
 from assistant.mem0.vectors import Embedder, vector_to_bytes
 from assistant.store.memory.vectors import MemoryVectors

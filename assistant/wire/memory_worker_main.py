@@ -70,7 +70,7 @@ def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
         answering = store.active_embedder()
         _keep_at_home(home, "fastembed" in (embedder.kind, answering and answering[1]["kind"]))
         # These import Mem0, which reads where it may write from the environment.
-        from assistant.mem0.backends import open_backend
+        from assistant.mem0.adapter import open_backend
         from assistant.mem0.service import Mem0Service, serve
 
         backend = open_backend(told["store"], told["store_url"], store, seconds=seconds)

@@ -31,7 +31,7 @@ def import_mem0() -> None:
     sys.modules.update(dict.fromkeys(("spacy", "fastembed")))  # type: ignore[arg-type]
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update(MEM0_TELEMETRY="False", MEM0_DIR=folder)
-        for module in ("service", "backends", "embedders"):
+        for module in ("service", "adapter", "embedders"):
             importlib.import_module(f"assistant.mem0.{module}")
 
 
