@@ -140,12 +140,14 @@ class PhraseMatcher:
         return data if self._bytes is None else self._bytes.sub(lambda match: b" " * len(match[0]), data)
 
     def remove_from_text(self, text: str) -> str:
-        """The text without the sentences, or lines, that have the words; "" where nothing is left."""
-        spans = _merged(_sentence(text, *match.span()) for match in self._texts.finditer(text)) if self._texts else []
-        for start, end in reversed(spans):
+        """The text without the sentences, or lines, that have the words, "" where nothing is left; a text without the
+        words as it is."""
+        if self._texts is None or not self._texts.search(text):
+            return text
+        for start, end in reversed(_merged(_sentence(text, *match.span()) for match in self._texts.finditer(text))):
             text = _cut(text, start, end)
         # What was apart may have come together.
-        return self.remove_from_text(text) if self.matches(text) else text if text.strip() else ""
+        return self.remove_from_text(text) if text.strip() else ""
 
     def excerpt(self, text: str, around: int = 30) -> str:
         """One line that shows a person where the words stand."""

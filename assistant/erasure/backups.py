@@ -119,7 +119,7 @@ class BackupErasure:
             unpack_backup_file(self._folder.path / backup.name, copy, WriteThrottle(throttled=False))
             with open_home_copy(copy) as finder:
                 own = finder.plan_for_copy(plan)
-                remains, searched = search_home_for_remains(copy, finder, own)
+                remains, searched = search_home_for_remains(finder, own)
                 has_words = bool(finder.preview(ErasureRequest(own.scope), own))
             return has_words or any(self._is_only_in_backup(remain, own) for remain in remains), searched
         finally:

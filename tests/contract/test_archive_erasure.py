@@ -19,7 +19,6 @@ from assistant.erasure.service import ErasureService
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.archive.restore import restore_to_log
 from assistant.store.database import Database
-from assistant.store.erasure.plan import read_plan_files
 from assistant.store.erasure.store import ErasureStore
 from assistant.store.schema.migrations import character_migrations
 from tests.support.archive_storage import (
@@ -109,7 +108,7 @@ async def test_forgotten_words_go_from_records_and_header_and_the_archive_proves
         "question 1",
         "answer 1",
     ]
-    assert not read_plan_files(home.path)
+    assert not home.copies.unfinished_plans()
     assert not (await home.forgetting.preview(ErasureRequest("owner", text=SECRET)))
 
 
@@ -158,7 +157,7 @@ async def test_an_archive_that_cannot_be_reached_is_left_and_rewritten_at_the_ne
     assert not done.complete
     assert [(left.where, left.why[:9]) for left in done.leftovers] == [(archive.list_archives()[0].url, "not done:")]
     assert RARE not in remote.log_bytes()
-    assert len(read_plan_files(remote.path)) == 1
+    assert len(remote.copies.unfinished_plans()) == 1
     FaultyFileSystem.faults.clear()
     for reads in (archive.read_records, archive.read_notes, partial(restore_to_log, archive, remote.path)):
         with pytest.raises(ArchiveUnavailable, match="still has words that were forgotten"):
@@ -173,7 +172,7 @@ async def test_an_archive_that_cannot_be_reached_is_left_and_rewritten_at_the_ne
     assert again.complete
     assert RARE not in remote.object()
     assert remote.archive.verify("main", 1) == []
-    assert not read_plan_files(remote.path)
+    assert not remote.copies.unfinished_plans()
 
 
 async def test_a_place_that_fails_between_keeps_the_archive_before_and_the_note(remote: ArchiveErasureHome) -> None:

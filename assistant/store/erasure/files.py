@@ -1,33 +1,48 @@
-"""Words removed from the files of a home: MEMORY.md and the daily notes, what was typed in the terminal, torn ends of
-logs, archives that the index does not know. Copies of databases in `backups/` that have the words are removed.
+"""Words removed from the files of a home (MEMORY.md and the daily notes, what was typed in the terminal, torn ends of
+logs), and from archives, wherever they are stored.
 
-What always holds: a file is replaced in one step or stays as it was, so a crash in between leaves one or the other, and
-doing it again changes nothing. Only files of the scope are touched (I10); what people keep in the workspace and in
-their own files is theirs.
+What always holds:
+- A file is replaced in one step or stays as it was, so a crash in between leaves one or the other, and doing it again
+  changes nothing. Only files of the scope are touched (I10); what people keep in the workspace and in their own files
+  is theirs.
+- An archive is made anew of its own content, its records blanked as those of the log, so that it verifies as before;
+  the new object is verified before it replaces the old one. Which archives are affected is marked in the index in the
+  transaction that removes the words from it (`mark_outdated_archives`), and stays marked until the object is rewritten:
+  storage that cannot be reached now is tried again later.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Collection, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from sqlite3 import Row
 
-from assistant.core.errors import StoreError
-from assistant.core.messages import Message
+from assistant.core.erasure import ErasureLeftover
+from assistant.core.errors import ArchiveMissing, ArchiveUnavailable
 from assistant.core.sessions import OWNER_SCOPE
+from assistant.store.archive.archive import StoredArchive, require_intact
+from assistant.store.archive.format import (
+    ArchiveCheck,
+    ArchiveHeader,
+    DamagedArchive,
+    build_archive,
+    compress_lines,
+    list_archive_rows,
+    mark_rewritten,
+    read_header,
+    read_lines,
+    save_archive_row,
+)
 from assistant.store.character.memory_files import DAILY_NOTES_FOLDER, MEMORY_FILE
-from assistant.store.database import Database, column_names
-from assistant.store.erasure.archives import redact_archived_log
-from assistant.store.erasure.character_db import find_character_changes, find_memories_with_words
+from assistant.store.database import Database
 from assistant.store.erasure.plan import ErasurePlan
-from assistant.store.erasure.script_db import find_script_changes
-from assistant.store.files import sync_directory
+from assistant.store.log.format import SALT_KEY
 from assistant.store.log.reader import LOG_NAME, session_folder_name
-from assistant.store.log.redact import read_plain_or_gzip, rewrite_plain_or_gzip
-from assistant.store.script.view import CountedMessage
+from assistant.store.log.redact import build_blank_line, is_blank_line, read_plain_or_gzip, rewrite_plain_or_gzip
 
 CHAT_HISTORY_FILE = "chat_history"
 _ENTRY = re.compile(rb"(?m)^\n?# [^\n]*\n(?:\+[^\n]*\n?)*")
@@ -52,10 +67,10 @@ class ErasableFile:
 
 
 def list_erasable_files(
-    home: Path, sessions: Sequence[str], plan: ErasurePlan, known: Collection[str] = frozenset()
+    home: Path, sessions: Sequence[str], plan: ErasurePlan, archived: Collection[str]
 ) -> list[ErasableFile]:
-    """The scope's own files, and those of its sessions; but for archives that the index knows (`known`, relative to the
-    home), which are rewritten as such."""
+    """The scope's own files, and those of its sessions; but for archives that the index knows (`archived`,
+    relative to the home), which are rewritten as such."""
     own = plan.scope == OWNER_SCOPE
     days = home / DAILY_NOTES_FOLDER if own else home / DAILY_NOTES_FOLDER / session_folder_name(plan.scope)
     texts = [*([home / MEMORY_FILE] if own else []), *sorted(days.glob("*.md"))]
@@ -69,7 +84,7 @@ def list_erasable_files(
         stray = [
             path
             for path in sorted((home / "archive" / folder).glob("*.jsonl*"))
-            if path.relative_to(home).as_posix() not in known
+            if path.relative_to(home).as_posix() not in archived
         ]
         files += [ErasableFile("archives", path, partial(redact_archived_log, plan)) for path in stray]
     return files
@@ -77,7 +92,7 @@ def list_erasable_files(
 
 def _without(plan: ErasurePlan, data: bytes) -> bytes:
     try:
-        return plan.wording.remove_from_text(data.decode()).encode() if plan.wording.matches(data.decode()) else data
+        return plan.wording.remove_from_text(data.decode()).encode()
     except UnicodeDecodeError:
         return data
 
@@ -85,49 +100,122 @@ def _without(plan: ErasurePlan, data: bytes) -> bytes:
 def _typed_without(plan: ErasurePlan, data: bytes) -> bytes:
     """Whole entries go: a time, then the lines that were typed, each after a plus."""
 
-    def left(entry: re.Match[bytes]) -> bytes:
+    def remaining(entry: re.Match[bytes]) -> bytes:
         typed = b"\n".join(line[1:] for line in entry[0].splitlines() if line.startswith(b"+"))
         return b"" if plan.wording.match_ends(typed) else entry[0]
 
-    return _ENTRY.sub(left, data)
+    return _ENTRY.sub(remaining, data)
 
 
-# ------------------------------------------------------------------------------------------------ copies of databases
+# ---------------------------------------------------------------------------------------------------------- archives
+
+_AGAIN = "It is tried again at the next start, and when something is forgotten."
 
 
-def list_database_copies(home: Path) -> list[Path]:
-    """The copies of databases that were made before a migration."""
-    return sorted(path for path in (home / "backups").glob("*.db") if not path.is_symlink())
+def erase_in_archives(archive: StoredArchive, plan: ErasurePlan) -> list[ErasureLeftover]:
+    """Rewrite what is marked in the index; what could not be done. A place that does not answer is asked once.
+    Raises `StoreError`. Slow: for a worker thread."""
+    leftovers: list[ErasureLeftover] = []
+    unavailable = ""
+    with archive.lock:
+        archive.remove_partial()
+        for row in archive.list_outdated_rows(plan.scope):
+            is_local = archive.object_store.is_local(row["url"])
+            why = "" if is_local else unavailable
+            try:
+                if not why:
+                    _rewrite(archive, row, plan)
+            except ArchiveUnavailable as error:
+                why = f"{error} {_AGAIN}"
+                unavailable = unavailable if is_local else why
+            except DamagedArchive as error:
+                why = f"{error}. Remove it, or repair it. {_AGAIN}"
+            if why:
+                leftovers.append(ErasureLeftover(row["url"], 1, f"not done: {why}"))
+    return leftovers
 
 
-def database_copy_has_words(path: Path, plan: ErasurePlan) -> bool:
-    """Whether a copy has what is to be erased. Raises `StoreError` where it cannot be read."""
-    with closing(Database.open_unmigrated(path)) as db:
-        if column_names(db, "conversation_history"):
-            return any(True for _ in find_script_changes(db, plan, uncounted_message)) or _has_full_text(db, plan)
-        if column_names(db, "memories"):
-            return bool(find_memories_with_words(db, plan))
-        return any(True for _ in find_character_changes(db, plan))
-
-
-def remove_database_copy(path: Path) -> None:
-    """Raises `StoreError`."""
+def _rewrite(archive: StoredArchive, row: Row, plan: ErasurePlan) -> None:
+    objects = archive.object_store
     try:
-        for suffix in ("-wal", "-shm", ""):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        sync_directory(path.parent)
-    except OSError as error:
-        raise StoreError(f"{path} was not removed: {error.strerror}.") from error
+        redacted = _redact(objects.get(row["url"]).data, plan)
+    except ArchiveMissing:
+        # Words that are nowhere need not be taken out; `archive verify` says that it is gone.
+        redacted = None
+    if redacted is None:
+        with archive.open_writer() as db:
+            mark_rewritten(db, row["session"], row["generation"])
+        return
+    header, data = redacted
+    name, _ = archive.choose_object_name(header, data, row["url"])
+    stored = objects.put(name, data, lambda back: require_intact(back, header))
+    if row["url"] != stored.url:
+        objects.remove(row["url"])
+    with archive.open_writer() as db:
+        save_archive_row(db, header, stored)
 
 
-def uncounted_message(message: Message) -> CountedMessage:
-    """For changes that are looked for and never applied."""
-    return CountedMessage(message, 0)
-
-
-def _has_full_text(db: Database, plan: ErasurePlan) -> bool:
-    """Whether the full text of an older version knows the words of records that are to be erased."""
-    known = column_names(db, "messages_fts_docsize")
-    return bool(known) and any(
-        db.row("SELECT 1 FROM messages_fts_docsize WHERE id = ?", (message_id,)) for message_id in plan.ids
+def _redact(data: bytes, plan: ErasurePlan) -> tuple[ArchiveHeader, bytes] | None:
+    """The same archive without the words; None where it has none. Raises `DamagedArchive`."""
+    before = read_header(data)
+    check = ArchiveCheck(before.session, before.generation)
+    member = compress_lines(_redacted_lines(data, check, plan))
+    header = replace(
+        before,
+        lines_sha256=check.lines_sha256,
+        handover=plan.wording.remove_from_text(before.handover),
+        summary=plan.wording.remove_from_text(before.summary),
     )
+    return None if header == before else (header, build_archive(header, member))
+
+
+def _redacted_lines(data: bytes, check: ArchiveCheck, plan: ErasurePlan) -> Iterator[bytes]:
+    for line in read_lines(data):
+        redacted = redact_archived_line(line, plan)
+        check.add_line(redacted)
+        yield redacted
+
+
+def find_affected_archives(db: Database, plan: ErasurePlan, ids: Collection[int] | None = None) -> list[Row]:
+    """The archives of the scope that have records (`ids`: of these alone) or words of what is to be forgotten, as far
+    as the index can tell; one whose records the home's log no longer has may have any words."""
+    places = [(place.session, place.id) for place in plan.records if ids is None or place.id in ids]
+    rows = []
+    for row in list_archive_rows(db, plan.scope):
+        has_record = any(row["session"] == key and row["first_id"] <= id <= row["last_id"] for key, id in places)
+        has_words = any(plan.wording.matches(row[column]) for column in ("handover", "summary"))
+        may_have_words = plan.everywhere and ids is None and not _is_logged(db, row)
+        if has_record or has_words or may_have_words:
+            rows.append(row)
+    return rows
+
+
+def mark_outdated_archives(db: Database, plan: ErasurePlan) -> None:
+    """Inside `write()`, before the words leave the index: the objects of these rows have to be rewritten."""
+    for row in find_affected_archives(db, plan):
+        db.execute(
+            "UPDATE archives SET outdated = 1 WHERE session = ? AND generation = ?", (row["session"], row["generation"])
+        )
+
+
+def _is_logged(db: Database, row: Row) -> bool:
+    sql = "SELECT 1 FROM messages WHERE session = ? AND seq = ?"
+    return db.row(sql, (row["session"], row["from_seq"])) is not None
+
+
+def redact_archived_log(plan: ErasurePlan, data: bytes) -> bytes:
+    """The records of an archived log, the forgotten ones blank as in the log itself."""
+    return b"".join(redact_archived_line(line, plan) for line in data.splitlines(keepends=True))
+
+
+def redact_archived_line(line: bytes, plan: ErasurePlan) -> bytes:
+    """A line of an archived log; what is no record has its words blanked where they stand."""
+    at = line.find(SALT_KEY)
+    if at < 0 or not line.endswith(b"\n"):
+        return plan.wording.blank_bytes(line)
+    try:
+        named = json.loads(line[:at] + b"}")["id"] in plan.ids
+    except (ValueError, KeyError, TypeError):
+        return plan.wording.blank_bytes(line)
+    words = plan.everywhere and plan.wording.match_ends(line[at:])
+    return build_blank_line(line[:at], len(line)) if (named or words) and not is_blank_line(line) else line

@@ -1,4 +1,5 @@
-"""Finding what an erasure removes: the records, journal entries and memories behind what a person asked for.
+"""Finding what an erasure removes: the records, journal entries and memories behind what a person asked for, and the
+copies of them in databases, logs and files.
 
 What always holds: nothing is changed; only what belongs to the scope is found, and somebody else's id is reported as
 one that does not exist (I10).
@@ -7,8 +8,9 @@ one that does not exist (I10).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from sqlite3 import Row
 
@@ -24,30 +26,24 @@ from assistant.core.erasure import (
 )
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.memories import MIN_ID_DIGITS
-from assistant.core.messages import LogByteRange, Message
+from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
+from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.archive.format import list_archive_rows
 from assistant.store.database import Database, column_names
-from assistant.store.erasure.archives import find_affected_archives
-from assistant.store.erasure.character_db import (
+from assistant.store.erasure.databases import (
+    RowChange,
     find_character_changes,
     find_entries_of_messages,
-    find_memories_with_words,
+    find_script_changes,
+    removed_entries,
 )
-from assistant.store.erasure.files import (
-    ErasableFile,
-    database_copy_has_words,
-    list_database_copies,
-    list_erasable_files,
-    uncounted_message,
-)
+from assistant.store.erasure.files import ErasableFile, find_affected_archives, list_erasable_files
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
-from assistant.store.erasure.script_db import find_script_changes
 from assistant.store.log.format import SALT_KEY
 from assistant.store.log.reader import LogFiles
 from assistant.store.log.redact import is_blank_line
 from assistant.store.script.index import find_spans
-from assistant.store.script.view import CountedMessage
 
 _MAX_EXAMPLES = 5
 _LIKE_A_MEMORY = 10 ** (MIN_ID_DIGITS - 1)
@@ -57,20 +53,12 @@ _SAYING = "kind NOT IN ('undo', 'redaction')"
 class ErasureFinder:
     """The copies of what was said in the databases, logs and files of one home, or of an unpacked backup."""
 
-    def __init__(
-        self,
-        home: Path,
-        db: Database,
-        people: Database,
-        log: LogFiles,
-        with_tokens: Callable[[Message], CountedMessage] = uncounted_message,
-    ) -> None:
+    def __init__(self, home: Path, db: Database, people: Database, log: LogFiles) -> None:
         """`db` is script.db, `people` character.db."""
-        self._home = home
+        self.home = home
         self._db = db
         self._people = people
         self._log = log
-        self._counted = with_tokens
 
     def sessions_of_scope(self, scope: str) -> list[str]:
         rows = self._db.rows("SELECT DISTINCT key FROM sessions WHERE scope = ? ORDER BY key", (scope,))
@@ -78,18 +66,22 @@ class ErasureFinder:
 
     def plan_erasure(self, request: ErasureRequest) -> ErasurePlan:
         """What the request is about. Raises `UsageError` for a text that is too short, and for unknown ids."""
-        plan = self._plan_databases(request).with_changes(keep_backups=request.keep_backups)
-        return plan.with_memories(tuple(memory for memory, _ in self._local_memories(plan)))
+        plan = self._plan_text(request) if request.text.strip() else self._plan_named(request)
+        # Memories that entries went into which go: they are made anew of what is left.
+        going = [*plan.entries, *removed_entries(find_character_changes(self._people, plan))]
+        rows = self._consolidated("entry_id", going)
+        plan = plan.with_memories(row["memory_id"] for row in rows if row["memory_id"])
+        return replace(plan.with_memories(self._local_memories(plan)), keep_backups=request.keep_backups)
 
     def plan_for_copy(self, plan: ErasurePlan) -> ErasurePlan:
         """The same erasure for this copy of the home: what has the words here, or those of the plan's records that are
         here in the same place; and the memories that have the words here."""
-        memories = tuple(memory for memory, _ in self._local_memories(plan))
+        memories = tuple(self._local_memories(plan))
         if plan.everywhere:
             return self.plan_erasure(ErasureRequest(plan.scope, memories=memories, text=plan.phrases[0]))
         spans = find_spans(self._db, [record.id for record in plan.records])
         records = tuple(record for record in plan.records if spans.get(record.id) == (record.session, record.span))
-        return plan.with_changes(records=records, memories=memories)
+        return replace(plan, records=records, memories=memories)
 
     def preview(self, request: ErasureRequest, plan: ErasurePlan) -> ErasurePreview:
         """What would be removed, by place; nothing is changed. Of a file that cannot be read, nothing."""
@@ -97,15 +89,13 @@ class ErasureFinder:
         lines: dict[str, list[str]] = {}
         if message_ids:
             lines["messages"] = [f"message {message_id}" for message_id in sorted(message_ids)]
-        for change in (
-            *find_script_changes(self._db, plan, self._counted),
-            *find_character_changes(self._people, plan),
-        ):
+        learned = list(find_character_changes(self._people, plan))
+        for change in (*find_script_changes(self._db, plan), *learned):
             lines.setdefault(change.place, []).append(change.shown)
         if plan.memories:
-            texts = dict(self._local_memories(plan))
+            texts = self._local_memories(plan)
             lines["memories"] = [texts.get(memory, memory) for memory in plan.memories]
-        for row in find_affected_archives(self._db, plan, list(message_ids)):
+        for row in find_affected_archives(self._db, plan, message_ids):
             lines.setdefault("archives", []).append(row["url"])
         for file in self._erasable_files(plan):
             with suppress(StoreError):
@@ -115,68 +105,39 @@ class ErasureFinder:
             ErasureMatches(place, len(shown), tuple(dict.fromkeys(shown))[:_MAX_EXAMPLES])
             for place, shown in lines.items()
         )
-        related = tuple(self.describe_related_entries(plan))
+        related = tuple(self._describe_related_entries(plan, learned))
         return ErasurePreview(request, tuple(sorted(message_ids)), places, related, self._database_copies(plan))
+
+    def _describe_related_entries(self, plan: ErasurePlan, changes: Iterable[RowChange]) -> Iterator[str]:
+        """Journal entries made of messages of the plan that will stay, a line each."""
+        alone, shared = find_entries_of_messages(self._people, plan)
+        changed = {change.row for change in changes if change.table == "journal"}
+        for entry_id, content in {**shared, **alone}.items():
+            if entry_id not in changed:
+                yield f"journal entry {entry_id}: {' '.join(content.split())[:100]}"
 
     def _database_copies(self, plan: ErasurePlan) -> tuple[str, ...]:
         names = []
-        for path in list_database_copies(self._home):
+        for path in list_database_copies(self.home):
             with suppress(StoreError):
                 if database_copy_has_words(path, plan):
                     names.append(self._relative(path))
         return tuple(names)
 
-    def _local_memories(self, plan: ErasurePlan) -> list[tuple[str, str]]:
-        path = self._home / "memory.db"
+    def _local_memories(self, plan: ErasurePlan) -> dict[str, str]:
+        path = self.home / "memory.db"
         if not path.exists():
-            return []
+            return {}
         with closing(Database.open_reader(path)) as memory:
-            return find_memories_with_words(memory, plan)
+            return _find_memories(memory, plan)
 
     def _erasable_files(self, plan: ErasurePlan) -> list[ErasableFile]:
         """The files of the scope; archives that the index knows are rewritten as such."""
         archived = {row["url"] for row in list_archive_rows(self._db)}
-        return list_erasable_files(self._home, self.sessions_of_scope(plan.scope), plan, archived)
+        return list_erasable_files(self.home, self.sessions_of_scope(plan.scope), plan, archived)
 
     def _relative(self, path: Path) -> str:
-        return path.relative_to(self._home).as_posix()
-
-    def _plan_databases(self, request: ErasureRequest) -> ErasurePlan:
-        if request.text.strip():
-            return self._mark_text(request)
-        records = self._requested_records(request)
-        phrases = [phrase for record in records for phrase in _phrases(record)]
-        entries = {row["id"]: row["content"] for row in self._requested_entries(request)}
-        phrases += [phrase for content in entries.values() for phrase in identifying_phrases(content)]
-        plan = ErasurePlan(
-            request.scope,
-            tuple(dict.fromkeys(phrases)),
-            tuple(RecordLocation(record.id, record.session, record.span) for record in records),
-            tuple(entries),
-            request.memories,
-            tuple((record.turn or "", call.id) for record in records for call in record.tool_calls),
-        )
-        alone, _ = find_entries_of_messages(self._people, plan)
-        return self._with_derived(
-            plan.with_changes(entries=(*entries, *(entry_id for entry_id in alone if entry_id not in entries)))
-        )
-
-    def _mark_text(self, request: ErasureRequest) -> ErasurePlan:
-        if not is_searchable_phrase(request.text):
-            raise UsageError(
-                f"Less than {MIN_LETTERS} letters or digits ({MIN_SPACELESS_LETTERS} of Chinese, Japanese or Thai) are "
-                "too short to be looked for everywhere. Nothing was changed; give a longer phrase, or name what has it:"
-                " #17 (a message), entry 12, or a memory's id."
-            )
-        wording = PhraseMatcher([request.text])
-        records = [
-            place
-            for session in self.sessions_of_scope(request.scope)
-            for place in self.find_records_with_words(session, wording)
-        ]
-        return self._with_derived(
-            ErasurePlan(request.scope, (request.text,), tuple(records), (), request.memories, everywhere=True)
-        )
+        return path.relative_to(self.home).as_posix()
 
     def find_records_with_words(self, session: str, wording: PhraseMatcher) -> Iterator[RecordLocation]:
         """The records of a log whose words are among these; of a line that is none, nothing."""
@@ -184,24 +145,9 @@ class ErasureFinder:
             at = line.find(SALT_KEY)
             if at < 0 or is_blank_line(line) or not wording.match_ends(line[at:]):
                 continue
-            try:
-                yield RecordLocation(
-                    int(json.loads(line[:at] + b"}")["id"]), session, LogByteRange(offset, offset + len(line))
-                )
-            except (ValueError, KeyError, TypeError):
-                continue
-
-    def describe_related_entries(self, plan: ErasurePlan) -> list[str]:
-        """Journal entries made of messages of the plan that will stay, a line each."""
-        alone, shared = find_entries_of_messages(self._people, plan)
-        changed = find_character_changes(self._people, plan)
-        going = {change.row for change in changed if change.table == "journal"}
-        contents = dict(shared) | {row["id"]: row["content"] for row in self._rows("journal", alone)}
-        return [
-            f"journal entry {entry_id}: {' '.join(contents[entry_id].split())[:100]}"
-            for entry_id in contents
-            if entry_id not in going
-        ]
+            with suppress(ValueError, KeyError, TypeError):
+                message_id = int(json.loads(line[:at] + b"}")["id"])
+                yield RecordLocation(message_id, session, LogByteRange(offset, offset + len(line)))
 
     def refuse_if_running(self, plan: ErasurePlan) -> None:
         """Raises `UsageError` while a turn of the scope runs, since it was told what stands there and may say it again,
@@ -219,7 +165,38 @@ class ErasureFinder:
                 which = f"Message {row['message_id']}"
                 raise UsageError(f"{which} waits to be answered. Nothing was changed; forget it after the answer.")
 
-    # ------------------------------------------------------------------------------------------------------------ ids
+    # ---------------------------------------------------------------------------------------------- what is asked for
+
+    def _plan_text(self, request: ErasureRequest) -> ErasurePlan:
+        if not is_searchable_phrase(request.text):
+            raise UsageError(
+                f"Less than {MIN_LETTERS} letters or digits ({MIN_SPACELESS_LETTERS} of Chinese, Japanese or Thai) are "
+                "too short to be looked for everywhere. Nothing was changed; give a longer phrase, or name what has it:"
+                " #17 (a message), entry 12, or a memory's id."
+            )
+        wording = PhraseMatcher([request.text])
+        records = tuple(
+            record
+            for session in self.sessions_of_scope(request.scope)
+            for record in self.find_records_with_words(session, wording)
+        )
+        return ErasurePlan(request.scope, (request.text,), records, (), request.memories, everywhere=True)
+
+    def _plan_named(self, request: ErasureRequest) -> ErasurePlan:
+        records = self._requested_records(request)
+        entries = {row["id"]: row["content"] for row in self._requested_entries(request)}
+        phrases = [phrase for record in records for phrase in _phrases(record)]
+        phrases += [phrase for content in entries.values() for phrase in identifying_phrases(content)]
+        plan = ErasurePlan(
+            request.scope,
+            tuple(dict.fromkeys(phrases)),
+            tuple(RecordLocation(record.id, record.session, record.span) for record in records),
+            tuple(entries),
+            request.memories,
+            tuple((record.turn or "", call.id) for record in records for call in record.tool_calls),
+        )
+        alone, _ = find_entries_of_messages(self._people, plan)
+        return replace(plan, entries=tuple(dict.fromkeys((*entries, *alone))))
 
     def _requested_records(self, request: ErasureRequest) -> list[LogRecord]:
         """The messages that are named, what later edits of them said, and reminders that they asked for."""
@@ -249,29 +226,15 @@ class ErasureFinder:
         )
 
     def _requested_entries(self, request: ErasureRequest) -> list[Row]:
-        of_memories = [entry for memory in request.memories for entry in self._entries_of(memory)]
-        ids = list(dict.fromkeys((*request.entries, *of_memories)))
-        rows = [row for row in self._rows("journal", ids) if row["scope"] == request.scope]
+        of_memories = (row["entry_id"] for row in self._consolidated("memory_id", request.memories))
+        rows = self._people.rows(
+            "SELECT * FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND scope = ?",
+            (json.dumps([*request.entries, *of_memories]), request.scope),
+        )
         missing = set(request.entries) - {row["id"] for row in rows}
         if missing:
             raise UsageError(f"There is no journal entry {min(missing)}. Nothing was changed.")
         return rows
-
-    # -------------------------------------------------------------------------------------------------------- derived
-
-    def _with_derived(self, plan: ErasurePlan) -> ErasurePlan:
-        """With the memories that entries went into which go: they are made anew of what is left."""
-        going = [*plan.entries, *self._going(plan)]
-        rows = self._consolidated("entry_id", going)
-        memories = dict.fromkeys([*plan.memories, *(row["memory_id"] for row in rows if row["memory_id"])])
-        return plan.with_changes(memories=tuple(memories))
-
-    def _going(self, plan: ErasurePlan) -> list[int]:
-        changed = find_character_changes(self._people, plan)
-        return [change.row for change in changed if change.table == "journal" and change.values is None]
-
-    def _entries_of(self, memory_id: str) -> list[int]:
-        return [row["entry_id"] for row in self._consolidated("memory_id", [memory_id])]
 
     def _consolidated(self, column: str, values: Sequence[int | str]) -> list[Row]:
         if not column_names(self._people, "consolidated_entry_ids"):
@@ -280,11 +243,6 @@ class ErasureFinder:
             f"SELECT entry_id, memory_id FROM consolidated_entry_ids WHERE {column} IN"
             " (SELECT value FROM json_each(?))",
             (json.dumps(list(values)),),
-        )
-
-    def _rows(self, table: str, ids: Sequence[int]) -> list[Row]:
-        return self._people.rows(
-            f"SELECT * FROM {table} WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)
         )
 
 
@@ -310,3 +268,50 @@ def _texts(value: object) -> list[str]:
         return [value]
     inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     return [text for item in inner for text in _texts(item)]
+
+
+def _find_memories(db: Database, plan: ErasurePlan) -> dict[str, str]:
+    """Words by id of the scope's memories that have the words now, or had them before, or are named."""
+    if not column_names(db, "memories"):
+        return {}
+    texts: dict[str, str] = {}
+    for row in db.iterate("SELECT id, text, payload FROM memories WHERE scope = ?", (plan.scope,)):
+        if row["id"] in plan.memories or plan.wording.matches(row["text"]) or plan.wording.matches(row["payload"]):
+            texts[row["id"]] = row["text"]
+    # Of a memory that is gone, nobody knows whose it was: it goes with whoever names it.
+    rows = db.iterate(
+        "SELECT h.memory_id, h.old_memory, h.new_memory, m.scope FROM history h"
+        " LEFT JOIN memories m ON m.id = h.memory_id WHERE m.scope = ? OR m.scope IS NULL",
+        (plan.scope,),
+    )
+    for row in rows:
+        versions = [text for text in (row["old_memory"], row["new_memory"]) if text]
+        owned = row["scope"] is not None or plan.scope == OWNER_SCOPE
+        if row["memory_id"] in plan.memories or (owned and any(map(plan.wording.matches, versions))):
+            texts.setdefault(row["memory_id"], versions[0] if versions else "")
+    return texts
+
+
+# ------------------------------------------------------------------------------------------------ copies of databases
+
+
+def list_database_copies(home: Path) -> list[Path]:
+    """The copies of databases that were made before a migration."""
+    return sorted(path for path in (home / "backups").glob("*.db") if not path.is_symlink())
+
+
+def database_copy_has_words(path: Path, plan: ErasurePlan) -> bool:
+    """Whether a copy has what is to be erased. Raises `StoreError` where it cannot be read."""
+    with closing(Database.open_unmigrated(path)) as db:
+        if column_names(db, "conversation_history"):
+            return any(True for _ in find_script_changes(db, plan)) or _has_full_text(db, plan)
+        if column_names(db, "memories"):
+            return bool(_find_memories(db, plan))
+        return any(True for _ in find_character_changes(db, plan))
+
+
+def _has_full_text(db: Database, plan: ErasurePlan) -> bool:
+    """Whether the full text of an older version knows the words of records that are to be erased."""
+    return bool(column_names(db, "messages_fts_docsize")) and any(
+        db.row("SELECT 1 FROM messages_fts_docsize WHERE id = ?", (message_id,)) for message_id in plan.ids
+    )

@@ -17,7 +17,7 @@ import gzip
 import stat
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -102,43 +102,35 @@ def is_database_file(path: Path) -> bool:
 
 def count_words_of_other_scopes(path: Path, plan: ErasurePlan) -> int:
     """How often a database has the words in rows of other scopes, indexes included. Raises `StoreError`."""
-    db = Database.open_reader(path)
-    try:
+    with closing(Database.open_reader(path)) as db:
         tables = db.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")
         return sum(_rightly_in(db, row["name"], plan) for row in tables)
-    finally:
-        db.close()
 
 
 def _rightly_in(db: Database, table: str, plan: ErasurePlan) -> int:
     whose = _WHOSE.get(table, "scope" if "scope" in column_names(db, table) else None)
     if whose is None:
         return 0
-    indexed = [
-        row["name"]
-        for row in db.rows(
-            "SELECT i.name FROM pragma_index_list(?) AS l, pragma_index_info(l.name) AS i WHERE i.name IS NOT NULL",
-            (table,),
-        )
-    ]
-    count = 0
-    for row in db.iterate(f"SELECT * FROM {table} WHERE {whose} <> ?", (plan.scope,)):
-        for column in row.keys():  # noqa: SIM118 - a Row iterates values
-            if isinstance(row[column], str):
-                count += plan.wording.count_matches(row[column]) * (1 + indexed.count(column))
-    return count
+    sql = "SELECT i.name FROM pragma_index_list(?) AS l, pragma_index_info(l.name) AS i WHERE i.name IS NOT NULL"
+    indexed = [row["name"] for row in db.rows(sql, (table,))]
+    return sum(
+        plan.wording.count_matches(value) * (1 + indexed.count(column))
+        for row in db.iterate(f"SELECT * FROM {table} WHERE {whose} <> ?", (plan.scope,))
+        for column, value in dict(row).items()
+        if isinstance(value, str)
+    )
 
 
 _NAMED = 8
 
 
-def search_home_for_remains(home: Path, finder: ErasureFinder, plan: ErasurePlan) -> tuple[list[ErasureLeftover], int]:
+def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[list[ErasureLeftover], int]:
     """What is left, by file, and how many files were read."""
     leftovers, searched = [], 0
-    own = _own_places(home, finder, plan)
-    for path in list_files_to_search(home):
+    own = _own_folders(finder, plan)
+    for path in list_files_to_search(finder.home):
         searched += 1
-        name = path.relative_to(home).as_posix()
+        name = path.relative_to(finder.home).as_posix()
         try:
             count = count_words_in_file(path, plan.wording)
             leftover = _describe_remain(path, name, count, own, finder, plan) if count else None
@@ -149,22 +141,22 @@ def search_home_for_remains(home: Path, finder: ErasureFinder, plan: ErasurePlan
     return leftovers, searched
 
 
-def _own_places(home: Path, finder: ErasureFinder, plan: ErasurePlan) -> dict[str, str]:
+def _own_folders(finder: ErasureFinder, plan: ErasurePlan) -> dict[str, str]:
     """Folders of the scope, relative to the home, with the session of each."""
     sessions = finder.sessions_of_scope(plan.scope)
-    places = {f"{kind}/{session_folder_name(session)}/": session for session in sessions for kind in ("log", "archive")}
+    folders = {f"{kind}/{session_folder_name(key)}/": key for key in sessions for kind in ("log", "archive")}
     if plan.scope != OWNER_SCOPE:
-        places[f"{DAILY_NOTES_FOLDER}/{session_folder_name(plan.scope)}/"] = ""
-    return places
+        folders[f"{DAILY_NOTES_FOLDER}/{session_folder_name(plan.scope)}/"] = ""
+    return folders
 
 
 def _describe_remain(
     path: Path, name: str, count: int, own: dict[str, str], finder: ErasureFinder, plan: ErasurePlan
-) -> ErasureLeftover | None:
+) -> ErasureLeftover:
     session = next((key for folder, key in own.items() if name.startswith(folder)), None)
+    top, _, rest = name.partition("/")
     if name.startswith(PREVIOUS_HOME_PREFIX):
-        aside = name.partition("/")[0]
-        why = f"your data as it was before a restore: remove {aside} if you do not need it any more"
+        why = f"your data as it was before a restore: remove {top} if you do not need it any more"
         return ErasureLeftover(name, count, why, "former_home")
     if is_database_file(path):
         theirs = count_words_of_other_scopes(path, plan)
@@ -172,7 +164,6 @@ def _describe_remain(
     if session is not None:
         in_log = path.name == LOG_NAME
         return _still_in_log(name, count, session, finder, plan) if in_log else _still_there(name, count, plan)
-    top, _, rest = name.partition("/")
     if plan.scope != OWNER_SCOPE or top in ("log", "archive") or (top == DAILY_NOTES_FOLDER and "/" in rest):
         return _of_others(name, count)
     if top in ("workspace", "PERSONA.md", "config.toml"):
@@ -194,7 +185,7 @@ def _still_there(name: str, count: int, plan: ErasurePlan) -> ErasureLeftover:
 
 
 def _still_in_log(name: str, count: int, session: str, finder: ErasureFinder, plan: ErasurePlan) -> ErasureLeftover:
-    also = [str(place.id) for place in finder.find_records_with_words(session, plan.wording)]
+    also = [str(record.id) for record in finder.find_records_with_words(session, plan.wording)]
     if not also:
         why = "not done: the words are in a part of the log that cannot be changed (a sender's name, for example)"
         return ErasureLeftover(name, count, why)

@@ -12,10 +12,12 @@ What always holds:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from assistant.core.erasure import ErasureLeftover
@@ -25,15 +27,15 @@ from assistant.search.finder import SourceFinder
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.database import Database
-from assistant.store.erasure.archives import erase_in_archives
-from assistant.store.erasure.character_db import erase_in_character_db
-from assistant.store.erasure.files import database_copy_has_words, list_database_copies, remove_database_copy
-from assistant.store.erasure.finder import ErasureFinder
-from assistant.store.erasure.plan import ErasurePlan, read_plan_files, remove_plan_file, write_plan_file
+from assistant.store.erasure.databases import erase_in_character_db, erase_in_script_db
+from assistant.store.erasure.files import erase_in_archives
+from assistant.store.erasure.finder import ErasureFinder, database_copy_has_words, list_database_copies
+from assistant.store.erasure.plan import PLAN_FILES, UNFINISHED_PLAN_FILES, ErasurePlan
 from assistant.store.erasure.proof import search_home_for_remains
-from assistant.store.erasure.script_db import erase_in_script_db
+from assistant.store.files import TextFile, sync_directory
 from assistant.store.log.redact import blank_record
 from assistant.store.log.writer import MessageLog
+from assistant.store.rows import dump_json, from_json
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.search.sources import indexed_text
 
@@ -58,19 +60,30 @@ class ErasureStore(ErasureFinder):
         entries: SourceFinder | None = None,
         archive: StoredArchive | None = None,
     ) -> None:
-        super().__init__(home, db, people, log, conversation.appender.with_tokens)
+        super().__init__(home, db, people, log)
         self._conversation = conversation
         self._index = index
         self._entries = entries
         self._archive = archive
 
     def write_plan(self, plan: ErasurePlan) -> ErasurePlan:
-        """Write down what is to be done. Raises `StoreError`; then nothing was changed."""
-        return write_plan_file(self._home, plan)
+        """Write down what is to be done, durably; the same, with its note. Raises `StoreError`; then nothing
+        was changed."""
+        taken = {path.name for path in self.home.glob(PLAN_FILES)}
+        names = (PLAN_FILES.replace("*", str(number)) for number in count(1))
+        noted = replace(plan, note=next(name for name in names if name not in taken))
+        file = TextFile(self.home, noted.note)
+        waiting = file.pending_file("new")
+        waiting.write(dump_json(noted))
+        waiting.move_to(file)
+        return noted
 
     def unfinished_plans(self) -> list[ErasurePlan]:
-        """What was begun and not finished."""
-        return read_plan_files(self._home)
+        """What was begun and not finished, oldest first; notes that were being written or removed when a crash came are
+        removed. Raises `StoreError`, also for a note that is broken."""
+        self._remove_notes(self.home.glob(UNFINISHED_PLAN_FILES))
+        paths = sorted(self.home.glob(PLAN_FILES), key=lambda path: (len(path.name), path.name))
+        return [_read_plan(path) for path in paths]
 
     def execute(self, plan: ErasurePlan, now: datetime, *, is_retry: bool) -> list[ErasureLeftover]:
         """Everything but archives, memories and backups; returns what could not be done. `is_retry`: an earlier attempt
@@ -79,11 +92,11 @@ class ErasureStore(ErasureFinder):
         for db in (self._db, self._people):
             db.overwrite_deleted()
         with self._db.write():
-            erase_in_script_db(self._db, plan, self._counted)
+            erase_in_script_db(self._db, plan, self._conversation.appender.with_tokens)
         self._redact(plan, now)
         for record in plan.records:
             blank_record(self._log, record.session, record.span)
-        waiting = StoredMemoryFiles(self._home, self._people, count_tokens=len, max_tokens=0).recover_after_crash()
+        waiting = StoredMemoryFiles(self.home, self._people, count_tokens=len, max_tokens=0).recover_after_crash()
         leftovers = [ErasureLeftover("memory files", 1, f"not done: {why}") for why in waiting]
         with self._people.write():
             journal = erase_in_character_db(self._people, plan)
@@ -92,7 +105,7 @@ class ErasureStore(ErasureFinder):
             self._entries.clear()
         leftovers += self._attempt((self._relative(file.path), file.erase) for file in self._erasable_files(plan))
         if not plan.keep_backups:
-            copies = list_database_copies(self._home)
+            copies = list_database_copies(self.home)
             leftovers += self._attempt((path.name, partial(_remove_copy_with_words, path, plan)) for path in copies)
         return leftovers
 
@@ -103,17 +116,29 @@ class ErasureStore(ErasureFinder):
 
     def rewrite_databases(self) -> list[ErasureLeftover]:
         """Have the databases keep nothing of what was deleted; what could not be done."""
-        others = [self._home / name for name in _REWRITTEN_DATABASES]
+        others = [self.home / name for name in _REWRITTEN_DATABASES]
         steps = [(db.path.name, db.vacuum) for db in (self._db, self._people)]
         return self._attempt([*steps, *((path.name, partial(_vacuum, path)) for path in others if path.exists())])
 
     def search_remains(self, plan: ErasurePlan) -> tuple[list[ErasureLeftover], int]:
         """What a search through every byte of the home still finds, and how many files it read."""
-        return search_home_for_remains(self._home, self, plan)
+        return search_home_for_remains(self, plan)
 
     def remove_plan(self, plan: ErasurePlan) -> None:
-        """All of it is done: the words are kept nowhere any more."""
-        remove_plan_file(self._home, plan)
+        """All of it is done: the words are kept nowhere any more. It is no note any more before it is overwritten.
+        Raises `StoreError`."""
+        note, aside = self.home / plan.note, self.home / f".{plan.note}.done"
+        with _explained(note):
+            note.replace(aside)
+        self._remove_notes([aside])
+
+    def _remove_notes(self, paths: Iterable[Path]) -> None:
+        for path in list(paths):
+            with _explained(path):
+                with path.open("r+b") as file:
+                    file.write(b" " * path.stat().st_size)
+                path.unlink()
+                sync_directory(self.home)
 
     def _remove_from_index(self, plan: ErasurePlan, *, is_retry: bool) -> None:
         """Before the log is blanked: the index is told what it had of each record. Not twice: after a crash in between,
@@ -158,9 +183,35 @@ class ErasureStore(ErasureFinder):
         return leftovers
 
 
+def _read_plan(path: Path) -> ErasurePlan:
+    try:
+        return replace(from_json(ErasurePlan, path.read_bytes()), note=path.name)
+    except (OSError, ValueError) as error:
+        raise StoreError(
+            f"{path} cannot be read: an erasure was begun and not finished. Remove the file, then forget it again."
+        ) from error
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{path} was not removed: {error.strerror}. It has words that were to be forgotten; remove it."
+        ) from error
+
+
 def _remove_copy_with_words(path: Path, plan: ErasurePlan) -> None:
-    if database_copy_has_words(path, plan):
-        remove_database_copy(path)
+    """Raises `StoreError`."""
+    if not database_copy_has_words(path, plan):
+        return
+    try:
+        for suffix in ("-wal", "-shm", ""):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        sync_directory(path.parent)
+    except OSError as error:
+        raise StoreError(f"{path} was not removed: {error.strerror}.") from error
 
 
 def _vacuum(path: Path) -> None:

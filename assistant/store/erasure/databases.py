@@ -1,0 +1,378 @@
+"""Words removed from script.db and character.db: which tables have words, and what becomes of a row that has those to
+erase. Memories are erased by the memory layer, through its own port.
+
+What always holds:
+- Only rows of the scope are read or changed (I10), except in the few tables that belong to nobody; a table or column
+  that an older backup lacks is skipped. Repeating it changes nothing but `prefix_rev`.
+- No row of a view is removed, so coverage, positions and counts stay; a row of an erased message says that it was
+  erased. What can be undone stays so: the fingerprints of what compactions keep are computed again in the same
+  transaction, if they were right before. Every view of the scope gets another `prefix_rev`.
+- A journal entry is removed whole where nothing of it is left, where it is named, or where it was made only of erased
+  messages that were named; what superseded it, or was superseded by it, stays. What a profile says only because of such
+  entries is removed with them, in whatever words. A change that would bring the words back when a sleep is undone is no
+  longer part of its plan; a plan that waits is made anew from what its entries are then. Texts of profiles and files
+  lose the same sentences in every version, so edits can still be undone. The journal's full text is rebuilt.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from sqlite3 import Row
+from typing import Any
+
+from assistant.core.messages import Message
+from assistant.core.profiles import Profile
+from assistant.store.character.edits import PROFILE_TARGET
+from assistant.store.character.journal import entry_subject
+from assistant.store.character.profiles import profile_columns, profile_from_text, profile_to_text, read_profile
+from assistant.store.database import Database, column_names
+from assistant.store.erasure.files import mark_outdated_archives
+from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.log.redact import redact_message
+from assistant.store.rows import FORGOTTEN_PLACEHOLDER, dump_json
+from assistant.store.script import sessions as session_rows
+from assistant.store.script.sessions import Session
+from assistant.store.script.undo import is_replaced_intact, list_undoable_checkpoint_rows, measure_replaced
+from assistant.store.script.view import CountedMessage, encode_view_row, message_of_view_row
+
+_Change = tuple[dict[str, Any] | None, str]
+"""Other values of a row by column (None: it is removed), and what tells a person which one it is."""
+_ChangeRow = Callable[[Row, ErasurePlan], _Change | None]
+"""What becomes of a row; None where it stays as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class _WordTable:
+    """A table that has words."""
+
+    place: str  # what a person calls it
+    name: str
+    change: _ChangeRow
+    scope: str | None = "scope"  # the column that tells whose a row is, or an SQL expression; None: nobody's
+    columns: str = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """What becomes of a row."""
+
+    place: str
+    table: str
+    row: int  # its rowid
+    values: dict[str, Any] | None  # by column; None: it is removed
+    shown: str
+
+
+def _find_changes(db: Database, plan: ErasurePlan, tables: Iterable[_WordTable]) -> Iterator[RowChange]:
+    for table in tables:
+        for row in _scoped_rows(db, table.name, plan, scope=table.scope, columns=table.columns):
+            change = table.change(row, plan)
+            if change is not None:
+                yield RowChange(table.place, table.name, row["row_number"], *change)
+
+
+def _scoped_rows(
+    db: Database, table: str, plan: ErasurePlan, *, scope: str | None = "scope", columns: str = "*"
+) -> Iterator[Row]:
+    """Rows of the plan's scope, each with its rowid as `row_number`."""
+    if not column_names(db, table):
+        return iter(())
+    sql = f"SELECT rowid AS row_number, {columns} FROM {table}"
+    return db.iterate(sql) if scope is None else db.iterate(f"{sql} WHERE {scope} = ? ORDER BY rowid", (plan.scope,))
+
+
+def _apply_changes(db: Database, changes: Sequence[RowChange]) -> None:
+    """Inside `write()`."""
+    for change in changes:
+        if change.values is None:
+            db.execute(f"DELETE FROM {change.table} WHERE rowid = ?", (change.row,))
+        else:
+            db.update_rows(change.table, {"rowid": change.row}, **change.values)
+
+
+def _words_in(*texts: str, jsons: tuple[str, ...] = (), goes: bool = False) -> _ChangeRow:
+    """The sentences with the words are cut out of these columns, and out of texts within the JSON of `jsons`; with
+    `goes` a row whose first text is left empty is removed."""
+
+    def change(row: Row, plan: ErasurePlan) -> _Change | None:
+        present = row.keys()
+        changed = [name for name in (*texts, *jsons) if name in present and plan.wording.matches(row[name] or "")]
+        if not changed:
+            return None
+        values = {
+            name: _redact_json(row[name], plan) if name in jsons else plan.wording.remove_from_text(row[name])
+            for name in changed
+        }
+        is_removed = goes and values.get(texts[0]) == ""
+        return None if is_removed else values, plan.wording.excerpt(row[changed[0]])
+
+    return change
+
+
+def _redact_json(text: str, plan: ErasurePlan) -> str:
+    """A JSON text whose texts have lost the words. What is no JSON is taken for plain text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return plan.wording.remove_from_text(text)
+    return dump_json(plan.wording.remove_from_json(value, FORGOTTEN_PLACEHOLDER))
+
+
+# ---------------------------------------------------------------------------------------------------------- script.db
+
+
+def uncounted_message(message: Message) -> CountedMessage:
+    """For changes that are looked for and never applied."""
+    return CountedMessage(message, 0)
+
+
+def find_script_changes(
+    db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], CountedMessage] = uncounted_message
+) -> Iterator[RowChange]:
+    """What would be changed, nothing yet."""
+    return _find_changes(db, plan, (*_view_tables(with_tokens), *_SCRIPT_TABLES))
+
+
+def erase_in_script_db(db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], CountedMessage]) -> None:
+    """Inside `write()`."""
+    mark_outdated_archives(db, plan)
+    rows = db.rows("SELECT key, generation, scope FROM sessions WHERE scope = ?", (plan.scope,))
+    sessions = [Session(row["key"], row["generation"], row["scope"]) for row in rows]
+    intact = [
+        (session, checkpoint)
+        for session in sessions
+        for checkpoint in list_undoable_checkpoint_rows(db, session)
+        if is_replaced_intact(db, session, checkpoint, checkpoint["set_floor"])
+    ]
+    # All are found before the first is carried out: a row may not be changed while it is read.
+    _apply_changes(db, list(find_script_changes(db, plan, with_tokens)))
+    for session, checkpoint in intact:
+        again = measure_replaced(db, session, checkpoint["id"], checkpoint["kept_from"], checkpoint["set_floor"])
+        db.update_rows("checkpoints", {"id": checkpoint["id"]}, view_hash=again.fingerprint)
+    for session in sessions:
+        session_rows.recount_totals(db, session)
+
+
+def _view_tables(with_tokens: Callable[[Message], CountedMessage]) -> tuple[_WordTable, _WordTable]:
+    def change(row: Row, plan: ErasurePlan) -> _Change | None:
+        message = _redact_view_row(row, plan)
+        if message is None:
+            return None
+        shown = f"message {message.id}" if message.id else plan.wording.excerpt(row["content"])
+        return encode_view_row(with_tokens(message))[1], shown
+
+    made_at = "*, (SELECT created_at FROM checkpoints WHERE id = checkpoint_id) AS ts"
+    return (
+        _WordTable("what the model sees", "conversation_history", change),
+        _WordTable("kept for undo", "earlier_rows", change, columns=made_at),
+    )
+
+
+def _redact_view_row(row: Row, plan: ErasurePlan) -> Message | None:
+    """What a row is to say; None where it stays as it is."""
+    message_id = row["message_id"] if row["message_id"] is not None else row["carried_from"]
+    message = message_of_view_row(row)
+    if message_id in plan.ids:
+        redacted = redact_message(message)
+        return None if redacted == message else redacted
+    if message_id is not None and not plan.everywhere:
+        return None
+    if not any(plan.wording.matches(row[column]) for column in ("content", "parts", "metadata")):
+        return None
+    content = plan.wording.remove_from_text(message.content) or (FORGOTTEN_PLACEHOLDER if message.content else "")
+    jsons = {name: _redact_json(row[name], plan) for name in ("parts", "metadata")}
+    return message_of_view_row({**dict(row), "content": content, **jsons})
+
+
+def _tool_run(row: Row, plan: ErasurePlan) -> _Change | None:
+    """What tools were run with, as a forgotten message had asked for it."""
+    if (row["turn"], row["call_id"]) in plan.calls and row["arguments"] != "{}":
+        return {"arguments": "{}"}, row["name"]
+    return None
+
+
+def _inbox(row: Row, plan: ErasurePlan) -> _Change | None:
+    placeholder = dump_json({"content": FORGOTTEN_PLACEHOLDER, "media": [], "name": None})
+    is_erased = row["message_id"] in plan.ids or (plan.everywhere and plan.wording.matches(row["body"]))
+    return ({"body": placeholder}, f"message {row['message_id']}") if is_erased and row["body"] != placeholder else None
+
+
+def _outbox(row: Row, plan: ErasurePlan) -> _Change | None:
+    body, message_id = row["body"], row["message_id"]
+    redacted, shown = body, ""
+    if message_id in plan.ids:
+        redacted, shown = FORGOTTEN_PLACEHOLDER, f"message {message_id}"
+    elif plan.wording.matches(body) and (message_id is None or plan.everywhere):
+        redacted, shown = plan.wording.remove_from_text(body) or FORGOTTEN_PLACEHOLDER, plan.wording.excerpt(body)
+    return None if redacted == body else ({"body": redacted, "parts": "[]"}, shown)
+
+
+_SCRIPT_TABLES = (
+    _WordTable("summaries", "checkpoints", _words_in("summary_content", "note", jsons=("key_facts",))),
+    _WordTable("archives", "archives", _words_in("handover", "summary")),
+    _WordTable("resets", "resets", _words_in("note")),
+    _WordTable("turns", "turns", _words_in("volatile", "error")),
+    _WordTable("tool runs", "tool_runs", _words_in(jsons=("arguments",))),
+    _WordTable("helpers' tasks", "delegations", _words_in("task", "result")),
+    _WordTable("outbox", "outbox", _words_in("error")),
+    _WordTable("outbox", "outbox", _words_in(jsons=("buttons", "media"))),
+    _WordTable("outbox", "turn_files", _words_in(jsons=("media",))),
+    _WordTable("edits", "changes", _words_in("content")),
+    _WordTable("reminders", "jobs", _words_in("name", "text")),
+    _WordTable("reminders", "slots", _words_in("note")),
+    _WordTable("faults", "breakers", _words_in("last_error"), scope=None),
+    _WordTable("tool runs", "tool_runs", _tool_run),
+    _WordTable("inbox", "inbox", _inbox),
+    _WordTable("outbox", "outbox", _outbox),
+)
+
+
+# ------------------------------------------------------------------------------------------------------- character.db
+
+
+def find_character_changes(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
+    """What would be changed, nothing yet."""
+    return _find_changes(db, plan, _CHARACTER_TABLES)
+
+
+def erase_in_character_db(db: Database, plan: ErasurePlan) -> bool:
+    """Inside `write()`: whether the journal had something of it."""
+    changes = list(find_character_changes(db, plan))
+    for entry_id in removed_entries(changes):
+        db.execute("UPDATE journal SET superseded_by = NULL WHERE superseded_by = ?", (entry_id,))
+        db.execute("DELETE FROM consolidated_entry_ids WHERE entry_id = ?", (entry_id,))
+    for memory_id in plan.memories:
+        # Other entries of a memory that goes: the next sleep makes a memory of them again.
+        db.execute("DELETE FROM consolidated_entry_ids WHERE memory_id = ?", (memory_id,))
+    _apply_changes(db, changes)
+    for subject in (*plan.memories, *map(entry_subject, plan.entries)):
+        # A memory's id is made of words: who guesses them could prove it.
+        db.execute("DELETE FROM plan_subjects WHERE subject = ?", (subject,))
+    db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('rebuild')")
+    db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('optimize')")
+    return any(change.table == "journal" for change in changes)
+
+
+def removed_entries(changes: Iterable[RowChange]) -> list[int]:
+    """The ids of the journal entries that go whole."""
+    return [change.row for change in changes if change.table == "journal" and change.values is None]
+
+
+def find_entries_of_messages(db: Database, plan: ErasurePlan) -> tuple[dict[int, str], dict[int, str]]:
+    """Journal entries of the scope that were made of these messages, with their words: those made of them alone, and
+    the others. Summaries of conversations are neither."""
+    alone: dict[int, str] = {}
+    shared: dict[int, str] = {}
+    for row in _scoped_rows(db, "journal", plan):
+        sources = set(json.loads(row["sources"]))
+        if row["source_type"] != "context_synthesis" and sources & plan.ids:
+            (alone if sources <= plan.ids else shared)[row["id"]] = row["content"]
+    return alone, shared
+
+
+def _journal_entry(row: Row, plan: ErasurePlan) -> _Change | None:
+    content = row["content"]
+    if row["id"] in plan.entries:
+        return None, " ".join(content.split())[:80]
+    if not (plan.wording.matches(content) or plan.wording.matches(row["tags"])):
+        return None
+    redacted = plan.wording.remove_from_text(content)
+    # The old key is made of the words: who guesses them could prove it.
+    values = {"key": f"forgotten:{row['id']}", "content": redacted, "tags": _redact_json(row["tags"], plan)}
+    return values if redacted else None, plan.wording.excerpt(content)
+
+
+def _change_plan(row: Row, plan: ErasurePlan) -> _Change | None:
+    body = json.loads(row["body"])
+    changes = [change for change in body["changes"] if not _is_about(change, plan)]
+    entries = [entry for entry in body["entries"] if entry not in plan.entries]
+    is_same = (changes, entries) == (body["changes"], body["entries"])
+    if is_same and not plan.wording.matches(row["body"]):
+        return None
+    redacted = plan.wording.remove_from_json({**body, "changes": changes, "entries": entries}, FORGOTTEN_PLACEHOLDER)
+    return None if row["state"] == "planned" else {"body": dump_json(redacted)}, f"plan {row['id']}"
+
+
+def _is_about(change: dict[str, Any], plan: ErasurePlan) -> bool:
+    ids = {change["memory"]["id"], (change["before"] or {}).get("id")}
+    return not ids.isdisjoint(plan.memories) or plan.wording.matches(dump_json(change))
+
+
+def _pin(row: Row, plan: ErasurePlan) -> _Change | None:
+    shown = f"pin {row['id']}"
+    if row["message_id"] in plan.ids:
+        return None, shown
+    if plan.wording.matches(row["text"]) and (row["message_id"] is None or plan.everywhere):
+        redacted = plan.wording.remove_from_text(row["text"])
+        return {"text": redacted} if redacted else None, shown
+    return None
+
+
+def _profile(row: Row, plan: ErasurePlan) -> _Change | None:
+    profile = read_profile(row)
+    redacted = _redact_profile(profile, plan)
+    if redacted == profile:
+        return None
+    return None if redacted is None else profile_columns(redacted), f"profile {row['id']}"
+
+
+def _redact_profile(profile: Profile, plan: ErasurePlan) -> Profile | None:
+    """Without every alias and attribute that has the words, or was learned from entries that go and from no other; None
+    where the name has them."""
+    wording = plan.wording
+    if wording.matches(profile.name):
+        return None
+    return replace(
+        profile,
+        aliases=tuple(alias for alias in profile.aliases if not wording.matches(alias)),
+        summary=wording.remove_from_text(profile.summary),
+        attributes=tuple(
+            attribute
+            for attribute in profile.attributes
+            if not wording.matches(f"{attribute.name}\n{attribute.value}")
+            and not (attribute.sources and set(attribute.sources) <= set(plan.entries))
+        ),
+    )
+
+
+def _edit(row: Row, plan: ErasurePlan) -> _Change | None:
+    is_profile = row["target"].startswith(PROFILE_TARGET)
+    before, after = (_redact_version(row, column, plan) for column in ("before", "after"))
+    if (before, after) == (row["before"], row["after"]):
+        return None
+    # A change that was about nothing else has nothing to take back.
+    is_empty = before == after or (after == "" and is_profile)
+    return None if is_empty else {"before": before, "after": after}, row["target"]
+
+
+def _redact_version(row: Row, column: str, plan: ErasurePlan) -> str:
+    text: str = row[column]
+    if not row["target"].startswith(PROFILE_TARGET):
+        return plan.wording.remove_from_text(text)
+    if not text or not (plan.entries or plan.wording.matches(text)):
+        return text
+    profile = profile_from_text(text, row["scope"])
+    redacted = _redact_profile(profile, plan)
+    if redacted == profile:
+        return text
+    return "" if redacted is None else profile_to_text(redacted)
+
+
+_CHARACTER_TABLES = (
+    _WordTable("to-dos", "todos", _words_in("text", goes=True)),
+    _WordTable("to-dos", "effects", _words_in(jsons=("result",))),
+    _WordTable(
+        "journal",
+        "consolidated_entry_ids",
+        _words_in("note"),
+        scope="(SELECT scope FROM journal WHERE id = entry_id)",
+    ),
+    _WordTable("sleep reports", "sleep_cycles", _words_in(jsons=("phases",)), scope=None),
+    _WordTable("pins", "pins", _pin),
+    _WordTable("journal", "journal", _journal_entry),
+    _WordTable("plans", "change_plans", _change_plan),
+    _WordTable("profiles", "entity_profiles", _profile),
+    _WordTable("earlier versions", "edits", _edit),
+)
