@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,6 @@ from pathlib import Path
 from assistant.core.backups import BackupManifest
 from assistant.core.errors import CorruptStore, StoreError, UsageError
 from assistant.core.records import IntegrityReport
-from assistant.search.finder import SourceFinder
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.make import is_database_intact
 from assistant.store.backup.restore import (
@@ -45,7 +44,7 @@ class UnpackedStores:
 
     conversation: StoredConversation
     verifier: Verifier
-    indexes: Sequence[SourceFinder]
+    make_indexes: Callable[[], None]  # the search index, which no backup has
 
 
 OpenUnpacked = Callable[[Path, datetime], AbstractContextManager[UnpackedStores]]
@@ -138,9 +137,8 @@ class BackupRestorer:
                 raise CorruptStore(
                     f"The backup of {manifest.made_at:%Y-%m-%d} is damaged: {problems[0]}{more}. It was not used."
                 )
-            for finder in stores.indexes if index else ():
-                while finder.index_next_batch():
-                    continue
+            if index:
+                stores.make_indexes()
         return report
 
 

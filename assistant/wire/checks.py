@@ -59,7 +59,13 @@ def build_restorer(settings: Settings) -> BackupRestorer:
 @contextmanager
 def _open_unpacked(settings: Settings, home: Path, now: datetime) -> Iterator[UnpackedStores]:
     with closing(Stores(replace(settings, home=Home(home)), now)) as stores:
-        yield UnpackedStores(stores.conversation, stores.verifier, (stores.message_index, stores.journal_index))
+
+        def make_indexes() -> None:
+            for index in (stores.message_index, stores.journal_index):
+                while index.index_next_batch():
+                    continue
+
+        yield UnpackedStores(stores.conversation, stores.verifier, make_indexes)
 
 
 def doctor_deps(clock: Clock, *, served: bool) -> DoctorDeps:

@@ -35,21 +35,15 @@ class BackupFolder:
     def list_backups(self) -> list[Backup]:
         """Oldest first. Raises `StoreError` where a chosen folder is not there, or cannot be read."""
         try:
-            backups = [
-                parse_backup_name(entry.name, entry.stat().st_size)
-                for entry in os.scandir(self.path)
-                if _is_plain(entry)
-            ]
+            files = [entry for entry in os.scandir(self.path) if entry.is_file(follow_symlinks=False)]
+            backups = filter(None, [parse_backup_name(entry.name, entry.stat().st_size) for entry in files])
         except FileNotFoundError:
             if self.is_in_home:
                 return []
             raise self._absent() from None
         except OSError as error:
             raise StoreError(f"The folder of backups {self.path} cannot be read: {error.strerror}.") from error
-        return sorted(
-            (backup for backup in backups if backup is not None),
-            key=lambda backup: (backup.made_at, len(backup.name), backup.name),
-        )
+        return sorted(backups, key=lambda backup: (backup.made_at, len(backup.name), backup.name))
 
     def find(self, name: str) -> Backup:
         """Raises `UsageError` for one that is not there."""
@@ -105,7 +99,13 @@ class BackupFolder:
         except OSError as error:
             raise StoreError(f"{run / _LOCK} cannot be written: {error.strerror}. Nothing was changed.") from error
         try:
-            _take(file, time.monotonic() + timeout_seconds)
+            until = time.monotonic() + timeout_seconds
+            while not _has_taken(file):
+                if time.monotonic() >= until:
+                    raise UsageError(
+                        "A backup is being made or changed just now. Nothing was changed; try again after that."
+                    )
+                time.sleep(_LOOK_EVERY)
             yield
         finally:
             os.close(file)
@@ -116,19 +116,9 @@ class BackupFolder:
         )
 
 
-def _take(file: int, until: float) -> None:
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                raise UsageError(
-                    "A backup is being made or changed just now. Nothing was changed; try again after that."
-                ) from None
-            time.sleep(_LOOK_EVERY)
-        else:
-            return
-
-
-def _is_plain(entry: os.DirEntry[str]) -> bool:
-    return entry.is_file(follow_symlinks=False)
+def _has_taken(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -21,6 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 from assistant import __version__
@@ -92,14 +94,12 @@ def _hold_write_locks(databases: Sequence[Database]) -> Iterator[None]:
     """Nobody writes to any of them meanwhile."""
     for database in databases:
         database.set_lock_timeout(0)
-    tries = 0
-    while True:
+    for tries in count(1):
         with ExitStack() as stack:
             try:
                 for database in databases:
                     stack.enter_context(database.write())
             except StoreError:
-                tries += 1
                 if tries == _MAX_TRIES:
                     raise
             else:
@@ -147,16 +147,27 @@ def make_backup(folder: BackupFolder, request: BackupRequest, throttle: WriteThr
         folder.ensure_exists()
         folder.remove_partial()
         _require_room(folder, request)
-        name = _free_name(folder, request)
-        partial = folder.partial_path(name)
-        with _remove_partial_at_end(folder), _explained(folder.path):
-            manifest = _pack(folder, partial, request, throttle)
-            if verify_backup_file(partial, throttle) != manifest:
+        names = (backup_name(request.now, request.kind, number) for number in count(1))
+        name = next(name for name in names if not (folder.path / name).exists())
+        unnamed = folder.partial_path(name)
+        try:
+            manifest = _pack(folder, unnamed, request, throttle)
+            if verify_backup_file(unnamed, throttle) != manifest:
                 raise CorruptStore(f"The backup in {folder.path} was not read back as it was written. It was not kept.")
             _require_home(folder.home)
-            size = partial.stat().st_size
-            partial.rename(folder.path / name)
+            size = unnamed.stat().st_size
+            unnamed.rename(folder.path / name)
             sync_directory(folder.path)
+        except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
+            raise StoreError(
+                f"No backup was made in {folder.path}: {error.strerror}{where}. Nothing was kept of it; earlier ones "
+                "are."
+            ) from error
+        finally:
+            # However it ends, nothing is left but the backup. What cannot be removed now goes at the next start.
+            with suppress(StoreError):
+                folder.remove_partial()
     backup = parse_backup_name(name, size)
     assert backup is not None
     return BackupResult(backup, len(manifest.files), manifest.bytes, manifest.left_out, time.monotonic() - begun)
@@ -169,34 +180,28 @@ def _require_home(home: Path) -> None:
         raise StoreError(f"{home} is not there any more. No backup was made, and those there are stay as they are.")
 
 
-def _pack(folder: BackupFolder, partial: Path, request: BackupRequest, throttle: WriteThrottle) -> BackupManifest:
+def _pack(folder: BackupFolder, path: Path, request: BackupRequest, throttle: WriteThrottle) -> BackupManifest:
     staged = folder.partial_path("databases")
     staged.mkdir(mode=0o700)
     home = folder.home
     left_out = {name: why for name, why in _SECRETS.items() if (home / name).exists()}
-    writer = BackupWriter(partial, throttle)
     entries = []
-    try:
+    with closing(BackupWriter(path, throttle)) as writer:
         with open_snapshot(home) as snapshot:
             # What is small, and changed together with the databases, is taken while these are still as they were.
-            for name in BACKUP_FILES:
-                if _is_plain(home / name):
-                    entries.append(writer.add(name, home / name))
-            entries += _add_files(writer, _list_files(folder, _SMALL_FOLDERS, left_out), left_out)
+            entries += [writer.add(name, home / name) for name in BACKUP_FILES if _is_plain(home / name)]
+            entries += _add_folders(writer, folder, _SMALL_FOLDERS, left_out)
             copies, schemas = _copy_databases(snapshot, staged, throttle, left_out)
-            logs = dict(snapshot.log_lengths)
-        for name, path in copies.items():
-            entries.append(writer.add(name, path))
-            path.unlink()
-        for name, length in logs.items():
-            entries.append(writer.add(name, home / name, length))
+        for name, copy in copies.items():
+            entries.append(writer.add(name, copy))
+            copy.unlink()
+        logs = dict(snapshot.log_lengths)
+        entries += [writer.add(name, home / name, length) for name, length in logs.items()]
         late = [top for top in _folders(request) if top not in _SMALL_FOLDERS]
         left_out |= {} if request.with_workspace else {_WORKSPACE: "backup.workspace is off"}
-        entries += _add_files(writer, _list_files(folder, late, left_out), left_out)
+        entries += _add_folders(writer, folder, late, left_out)
         manifest = BackupManifest(__version__, request.now, request.kind, tuple(entries), schemas, logs, left_out)
         writer.finish(manifest)
-    finally:
-        writer.close()
     return manifest
 
 
@@ -208,8 +213,11 @@ def _copy_databases(
     left_out |= dict.fromkeys(snapshot.damaged, _MADE_ANEW)
     for name, database in snapshot.databases.items():
         path = staged / name
-        with _new_file(path) as file:
-            database.copy_to(path, lambda count, file=file: throttle.count_written(file, count))  # type: ignore[misc]
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            database.copy_to(path, partial(throttle.count_written, file))
+        finally:
+            os.close(file)
         if is_database_intact(path):
             copies[name] = path
             with closing(Database.open_reader(path)) as copy:
@@ -232,44 +240,38 @@ def is_database_intact(path: Path) -> bool:
         return False
 
 
-def _add_files(
-    writer: BackupWriter, found: Iterator[tuple[str, Path]], left_out: dict[str, str]
+def _add_folders(
+    writer: BackupWriter, folder: BackupFolder, tops: Sequence[str], left_out: dict[str, str]
 ) -> Iterator[BackupEntry]:
-    for name, path in found:
-        if path.is_dir():
-            writer.add_folder(name)
-            continue
-        try:
-            yield writer.add(name, path)
-        except FileNotFoundError:
-            left_out[name] = "removed while the backup was made"
-
-
-def _list_files(folder: BackupFolder, tops: Sequence[str], left_out: dict[str, str]) -> Iterator[tuple[str, Path]]:
-    """Files and folders beside databases and logs; what is no plain file is left out, and so are the backups."""
+    """Files and folders beside databases and logs; what is no plain file is left out."""
     for top in tops:
-        root = folder.home / top
-        if root.is_symlink():
+        if (folder.home / top).is_symlink():
             left_out[top] = "a link"
             continue
-        for at, folders, files in os.walk(root):
-            place = Path(at)
-            yield place.relative_to(folder.home).as_posix(), place
-            links = [name for name in folders if (place / name).is_symlink()]
-            folders[:] = sorted(name for name in folders if name not in links and place / name != folder.path)
-            for path in (place / name for name in sorted((*links, *files))):
-                relative = path.relative_to(folder.home).as_posix()
+        for place, names in _walk(folder, top):
+            writer.add_folder(place.relative_to(folder.home).as_posix())
+            for path in (place / name for name in sorted(names)):
+                name = path.relative_to(folder.home).as_posix()
                 if not _is_plain(path):
-                    left_out[relative] = "no plain file"
+                    left_out[name] = "no plain file"
                 elif top != "log" or path.name != LOG_NAME:
-                    yield relative, path
+                    try:
+                        yield writer.add(name, path)
+                    except FileNotFoundError:
+                        left_out[name] = "removed while the backup was made"
+
+
+def _walk(folder: BackupFolder, top: str) -> Iterator[tuple[Path, list[str]]]:
+    """The folders under `top` but for that of the backups, in order, each with the names of what is no folder in it."""
+    for at, folders, files in os.walk(folder.home / top):
+        place = Path(at)
+        links = [name for name in folders if (place / name).is_symlink()]
+        folders[:] = sorted(name for name in folders if name not in links and place / name != folder.path)
+        yield place, [*links, *files]
 
 
 def _is_plain(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
-
-
-# ----------------------------------------------------------------------------------------------------------------- room
 
 
 def _require_room(folder: BackupFolder, request: BackupRequest) -> None:
@@ -287,63 +289,16 @@ def _require_room(folder: BackupFolder, request: BackupRequest) -> None:
 
 def _size(folder: BackupFolder, top: str) -> int:
     total = 0
-    for at, folders, files in os.walk(folder.home / top):
-        folders[:] = [name for name in folders if Path(at, name) != folder.path]
-        for name in files:
+    for place, names in _walk(folder, top):
+        for name in names:
             with suppress(FileNotFoundError):
-                total += (Path(at) / name).lstat().st_size
+                total += (place / name).lstat().st_size
     return total
 
 
-def _megabytes(count: int) -> int:
-    return -(-count // 10**6)
-
-
-# ---------------------------------------------------------------------------------------------------------------- files
+def _megabytes(size: int) -> int:
+    return -(-size // 10**6)
 
 
 def _folders(request: BackupRequest) -> list[str]:
     return [top for top in BACKUP_FOLDERS if request.with_workspace or top != _WORKSPACE]
-
-
-def _free_name(folder: BackupFolder, request: BackupRequest) -> str:
-    number = 1
-    while (folder.path / backup_name(request.now, request.kind, number)).exists():
-        number += 1
-    return backup_name(request.now, request.kind, number)
-
-
-@contextmanager
-def _new_file(path: Path) -> Iterator[int]:
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        yield file
-    finally:
-        os.close(file)
-
-
-@contextmanager
-def _remove_partial_at_end(folder: BackupFolder) -> Iterator[None]:
-    """However it ends, nothing is left but the backup. What cannot be removed now goes at the next start."""
-    try:
-        yield
-    except BaseException:
-        _remove_partial(folder)
-        raise
-    _remove_partial(folder)
-
-
-def _remove_partial(folder: BackupFolder) -> None:
-    with suppress(StoreError):
-        folder.remove_partial()
-
-
-@contextmanager
-def _explained(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        raise StoreError(
-            f"No backup was made in {folder}: {error.strerror}{where}. Nothing was kept of it; earlier ones are."
-        ) from error

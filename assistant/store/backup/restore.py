@@ -10,12 +10,12 @@ folder itself stays, and so do its lock, its backups, and what was downloaded fo
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 from assistant.core.errors import StoreError, UsageError
@@ -23,6 +23,7 @@ from assistant.core.messages import LogByteRange
 from assistant.store.database import Database
 from assistant.store.files import sync_directory, sync_file
 from assistant.store.log.reader import LogFiles
+from assistant.store.rows import dump_json, from_json
 from assistant.store.script.index import find_spans
 
 PREVIOUS_HOME_PREFIX = "before-restore-"
@@ -112,12 +113,10 @@ def replace_home(home: Path, now: datetime, excluded: Collection[str] = ()) -> s
 
 def _go_on(home: Path) -> str:
     with _explained(home):
-        content = json.loads((home / _MARKER).read_text(encoding="utf-8"))
-        marked = _Marked(content["aside"], tuple(content["staying"]), content["settings"], content["out"])
+        marked = from_json(_Marked, (home / _MARKER).read_bytes())
         if not marked.out:
             _move_out(home, marked)
-            marked = _Marked(marked.aside, marked.staying, marked.settings, out=True)
-            _mark(home, marked)
+            _mark(home, replace(marked, out=True))
         if not marked.settings:
             (home / _SETTINGS).unlink(missing_ok=True)
         _move_in(home)
@@ -156,7 +155,7 @@ def _move_in(home: Path) -> None:
 def _mark(home: Path, marked: _Marked) -> None:
     """Durable on return."""
     fresh = home / f"{_MARKER}.new"
-    fresh.write_text(json.dumps(asdict(marked)), encoding="utf-8")
+    fresh.write_text(dump_json(marked), encoding="utf-8")
     sync_file(fresh)
     fresh.replace(home / _MARKER)
     sync_directory(home)
@@ -164,24 +163,16 @@ def _mark(home: Path, marked: _Marked) -> None:
 
 def _free_name(home: Path, now: datetime) -> str:
     name = f"{PREVIOUS_HOME_PREFIX}{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
-    taken = {path.name for path in home.glob(f"{PREVIOUS_HOME_PREFIX}*")}
-    return next(candidate for candidate in _numbered(name) if candidate not in taken)
-
-
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    number = 2
-    while True:
-        yield f"{name}-{number}"
-        number += 1
+    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
+    return next(candidate for candidate in names if not (home / candidate).exists())
 
 
 @contextmanager
 def _explained(home: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, KeyError) as error:
-        what = error.strerror if isinstance(error, OSError) else str(error)
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
         where = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
         state = (
             "Both data folders are kept; repeat the restore, or start the assistant, to finish it"
@@ -209,20 +200,12 @@ def find_unredacted_messages(old: Path, new: Path) -> list[int]:
     """Messages that redactions of the old home name and that have their words in the new one; of an old home that
     cannot be read, nothing."""
     try:
-        named = _redacted(old)
+        with closing(Database.open_reader(old / "script.db")) as db, closing(LogFiles(old)) as log:
+            rows = db.rows("SELECT session, byte_start, byte_end FROM messages WHERE kind = 'redaction'")
+            spans = [(row["session"], LogByteRange(row["byte_start"], row["byte_end"])) for row in rows]
+            redacted = sorted({message_id for session, span in spans for message_id in log.read(session, span).refs})
         with closing(Database.open_reader(new / "script.db")) as db, closing(LogFiles(new)) as log:
-            places = find_spans(db, sorted(named))
-            return sorted(
-                message_id for message_id, (session, span) in places.items() if not log.is_blank(session, span)
-            )
+            places = find_spans(db, redacted)
+            return sorted(message_id for message_id, place in places.items() if not log.is_blank(*place))
     except StoreError:
         return []
-
-
-def _redacted(home: Path) -> set[int]:
-    if not (home / "script.db").exists():
-        return set()
-    with closing(Database.open_reader(home / "script.db")) as db, closing(LogFiles(home)) as log:
-        rows = db.rows("SELECT session, byte_start, byte_end FROM messages WHERE kind = 'redaction'")
-        records = [log.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"])) for row in rows]
-    return {message_id for record in records for message_id in record.refs}

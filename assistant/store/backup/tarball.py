@@ -17,8 +17,8 @@ import json
 import os
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO
@@ -129,56 +129,35 @@ def _member(name: str, size: int, mode: int, changed: float) -> tarfile.TarInfo:
 
 def verify_backup_file(path: Path, throttle: WriteThrottle) -> BackupManifest:
     """Read an archive to its end: every byte against its manifest. Raises `CorruptStore`, `StoreError`."""
-    return _read(path, lambda member, name, source: _hash(name, source, throttle.require_wanted))
+    return _read(path, None, throttle)
 
 
 def unpack_backup_file(path: Path, target: Path, throttle: WriteThrottle) -> BackupManifest:
     """As `verify_backup_file`, with the files in the new folder `target` (0700), on the disk. Raises `CorruptStore`,
     `StoreError`; then something may be left in `target`."""
-    folders = {target}
-
-    def unpack(member: tarfile.TarInfo, name: str, source: IO[bytes] | None) -> BackupEntry | None:
-        tarfile.data_filter(member, str(target))
-        place = target / name
-        folder = place if source is None else place.parent
-        for parent in (*reversed(folder.parents), folder):
-            if target in parent.parents and parent not in folders:
-                parent.mkdir(mode=0o700, exist_ok=True)
-                folders.add(parent)
-        if source is None:
-            return None
-        file = ThrottledFile(place, throttle, 0o600 | (member.mode & 0o100))
-        try:
-            entry = _hash(name, source, throttle.require_wanted, file.write)
-            sync(file.fileno())
-        finally:
-            file.close()
-        os.utime(place, (member.mtime, member.mtime))
-        return entry
-
     with _explained(path):
         target.mkdir(mode=0o700)
-    manifest = _read(path, unpack)
+    manifest = _read(path, target, throttle)
     with _explained(path):
-        for folder in sorted(folders, reverse=True):
-            sync_directory(folder)
+        for folder, _, _ in os.walk(target, topdown=False):
+            sync_directory(Path(folder))
     return manifest
 
 
-MemberHandler = Callable[[tarfile.TarInfo, str, IO[bytes] | None], BackupEntry | None]
-
-
-def _read(path: Path, handle: MemberHandler) -> BackupManifest:
+def _read(path: Path, target: Path | None, throttle: WriteThrottle) -> BackupManifest:
     entries: dict[str, BackupEntry] = {}
     manifest: BackupManifest | None = None
     with _explained(path):
-        for member, name, source in _members(path):
-            if name in entries or manifest is not None:
-                raise CorruptStore(f"{path} has {name!r} twice, or after its end. Nothing was changed.")
-            if name == MANIFEST_NAME and source is not None and member.size <= _LARGEST_MANIFEST:
+        for member, source in _members(path):
+            if member.name in entries or manifest is not None:
+                raise CorruptStore(f"{path} has {member.name!r} twice, or after its end. Nothing was changed.")
+            if member.name == MANIFEST_NAME and source is not None and member.size <= _LARGEST_MANIFEST:
                 manifest = manifest_from_json(source.read())
-            elif (entry := handle(member, name, source)) is not None:
-                entries[name] = entry
+                continue
+            if target is not None:
+                _make_folders(target, member)
+            if source is not None:
+                entries[member.name] = _copy(member, source, target, throttle)
     if manifest is None:
         raise CorruptStore(f"{path} is no whole backup: it has no {MANIFEST_NAME}. Nothing was changed.")
     promised = {entry.path: entry for entry in manifest.files}
@@ -189,44 +168,55 @@ def _read(path: Path, handle: MemberHandler) -> BackupManifest:
     return manifest
 
 
-def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, str, IO[bytes] | None]]:
-    """Each member with its name and bytes (None for a folder), in their order; read to the end of the gzip stream,
-    whose own checksum stands there."""
+def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
+    """Each member with its bytes (None for a folder), in their order; read to the end of the gzip stream, whose own
+    checksum stands there."""
     with gzip.open(path, "rb") as unzipped:
         with tarfile.open(fileobj=unzipped, mode="r|", errorlevel=2) as tar:
             for member in tar:
-                name = _allowed(path, member)
-                yield member, name, tar.extractfile(member) if member.type != tarfile.DIRTYPE else None
+                _require_allowed(path, member)
+                yield member, tar.extractfile(member) if member.type != tarfile.DIRTYPE else None
         while unzipped.read(_BLOCK):
             continue
 
 
-def _allowed(path: Path, member: tarfile.TarInfo) -> str:
+def _require_allowed(path: Path, member: tarfile.TarInfo) -> None:
     parts = member.name.split("/")
     plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE)
     inside = not {"", ".", ".."} & {*parts} and "\0" not in member.name
     expected = parts[0] in BACKUP_PARTS or (parts == [MANIFEST_NAME] and member.type != tarfile.DIRTYPE)
     if not (plain and inside and expected):
         raise CorruptStore(f"{path} has {member.name!r}, which no backup has. Nothing was unpacked from it.")
-    return member.name
 
 
-def _hash(
-    name: str,
-    source: IO[bytes] | None,
-    require_wanted: Callable[[], None],
-    write: Callable[[bytes], object] | None = None,
-) -> BackupEntry | None:
-    if source is None:
-        return None
+def _make_folders(target: Path, member: tarfile.TarInfo) -> None:
+    """Those that a member is in, or is, closed to others."""
+    tarfile.data_filter(member, str(target))
+    place = target / member.name
+    folder = place if member.type == tarfile.DIRTYPE else place.parent
+    for parent in (*reversed(folder.parents), folder):
+        if target in parent.parents:
+            parent.mkdir(mode=0o700, exist_ok=True)
+
+
+def _copy(member: tarfile.TarInfo, source: IO[bytes], target: Path | None, throttle: WriteThrottle) -> BackupEntry:
+    """What a file of the archive is, once it was read; with `target` it is there too, on the disk."""
+    place = None if target is None else target / member.name
     digest, size = hashlib.sha256(), 0
-    while data := source.read(_BLOCK):
-        require_wanted()
-        digest.update(data)
-        size += len(data)
-        if write is not None:
-            write(data)
-    return BackupEntry(name, size, digest.hexdigest())
+    with ExitStack() as stack:
+        mode = 0o600 | (member.mode & 0o100)
+        file = None if place is None else stack.enter_context(closing(ThrottledFile(place, throttle, mode)))
+        while data := source.read(_BLOCK):
+            throttle.require_wanted()
+            digest.update(data)
+            size += len(data)
+            if file is not None:
+                file.write(data)
+        if file is not None:
+            sync(file.fileno())
+    if place is not None:
+        os.utime(place, (member.mtime, member.mtime))
+    return BackupEntry(member.name, size, digest.hexdigest())
 
 
 @contextmanager
