@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import count
@@ -27,12 +27,9 @@ from assistant.store.archive.format import (
     ArchiveCheck,
     ArchiveHeader,
     DamagedArchive,
-    archived_from_header,
-    archived_from_row,
     build_archive,
     check_archive,
     compress_lines,
-    delete_archive_row,
     find_archive_row,
     list_archive_rows,
     matches_header,
@@ -43,20 +40,19 @@ from assistant.store.archive.format import (
 from assistant.store.database import Database
 from assistant.store.log.format import decode_record, hash_header, split_line
 from assistant.store.log.reader import LogFiles, session_folder_name
-from assistant.store.rows import clean_text, format_time
+from assistant.store.rows import class_row, clean_text, format_time, from_values
 
 _PROGRAM = f"nocturne-assistant {__version__}"
 _TRIES = 3
 
 
-def candidate_object_names(session: str, generation: int) -> Iterator[str]:
+_read_entry = class_row(ArchiveEntry)
+
+
+def _object_names(session: str, generation: int) -> Iterator[str]:
     """The name of an archive, and those it has where the name is taken by what must not be replaced."""
     yield f"{session_folder_name(session)}/{generation}.jsonl.gz"
     yield from (f"{session_folder_name(session)}/{generation}-{number}.jsonl.gz" for number in count(2))
-
-
-def object_name(session: str, generation: int) -> str:
-    return next(candidate_object_names(session, generation))
 
 
 class StoredArchive:
@@ -74,23 +70,14 @@ class StoredArchive:
     def object_store(self) -> ObjectStore:
         return self._open_object_store()
 
-    @contextmanager
-    def open_reader(self) -> Iterator[Database]:
-        db = Database.open_reader(self._home / "script.db")
-        try:
-            yield db
-        finally:
-            db.close()
+    def open_reader(self) -> closing[Database]:
+        return closing(Database.open_reader(self._home / "script.db"))
 
     @contextmanager
     def open_writer(self) -> Iterator[Database]:
         """Inside a transaction."""
-        db = Database.open_unmigrated(self._home / "script.db")
-        try:
-            with db.write():
-                yield db
-        finally:
-            db.close()
+        with closing(Database.open_unmigrated(self._home / "script.db")) as db, db.write():
+            yield db
 
     # ---------------------------------------------------------------------------------------------------------- storing
 
@@ -105,8 +92,9 @@ class StoredArchive:
                 start, check, member = self._read_lines(session, generation)
                 if not check.records:
                     return ArchiveEntry(session, generation, "", "", 0, 0, 0, 0, 0, 0, "", False, now, reason)
-                header = check.make_header(
-                    start,
+                header = ArchiveHeader(
+                    **check.as_fields(),
+                    start=start,
                     reason=clean_text(reason),
                     archived_at=format_time(now),
                     program=_PROGRAM,
@@ -117,7 +105,7 @@ class StoredArchive:
                 with self.open_writer() as db:
                     save_archive_row(db, header, stored)
                 if self._equals_log(header):
-                    return archived_from_header(header, stored)
+                    return from_values(ArchiveEntry, {**asdict(header), **asdict(stored)})
         raise ArchiveUnavailable(
             f"What was said in {session!r} changed while it was archived. Nothing was cleared; it is tried again later."
         )
@@ -154,11 +142,9 @@ class StoredArchive:
                 " WHERE session = ? AND generation = ? AND (seq <= ? OR ? IS NULL)",
                 (session, generation, to_seq, to_seq),
             )
-        return (
-            (LogByteRange(row["start"], row["end"]), row["records"])
-            if row and row["records"]
-            else (LogByteRange(0, 0), 0)
-        )
+        if row is None or not row["records"]:
+            return LogByteRange(0, 0), 0
+        return LogByteRange(row["start"], row["end"]), row["records"]
 
     def _checked_lines(self, check: ArchiveCheck, span: LogByteRange) -> Iterator[bytes]:
         for offset, line in self._log.iterate_lines(check.session, span.start):
@@ -171,17 +157,19 @@ class StoredArchive:
         """What is there already, if it says the same; else what was put in its place."""
         with self.open_reader() as db:
             row = find_archive_row(db, header.session, header.generation)
-        present = self._find_same(row["url"], header) if row else None
-        if present is not None:
-            return present
+        if row:
+            with suppress(ArchiveUnavailable, DamagedArchive):
+                stored, present, check = self._check(row["url"])
+                if _says_the_same(present, check, header):
+                    return stored, present
         data = build_archive(header, member)
-        name, present = self.choose_object_name(header, data, row["url"] if row else "")
-        if present is None:
-            present = self.object_store.put(name, data, lambda back: require_intact(back, header)), header
-        if row and row["url"] != present[0].url:
+        name, same = self.choose_object_name(header, data, row["url"] if row else "")
+        if same is None:
+            same = self.object_store.put(name, data, lambda back: require_intact(back, header)), header
+        if row and row["url"] != same[0].url:
             with suppress(ArchiveUnavailable):
                 self.object_store.remove(row["url"])
-        return present
+        return same
 
     def choose_object_name(
         self, header: ArchiveHeader, data: bytes, own: str
@@ -190,31 +178,25 @@ class StoredArchive:
         this archive does not have (the home was set back to an earlier state, and continued otherwise) keeps its name.
         `own` is where this one is by the index, "" for nowhere. Raises `ArchiveUnavailable`, also where the place is
         another home's."""
-        names = candidate_object_names(header.session, header.generation)
-        for name in names:
+        for name in _object_names(header.session, header.generation):
             url = self.object_store.url_of(name)
             if url == own:
                 break
             try:
-                fetched = self.object_store.get(url)
-                present, check = check_archive(fetched.data)
+                stored, present, check = self._check(url)
             except (ArchiveMissing, DamagedArchive):
                 break
-            if not check.problems and _says_the_same(present, header):
-                return name, (fetched.stored, present)
+            if _says_the_same(present, check, header):
+                return name, (stored, present)
             if any(hash_header(split_line(line)[0]) == present.last_hash for line in read_lines(data)):
                 break
             self._require_own(url, present, header)
         return name, None
 
-    def _find_same(self, url: str, header: ArchiveHeader) -> tuple[StoredObject, ArchiveHeader] | None:
-        """The object at `url`, if it says the same."""
-        try:
-            fetched = self.object_store.get(url)
-            present, check = check_archive(fetched.data)
-        except (ArchiveUnavailable, DamagedArchive):
-            return None
-        return None if check.problems or not _says_the_same(present, header) else (fetched.stored, present)
+    def _check(self, url: str) -> tuple[StoredObject, ArchiveHeader, ArchiveCheck]:
+        """Raises `ArchiveUnavailable`, `DamagedArchive`."""
+        fetched = self.object_store.get(url)
+        return fetched.stored, *check_archive(fetched.data)
 
     def _require_own(self, url: str, present: ArchiveHeader, header: ArchiveHeader) -> None:
         """Raises `ArchiveUnavailable` where nothing tells that the object at `url` is of this home."""
@@ -233,18 +215,18 @@ class StoredArchive:
         """Where a generation was archived, as the index says."""
         with self.open_reader() as db:
             row = find_archive_row(db, session, generation)
-        return None if row is None else archived_from_row(row)
+        return None if row is None else _read_entry(row)
 
     def list_archives(self, scope: str | None = None) -> list[ArchiveEntry]:
         """Everything archived, by session, oldest generation first; of one scope, or of all (None)."""
         with self.open_reader() as db:
-            return [archived_from_row(row) for row in list_archive_rows(db, scope)]
+            return [_read_entry(row) for row in list_archive_rows(db, scope)]
 
     def list_missing_from_log(self, scope: str | None = None) -> list[ArchiveEntry]:
         """Those of which the home's log has nothing any more, so that no search of the home finds what they say."""
         with self.open_reader() as db:
             rows = [row for row in list_archive_rows(db, scope) if not self._is_logged(db, row)]
-        return [archived_from_row(row) for row in rows]
+        return [_read_entry(row) for row in rows]
 
     def _is_logged(self, db: Database, row: Row) -> bool:
         place = db.row("SELECT byte_end FROM messages WHERE session = ? AND seq = ?", (row["session"], row["to_seq"]))
@@ -281,7 +263,7 @@ class StoredArchive:
         entry = self.find_entry(session, generation)
         if entry is not None:
             return entry.url
-        url = self.object_store.url_of(object_name(session, generation))
+        url = self.object_store.url_of(next(_object_names(session, generation)))
         if generation < 1 or not self.object_store.exists(url):
             raise UsageError(
                 f"Generation {generation} of {session!r} is not archived. Nothing was changed; `assistant archive list`"
@@ -309,15 +291,14 @@ class StoredArchive:
         with self.open_reader() as db:
             row = find_archive_row(db, session, generation)
         try:
-            fetched = self.object_store.get(url)
-            header, check = check_archive(fetched.data)
+            stored, header, check = self._check(url)
         except (ArchiveUnavailable, DamagedArchive) as error:
             return [IntegrityProblem("archive", url, str(error))]
         problems = list(check.problems)
         if (header.session, header.generation) != (session, generation):
             problems.append(f"it is of generation {header.generation} of {header.session!r}")
         if row is not None:
-            if (row["bytes"], row["sha256"]) != (fetched.stored.bytes, fetched.stored.sha256):
+            if (row["bytes"], row["sha256"]) != (stored.bytes, stored.sha256):
                 problems.append("other bytes than were put there")
             elif row["lines_sha256"] != header.lines_sha256:
                 problems.append("its records are not those that were put there")
@@ -359,7 +340,7 @@ class StoredArchive:
             if entry is not None:
                 self.object_store.remove(entry.url)
                 with self.open_writer() as db:
-                    delete_archive_row(db, session, generation)
+                    db.execute("DELETE FROM archives WHERE session = ? AND generation = ?", (session, generation))
 
     def remove_partial(self) -> None:
         """Remove what an attempt that was cut off left half written in the home's own folder; what it left elsewhere
@@ -381,8 +362,10 @@ def require_intact(data: bytes, header: ArchiveHeader) -> None:
         raise ArchiveUnavailable("The archive came back other than it was written. Nothing was cleared.")
 
 
-def _says_the_same(present: ArchiveHeader, header: ArchiveHeader) -> bool:
-    return replace(present, archived_at=header.archived_at, program=header.program, reason=header.reason) == header
+def _says_the_same(present: ArchiveHeader, check: ArchiveCheck, header: ArchiveHeader) -> bool:
+    """Whether an archive is whole and says what `header` does, whenever and for whatever reason it was made."""
+    alike = replace(present, archived_at=header.archived_at, program=header.program, reason=header.reason) == header
+    return alike and not check.problems
 
 
 def _broken(url: str, error: Exception) -> ArchiveUnavailable:

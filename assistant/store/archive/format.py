@@ -13,15 +13,15 @@ import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, fields
 from itertools import islice
 from sqlite3 import Row
 from typing import Any
 
-from assistant.core.archives import ArchiveEntry, StoredObject
+from assistant.core.archives import StoredObject
 from assistant.store.database import Database, column_names
 from assistant.store.log.format import compute_commitment, hash_header, split_line
-from assistant.store.rows import class_row, dump_json, from_values, to_row
+from assistant.store.rows import dump_json, to_row
 
 ARCHIVE_KIND = "archive"
 _VERSION = 1
@@ -34,16 +34,13 @@ class DamagedArchive(ValueError):
     """The object is no whole archive; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveHeader:
-    """The first line; times are as stored."""
+@dataclass
+class ArchivedLines:
+    """What a header says of its lines; times are as stored."""
 
     session: str
     generation: int
     scope: str
-    reason: str
-    archived_at: str
-    program: str
     records: int
     first_id: int
     last_id: int
@@ -51,52 +48,44 @@ class ArchiveHeader:
     to_seq: int
     from_ts: str
     to_ts: str
-    start: int  # the byte of the log at which the first record begins
     prev: str  # the header hash before the first record
     first_hash: str  # of the first record
     last_hash: str  # of the last record
     lines_sha256: str
-    handover: str
-    summary: str
 
 
-_OF_LINES = (
-    *("session", "generation", "scope", "records", "first_id", "last_id", "from_seq", "to_seq", "from_ts", "to_ts"),
-    *("prev", "first_hash", "last_hash", "lines_sha256"),
-)
-"""What a header says of its lines."""
+_LINE_FIELDS = tuple(field.name for field in fields(ArchivedLines))
 _NOT_COMPARED = ("session", "generation", "scope", "from_ts", "to_ts")
 
 
 @dataclass
-class ArchiveCheck:
+class ArchiveHeader(ArchivedLines):
+    """The first line; times are as stored."""
+
+    reason: str
+    archived_at: str
+    program: str
+    start: int  # the byte of the log at which the first record begins
+    handover: str
+    summary: str
+
+
+class ArchiveCheck(ArchivedLines):
     """Log lines of one generation, counted and checked one by one. `problems` tells of the first ones."""
 
-    session: str
-    generation: int
-    scope: str = ""
-    records: int = 0
-    first_id: int = 0
-    last_id: int = 0
-    from_seq: int = 0
-    to_seq: int = 0
-    from_ts: str = ""
-    to_ts: str = ""
-    prev: str = ""
-    first_hash: str = ""
-    last_hash: str = ""
-    problems: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, session: str, generation: int) -> None:
         self._digest = hashlib.sha256()
+        super().__init__(session, generation, "", 0, 0, 0, 0, 0, "", "", "", "", "", self._digest.hexdigest())
+        self.problems: list[str] = []
 
-    @property
-    def lines_sha256(self) -> str:
-        return self._digest.hexdigest()
+    def as_fields(self) -> dict[str, Any]:
+        """What a header says of the lines that were taken."""
+        return {name: getattr(self, name) for name in _LINE_FIELDS}
 
     def add_line(self, line: bytes) -> None:
         """The next line."""
         self._digest.update(line)
+        self.lines_sha256 = self._digest.hexdigest()
         self.records += 1
         try:
             opened, salt, body = split_line(line)
@@ -122,21 +111,6 @@ class ArchiveCheck:
     def _report(self, text: str) -> None:
         if len(self.problems) < _MAX_PROBLEMS:
             self.problems.append(text)
-
-    def make_header(
-        self, start: int, *, reason: str, archived_at: str, program: str, handover: str, summary: str
-    ) -> ArchiveHeader:
-        """What an archive of the lines that were taken says of them."""
-        of_lines = {name: getattr(self, name) for name in _OF_LINES}
-        return ArchiveHeader(
-            **of_lines,
-            start=start,
-            reason=reason,
-            archived_at=archived_at,
-            program=program,
-            handover=handover,
-            summary=summary,
-        )
 
 
 def compress_lines(lines: Iterable[bytes]) -> bytes:
@@ -182,7 +156,8 @@ def check_archive(data: bytes) -> tuple[ArchiveHeader, ArchiveCheck]:
     check = ArchiveCheck(header.session, header.generation)
     for line in read_lines(data):
         check.add_line(line)
-    wrong = [name for name in _OF_LINES if name not in _NOT_COMPARED and getattr(header, name) != getattr(check, name)]
+    compared = [name for name in _LINE_FIELDS if name not in _NOT_COMPARED]
+    wrong = [name for name in compared if getattr(header, name) != getattr(check, name)]
     if wrong:
         check.problems.append(f"the lines are not what the header says: {', '.join(wrong)}")
     return header, check
@@ -227,20 +202,3 @@ def list_archive_rows(db: Database, scope: str | None = None) -> list[Row]:
     if not column_names(db, "archives"):
         return []
     return db.rows("SELECT * FROM archives WHERE scope = ? OR ? IS NULL ORDER BY session, generation", (scope, scope))
-
-
-def mark_rewritten(db: Database, session: str, generation: int) -> None:
-    """Inside `write()`: the object has none of the words any more."""
-    db.execute("UPDATE archives SET outdated = 0 WHERE session = ? AND generation = ?", (session, generation))
-
-
-def delete_archive_row(db: Database, session: str, generation: int) -> None:
-    """Inside `write()`."""
-    db.execute("DELETE FROM archives WHERE session = ? AND generation = ?", (session, generation))
-
-
-archived_from_row = class_row(ArchiveEntry)
-
-
-def archived_from_header(header: ArchiveHeader, stored: StoredObject) -> ArchiveEntry:
-    return from_values(ArchiveEntry, {**asdict(header), **asdict(stored)})

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from sqlite3 import Row
+from typing import Literal
 
 from assistant.core.erasure import ErasureLeftover
 from assistant.core.errors import ArchiveMissing, ArchiveUnavailable
@@ -32,7 +33,6 @@ from assistant.store.archive.format import (
     build_archive,
     compress_lines,
     list_archive_rows,
-    mark_rewritten,
     read_header,
     read_lines,
     save_archive_row,
@@ -144,7 +144,7 @@ def _rewrite(archive: StoredArchive, row: Row, plan: ErasurePlan) -> None:
         redacted = None
     if redacted is None:
         with archive.open_writer() as db:
-            mark_rewritten(db, row["session"], row["generation"])
+            _mark_outdated(db, row, 0)
         return
     header, data = redacted
     name, _ = archive.choose_object_name(header, data, row["url"])
@@ -193,9 +193,11 @@ def find_affected_archives(db: Database, plan: ErasurePlan, ids: Collection[int]
 def mark_outdated_archives(db: Database, plan: ErasurePlan) -> None:
     """Inside `write()`, before the words leave the index: the objects of these rows have to be rewritten."""
     for row in find_affected_archives(db, plan):
-        db.execute(
-            "UPDATE archives SET outdated = 1 WHERE session = ? AND generation = ?", (row["session"], row["generation"])
-        )
+        _mark_outdated(db, row, 1)
+
+
+def _mark_outdated(db: Database, row: Row, outdated: Literal[0, 1]) -> None:
+    db.update_rows("archives", {"session": row["session"], "generation": row["generation"]}, outdated=outdated)
 
 
 def _is_logged(db: Database, row: Row) -> bool:
