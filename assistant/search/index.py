@@ -152,7 +152,7 @@ class SearchIndex:
         meta["scope"] = self._number(unit.scope, names)
         meta["speaker"] = self._number(unit.speaker, names) if unit.speaker else 0
         meta["role"] = self._number(f"role {unit.role}", names)
-        meta["words"] = max(1, min(255, sum(stem.count for stem in stems)))
+        meta["words"] = max(1, min(255, sum(stem.times for stem in stems)))
         meta["form"] = unit_flags(unit.text)
         return meta
 
@@ -174,7 +174,7 @@ class SearchIndex:
         self._fresh.append(unit)
         self._fresh_total += np.frombuffer(unit.vector, np.int8).astype(np.float64) / VECTOR_SCALE
         for stem in unit.stems:
-            self._memory.setdefault(stem.stem, []).append((unit.number, stem.count))
+            self._memory.setdefault(stem.stem, []).append((unit.number, stem.times))
         self._source_count += int(self._meta[unit.number]["part"] == 0)
         self.vocabulary.add_words({stem.stem: stem.word for stem in unit.stems})
 
@@ -285,10 +285,6 @@ class SearchIndex:
 
     def name_number(self, name: str) -> int | None:
         return self._names.get(name)
-
-    @property
-    def names(self) -> Mapping[str, int]:
-        return self._names
 
     def source_count_of(self, stem: str) -> int:
         """How many sources have a stem: a long text counts once, or it would make its words common."""

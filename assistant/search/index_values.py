@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 META_BYTES = 34
 VECTOR_BYTES = 256
@@ -18,13 +18,12 @@ POSTING_BYTES = 5
 """Lengths of one unit's meta, one vector, one posting (`assistant.search.dtypes`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnitStem:
+class UnitStem(NamedTuple):
     """A stem of a unit."""
 
     stem: str
     word: str  # one that it is the stem of
-    count: int  # how often it is in the unit
+    times: int  # how often it is in the unit
 
 
 @dataclass(frozen=True, slots=True)

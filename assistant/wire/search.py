@@ -21,7 +21,7 @@ from assistant.store.log.reader import LogFiles
 from assistant.store.memory.search import MemoriesById, StoredMemorySearch
 from assistant.store.schema.migrations import search_migrations
 from assistant.store.search.history import StoredHistory
-from assistant.store.search.index_store import ReadOnlyIndexStore, SqliteIndexStore
+from assistant.store.search.index_store import SqliteIndexStore
 from assistant.store.search.record_text import Stemmer
 from assistant.store.search.sources import JournalSearchSource, LogSearchSource
 
@@ -84,7 +84,7 @@ def _finder(
         path = home / "search.db"
         if reading:
             opened.extend([Database.open_reader(path)] if path.exists() else [])
-            return ReadOnlyIndexStore(opened[0] if opened else None, collection, made_by)
+            return SqliteIndexStore(opened[0] if opened else None, collection, made_by, reading=True)
         try:
             opened.append(Database.open(path, search_migrations, datetime.now(UTC)))
         except (HomeError, NewerSchema) as error:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from sqlite3 import Row
+from typing import Any
 
 from assistant.search.index_values import (
     META_BYTES,
@@ -22,125 +24,103 @@ from assistant.store.rows import dump_json
 _VECTORS_A_ROW = 16
 
 
-class _CollectionReader:
-    """What a collection has, for reading."""
+class SqliteIndexStore:
+    """A collection of search.db. A search that writes none (`reading`) has what another process stored there; what it
+    adds is gone with it."""
 
-    def __init__(self, db: Database, number: int) -> None:
+    def __init__(self, db: Database | None, name: str, made_by: str, *, reading: bool = False) -> None:
+        """Opens the collection, made anew where there is none. What was made by something else than `made_by` is thrown
+        away; `reading` finds nothing of it, nor where there is no database. Raises `StoreError`."""
         self._db = db
-        self._id = number
+        self._writer = None if reading else db
+        self.can_seal = not reading
+        row = db.row("SELECT id, made_by FROM collections WHERE name = ?", (name,)) if db else None
+        is_same = row is not None and row["made_by"] == made_by
+        # No collection has the number 0.
+        self._id = row["id"] if row is not None and (is_same or self._writer) else 0
+        if self._writer and row is None:
+            with self._writer.write() as writer:
+                self._id = writer.insert_row("collections", name=name, made_by=made_by, total=b"")
+        elif not is_same:
+            self.clear(made_by)
+
+    def _rows(self, sql: str, *values: Any) -> list[Row]:
+        return self._db.rows(sql, (self._id, *values)) if self._db else []
 
     def load(self) -> IndexContents:
-        db, values = self._db, (self._id,)
-        collection = db.row("SELECT total FROM collections WHERE id = ?", values)
-        pages = db.rows("SELECT meta FROM pages WHERE collection = ? ORDER BY first", values)
-        fresh = db.rows("SELECT number, meta, vector, stems FROM fresh WHERE collection = ? ORDER BY number", values)
-        terms = db.rows("SELECT id, stem, sources, vector FROM terms WHERE collection = ?", values)
-        read_to = db.rows("SELECT stream, seq FROM read_to WHERE collection = ?", values)
-        names = db.rows("SELECT number, text FROM names WHERE collection = ?", values)
+        fresh = self._rows("SELECT number, meta, vector, stems FROM fresh WHERE collection = ? ORDER BY number")
+        terms = self._rows("SELECT id, stem, sources, vector FROM terms WHERE collection = ?")
+        read_to = self._rows("SELECT stream, seq FROM read_to WHERE collection = ?")
+        names = self._rows("SELECT number, text FROM names WHERE collection = ?")
         return IndexContents(
-            meta=b"".join(row["meta"] for row in pages),
+            meta=_joined(self._rows("SELECT meta FROM pages WHERE collection = ? ORDER BY first")),
             fresh=[UnsealedUnit(row["number"], row["meta"], row["vector"], _stems(row["stems"])) for row in fresh],
             terms=[IndexTerm(row["id"], row["stem"], row["sources"], row["vector"]) for row in terms],
             names={row["number"]: row["text"] for row in names},
             read_to={row["stream"]: row["seq"] for row in read_to},
-            total=collection["total"] if collection else b"",
+            total=_joined(self._rows("SELECT total FROM collections WHERE id = ?")),
         )
 
     def postings(self, term: int) -> bytes:
-        rows = self._db.rows(
-            "SELECT body FROM postings WHERE collection = ? AND term = ? ORDER BY page", (self._id, term)
-        )
-        return b"".join(row["body"] for row in rows)
+        return _joined(self._rows("SELECT body FROM postings WHERE collection = ? AND term = ? ORDER BY page", term))
 
     def vectors(self, first: int, last: int) -> bytes:
         start = first // _VECTORS_A_ROW
-        rows = self._db.rows(
-            "SELECT body FROM vectors WHERE collection = ? AND block BETWEEN ? AND ? ORDER BY block",
-            (self._id, start, (last - 1) // _VECTORS_A_ROW),
-        )
-        body = b"".join(row["body"] for row in rows)
+        sql = "SELECT body FROM vectors WHERE collection = ? AND block BETWEEN ? AND ? ORDER BY block"
+        body = _joined(self._rows(sql, start, (last - 1) // _VECTORS_A_ROW))
         offset = start * _VECTORS_A_ROW
         return body[(first - offset) * VECTOR_BYTES : (last - offset) * VECTOR_BYTES]
 
-
-class SqliteIndexStore(_CollectionReader):
-    """A collection to write."""
-
-    can_seal = True
-
-    def __init__(self, db: Database, name: str, made_by: str) -> None:
-        """Opens the collection. What was made by something else than `made_by` is thrown away, to be made anew. Raises
-        `StoreError`."""
-        row = db.row("SELECT id, made_by FROM collections WHERE name = ?", (name,))
-        if row is None:
-            with db.write():
-                number = db.insert_row("collections", name=name, made_by=made_by, total=b"")
-            super().__init__(db, number)
-            return
-        super().__init__(db, int(row["id"]))
-        if row["made_by"] != made_by:
-            self.clear(made_by)
-
     def add(self, fresh: Sequence[UnsealedUnit], names: Mapping[int, str], read_to: Mapping[str, int]) -> None:
-        with self._db.write() as db:
-            db.execute_many(
-                "INSERT INTO names (collection, number, text) VALUES (?, ?, ?)",
-                [(self._id, number, text) for number, text in names.items()],
-            )
-            db.execute_many(
-                "INSERT INTO fresh (collection, number, meta, vector, stems) VALUES (?, ?, ?, ?, ?)",
-                [
-                    (
-                        self._id,
-                        unit.number,
-                        unit.meta,
-                        unit.vector,
-                        dump_json([[s.stem, s.word, s.count] for s in unit.stems]),
-                    )
-                    for unit in fresh
-                ],
-            )
-            db.execute_many(
-                "INSERT INTO read_to (collection, stream, seq) VALUES (?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET seq = excluded.seq",
-                [(self._id, stream, seq) for stream, seq in read_to.items()],
-            )
+        if self._writer is None:
+            return
+        own = self._id
+        with self._writer.write() as db:
+            for number, text in names.items():
+                db.insert_row("names", collection=own, number=number, text=text)
+            for unit in fresh:
+                columns = {"number": unit.number, "meta": unit.meta, "vector": unit.vector}
+                db.insert_row("fresh", collection=own, **columns, stems=dump_json(unit.stems))
+            for stream, seq in read_to.items():
+                db.upsert_row("read_to", ("collection", "stream"), collection=own, stream=stream, seq=seq)
 
     def seal(self, page: IndexPage, total: bytes) -> None:
-        with self._db.write() as db:
-            db.execute(
-                "INSERT INTO pages (collection, first, units, meta) VALUES (?, ?, ?, ?)",
-                (self._id, page.first, page.units, page.meta),
-            )
-            self._write_vectors(page.first, page.vectors)
-            self._write_terms(page.terms)
-            db.execute_many(
-                "INSERT INTO postings (collection, term, page, body) VALUES (?, ?, ?, ?)",
-                [(self._id, term, page.first, body) for term, body in page.postings.items()],
-            )
+        if self._writer is None:
+            return
+        own = self._id
+        with self._writer.write() as db:
+            db.insert_row("pages", collection=own, first=page.first, units=page.units, meta=page.meta)
+            self._write_vectors(db, page.first, page.vectors)
+            self._write_terms(db, page.terms)
+            for term, body in page.postings.items():
+                db.insert_row("postings", collection=own, term=term, page=page.first, body=body)
             db.execute(
                 "DELETE FROM fresh WHERE collection = ? AND number BETWEEN ? AND ?",
-                (self._id, page.first, page.first + page.units - 1),
+                (own, page.first, page.first + page.units - 1),
             )
-            db.execute("UPDATE collections SET total = ? WHERE id = ?", (total, self._id))
+            db.update_rows("collections", {"id": own}, total=total)
 
     def mark_removed(
         self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[IndexTerm] | None = None
     ) -> None:
-        with self._db.write() as db:
+        if self._writer is None:
+            return
+        with self._writer.write() as db:
             for number, meta in units.items():
-                self._replace_meta(number, meta)
+                self._replace_meta(db, number, meta)
                 if terms is not None:
-                    self._blank(number)
-            self._write_terms([term for term in terms or () if term.sources])
+                    self._blank(db, number)
+            self._write_terms(db, [term for term in terms or () if term.sources])
             for term in terms or ():
                 if not term.sources:
                     db.execute("DELETE FROM postings WHERE collection = ? AND term = ?", (self._id, term.id))
                     db.execute("DELETE FROM terms WHERE collection = ? AND id = ?", (self._id, term.id))
-            db.execute("UPDATE collections SET total = ? WHERE id = ?", (total, self._id))
+            db.update_rows("collections", {"id": self._id}, total=total)
 
     def clear(self, made_by: str | None = None) -> None:
-        with self._db.write() as db:
+        if self._writer is None:
+            return
+        with self._writer.write() as db:
             for table in ("names", "fresh", "pages", "vectors", "terms", "postings", "read_to"):
                 db.execute(f"DELETE FROM {table} WHERE collection = ?", (self._id,))
             db.execute(
@@ -148,78 +128,48 @@ class SqliteIndexStore(_CollectionReader):
                 (made_by, self._id),
             )
 
-    def _write_vectors(self, first: int, vectors: bytes) -> None:
+    def _write_vectors(self, db: Database, first: int, vectors: bytes) -> None:
         """A page may begin and end in the middle of a row."""
         first_row = self.vectors(first - first % _VECTORS_A_ROW, first) if first % _VECTORS_A_ROW else b""
         body = first_row + vectors
         block, size = first // _VECTORS_A_ROW, _VECTORS_A_ROW * VECTOR_BYTES
-        self._db.execute_many(
-            "INSERT OR REPLACE INTO vectors (collection, block, body) VALUES (?, ?, ?)",
-            [(self._id, block + i // size, body[i : i + size]) for i in range(0, len(body), size)],
-        )
+        for i in range(0, len(body), size):
+            place = {"collection": self._id, "block": block + i // size}
+            db.upsert_row("vectors", ("collection", "block"), **place, body=body[i : i + size])
 
-    def _write_terms(self, terms: Sequence[IndexTerm]) -> None:
-        self._db.execute_many(
+    def _write_terms(self, db: Database, terms: Sequence[IndexTerm]) -> None:
+        db.execute_many(
             "INSERT INTO terms (collection, id, stem, sources, vector) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT DO UPDATE SET sources = excluded.sources",
             [(self._id, term.id, term.stem, term.sources, term.vector) for term in terms],
         )
 
-    def _replace_meta(self, number: int, meta: bytes) -> None:
-        self._db.execute("UPDATE fresh SET meta = ? WHERE collection = ? AND number = ?", (meta, self._id, number))
-        page = self._db.row(
+    def _replace_meta(self, db: Database, number: int, meta: bytes) -> None:
+        db.update_rows("fresh", {"collection": self._id, "number": number}, meta=meta)
+        page = db.row(
             "SELECT first, meta FROM pages WHERE collection = ? AND first <= ? ORDER BY first DESC LIMIT 1",
             (self._id, number),
         )
         at = (number - page["first"]) * META_BYTES if page else 0
         if page and at < len(page["meta"]):
             body = page["meta"][:at] + meta + page["meta"][at + META_BYTES :]
-            self._db.execute(
-                "UPDATE pages SET meta = ? WHERE collection = ? AND first = ?", (body, self._id, page["first"])
-            )
+            db.update_rows("pages", {"collection": self._id, "first": page["first"]}, meta=body)
 
-    def _blank(self, number: int) -> None:
+    def _blank(self, db: Database, number: int) -> None:
         nothing = bytes(VECTOR_BYTES)
-        self._db.execute(
-            "UPDATE fresh SET vector = ?, stems = '[]' WHERE collection = ? AND number = ?", (nothing, self._id, number)
-        )
+        db.update_rows("fresh", {"collection": self._id, "number": number}, vector=nothing, stems="[]")
         block, place = divmod(number, _VECTORS_A_ROW)
-        row = self._db.row("SELECT body FROM vectors WHERE collection = ? AND block = ?", (self._id, block))
-        if row is not None and len(row["body"]) > place * VECTOR_BYTES:
-            at = place * VECTOR_BYTES
+        row = db.row("SELECT body FROM vectors WHERE collection = ? AND block = ?", (self._id, block))
+        at = place * VECTOR_BYTES
+        if row is not None and len(row["body"]) > at:
             body = row["body"][:at] + nothing + row["body"][at + VECTOR_BYTES :]
-            self._db.execute("UPDATE vectors SET body = ? WHERE collection = ? AND block = ?", (body, self._id, block))
+            db.update_rows("vectors", {"collection": self._id, "block": block}, body=body)
 
 
-class ReadOnlyIndexStore:
-    """A collection that another process writes, or none: what is added is not stored."""
-
-    can_seal = False
-
-    def __init__(self, db: Database | None, name: str, made_by: str) -> None:
-        row = None if db is None else db.row("SELECT id, made_by FROM collections WHERE name = ?", (name,))
-        is_usable = db is not None and row is not None and row["made_by"] == made_by
-        self._kept = _CollectionReader(db, int(row["id"])) if is_usable and db is not None and row is not None else None
-
-    def load(self) -> IndexContents:
-        return self._kept.load() if self._kept else IndexContents(b"", (), (), {}, {}, b"")
-
-    def add(self, fresh: Sequence[UnsealedUnit], names: Mapping[int, str], read_to: Mapping[str, int]) -> None: ...
-
-    def seal(self, page: IndexPage, total: bytes) -> None: ...
-
-    def mark_removed(
-        self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[IndexTerm] | None = None
-    ) -> None: ...
-
-    def postings(self, term: int) -> bytes:
-        return self._kept.postings(term) if self._kept else b""
-
-    def vectors(self, first: int, last: int) -> bytes:
-        return self._kept.vectors(first, last) if self._kept else b""
-
-    def clear(self) -> None: ...
+def _joined(rows: Sequence[Row]) -> bytes:
+    """The one column of all rows."""
+    return b"".join(row[0] for row in rows)
 
 
 def _stems(text: str) -> tuple[UnitStem, ...]:
-    return tuple(UnitStem(stem, word, count) for stem, word, count in json.loads(text))
+    return tuple(UnitStem(*stem) for stem in json.loads(text))
