@@ -41,6 +41,8 @@ ByteVectors = NDArray[np.int8]
 """Rows of length 1, times `VECTOR_SCALE`."""
 
 Floats = NDArray[np.float32]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
 
 EmbedTexts = Callable[[Sequence[str]], Floats]
 """A row of DIMENSIONS a text, of length 1 (zeros where a text has no words)."""
@@ -57,5 +59,5 @@ def quantise(rows: Floats) -> ByteVectors:
 class Occurrences:
     """In which units a stem stands, and how often in each."""
 
-    units: NDArray[np.intp]
+    units: Ints
     counts: Floats

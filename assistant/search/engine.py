@@ -17,15 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.core.text import is_spaceless
-from assistant.search.dtypes import EmbedTexts, Floats
-from assistant.search.fulltext import FindStems
-from assistant.search.index import Ints, SearchIndex, epoch_second
+from assistant.search.dtypes import Bools, EmbedTexts, Floats, Ints
+from assistant.search.index import SearchIndex, epoch_second
 from assistant.search.index_values import IndexStore, SearchFilter, SourceHit
-from assistant.search.query import ParsedQuestion, SearchLimits, parse_question
+from assistant.search.query import FindStems, ParsedQuestion, SearchLimits, parse_question
 from assistant.search.scoring import (
     NEIGHBOUR_REACH,
     NEIGHBOUR_WEIGHTS,
-    Bools,
     CandidateScores,
     CandidateTable,
     QueryTerm,
@@ -155,8 +153,8 @@ class SearchEngine:
                 (NEIGHBOUR_REACH - distance, meta["previous"]),
                 (NEIGHBOUR_REACH + distance, following),
             ):
-                from_ = around[:, place + (1 if place < NEIGHBOUR_REACH else -1)]
-                around[:, place] = np.where(from_ >= 0, step[from_], -1)
+                nearer = around[:, place + (1 if place < NEIGHBOUR_REACH else -1)]
+                around[:, place] = np.where(nearer >= 0, step[nearer], -1)
         around[(around >= 0) & (meta["gone"][around] > 0)] = -1
         around[:, NEIGHBOUR_REACH] = units
         return around

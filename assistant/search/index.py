@@ -24,16 +24,15 @@ from assistant.search.dtypes import (
     ByteVectors,
     EmbedTexts,
     Floats,
+    Ints,
     Occurrences,
     UnitRows,
     quantise,
 )
-from assistant.search.fulltext import FindStems
 from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, UnitStem, UnsealedUnit
+from assistant.search.query import FindStems
 from assistant.search.units import SearchUnit, unit_flags
 from assistant.search.vocabulary import Vocabulary
-
-Ints = NDArray[np.intp]
 
 SEAL_AFTER_UNITS = 1_024
 # Newest units whose vectors stay in memory: 8 MB. Those of older ones are read when they are asked for.
@@ -74,7 +73,6 @@ class SearchIndex:
         self._terms = {term.stem: term.id for term in contents.terms}
         self._sources = {term.id: term.sources for term in contents.terms}
         self._next_term = max(self._sources, default=0) + 1
-        self._texts = dict(contents.names)
         self._speakers: dict[int, frozenset[str]] = {}
         self._speakers_until = 0
         self._following = np.full(len(self._meta), -1, np.int32)
@@ -111,8 +109,8 @@ class SearchIndex:
         vectors = self._vectors_of([unit.text for unit in units]) if units else _NONE
         last: dict[int, tuple[int, int]] = {}
         fresh = []
-        words = [_said(unit.text) for unit in units]
-        stem_of = self._stems(word for one in words for word in one)
+        words = [_count_words(unit.text) for unit in units]
+        stem_of = self._stems(word for counts in words for word in counts)
         for offset, unit in enumerate(units):
             number = self.count + offset
             stems = _stemmed(words[offset], stem_of)
@@ -125,12 +123,11 @@ class SearchIndex:
             fresh.append(UnsealedUnit(number, meta.tobytes(), vectors[offset].tobytes(), stems))
         self._store.add(fresh, {number: text for text, number in names.items()}, read_to)
         self._names.update(names)
-        self._texts.update({number: text for text, number in names.items()})
         self.read_to.update(read_to)
-        for one in fresh:
+        for unsealed in fresh:
             self._grow()
             self.count += 1
-            self._take(one)
+            self._take(unsealed)
         if self._store.can_seal and len(self._fresh) >= SEAL_AFTER_UNITS:
             self.seal()
 
@@ -251,8 +248,9 @@ class SearchIndex:
         lost: dict[str, int] = {}
         sealed = [int(number) for number in numbers if number < self.sealed]
         for source in {int(self._meta[number]["source"]) for number in sealed}:
-            for found in _stemmed(said := _said(text_of(source)), self._stems(said)):
-                lost[found.stem] = lost.get(found.stem, 0) + 1
+            words = _count_words(text_of(source))
+            for stem in _stemmed(words, self._stems(words)):
+                lost[stem.stem] = lost.get(stem.stem, 0) + 1
         for number in sealed:
             self._sealed_total -= self._vector(number).astype(np.float64) / VECTOR_SCALE
         terms = [(stem, self._terms[stem], count) for stem, count in lost.items() if stem in self._terms]
@@ -267,9 +265,10 @@ class SearchIndex:
 
     def speaker_stems(self) -> dict[int, frozenset[str]]:
         """The stems of each speaker's name, by the speaker's number."""
-        for number in np.unique(self._meta["speaker"][self._speakers_until : self.count]).tolist():
-            if number and number not in self._speakers:
-                words = [fold_text(word) for word in WORD.findall(split_spaceless_runs(self._texts[number]))]
+        new = set(np.unique(self._meta["speaker"][self._speakers_until : self.count]).tolist()) - {0, *self._speakers}
+        for name, number in self._names.items() if new else ():
+            if number in new:
+                words = [fold_text(word) for word in WORD.findall(split_spaceless_runs(name))]
                 self._speakers[number] = frozenset(" ".join(self._stems(words).values()).split())
         self._speakers_until = self.count
         return self._speakers
@@ -363,7 +362,7 @@ class SearchIndex:
         return rows
 
 
-def _said(text: str) -> dict[str, int]:
+def _count_words(text: str) -> dict[str, int]:
     """How often each word of a text stands in it, in their order."""
     counts: dict[str, int] = {}
     for word, count in Counter(WORD.findall(split_spaceless_runs(text))).items():
@@ -372,9 +371,9 @@ def _said(text: str) -> dict[str, int]:
     return counts
 
 
-def _stemmed(said: Mapping[str, int], stems: Mapping[str, str]) -> tuple[UnitStem, ...]:
+def _stemmed(words: Mapping[str, int], stems: Mapping[str, str]) -> tuple[UnitStem, ...]:
     counts: dict[str, tuple[str, int]] = {}
-    for word, count in said.items():
+    for word, count in words.items():
         for stem in stems[word].split():
             first, before = counts.get(stem, (word, 0))
             counts[stem] = first, before + count

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from assistant.core.records import MatchQuality
 from assistant.core.text import LETTER, WORD, fold_text, lazy_regex
 from assistant.search.finder import SourceFinder
-from assistant.search.fulltext import FindStems, QueryWord
+from assistant.search.query import FindStems, QueryWord
 
 EXCERPT_CHARACTERS = 240
 """About how many characters an excerpt has; never more than a third above."""

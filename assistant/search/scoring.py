@@ -24,11 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.search.dtypes import Floats
+from assistant.search.dtypes import Bools, Floats, Ints
 from assistant.search.units import GREETING, QUESTION, TIME_WORD
-
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 NEIGHBOUR_REACH = 4
 """How many units on each side add to one."""

@@ -21,8 +21,7 @@ from assistant.store.log.reader import LogFiles
 from assistant.store.memory.search import MemoriesById, StoredMemorySearch
 from assistant.store.schema.migrations import search_migrations
 from assistant.store.search.history import StoredHistory
-from assistant.store.search.index_store import SqliteIndexStore
-from assistant.store.search.record_text import Stemmer
+from assistant.store.search.index_store import SqliteIndexStore, Stemmer
 from assistant.store.search.sources import JournalSearchSource, LogSearchSource
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def open_history(
     `patient`: a search waits until everything is taken in. Raises `StoreError`."""
     source = LogSearchSource(Database.open_reader(home / "script.db"), LogFiles(home))
     finder = _finder(home, "messages", source, zone, bounds, reading, patient=patient)
-    return StoredHistory.open(home, finder), finder
+    return StoredHistory(home, finder), finder
 
 
 def open_memory_search(
@@ -101,7 +100,7 @@ def _finder(
     def engine() -> SearchEngine:
         # The embedder and all that scores: a start need not wait for them.
         from assistant.search.engine import SearchEngine
-        from assistant.search.fulltext import with_irregular_forms
+        from assistant.search.query import with_irregular_forms
 
         embedder = builtin_embedder()
         index = open_index(f"{_INDEX_VERSION} {embedder.name}")

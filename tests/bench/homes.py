@@ -47,7 +47,7 @@ _LOOK = (
     "assistant/store/schema/migrations.py",
     "assistant/store/schema/script.sql",
     "assistant/store/script/index.py",
-    "assistant/search/fulltext.py",
+    "assistant/search/query.py",
     "assistant/store/log/format.py",
     "tests/bench/words.py",
     "tests/bench/prose.py",

@@ -30,8 +30,7 @@ from assistant.search.query import SearchLimits
 from assistant.search.units import SearchUnit, split_into_units
 from assistant.store.database import Database
 from assistant.store.schema.migrations import search_migrations
-from assistant.store.search.index_store import SqliteIndexStore
-from assistant.store.search.record_text import Stemmer
+from assistant.store.search.index_store import SqliteIndexStore, Stemmer
 from sleep.cycle.extract import Extractor
 from tests.recall_bench.dataset import DatasetConversation, DatasetQuestion, read_talks
 from tests.recall_bench.homes import DatasetHome, make_dataset_home

@@ -23,8 +23,7 @@ from assistant.search.query import SearchLimits
 from assistant.search.units import SearchUnit
 from assistant.store.database import Database
 from assistant.store.schema.migrations import search_migrations
-from assistant.store.search.index_store import SqliteIndexStore
-from assistant.store.search.record_text import Stemmer
+from assistant.store.search.index_store import SqliteIndexStore, Stemmer
 from tests.bench.process import resident_mb
 from tests.bench.prose import Prose
 

@@ -17,8 +17,8 @@ from assistant.core.messages import Message
 from assistant.core.quoting import RECORD_TAG, parse_quotes
 from assistant.core.records import ContextView, SearchHit
 from assistant.runtime.recall import HISTORY_MARK, HistoryRecall, recall_budget
-from assistant.search.fulltext import query_words
 from assistant.search.match import Significance
+from assistant.search.query import query_words
 from assistant.store.search.history import StoredHistory
 from assistant.wire.search import open_history
 from tests.bench.chatter import CHATTER

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistant.core.messages import Media, Message
-from assistant.search.fulltext import query_words
 from assistant.search.match import WordMatcher, WordSpot, make_excerpt
-from assistant.store.search.record_text import Stemmer
+from assistant.search.query import query_words
+from assistant.store.search.index_store import Stemmer
 from tests.support.imports import import_messages
 from tests.support.search_home import GUEST, NOW, OWNER, SearchHome, add_chatter
 

@@ -17,7 +17,7 @@ from functools import lru_cache
 from assistant.core.quoting import QuotedMessage
 from assistant.core.text import STOP_WORDS, distinct_words, fold_text, lazy_regex
 from assistant.models.offline.parse import AddTodos, Correction, Note, parse_clause, read_phrases
-from assistant.search.fulltext import base_form
+from assistant.search.query import base_form
 from sleep.rules.classifier import classify_word
 from sleep.rules.corrections import is_correction
 from sleep.rules.sentences import split_sentences

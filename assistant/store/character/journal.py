@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, JournalEntry, PhaseCursor, SleepReport
-from assistant.search.fulltext import match_any, query_words
+from assistant.search.query import match_any, query_words
 from assistant.store.database import Database
 from assistant.store.rows import class_row, clean_text, dump_json, parse_time, to_row
 

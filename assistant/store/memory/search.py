@@ -29,14 +29,14 @@ from threading import Lock
 from assistant.context.question import names_date_within
 from assistant.core.memories import Memory, MemoryHit
 from assistant.search.finder import SourceFinder
-from assistant.search.fulltext import query_words
 from assistant.search.index_values import SearchFilter, SourceHit
 from assistant.search.match import PreparedQuery, prepare_query
+from assistant.search.query import query_words
 from assistant.store.character.as_of import KnowledgeAsOf, entry_as_memory
 from assistant.store.character.journal import UNDONE_NOTE, read_entry
 from assistant.store.database import Database
 from assistant.store.rows import format_time, parse_time
-from assistant.store.search.record_text import Stemmer
+from assistant.store.search.index_store import Stemmer
 from assistant.store.search.sources import JOURNAL_ENTRY_ROLE
 
 MemoriesById = Callable[[Sequence[str]], Mapping[str, Memory]]

@@ -6,7 +6,8 @@ What always holds:
 - What was undone is neither found nor shown as a neighbour or as recent; asked for by id or byte range it is there,
   since the log keeps it. What was erased has no words left and is never found.
 - A message is found as soon as its commit is done: nothing is cached but stems.
-- Texts are read from the message log alone, so a quote is what was said.
+- Texts are read from the message log alone, so a quote is what was said. However long a record is, at most one window
+  of it is in memory at a time; one that cannot be read is left out here and reported by `assistant verify`.
 
 A `StoredHistory` has a connection of its own and a lock around it: any thread may call it, one at a time. Readers never
 wait for what a search indexes first.
@@ -15,7 +16,10 @@ wait for what a search indexes first.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from sqlite3 import Row
@@ -24,13 +28,13 @@ from threading import Lock
 from assistant.core.messages import LogByteRange, Role
 from assistant.core.records import LogRecord, SearchHit
 from assistant.search.finder import SourceFinder
-from assistant.search.fulltext import query_words
 from assistant.search.index_values import SearchFilter, SourceHit
 from assistant.search.match import EXCERPT_CHARACTERS, PreparedQuery, best_passage, make_excerpt, prepare_query
+from assistant.search.query import query_words
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
-from assistant.store.rows import format_time, parse_time
-from assistant.store.search.record_text import RecordText, RecordTextReader, Stemmer
+from assistant.store.rows import parse_time
+from assistant.store.search.index_store import Stemmer
 
 MAX_RECORDS_PER_READ = 1_000
 """The most records that one call of `read_span` or `recent` returns."""
@@ -41,6 +45,11 @@ MAX_BYTES_PER_READ = 64 * 1024 * 1024
 _SPARE = 8
 _MAX_QUERY = 4_000
 _NEWEST = (1 << 63) - 1
+_LONGEST_LINE = 64 * 1024
+_WINDOW = 256 * 1024
+_DEEPEST = 16 * _WINDOW
+_CONTENT = b'"content":"'
+_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _COLUMNS = "id, session, generation, kind, role, seq, ts, byte_start, byte_end"
 _SELECT = f"SELECT {_COLUMNS} FROM messages"
 
@@ -48,19 +57,14 @@ _SELECT = f"SELECT {_COLUMNS} FROM messages"
 class StoredHistory:
     """`HistoryPort` over script.db and the message log of a home. Opens nothing for writing."""
 
-    def __init__(self, database: Database, files: LogFiles, finder: SourceFinder) -> None:
-        """All are this object's own, and closed with it."""
-        self._db = database
-        self._files = files
+    def __init__(self, home: Path, finder: SourceFinder) -> None:
+        """Opens the home while another process writes; `finder` is closed with it. Raises `StoreError` where there is
+        no home yet."""
+        self._db = Database.open_reader(home / "script.db")
+        self._files = LogFiles(home)
         self._finder = finder
-        self._texts = RecordTextReader(files)
         self._stems = Stemmer()
         self._lock = Lock()
-
-    @classmethod
-    def open(cls, home: Path, finder: SourceFinder) -> StoredHistory:
-        """Open while another process writes. Raises `StoreError` where there is no home yet."""
-        return cls(Database.open_reader(home / "script.db"), LogFiles(home), finder)
 
     def close(self) -> None:
         with self._lock:
@@ -96,7 +100,7 @@ class StoredHistory:
         with self._lock:
             prepared = prepare_query(self._finder, words, self._stems.of)
             rows = self._visible_rows([hit.source for hit in hits_of_index], where)
-            texts = {source: self._texts.read_text(row) for source, row in rows.items()}
+            texts = {source: _read_text(self._files, row) for source, row in rows.items()}
             hits = [
                 self._hit(rows[hit.source], hit, text, prepared)
                 for hit in hits_of_index
@@ -104,16 +108,12 @@ class StoredHistory:
             ]
             return hits[:limit]
 
-    def _visible_rows(self, ids: Sequence[int], where: SearchFilter) -> dict[int, Row]:
+    def _visible_rows(self, ids: list[int], where: SearchFilter) -> dict[int, Row]:
         """Index rows of those that the search may return: the index follows, this decides."""
-        marks = ", ".join("?" * len(ids))
-        since, until = (
-            (format_time(where.after) if where.after else ""),
-            (format_time(where.before) if where.before else "~"),
-        )
         rows = self._db.rows(
-            f"{_SELECT} WHERE id IN ({marks}) AND scope = ? AND hidden_by IS NULL AND ts >= ? AND ts < ?",
-            (*ids, where.scope, since, until),
+            f"{_SELECT} WHERE id IN (SELECT value FROM json_each(?)) AND scope = ? AND hidden_by IS NULL"
+            " AND ts >= ? AND ts < ?",
+            (json.dumps(ids), where.scope, where.after or "", where.before or "~"),
         )
         return {row["id"]: row for row in rows}
 
@@ -139,7 +139,7 @@ class StoredHistory:
         the first in which all of it stands together."""
         idf, spots = query.significance.idf, query.matcher.find_spots(record.text)
         best = (best_passage(spots, idf, EXCERPT_CHARACTERS)[0], record.text, spots)
-        for text in () if record.is_complete else self._texts.read_windows(row):
+        for text in () if record.is_complete else _read_windows(self._files, row):
             if best[0] >= sum(idf):
                 break
             spots = query.matcher.find_spots(text)
@@ -174,14 +174,11 @@ class StoredHistory:
         self, scope: str, *, session: str | None = None, limit: int = 50, before_id: int | None = None
     ) -> list[LogRecord]:
         """The newest messages in scope, oldest first; see `History.recent`. At most 1,000 of them and 64 MB."""
-        conditions, values = ["scope = ?", "hidden_by IS NULL"], [scope]
-        if session is not None:
-            conditions.append("session = ?")
-            values.append(session)
+        in_session, values = ("", [scope]) if session is None else (" AND session = ?", [scope, session])
         newest = before_id if before_id is not None else _NEWEST
         with self._lock:
             rows = self._db.rows(
-                f"{_SELECT} WHERE {' AND '.join(conditions)} AND id < ? ORDER BY id DESC LIMIT ?",
+                f"{_SELECT} WHERE scope = ? AND hidden_by IS NULL{in_session} AND id < ? ORDER BY id DESC LIMIT ?",
                 (*values, newest, max(0, min(limit, MAX_RECORDS_PER_READ))),
             )
             return self._records(_within_bytes(rows))[::-1]
@@ -197,12 +194,12 @@ class StoredHistory:
 
     def _seq_at(self, session: str, start: int) -> int:
         """The first seq whose record begins at byte `start` or later; found by halving, as offsets grow with seq."""
-        last = self._db.row("SELECT max(seq) AS seq FROM messages WHERE session = ?", (session,))
-        low, high = 1, ((last["seq"] or 0) if last else 0) + 1
+        low, high = 1, (self._db.value("SELECT max(seq) FROM messages WHERE session = ?", (session,)) or 0) + 1
         while low < high:
             middle = (low + high) // 2
-            row = self._db.row("SELECT byte_start FROM messages WHERE session = ? AND seq = ?", (session, middle))
-            if row is None or row["byte_start"] >= start:
+            sql = "SELECT byte_start FROM messages WHERE session = ? AND seq = ?"
+            byte_start = self._db.value(sql, (session, middle))
+            if byte_start is None or byte_start >= start:
                 high = middle
             else:
                 low = middle + 1
@@ -222,3 +219,89 @@ def _within_bytes(rows: Sequence[Row]) -> list[Row]:
             break
         first.append(row)
     return first
+
+
+# ------------------------------------------------------------------------------------------------------------- texts
+
+
+@dataclass(frozen=True, slots=True)
+class RecordText:
+    """What a record says."""
+
+    text: str  # its content; without any, the names of its attachments
+    speaker: str | None
+    is_complete: bool = True  # False: the beginning of the content
+
+
+def _read_text(files: LogFiles, row: Row) -> RecordText | None:
+    """The words of a record; None where it cannot be read."""
+    length = row["byte_end"] - row["byte_start"]
+    line = files.read_piece(row["session"], row["byte_start"], min(length, _LONGEST_LINE))
+    return _beginning(line) if length > _LONGEST_LINE else _parsed(line, row["id"])
+
+
+def _read_windows(files: LogFiles, row: Row) -> Iterator[str]:
+    """The content of one record piece by piece: its first 4 MB, then its end."""
+    session, start, end = row["session"], row["byte_start"], row["byte_end"]
+    place = files.read_piece(session, start, min(_LONGEST_LINE, end - start)).find(_CONTENT)
+    if place < 0:
+        return
+    at = start + place + len(_CONTENT)
+    while at < min(end, start + _DEEPEST):
+        text, used, closed = _string(files.read_piece(session, at, min(_WINDOW, end - at)))
+        yield text
+        if closed or not used:
+            return
+        at += used
+    if at < end:
+        tail = files.read_piece(session, max(at, end - _WINDOW), _WINDOW)
+        yield _string(tail[tail.find(b" ") + 1 :])[0]
+
+
+def _parsed(line: bytes, message_id: int) -> RecordText | None:
+    try:
+        raw = json.loads(line)
+    except ValueError:
+        return None
+    if raw.get("id") != message_id:
+        return None
+    names = ", ".join(media.get("name", "") for media in raw.get("media", ()))
+    return RecordText(raw["content"] if raw["content"].strip() else names, raw.get("name"))
+
+
+def _beginning(head: bytes) -> RecordText | None:
+    place = head.find(_CONTENT)
+    if place < 0:
+        return None
+    text, _, closed = _string(head[place + len(_CONTENT) :])
+    return RecordText(text, None, is_complete=closed)
+
+
+def _string(piece: bytes) -> tuple[str, int, bool]:
+    """(text, bytes used, whether the string ended) of the JSON string that `piece` continues. A character or escape
+    that the end cuts apart is left for the next piece."""
+    match = _STRING.match(piece)
+    used = match.end() if match else 0
+    closed = used < len(piece) and piece[used : used + 1] == b'"'
+    raw = piece[:used]
+    if not closed:
+        raw = raw[: len(raw) - _cut(raw)]
+    text = raw.decode("utf-8", "replace")
+    try:
+        return json.loads(f'"{text}"', strict=False), len(raw), closed
+    except ValueError:
+        return text, len(raw), closed
+
+
+def _cut(raw: bytes) -> int:
+    """How many bytes at the end are the beginning of a UTF-8 character, or of a \\u escape."""
+    escape = raw.rfind(b"\\u", max(0, len(raw) - 5))
+    if escape >= 0:
+        return len(raw) - escape
+    for back in range(1, min(4, len(raw)) + 1):
+        byte = raw[-back]
+        if byte >= 0xC0:
+            return back if back < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4) else 0
+        if byte < 0x80:
+            return 0
+    return 0

@@ -1,11 +1,12 @@
 """The search index on disk: one collection of search.db, to write, or to read while another process writes. Implements
-the storage port of the search index.
+the storage port of the search index. Stems of words are SQLite's, too.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
 from sqlite3 import Row
 from typing import Any
 
@@ -173,3 +174,42 @@ def _joined(rows: Sequence[Row]) -> bytes:
 
 def _stems(text: str) -> tuple[UnitStem, ...]:
     return tuple(UnitStem(*stem) for stem in json.loads(text))
+
+
+# As that of the journal's full text.
+_TOKENIZER = "porter unicode61 remove_diacritics 2"
+_MAX_STEMS = 20_000
+
+
+class Stemmer:
+    """Word -> stem, remembered for the last 20,000 words or so. A word that `unicode61` takes apart has its pieces'
+    stems joined by spaces. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        self._stems: dict[str, str] = {}
+        self._scratch = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._scratch.execute(f"CREATE VIRTUAL TABLE words USING fts5 (word, content='', tokenize='{_TOKENIZER}')")
+        self._scratch.execute("CREATE VIRTUAL TABLE terms USING fts5vocab ('words', 'instance')")
+
+    def of(self, words: Iterable[str]) -> dict[str, str]:
+        """The stem of each word; "" for one that has no letter or digit."""
+        distinct = list(dict.fromkeys(words))
+        missing = [word for word in distinct if word not in self._stems]
+        if missing:
+            if len(self._stems) + len(missing) > _MAX_STEMS:
+                self._stems.clear()
+                missing = distinct
+            self._stems.update(self._made(missing))
+        return {word: self._stems[word] for word in distinct}
+
+    def close(self) -> None:
+        self._scratch.close()
+
+    def _made(self, words: list[str]) -> dict[str, str]:
+        pieces: list[list[str]] = [[] for _ in words]
+        self._scratch.execute("BEGIN")
+        self._scratch.executemany("INSERT INTO words (rowid, word) VALUES (?, ?)", enumerate(words))
+        for term, row in self._scratch.execute("SELECT term, doc FROM terms ORDER BY doc, offset"):
+            pieces[row].append(term)
+        self._scratch.execute("ROLLBACK")
+        return {word: " ".join(piece) for word, piece in zip(words, pieces, strict=True)}
