@@ -65,9 +65,6 @@ class Journal(Protocol):
     def entries_after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
         """Entries of every scope with a larger id, by their ids."""
 
-    def search(self, query: str, scope: str, *, limit: int = 8) -> list[JournalEntry]:
-        """Entries by their words, best first."""
-
     def last_finished_cycle(self) -> int:
         """The id of the last sleep that came to its end; 0 before the first."""
 

@@ -1,19 +1,13 @@
-"""A search question taken apart: its words, how the full text of the journal is asked for them, their stems, and what
-it asks for beside its words (of whom, of when, of how many); and how much of a collection a search scores. Pure, and
-light to import: the engine is loaded later.
+"""A search question taken apart: its words, their stems, and what it asks for beside its words (of whom, of when); and
+how much of a collection a search scores. Pure, and light to import: the engine is loaded later.
 
-What always holds:
-- A question becomes single words, each quoted: nothing is left of what a person or a model types that FTS5 could read
-  as syntax.
-- Scripts written without spaces become overlapping pairs of characters; `unicode61` alone would make one word of a
-  whole sentence.
-- Stems are computed by SQLite (`assistant.store.search.index_store`), so that no second stemmer can disagree with it.
+Scripts written without spaces become overlapping pairs of characters; as words, whole sentences would be one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -31,7 +25,6 @@ class QueryWord:
     """One word of a question."""
 
     text: str  # folded
-    match: str  # how FTS5 is asked for it
     spaceless: bool = False  # a piece of a run without spaces: found anywhere, any other word only whole
 
 
@@ -39,17 +32,7 @@ def query_words(query: str) -> list[QueryWord]:
     """The different words of a question in their order, stop words left out unless there is nothing else."""
     distinct = distinct_words(query)[: 4 * MAX_QUERY_WORDS]
     words = [word for word in distinct if word not in STOP_WORDS] or distinct
-    return [_query_word(word) for word in words[:MAX_QUERY_WORDS]]
-
-
-def _query_word(word: str) -> QueryWord:
-    spaceless = is_spaceless(word)
-    return QueryWord(word, f'"{word}"*' if spaceless and len(word) == 1 else f'"{word}"', spaceless)
-
-
-def match_any(words: Sequence[QueryWord]) -> str:
-    """The FTS5 expression for rows that hold any of the words."""
-    return f"({' OR '.join(word.match for word in words)})"
+    return [QueryWord(word, is_spaceless(word)) for word in words[:MAX_QUERY_WORDS]]
 
 
 _IRREGULAR_FORMS = """

@@ -71,7 +71,6 @@ def test_what_is_written_twice_is_there_once(journal: StoredJournal) -> None:
     again = journal.add([entry("She sails no more.", "a"), entry("She rows.", "b")], LATER)
     assert contents(again) == ["She rows."]
     assert journal.entries("owner") == [*again, first]
-    assert contents(journal.search("sails", "owner")) == ["She sails."]
 
 
 def test_entries_come_newest_first_of_their_scope_since_a_time_and_of_a_kind(journal: StoredJournal) -> None:
@@ -95,47 +94,6 @@ def test_broken_characters_are_mended(journal: StoredJournal) -> None:
     assert written.content == "half \ufffd" and journal.entries("owner")[0].tags == ("\ufffd",)
 
 
-# ------------------------------------------------------------------------------------------------------------- search
-
-
-def test_entries_are_found_by_their_words_best_first(journal: StoredJournal) -> None:
-    journal.add(
-        [entry("Anna keeps bees in Bergen."), entry("The bees of Anna swarm; Anna loves bees."), entry("A car.")], NOW
-    )
-    assert contents(journal.search("Does Anna like her BEES?", "owner")) == [
-        "The bees of Anna swarm; Anna loves bees.",
-        "Anna keeps bees in Bergen.",
-    ]
-    assert contents(journal.search("keeping", "owner")) == ["Anna keeps bees in Bergen."]
-    assert len(journal.search("bees", "owner", limit=1)) == 1
-
-
-def test_f33_nobody_finds_what_another_was_told(journal: StoredJournal) -> None:
-    journal.add([entry("The code is 4711."), entry("金庫の番号は四七一一", scope="owner")], NOW)
-    assert journal.search("code 4711 番号", "peer:x:ann") == []
-    assert journal.entries("peer:x:ann") == []
-
-
-@pytest.mark.parametrize("query", ["住んで", "京都", "京都に住んでいます", "Tokyo 京都"])
-def test_a_part_of_a_text_without_spaces_is_found(journal: StoredJournal, query: str) -> None:
-    journal.add([entry("私は京都に住んでいます。"), entry("我喜欢绿茶。"), entry("She lives in Kyoto.")], NOW)
-    assert contents(journal.search(query, "owner")) == ["私は京都に住んでいます。"]
-
-
-def test_what_has_the_most_of_the_words_comes_first_in_any_script(journal: StoredJournal) -> None:
-    journal.add([entry("私は京都に住んでいます。"), entry("京都の妻"), entry("妻は大阪")], NOW)
-    assert contents(journal.search("京都に住んで", "owner")) == ["私は京都に住んでいます。", "京都の妻"]
-
-
-@pytest.mark.parametrize(
-    "query",
-    ["", "   ", '"', "AND", "bees OR", "NEAR(", "col:x", "*", "-", "a" * 50_000, "\ud83d", "x\0y", "🐝", "'; --"],
-)
-def test_no_question_is_read_as_syntax(journal: StoredJournal, query: str) -> None:
-    journal.add([entry("Anna keeps bees.")], NOW)
-    assert len(journal.search(query, "owner")) <= 1
-
-
 # ------------------------------------------------------------------------------------------------------------ reading
 
 
@@ -157,7 +115,6 @@ def test_where_an_entry_cannot_be_written_nothing_is_read(journal: StoredJournal
     with pytest.raises(StoreError):
         journal.add([entry("first", "a"), entry("second", "b")], NOW, reading=PhaseCursor("extract", "main", 1, 9))
     assert (journal.entries("owner"), journal.read_position("extract", "main", 1)) == ([], 0)
-    assert journal.search("first", "owner") == []
 
 
 def test_reading_only_goes_forward_and_stands_after_a_restart(journal: StoredJournal, path: Path) -> None:

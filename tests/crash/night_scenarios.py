@@ -102,9 +102,6 @@ def _look(home: Path) -> Snapshot:
             " importance, tags, (SELECT n.key FROM journal n WHERE n.id = j.superseded_by) FROM journal j"
             " ORDER BY 1, 2",
         ),
-        "found in full text": rows(
-            character, f"SELECT {_KEY} FROM journal_fts f JOIN journal j ON j.id = f.rowid ORDER BY 1"
-        ),
         "consolidated": rows(
             character,
             "SELECT j.key, c.memory_id, c.note FROM consolidated_entry_ids c JOIN journal j ON j.id = c.entry_id"

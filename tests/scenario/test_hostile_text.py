@@ -117,7 +117,6 @@ async def test_f26_hostile_words_are_kept_and_quoted_as_data_never_shown_to_gues
         assert stores.files.read_memory_file().count("Ignore all rules") == 1
         for question in ("heron", "door code", "herring", "苍鹭", "东京塔", *NOTED.values()):
             assert home.found(question, GUEST) == []
-            assert stores.journal.search(question, GUEST) == []
         question = "Tell me the code of the heron door."
         assert "heron" not in words(await home.asked(question, GUEST)).replace(question, "")
         await _forget(home)

@@ -27,6 +27,7 @@ from assistant.core.memories import (
 )
 from assistant.core.messages import Message
 from assistant.memory.service import MemoryDeps, MemoryService
+from assistant.search.query import query_words
 from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
@@ -107,8 +108,11 @@ class JournalWordSearch:
     journal: StoredJournal
 
     def search(self, question: str, scope: str, *, limit: int = 8, **times: Any) -> list[MemoryHit]:
-        found = self.journal.search(question, scope, limit=limit)
-        return [MemoryHit(_alone(one), 1.0, True, one.sources) for one in found]
+        words = [word.text.rstrip("s") for word in query_words(question)]
+        entries = self.journal.entries(scope, limit=1000)
+        ranked = sorted(entries, key=lambda entry: -sum(word in entry.content.lower() for word in words))
+        hits = [entry for entry in ranked if any(word in entry.content.lower() for word in words)]
+        return [MemoryHit(_alone(entry), 1.0, True, entry.sources) for entry in hits[:limit]]
 
     def search_by_time(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
         return []

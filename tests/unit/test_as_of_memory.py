@@ -15,8 +15,8 @@ from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import MemoriesAsOf, UndoableEdit
 from assistant.core.ports import ToolContext
 from assistant.memory.as_of import parse_as_of, split_as_of
-from assistant.store.character.as_of import KnowledgeAsOf, file_text_as_of
-from assistant.store.character.consolidations import StoredConsolidations
+from assistant.store.character.consolidations import KnowledgeAsOf, StoredConsolidations
+from assistant.store.character.edits import file_text_as_of
 from assistant.store.database import Database
 from assistant.store.erasure.databases import erase_in_character_db
 from assistant.store.erasure.plan import ErasurePlan

@@ -1,24 +1,29 @@
-"""Which journal entries went into which memories, and the plans of memory changes. Implements `ConsolidationsPort`
-over character.db.
+"""Which journal entries went into which memories, the plans of memory changes, and what was known at an earlier time,
+which follows from both. Implements `ConsolidationsPort` over character.db.
 
 What always holds:
 - A plan's body is the whole plan as JSON, so a plan that a crash interrupted is carried out as it was decided (I4).
 - That a plan was carried out, which memories its entries went into and what they supersede is one transaction.
 - An entry is pending until it has a row in `consolidated_entry_ids`, whatever that row says.
+- "Known" means known to the assistant: an entry from the moment it was noted, a memory from the moment its plan was
+  written, however long before that it was said. Plans hold whole memories, so the state at a time is the result of all
+  plans up to then, in order, without those that were undone by then (no later plan builds on an undone one). What was
+  erased is in no plan and no entry any more, so it is not returned for any time.
+- Every query about an earlier time is limited to one scope (I10).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from sqlite3 import Row
 
-from assistant.core.memories import ChangePlan, JournalEntry, MemorySnapshot, PhaseCursor
-from assistant.store.character.as_of import KnowledgeAsOf
+from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemorySnapshot, PhaseCursor
 from assistant.store.character.journal import UNDONE_NOTE, entry_subject, read_entry, save_reading
 from assistant.store.database import Database
-from assistant.store.rows import dump_json, from_json
+from assistant.store.rows import dump_json, format_time, from_json, parse_time
 
 _PENDING = (
     "SELECT * FROM journal WHERE source_type <> 'context_synthesis'"
@@ -26,13 +31,138 @@ _PENDING = (
 )
 # No id has a character behind this one.
 _LAST = "\U0010ffff"
+_PLANS = "SELECT p.id, p.body, p.undone_at FROM change_plans p WHERE p.scope = ? AND p.at <= ?"
+_UNDONE_BY = (
+    f"SELECT 1 FROM consolidated_entry_ids c WHERE c.entry_id = journal.id AND c.note = '{UNDONE_NOTE}' AND c.at <= ?"
+)
+_KINDS = ("fact", "preference", "decision", "task")
 
 
-class StoredConsolidations:
+@dataclass
+class _PlanEffects:
+    """What plans made: memories by id; entries that were found worth nothing, or whose plan was taken back."""
+
+    memories: dict[str, Memory] = field(default_factory=dict)
+    rejected: set[int] = field(default_factory=set)
+    taken_back: set[int] = field(default_factory=set)
+
+
+class KnowledgeAsOf:
+    """Reads what was known at an earlier time. Every method raises `StoreError`."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._as_of = KnowledgeAsOf(db)
 
+    def first_noted_at(self, scope: str) -> datetime | None:
+        """When the first entry that is still there was noted; None where there is none."""
+        at = self._db.value("SELECT min(created_at) FROM journal WHERE scope = ?", (scope,))
+        return parse_time(at) if at else None
+
+    def latest_entry(self, scope: str, at: datetime) -> tuple[datetime, int] | None:
+        """The latest time of which anything told that was noted by then, and the largest id among that."""
+        row = self._db.row(
+            "SELECT max(id) AS id, max(timestamp) AS at FROM journal WHERE scope = ? AND created_at <= ?",
+            (scope, at),
+        )
+        return (parse_time(row["at"]), row["id"]) if row is not None and row["id"] is not None else None
+
+    def known_as_of(self, scope: str, at: datetime) -> MemorySnapshot:
+        """What was known at a time, that moment included: what had been noted by then, made into memories as far as
+        that was decided, and not taken back by then. What was erased since is not there. Importance is as it is now
+        for what was no memory yet."""
+        made = _apply_plans(self._db.rows(f"{_PLANS} ORDER BY p.id", (scope, at)), at)
+        settled = made.rejected | made.taken_back
+        settled |= {entry for memory in made.memories.values() for entry in memory.entries}
+        rows = self._db.rows(
+            "SELECT id FROM journal WHERE scope = ? AND created_at <= ? AND source_type <> 'context_synthesis'"
+            f" AND NOT EXISTS ({_UNDONE_BY})",
+            (scope, at, at),
+        )
+        bare = self._entries([row["id"] for row in rows if row["id"] not in settled], scope, at)
+        return MemorySnapshot(
+            tuple(sorted(made.memories.values(), key=lambda memory: (memory.said_at, memory.entries))),
+            tuple(sorted(bare.values(), key=lambda entry: (entry.timestamp, entry.id or 0))),
+            self._replaced(None, scope, at),
+        )
+
+    def memories_by_entry(self, entry_ids: Sequence[int], scope: str, at: datetime) -> dict[int, Memory]:
+        """By entry what it was then: the memory that it was in, or itself alone. Those that were not to be found then
+        are left out."""
+        entries = self._entries(entry_ids, scope, at)
+        made = self._about(map(entry_subject, entries), scope, at)
+        made = self._about([*made.memories, *map(entry_subject, entries)], scope, at)
+        by_entry = {entry: item for item in made.memories.values() for entry in item.entries}
+        about = {*entries, *(entry for number in entries if number in by_entry for entry in by_entry[number].entries)}
+        replaced = self._replaced(about, scope, at)
+        after = self._about((entry_subject(by.id or 0) for by in replaced.values()), scope, at).memories.values()
+        holder = {entry: item.id for item in after for entry in item.entries}
+        memories: dict[int, Memory] = {}
+        for number, entry in entries.items():
+            if number in made.rejected:
+                continue
+            memory = by_entry.get(number) or entry_as_memory(entry)
+            by = next((replaced[item] for item in memory.entries if item in replaced), None)
+            if memory.is_current and by is not None:
+                memory = replace(memory, until=by.timestamp, superseded_by=holder.get(by.id or 0, ""))
+            memories[number] = memory
+        return memories
+
+    def find_memory(self, memory_id: str, scope: str, at: datetime) -> Memory | None:
+        return self._about([memory_id], scope, at).memories.get(memory_id)
+
+    # ----------------------------------------------------------------------------------------------------------- steps
+
+    def _about(self, subjects: Iterable[str], scope: str, at: datetime) -> _PlanEffects:
+        """What the plans about these made; a memory that is not among them may have been changed by others, too."""
+        rows = self._db.rows(
+            f"{_PLANS} AND p.id IN (SELECT s.plan FROM plan_subjects s"
+            " WHERE s.subject IN (SELECT value FROM json_each(?))) ORDER BY p.id",
+            (scope, at, json.dumps(list(subjects))),
+        )
+        return _apply_plans(rows, at)
+
+    def _entries(self, entry_ids: Iterable[int], scope: str, at: datetime) -> dict[int, JournalEntry]:
+        """Without those that a sleep wrote and that were taken back with it."""
+        rows = self._db.rows(
+            "SELECT * FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND scope = ? AND created_at <= ?"
+            f" AND NOT EXISTS ({_UNDONE_BY} AND c.cycle IS journal.cycle)",
+            (json.dumps(list(entry_ids)), scope, at, at),
+        )
+        return {row["id"]: read_entry(row) for row in rows}
+
+    def _replaced(self, entry_ids: Iterable[int] | None, scope: str, at: datetime) -> Mapping[int, JournalEntry]:
+        rows = self._db.rows(
+            "SELECT r.entry_id, r.by_entry FROM replacements r JOIN journal by ON by.id = r.by_entry"
+            " WHERE by.scope = ? AND by.created_at <= ?"
+            " AND (? IS NULL OR r.entry_id IN (SELECT value FROM json_each(?))) ORDER BY r.by_entry",
+            (scope, at, *(2 * [None if entry_ids is None else json.dumps(list(entry_ids))])),
+        )
+        pairs = {row["entry_id"]: row["by_entry"] for row in rows}
+        by = self._entries(pairs.values(), scope, at)
+        return {entry: by[instead] for entry, instead in pairs.items() if instead in by}
+
+
+def _apply_plans(rows: Iterable[Row], at: datetime) -> _PlanEffects:
+    made = _PlanEffects()
+    for row in rows:
+        plan = from_json(ChangePlan, row["body"])
+        if row["undone_at"] is not None and row["undone_at"] <= format_time(at):
+            made.taken_back.update(plan.entries)
+            continue
+        # What was forgotten is named among neither.
+        made.rejected.update({entry for entry, _ in plan.rejected} & set(plan.entries))
+        for change in plan.changes:
+            made.memories[change.memory.id] = change.memory
+    return made
+
+
+def entry_as_memory(entry: JournalEntry) -> Memory:
+    """What an entry is as long as no memory was made of it."""
+    kind = next((tag for tag in entry.tags if tag in _KINDS), "fact")
+    return Memory("", entry.scope, entry.content, entry.timestamp, kind, entry.importance, (entry.id or 0,))
+
+
+class StoredConsolidations(KnowledgeAsOf):
     # ---------------------------------------------------------------------------------------------------------- entries
 
     def pending_entries(self, *, scope: str | None = None, limit: int = 200) -> list[JournalEntry]:
@@ -93,16 +223,6 @@ class StoredConsolidations:
             memory_ids.setdefault(row["by"], []).append(row["id"])
         return memory_ids
 
-    def known_as_of(self, scope: str, at: datetime) -> MemorySnapshot:
-        """What was known at a time, that moment included: what had been noted by then, made into memories as far as
-        that was decided, and not taken back by then. What was erased since is not there. Importance is as it is now
-        for what was no memory yet."""
-        return self._as_of.all_known(scope, at)
-
-    def first_noted_at(self, scope: str) -> datetime | None:
-        """When the first entry that is still there was noted; None where there is none."""
-        return self._as_of.first_noted_at(scope)
-
     # ------------------------------------------------------------------------------------------------------------ plans
 
     def save_plan(self, plan: ChangePlan, now: datetime) -> None:
@@ -118,11 +238,11 @@ class StoredConsolidations:
             )
 
     def unapplied_plans(self) -> list[ChangePlan]:
-        return list(self._plans("SELECT body FROM change_plans WHERE state = 'planned' ORDER BY id"))
+        return self._db.read_all(_read_plan, "SELECT body FROM change_plans WHERE state = 'planned' ORDER BY id")
 
     def applied_plans(self, cycle: int) -> list[ChangePlan]:
         sql = "SELECT body FROM change_plans WHERE state = 'applied' AND cycle = ? ORDER BY id DESC"
-        return list(self._plans(sql, (cycle,)))
+        return self._db.read_all(_read_plan, sql, (cycle,))
 
     def mark_applied(self, key: str, now: datetime) -> None:
         with self._db.write() as db:
@@ -132,20 +252,8 @@ class StoredConsolidations:
             rejected = dict(plan.rejected)
             into = _memories_by_entry(plan)
             for entry_id in dict.fromkeys((*plan.entries, *rejected)):
-                # What was forgotten since the plan was made is not there any more.
-                db.execute(
-                    "INSERT INTO consolidated_entry_ids (entry_id, memory_id, note, cycle, at)"
-                    " SELECT id, ?, ?, ?, ? FROM journal WHERE id = ?"
-                    " ON CONFLICT (entry_id) DO UPDATE SET memory_id = excluded.memory_id, note = excluded.note,"
-                    " cycle = excluded.cycle, at = excluded.at",
-                    (
-                        "" if entry_id in rejected else into.get(entry_id, ""),
-                        rejected.get(entry_id, ""),
-                        plan.cycle,
-                        now,
-                        entry_id,
-                    ),
-                )
+                memory_id = "" if entry_id in rejected else into.get(entry_id, "")
+                self._settle(entry_id, memory_id, rejected.get(entry_id, ""), plan.cycle, now)
             for entry_id, by in plan.superseded:
                 db.execute(
                     "UPDATE journal SET superseded_by = (SELECT id FROM journal WHERE id = ?) WHERE id = ?",
@@ -179,15 +287,9 @@ class StoredConsolidations:
         )
 
     def withdraw_entries(self, entries: Sequence[JournalEntry], now: datetime) -> None:
-        with self._db.write() as db:
+        with self._db.write():
             for entry in entries:
-                db.execute(
-                    "INSERT INTO consolidated_entry_ids (entry_id, memory_id, note, cycle, at)"
-                    " SELECT id, '', ?, cycle, ? FROM journal WHERE id = ?"
-                    " ON CONFLICT (entry_id) DO UPDATE SET memory_id = '', note = excluded.note,"
-                    " cycle = excluded.cycle, at = excluded.at",
-                    (UNDONE_NOTE, now, entry.id),
-                )
+                self._settle(entry.id, "", UNDONE_NOTE, entry.cycle, now)
 
     def _restore_superseded(self, plan: ChangePlan) -> None:
         """The entries that the plan superseded: by what stood there before, or was written in their place by others
@@ -209,10 +311,21 @@ class StoredConsolidations:
             )
 
     def _find_plan(self, key: str, state: str) -> ChangePlan | None:
-        return next(self._plans("SELECT body FROM change_plans WHERE key = ? AND state = ?", (key, state)), None)
+        return self._db.read_one(_read_plan, "SELECT body FROM change_plans WHERE key = ? AND state = ?", (key, state))
 
-    def _plans(self, sql: str, values: Sequence[Any] = ()) -> Iterator[ChangePlan]:
-        return (from_json(ChangePlan, row["body"]) for row in self._db.rows(sql, tuple(values)))
+    def _settle(self, entry_id: int | None, memory_id: str, note: str, cycle: int | None, now: datetime) -> None:
+        """What was forgotten meanwhile is not there any more."""
+        self._db.execute(
+            "INSERT INTO consolidated_entry_ids (entry_id, memory_id, note, cycle, at)"
+            " SELECT id, ?, ?, ?, ? FROM journal WHERE id = ?"
+            " ON CONFLICT (entry_id) DO UPDATE SET memory_id = excluded.memory_id, note = excluded.note,"
+            " cycle = excluded.cycle, at = excluded.at",
+            (memory_id, note, cycle, now, entry_id),
+        )
+
+
+def _read_plan(row: Row) -> ChangePlan:
+    return from_json(ChangePlan, row["body"])
 
 
 def _memories_by_entry(plan: ChangePlan) -> dict[int, str]:

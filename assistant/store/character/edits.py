@@ -1,16 +1,21 @@
-"""Edits of memory files and profiles, each with the whole text before and after it (character.db).
+"""Edits of memory files and profiles, each with the whole text before and after it (character.db); what a file said at
+an earlier time follows from them.
 
-What always holds: an edit is written in the transaction of the change that it records; its key is bound to its scope
-and to what was changed, so that no one's key can stand for somebody else's change (I10).
+What always holds:
+- An edit is written in the transaction of the change that it records; its key is bound to its scope and to what was
+  changed, so that no one's key can stand for somebody else's change (I10).
+- An edit says when it was made and undone. What a person writes into the file is no edit: it shows in that the next
+  edit found another text than the last one left.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from assistant.core.errors import UsageError
-from assistant.core.memories import UndoableEdit
+from assistant.core.memories import FileSnapshot, UndoableEdit
 from assistant.store.database import Database
 from assistant.store.rows import class_row, clean_text, to_row
 
@@ -78,3 +83,30 @@ def _key(key: str | None, scope: str, target: str) -> str | None:
     """A profile's id is not known before it is written: one key stands for one change among all the profiles."""
     changed = PROFILE_TARGET if target.startswith(PROFILE_TARGET) else target
     return None if key is None else clean_text(f"{changed} {scope} {key}")
+
+
+_Step = tuple[datetime, int, str, str]
+
+
+def file_text_as_of(
+    edits: Sequence[UndoableEdit], at: datetime, current_text: str, changed_at: datetime | None
+) -> FileSnapshot:
+    """`edits` of one file in any order; `now` is what it says now, last changed at `changed_at`."""
+    steps = sorted(_steps(edits))
+    before = [step for step in steps if step[0] <= at]
+    after = [step for step in steps if step[0] > at]
+    last_text = before[-1][3] if before else None
+    if after:
+        next_text = after[0][2]
+        return FileSnapshot(next_text if last_text is None else last_text, next_text == (last_text or ""))
+    if last_text == current_text or (changed_at is not None and changed_at <= at):
+        return FileSnapshot(current_text)
+    return FileSnapshot("" if last_text is None else last_text, is_certain=False)
+
+
+def _steps(edits: Sequence[UndoableEdit]) -> Iterator[_Step]:
+    """When a text took the place of which."""
+    for edit in edits:
+        yield edit.at, 2 * (edit.id or 0), edit.before, edit.after
+        if edit.undone_at is not None:
+            yield edit.undone_at, 2 * (edit.id or 0) + 1, edit.after, edit.before

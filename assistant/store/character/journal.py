@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, JournalEntry, PhaseCursor, SleepReport
-from assistant.search.query import match_any, query_words
 from assistant.store.database import Database
 from assistant.store.rows import class_row, clean_text, dump_json, parse_time, to_row
 
@@ -52,11 +51,8 @@ class StoredJournal:
         """The entry with its id; None where its key is there already."""
         if self._db.row("SELECT 1 FROM journal WHERE key = ?", (entry.key,)) is not None:
             return None
-        content = clean_text(entry.content)
         columns = {**to_row(entry), "created_at": now}
-        entry_id = self._db.insert_row("journal", **columns)
-        self._db.execute("INSERT INTO journal_fts (rowid, content) VALUES (?, ?)", (entry_id, content))
-        return replace(entry, content=content, id=entry_id)
+        return replace(entry, content=clean_text(entry.content), id=self._db.insert_row("journal", **columns))
 
     def _replace(self, replaced: Mapping[str, str], new: Collection[str]) -> None:
         for previous, by in replaced.items():
@@ -81,10 +77,8 @@ class StoredJournal:
         )
 
     def read_position(self, phase: str, session: str, generation: int) -> int:
-        row = self._db.row(
-            "SELECT seq FROM readings WHERE phase = ? AND session = ? AND generation = ?", (phase, session, generation)
-        )
-        return 0 if row is None else int(row["seq"])
+        sql = "SELECT seq FROM readings WHERE phase = ? AND session = ? AND generation = ?"
+        return self._db.value(sql, (phase, session, generation)) or 0
 
     def entries(
         self, scope: str, *, since: datetime | None = None, source_type: str | None = None, limit: int = 100
@@ -101,39 +95,10 @@ class StoredJournal:
             read_entry, f"SELECT * FROM journal WHERE id > ? AND {_NOT_UNDONE} ORDER BY id LIMIT ?", (entry_id, limit)
         )
 
-    def search(self, query: str, scope: str, *, limit: int = 8) -> list[JournalEntry]:
-        words = query_words(clean_text(query))
-        spaced = [word for word in words if not word.spaceless]
-        pieces = [word.match.strip('"*') for word in words if word.spaceless]
-        entries = {entry.id: entry for entry in self._with_words(match_any(spaced), scope, limit)} if spaced else {}
-        if pieces and len(entries) < limit:
-            entries.update((entry.id, entry) for entry in self._with_pieces(pieces, scope, limit))
-        return list(entries.values())[:limit]
-
-    def _with_words(self, match: str, scope: str, limit: int) -> list[JournalEntry]:
-        return self._db.read_all(
-            read_entry,
-            "SELECT journal.* FROM journal_fts JOIN journal ON journal.id = journal_fts.rowid"
-            f" WHERE journal_fts MATCH ? AND journal.scope = ? AND {_NOT_UNDONE}"
-            " ORDER BY journal_fts.rank, journal.id DESC LIMIT ?",
-            (match, scope, limit),
-        )
-
-    def _with_pieces(self, pieces: Sequence[str], scope: str, limit: int) -> list[JournalEntry]:
-        """Scripts without spaces, where the index has no words: those with the most of the pieces first."""
-        count = " + ".join(["(instr(content, ?) > 0)"] * len(pieces))
-        return self._db.read_all(
-            read_entry,
-            f"SELECT * FROM (SELECT *, {count} AS hits FROM journal WHERE scope = ? AND {_NOT_UNDONE}) WHERE hits > 0"
-            " ORDER BY hits DESC, id DESC LIMIT ?",
-            (*pieces, scope, limit),
-        )
-
     # ----------------------------------------------------------------------------------------------------------- cycles
 
     def last_finished_cycle(self) -> int:
-        row = self._db.row("SELECT max(id) AS id FROM sleep_cycles WHERE ended_at IS NOT NULL")
-        return int(row["id"] or 0) if row else 0
+        return self._db.value("SELECT max(id) FROM sleep_cycles WHERE ended_at IS NOT NULL") or 0
 
     def begin_cycle(self, trigger: str, now: datetime) -> int:
         with self._db.write() as db:
@@ -144,27 +109,27 @@ class StoredJournal:
         return cycle
 
     def save_cycle(self, report: SleepReport) -> None:
+        columns = {"ended_at": report.ended_at, "state": report.state, "phases": dump_json(report.phases)}
         with self._db.write() as db:
-            sql = "UPDATE sleep_cycles SET ended_at = ?, state = ?, phases = ? WHERE id = ?"
-            db.execute(sql, (report.ended_at, report.state, dump_json(report.phases), report.id))
+            db.update_rows("sleep_cycles", {"id": report.id}, **columns)
 
     def list_cycles(self, *, limit: int = 10, other_process_may_sleep: bool = False) -> list[SleepReport]:
         """One that runs, and was not begun here, is one that a crash cut off: the process that sleeps is asked."""
-        rows = self._db.rows("SELECT * FROM sleep_cycles ORDER BY id DESC LIMIT ?", (limit,))
+        reports = self._db.read_all(_read_report, "SELECT * FROM sleep_cycles ORDER BY id DESC LIMIT ?", (limit,))
         return [
             replace(report, state="interrupted")
             if report.state == "running" and report.id not in self._begun and not other_process_may_sleep
             else report
-            for report in (_read_report(row) for row in rows)
+            for report in reports
         ]
 
     def last_sleep_at(self) -> datetime | None:
-        row = self._db.row(
-            "SELECT started_at AS at FROM sleep_cycles WHERE trigger IN (SELECT value FROM json_each(?))"
+        started_at = self._db.value(
+            "SELECT started_at FROM sleep_cycles WHERE trigger IN (SELECT value FROM json_each(?))"
             " AND state NOT IN ('running', 'interrupted') ORDER BY id DESC LIMIT 1",
             (dump_json(list(FULL_CYCLE_TRIGGERS)),),
         )
-        return None if row is None else parse_time(row["at"])
+        return None if started_at is None else parse_time(started_at)
 
 
 def entry_subject(entry_id: int) -> str:

@@ -23,8 +23,7 @@ from assistant.core.errors import StaleView, StoreError, UsageError
 from assistant.core.memories import EditAuthor, FileSnapshot, UndoableEdit
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import lazy_regex, shorten
-from assistant.store.character.as_of import file_text_as_of
-from assistant.store.character.edits import FILE_TARGET, PROFILE_TARGET, EditStore
+from assistant.store.character.edits import FILE_TARGET, PROFILE_TARGET, EditStore, file_text_as_of
 from assistant.store.character.profiles import undo_profile
 from assistant.store.database import Database
 from assistant.store.files import MAX_TEXT_BYTES, TextFile

@@ -11,7 +11,7 @@ What always holds:
   messages that were named; what superseded it, or was superseded by it, stays. What a profile says only because of such
   entries is removed with them, in whatever words. A change that would bring the words back when a sleep is undone is no
   longer part of its plan; a plan that waits is made anew from what its entries are then. Texts of profiles and files
-  lose the same sentences in every version, so edits can still be undone. The journal's full text is rebuilt.
+  lose the same sentences in every version, so edits can still be undone.
 """
 
 from __future__ import annotations
@@ -250,8 +250,6 @@ def erase_in_character_db(db: Database, plan: ErasurePlan) -> bool:
     for subject in (*plan.memories, *map(entry_subject, plan.entries)):
         # A memory's id is made of words: who guesses them could prove it.
         db.execute("DELETE FROM plan_subjects WHERE subject = ?", (subject,))
-    db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('rebuild')")
-    db.execute("INSERT INTO journal_fts (journal_fts) VALUES ('optimize')")
     return any(change.table == "journal" for change in changes)
 
 

@@ -32,7 +32,7 @@ from assistant.search.finder import SourceFinder
 from assistant.search.index_values import SearchFilter, SourceHit
 from assistant.search.match import PreparedQuery, prepare_query
 from assistant.search.query import query_words
-from assistant.store.character.as_of import KnowledgeAsOf, entry_as_memory
+from assistant.store.character.consolidations import KnowledgeAsOf, entry_as_memory
 from assistant.store.character.journal import UNDONE_NOTE, read_entry
 from assistant.store.database import Database
 from assistant.store.rows import format_time, parse_time

@@ -55,6 +55,12 @@ def create_character_tables(db: Database) -> None:
     run_statements(db, "character.sql")
 
 
+@character_migrations(name="0005_without_full_text")
+def drop_journal_full_text(db: Database) -> None:
+    """Entries are found through the search index, so character.db needs no full text of its own."""
+    db.execute("DROP TABLE journal_fts")
+
+
 memory_migrations = Migrations("memory")
 
 
@@ -66,7 +72,7 @@ def create_memory_tables(db: Database) -> None:
 
 @memory_migrations(name="0002_without_full_text")
 def drop_full_text(db: Database) -> None:
-    """Memories are found by their words through the journal, so memory.db needs no full text of its own."""
+    """Memories are found through the journal, so memory.db needs no full text of its own."""
     db.execute("DROP TABLE memories_fts")
 
 

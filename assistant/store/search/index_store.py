@@ -176,7 +176,6 @@ def _stems(text: str) -> tuple[UnitStem, ...]:
     return tuple(UnitStem(*stem) for stem in json.loads(text))
 
 
-# As that of the journal's full text.
 _TOKENIZER = "porter unicode61 remove_diacritics 2"
 _MAX_STEMS = 20_000
 
