@@ -60,17 +60,14 @@ class FsspecFolder:
     def write(self, name: str, data: bytes) -> None:
         """The object is there, on the medium, with these bytes or others: read it back."""
         fs, path = self._at(name)
-        local = isinstance(fs, LocalFileSystem)
 
         def act() -> None:
-            if local:
-                self._durability.make_directory(Path(path).parent)
+            self._make_folder(fs, path)
+            if isinstance(fs, LocalFileSystem):
                 # Closed to others before there is a word in it.
                 Path(path).touch(mode=0o600)
-            elif not _OBJECT_STORES & _protocols(fs):
-                fs.makedirs(posixpath.dirname(path), exist_ok=True)
             fs.pipe_file(path, data)
-            if local:
+            if isinstance(fs, LocalFileSystem):
                 self._durability.sync(Path(path))
 
         self._run(act, "written", len(data))
@@ -93,15 +90,11 @@ class FsspecFolder:
         _, target = self._at(to)
 
         def act() -> None:
+            self._make_folder(fs, target)
+            fs.mv(path, target)
             if isinstance(fs, LocalFileSystem):
-                self._durability.make_directory(Path(target).parent)
-                fs.mv(path, target)
                 self._durability.sync(Path(target).parent)
                 self._durability.sync(Path(path).parent)
-                return
-            if not _OBJECT_STORES & _protocols(fs):
-                fs.makedirs(posixpath.dirname(target), exist_ok=True)
-            fs.mv(path, target)
 
         self._run(act, "moved to its name")
 
@@ -138,6 +131,14 @@ class FsspecFolder:
             self._opened = self._run(lambda: url_to_fs(self._url, skip_instance_cache=True, **options), "opened")
         fs, root = self._opened
         return fs, f"{root.rstrip('/')}/{name}"
+
+    def _make_folder(self, fs: Any, path: str) -> None:
+        """The folder of a file, where there are folders."""
+        protocols = {fs.protocol} if isinstance(fs.protocol, str) else {*fs.protocol}
+        if isinstance(fs, LocalFileSystem):
+            self._durability.make_directory(Path(path).parent)
+        elif not _OBJECT_STORES & protocols:
+            fs.makedirs(posixpath.dirname(path), exist_ok=True)
 
     def _run(self, act: Callable[[], T], done: str, size: int = 0) -> T:
         seconds = self._timeout * (1 + size // _BYTES_A_WAIT)
@@ -190,11 +191,6 @@ def url_without_credentials(url: str) -> str:
     rest = rest.partition("?")[0]
     authority, slash, path = rest.partition("/")
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}".rstrip("/")
-
-
-def _protocols(fs: Any) -> frozenset[str]:
-    names = fs.protocol
-    return frozenset((names,) if isinstance(names, str) else names)
 
 
 def _s3_options(seconds: float) -> dict[str, Any]:

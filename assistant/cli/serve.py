@@ -27,7 +27,7 @@ from assistant.settings.home import home_from_environment, notify_target_from_en
 from assistant.settings.secrets import IN_FILE
 from assistant.settings.sections import WEB_TOKEN_KEY
 from assistant.settings.settings import Settings, load_settings, parse_settings_values
-from assistant.store.home.secrets import create_web_token
+from assistant.store.home.config_file import create_web_token
 
 _HOW_TO_TALK = (
     "The assistant runs with {home}. Talk to it from another terminal with `assistant chat`, "

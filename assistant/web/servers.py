@@ -301,7 +301,7 @@ def ensure_web_token(settings: Settings) -> Settings:
     web = settings.values.web
     if not web.port or web.token.get_secret_value():
         return settings
-    from assistant.store.home.secrets import create_web_token  # writes TOML, which few need
+    from assistant.store.home.config_file import create_web_token  # writes TOML, which few need
 
     try:
         made = web.model_copy(update={"token": SecretStr(create_web_token(settings.home.secrets))})

@@ -14,7 +14,7 @@ from assistant.core.bridge_api import Bridge
 from assistant.core.errors import BridgeError, StoreError
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from assistant.store.home.secrets import HomeSecretStore
+from assistant.store.home.config_file import HomeSecretStore
 from tests.strict.telegram import StrictTelegram
 from tests.support.keyring import InMemoryKeyring, use_keyring
 

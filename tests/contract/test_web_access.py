@@ -17,7 +17,7 @@ from assistant.settings.home import Home
 from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.settings import Settings, load_settings, settings_problems
 from assistant.settings.watch import SettingsWatch
-from assistant.store.home.secrets import HomeSecretStore, create_web_token
+from assistant.store.home.config_file import HomeSecretStore, create_web_token
 from assistant.web.deps import AccessRules
 from assistant.web.guard import AccessGuard
 from assistant.wire.app import build_app

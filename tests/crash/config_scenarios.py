@@ -9,8 +9,7 @@ from assistant.core.errors import AssistantError
 from assistant.settings.config_text import set_key
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
-from assistant.store.home.config_file import ConfigFile
-from assistant.store.home.secrets import HomeSecretStore
+from assistant.store.home.config_file import ConfigFile, HomeSecretStore
 from tests.crash.scenario import Scenario, Snapshot
 
 _TEXT = "# mine\n[context]\n# less is more\ntarget = 0.2 # a fifth\n"

@@ -13,7 +13,7 @@ from assistant.core.errors import SettingsError, StoreError, UsageError
 from assistant.settings.home import Home
 from assistant.settings.secrets import IN_FILE, IN_KEYRING, SECRET_NAMES, SystemKeyring, canonical_secret_name
 from assistant.settings.settings import Settings, describe_settings, load_settings
-from assistant.store.home.secrets import HomeSecretStore
+from assistant.store.home.config_file import HomeSecretStore
 from tests.support.keyring import InMemoryKeyring, PlainTextKeyring, use_keyring
 
 SECRET = "sk-ant-0123456789abcdef"

@@ -26,7 +26,7 @@ from assistant.settings.layers import environment_variable
 from assistant.settings.secrets import IN_FILE, IN_KEYRING, read_stored_secrets
 from assistant.settings.sections import SETTING_FIELDS
 from assistant.settings.settings import SYSTEM_KEYRING, Settings, load_settings
-from assistant.store.home.secrets import HomeSecretStore
+from assistant.store.home.config_file import HomeSecretStore
 from assistant.wire.stores import Stores
 
 _OUR_PLACES = ("default.toml", IN_FILE, IN_KEYRING)

@@ -25,8 +25,7 @@ from assistant.settings.secrets import IN_FILE, IN_KEYRING, PROVIDER_KEYS, SECRE
 from assistant.settings.sections import SETTING_FIELDS, STRONG_TOKEN_LENGTH, WEB_TOKEN_KEY, is_weak_token
 from assistant.settings.settings import Settings, load_settings, parse_settings_values, settings_problems
 from assistant.settings.watch import is_live_setting
-from assistant.store.home.config_file import ConfigFile
-from assistant.store.home.secrets import HomeSecretStore
+from assistant.store.home.config_file import ConfigFile, HomeSecretStore
 
 AFTER_RESTART_NOTE = "It takes effect after a restart: `assistant stop`, then `assistant run`."
 LIVE_CHANGE_NOTE = "The running assistant uses it within half a minute."

@@ -58,7 +58,7 @@ class HomeSnapshot:
 
     databases: Mapping[str, Database]  # open in their snapshots, by name
     log_lengths: Mapping[str, int]  # in bytes, at the end of a line, by path in the home
-    damaged: Mapping[str, str]  # databases that cannot be read and are made again from others, and what is wrong
+    damaged: Sequence[str]  # databases that cannot be read and are made again from others
 
 
 @contextmanager
@@ -66,17 +66,17 @@ def open_snapshot(home: Path) -> Iterator[HomeSnapshot]:
     """Open while the snapshots are copied. Raises `StoreError`, also where somebody writes all the time."""
     with ExitStack() as stack:
         readers: dict[str, Database] = {}
-        damaged: dict[str, str] = {}
+        damaged = []
         holders = []
         for path in (home / name for name in BACKUP_DATABASES if (home / name).is_file()):
             try:
                 reader = stack.enter_context(closing(Database.open_reader(path)))
                 reader.row("SELECT count(*) FROM sqlite_master")
                 holders.append(stack.enter_context(closing(Database.open_unmigrated(path))))
-            except CorruptStore as error:
+            except CorruptStore:
                 if path.name != _MEMORY_DB:
                     raise
-                damaged[path.name] = str(error)
+                damaged.append(path.name)
             else:
                 readers[path.name] = reader
         with _hold_write_locks(holders):

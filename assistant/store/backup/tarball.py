@@ -79,7 +79,8 @@ class BackupWriter:
             try:
                 self._tar.addfile(member, measured)  # type: ignore[arg-type]
             except OSError as error:
-                if measured.ended_early:
+                # The error of tarfile itself for what ends too early.
+                if error.errno is None:
                     raise StoreError(
                         f"{path} grew shorter while it was copied. No backup was kept of this; try again."
                     ) from error
@@ -109,12 +110,10 @@ class _Measured:
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self.digest = hashlib.sha256()
-        self.ended_early = False
 
     def read(self, size: int) -> bytes:
         data = self._file.read(size)
         self.digest.update(data)
-        self.ended_early = self.ended_early or len(data) < size
         return data
 
 

@@ -268,10 +268,8 @@ class StoredConsolidations(KnowledgeAsOf):
                 if plan is None:
                     continue
                 for entry_id in plan.entries:
-                    db.execute(
-                        "UPDATE consolidated_entry_ids SET memory_id = '', note = ?, at = ? WHERE entry_id = ?",
-                        (UNDONE_NOTE, now, entry_id),
-                    )
+                    where = {"entry_id": entry_id}
+                    db.update_rows("consolidated_entry_ids", where, memory_id="", note=UNDONE_NOTE, at=now)
                 self._restore_superseded(plan)
                 db.execute("UPDATE change_plans SET state = 'undone', undone_at = ? WHERE key = ?", (now, key))
 
