@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from assistant.core.errors import SecretsUnavailable, StoreError
+from assistant.core.errors import HomeError, SecretsUnavailable, StoreError
 from assistant.settings.home import file_stamp
 from assistant.settings.secrets import IN_FILE, IN_KEYRING, SecretIndex, SystemKeyring, parse_secret_index
 from assistant.settings.sections import WEB_TOKEN_KEY
 from assistant.settings.settings import SYSTEM_KEYRING, Settings
-from assistant.store.files import TextFile, prepare_home, write_all
+from assistant.store.files import TextFile, prepare_home
 
 _MARK = "new"
 
@@ -64,28 +64,14 @@ class ConfigFile:
             raise
 
 
-def write_copy(text: str, path: Path) -> None:
-    """Have the file at `path` say `text`, whole and closed to others, for as long as this process runs: it is made
-    again at each start, so that it need not be durable. Where it cannot be kept, whoever looks for it does without."""
-    new = path.with_name(f"{path.name}.{_MARK}")
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        if path.is_file() and path.read_text(encoding="utf-8") == text:
-            return
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            write_all(descriptor, text.encode())
-        finally:
-            os.close(descriptor)
-        new.replace(path)
-
-
 def keep_valid_config(settings: Settings) -> None:
     """Copy a config.toml that was understood, for commands that run meanwhile (`Home.last_valid_config`). A file that
-    changed since it was read is left for the next look."""
-    with contextlib.suppress(StoreError):
+    changed since it was read is left for the next look. Where the copy cannot be written, whoever looks for it does
+    without."""
+    with contextlib.suppress(HomeError, StoreError):
         text = ConfigFile(settings.home.config).read()
         if file_stamp(settings.home.config) == settings.file_stamps[0]:
-            write_copy(text, settings.home.last_valid_config)
+            ConfigFile(settings.home.last_valid_config).change(lambda _: text)
 
 
 @contextmanager

@@ -76,8 +76,7 @@ class StoredHistory:
     # ---------------------------------------------------------------------------------------------------- searching
 
     async def prepare_search(self) -> None:
-        if self._finder.is_slow():
-            await asyncio.to_thread(self._finder.index_pending)
+        await asyncio.to_thread(self._finder.index_pending)
 
     def search(
         self,
