@@ -43,7 +43,6 @@ class SearchEngine:
         self._stems = stems
         self._embed = embed
         self._limits = limits
-        self._lookup = np.full(1_024, -1, np.int32)
 
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
         """Best first, each source once. Raises `StoreError`."""
@@ -165,18 +164,13 @@ class SearchEngine:
         index = self.index
         around = self._around(candidates)
         units = np.unique(around[around >= 0])
-        if len(self._lookup) < index.count:
-            self._lookup = np.full(index.count * 5 // 4, -1, np.int32)
-        lookup = self._lookup
-        lookup[units] = np.arange(len(units), dtype=np.int32)
         counts = np.zeros((len(terms), len(units)), np.float32)
         for row, stem in enumerate(terms):
             occurrences = index.occurrences(stem)
-            places = lookup[occurrences.units]
-            there = np.flatnonzero(places >= 0)
-            counts[row, places[there]] = occurrences.counts[there]
-        placed = np.where(around >= 0, lookup[around], -1).astype(np.intp)
-        lookup[units] = -1
+            if len(occurrences.units):
+                places = np.minimum(np.searchsorted(occurrences.units, units), len(occurrences.units) - 1)
+                counts[row] = np.where(occurrences.units[places] == units, occurrences.counts[places], 0)
+        placed = np.where(around >= 0, np.searchsorted(units, around), -1)
         meta = index.meta[units]
         own = index.meta[candidates]
         seconds = own["second"].astype(np.float32)

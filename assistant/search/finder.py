@@ -13,6 +13,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from assistant.search.index_values import SearchFilter, SourceHit, SourceText, TextSource
+from assistant.search.query import FindStems
 from assistant.search.units import SearchUnit, split_into_units
 
 if TYPE_CHECKING:
@@ -31,13 +32,16 @@ class SourceFinder:
     def __init__(
         self,
         open_engine: Callable[[], SearchEngine],
+        stems: FindStems,
         source: TextSource,
         zone: tzinfo,
         *,
         patient: bool = False,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
-        """`engine` is opened when it is first needed. `patient`: a search waits until all is taken in."""
+        """The engine is opened when it is first needed. `stems` may be asked by any thread. `patient`: a search waits
+        until all is taken in."""
+        self.stems = stems
         self._open_engine = open_engine
         self._source = source
         self._zone = zone

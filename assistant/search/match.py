@@ -208,8 +208,8 @@ class PreparedQuery:
     significance: Significance
 
 
-def prepare_query(finder: SourceFinder, words: Sequence[QueryWord], stems: FindStems) -> PreparedQuery:
+def prepare_query(finder: SourceFinder, words: Sequence[QueryWord]) -> PreparedQuery:
     """A question of these words, asked of what `finder` finds in. Raises `StoreError`."""
     counts, sources = finder.frequencies([word.text for word in words])
     idf = [math.log(1 + (sources - count + 0.5) / (count + 0.5)) if count else 0.0 for count in counts]
-    return PreparedQuery(WordMatcher(words, stems), Significance(words, idf, sources))
+    return PreparedQuery(WordMatcher(words, finder.stems), Significance(words, idf, sources))

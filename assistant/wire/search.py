@@ -106,7 +106,7 @@ def _finder(
         index = open_index(f"{_INDEX_VERSION} {embedder.name}")
         return SearchEngine(index, with_irregular_forms(stemmer.of), embedder.embed, bounds)
 
-    return SourceFinder(engine, source, zone, patient=patient or reading, on_close=close)
+    return SourceFinder(engine, stemmer.of, source, zone, patient=patient or reading, on_close=close)
 
 
 @cache

@@ -60,10 +60,8 @@ class KnowledgeAsOf:
 
     def latest_entry(self, scope: str, at: datetime) -> tuple[datetime, int] | None:
         """The latest time of which anything told that was noted by then, and the largest id among that."""
-        row = self._db.row(
-            "SELECT max(id) AS id, max(timestamp) AS at FROM journal WHERE scope = ? AND created_at <= ?",
-            (scope, at),
-        )
+        sql = "SELECT max(id) AS id, max(timestamp) AS at FROM journal WHERE scope = ? AND created_at <= ?"
+        row = self._db.row(sql, (scope, at))
         return (parse_time(row["at"]), row["id"]) if row is not None and row["id"] is not None else None
 
     def known_as_of(self, scope: str, at: datetime) -> MemorySnapshot:
@@ -232,10 +230,8 @@ class StoredConsolidations(KnowledgeAsOf):
             columns = {"key": plan.key, "cycle": plan.cycle, "scope": plan.scope, "body": dump_json(plan)}
             number = db.insert_row("change_plans", **columns, state="planned", at=now)
             subjects = [*(change.memory.id for change in plan.changes), *map(entry_subject, plan.entries)]
-            db.execute_many(
-                "INSERT INTO plan_subjects (subject, plan) VALUES (?, ?)",
-                [(subject, number) for subject in dict.fromkeys(subjects)],
-            )
+            for subject in dict.fromkeys(subjects):
+                db.insert_row("plan_subjects", subject=subject, plan=number)
 
     def unapplied_plans(self) -> list[ChangePlan]:
         return self._db.read_all(_read_plan, "SELECT body FROM change_plans WHERE state = 'planned' ORDER BY id")

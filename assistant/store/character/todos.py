@@ -71,14 +71,11 @@ class StoredTodos:
 
     def _once(self, scope: str, key: str, now: datetime, change: Callable[[], list[int]]) -> list[TodoItem]:
         with self._db.write() as db:
-            effect = db.row("SELECT result FROM effects WHERE scope = ? AND key = ?", (scope, key))
-            if effect is not None:
-                return from_json(list[TodoItem], effect["result"])
+            result = db.value("SELECT result FROM effects WHERE scope = ? AND key = ?", (scope, key))
+            if result is not None:
+                return from_json(list[TodoItem], result)
             changed = [self._get(todo_id) for todo_id in change()]
-            db.execute(
-                "INSERT INTO effects (scope, key, result, at) VALUES (?, ?, ?, ?)",
-                (scope, key, dump_json(changed), now),
-            )
+            db.insert_row("effects", scope=scope, key=key, result=dump_json(changed), at=now)
         return changed
 
     def _get(self, todo_id: int) -> TodoItem:

@@ -36,7 +36,6 @@ from assistant.store.character.consolidations import KnowledgeAsOf, entry_as_mem
 from assistant.store.character.journal import UNDONE_NOTE, read_entry
 from assistant.store.database import Database
 from assistant.store.rows import format_time, parse_time
-from assistant.store.search.index_store import Stemmer
 from assistant.store.search.sources import JOURNAL_ENTRY_ROLE
 
 MemoriesById = Callable[[Sequence[str]], Mapping[str, Memory]]
@@ -74,12 +73,10 @@ class StoredMemorySearch:
         self._as_of = KnowledgeAsOf(database)
         self._finder = finder
         self._memories = memories
-        self._stems = Stemmer()
         self._lock = Lock()
 
     def close(self) -> None:
         with self._lock:
-            self._stems.close()
             self._finder.close()
             self._db.close()
 
@@ -105,7 +102,7 @@ class StoredMemorySearch:
         with self._lock:
             newest, last = self._newest(scope, as_of)
             hits = self._finder.find(question, SearchFilter(scope, (JOURNAL_ENTRY_ROLE,), last=last), limit=many)
-            query = prepare_query(self._finder, words, self._stems.of)
+            query = prepare_query(self._finder, words)
             recalled = [
                 replace(hit, score=hit.score - _penalty(hit.memory, newest))
                 for hit in self._to_hits(self._hits(hits, scope, as_of), query)
@@ -160,8 +157,8 @@ class StoredMemorySearch:
         """The latest time of which anything tells, and with `as_of` the last entry that may be found."""
         if as_of is not None:
             return self._as_of.latest_entry(scope, as_of) or (_NEVER, 0)
-        row = self._db.row("SELECT timestamp FROM journal WHERE scope = ? ORDER BY timestamp DESC LIMIT 1", (scope,))
-        return (parse_time(row["timestamp"]) if row else _NEVER), None
+        newest = self._db.value("SELECT max(timestamp) FROM journal WHERE scope = ?", (scope,))
+        return (parse_time(newest) if newest else _NEVER), None
 
     def _to_hits(self, hits: Sequence[_Hit], query: PreparedQuery | None) -> list[MemoryHit]:
         """What was hit, each memory once, with the score of its best entry."""

@@ -27,15 +27,8 @@ MemoryRow = tuple[str, dict[str, Any]]
 """A memory's id and payload."""
 
 HISTORY_COLUMNS = (
-    "memory_id",
-    "old_memory",
-    "new_memory",
-    "event",
-    "created_at",
-    "updated_at",
-    "is_deleted",
-    "actor_id",
-    "role",
+    *("memory_id", "old_memory", "new_memory", "event"),
+    *("created_at", "updated_at", "is_deleted", "actor_id", "role"),
 )
 _COLUMNS = "id, scope, text, payload"
 # What has a column of its own, or is made of the words.
@@ -91,8 +84,7 @@ class MemoryVectors:
     # ------------------------------------------------------------------------------------------------------- reading
 
     def get(self, memory_id: str) -> MemoryRow | None:
-        row = self._db.row(f"SELECT {_COLUMNS} FROM memories WHERE id = ?", (memory_id,))
-        return None if row is None else _memory_row(row)
+        return self._db.read_one(_memory_row, f"SELECT {_COLUMNS} FROM memories WHERE id = ?", (memory_id,))
 
     def get_many(self, memory_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Payloads by id, for those that are there."""
@@ -105,11 +97,11 @@ class MemoryVectors:
     def list_memories(self, scope: str | None = None, *, limit: int | None = None) -> list[MemoryRow]:
         """Those of a scope (None: every one), by when they were said."""
         where, values = _in_scope(scope)
-        rows = self._db.rows(
+        return self._db.read_all(
+            _memory_row,
             f"SELECT {_COLUMNS} FROM memories m WHERE {where} ORDER BY m.said_at, m.number LIMIT ?",
             (*values, -1 if limit is None else limit),
         )
-        return list(map(_memory_row, rows))
 
     def vectors(self, embedder: str, scope: str | None = None) -> Iterator[tuple[str, bytes]]:
         """Ids and vectors that the embedder made, one by one."""
@@ -131,8 +123,7 @@ class MemoryVectors:
     def activate_embedder(self, embedder: str, settings: Mapping[str, Any]) -> None:
         """From now on the vectors of this embedder answer; those of others are removed."""
         with self.writing() as db:
-            columns = {"one": 1, "embedder": embedder, "settings": dump_json(settings)}
-            db.upsert_row("answering", ("one",), **columns)
+            db.upsert_row("answering", ("one",), one=1, embedder=embedder, settings=dump_json(settings))
             db.execute("DELETE FROM vectors WHERE embedder <> ?", (embedder,))
 
     def memories_without_vector(self, embedder: str, *, limit: int) -> tuple[list[tuple[str, str]], int]:
@@ -140,8 +131,8 @@ class MemoryVectors:
         in all."""
         missing = "memories m WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.embedder = ? AND v.memory = m.number)"
         rows = self._db.rows(f"SELECT m.id, m.text FROM {missing} ORDER BY m.number LIMIT ?", (embedder, limit))
-        count = self._db.row(f"SELECT count(*) AS n FROM {missing}", (embedder,))
-        return [(row["id"], row["text"]) for row in rows], int(count["n"]) if count else 0
+        count = self._db.value(f"SELECT count(*) FROM {missing}", (embedder,))
+        return [(row["id"], row["text"]) for row in rows], count
 
     def add_vectors(self, embedder: str, vectors: Sequence[tuple[str, str, bytes]]) -> None:
         """Vectors (id, the words they were made of, vector) beside those that answer; where the words have changed
@@ -163,12 +154,9 @@ class MemoryVectors:
 
     def history_of_memory(self, memory_id: str) -> list[dict[str, Any]]:
         """Oldest first, with `id` as text."""
-        rows = self._db.rows(
-            f"SELECT CAST(number AS TEXT) AS id, {', '.join(HISTORY_COLUMNS)} FROM history WHERE memory_id = ?"
-            " ORDER BY number",
-            (memory_id,),
-        )
-        return list(map(dict, rows))
+        columns = ", ".join(HISTORY_COLUMNS)
+        sql = f"SELECT CAST(number AS TEXT) AS id, {columns} FROM history WHERE memory_id = ? ORDER BY number"
+        return self._db.read_all(dict, sql, (memory_id,))
 
     def clear_history(self) -> None:
         with self.writing() as db:

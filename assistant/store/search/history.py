@@ -5,7 +5,7 @@ What always holds:
 - Each query names a scope, and each row that is returned was checked against it, neighbours included (I10).
 - What was undone is neither found nor shown as a neighbour or as recent; asked for by id or byte range it is there,
   since the log keeps it. What was erased has no words left and is never found.
-- A message is found as soon as its commit is done: nothing is cached but stems.
+- A message is found as soon as its commit is done: nothing is cached.
 - Texts are read from the message log alone, so a quote is what was said. However long a record is, at most one window
   of it is in memory at a time; one that cannot be read is left out here and reported by `assistant verify`.
 
@@ -34,7 +34,6 @@ from assistant.search.query import query_words
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
 from assistant.store.rows import parse_time
-from assistant.store.search.index_store import Stemmer
 
 MAX_RECORDS_PER_READ = 1_000
 """The most records that one call of `read_span` or `recent` returns."""
@@ -63,12 +62,10 @@ class StoredHistory:
         self._db = Database.open_reader(home / "script.db")
         self._files = LogFiles(home)
         self._finder = finder
-        self._stems = Stemmer()
         self._lock = Lock()
 
     def close(self) -> None:
         with self._lock:
-            self._stems.close()
             self._finder.close()
             self._files.close()
             self._db.close()
@@ -97,7 +94,7 @@ class StoredHistory:
         # Outside the lock: what is taken in first holds up nobody who reads.
         hits_of_index = self._finder.find(query[:_MAX_QUERY], where, limit=limit + _SPARE)
         with self._lock:
-            prepared = prepare_query(self._finder, words, self._stems.of)
+            prepared = prepare_query(self._finder, words)
             rows = self._visible_rows([hit.source for hit in hits_of_index], where)
             texts = {source: _read_text(self._files, row) for source, row in rows.items()}
             hits = [

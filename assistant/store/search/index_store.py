@@ -8,6 +8,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from sqlite3 import Row
+from threading import Lock
 from typing import Any
 
 from assistant.search.index_values import (
@@ -182,10 +183,11 @@ _MAX_STEMS = 20_000
 
 class Stemmer:
     """Word -> stem, remembered for the last 20,000 words or so. A word that `unicode61` takes apart has its pieces'
-    stems joined by spaces. Not for several threads at once."""
+    stems joined by spaces."""
 
     def __init__(self) -> None:
         self._stems: dict[str, str] = {}
+        self._lock = Lock()
         self._scratch = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._scratch.execute(f"CREATE VIRTUAL TABLE words USING fts5 (word, content='', tokenize='{_TOKENIZER}')")
         self._scratch.execute("CREATE VIRTUAL TABLE terms USING fts5vocab ('words', 'instance')")
@@ -193,13 +195,14 @@ class Stemmer:
     def of(self, words: Iterable[str]) -> dict[str, str]:
         """The stem of each word; "" for one that has no letter or digit."""
         distinct = list(dict.fromkeys(words))
-        missing = [word for word in distinct if word not in self._stems]
-        if missing:
-            if len(self._stems) + len(missing) > _MAX_STEMS:
-                self._stems.clear()
-                missing = distinct
-            self._stems.update(self._made(missing))
-        return {word: self._stems[word] for word in distinct}
+        with self._lock:
+            missing = [word for word in distinct if word not in self._stems]
+            if missing:
+                if len(self._stems) + len(missing) > _MAX_STEMS:
+                    self._stems.clear()
+                    missing = distinct
+                self._stems.update(self._made(missing))
+            return {word: self._stems[word] for word in distinct}
 
     def close(self) -> None:
         self._scratch.close()

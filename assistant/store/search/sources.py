@@ -58,7 +58,8 @@ class LogSearchSource:
             row["seq"],
             row["scope"],
             row["role"],
-            indexed_speaker(record) if record else "",
+            # A tool is nobody.
+            (record.name or "") if record and record.role != "tool" else "",
             parse_time(row["ts"]),
             indexed_text(record) if record and row["kind"] in _WITH_WORDS else "",
             row["hidden_by"] is not None,
@@ -83,11 +84,6 @@ def indexed_text(record: LogRecord) -> str:
     return "\n".join([text, *names])
 
 
-def indexed_speaker(record: LogRecord) -> str:
-    """The name under which somebody spoke; a tool is nobody."""
-    return (record.name or "") if record.role != "tool" else ""
-
-
 JOURNAL_ENTRY_ROLE = "entry"
 """The role of every entry in the index."""
 
@@ -100,8 +96,7 @@ class JournalSearchSource:
         self._db = db
 
     def streams_behind(self, read_to: Mapping[str, int]) -> dict[str, int]:
-        row = self._db.row("SELECT max(id) AS id FROM journal")
-        last = int(row["id"] or 0) if row else 0
+        last = self._db.value("SELECT max(id) FROM journal") or 0
         return {_JOURNAL_STREAM: last} if last > read_to.get(_JOURNAL_STREAM, 0) else {}
 
     def records_after(self, stream: str, seq: int, *, limit: int) -> list[SourceText]:
