@@ -233,6 +233,7 @@ def arguments(loot: ForeignIds, session: str, now: Any) -> dict[str, list[Any]]:
         "name": [f"Code {secret}" for secret in secrets],
         "session": loot.sessions,
         "message_id": loot.messages,
+        "memory_id": loot.memories,
         "entry_ids": [loot.entries],
         "ids": [[one] for one in loot.todos],
         "reference": [*(one[:8] for one in loot.memories), *(f"entry {one}" for one in loot.entries)],
