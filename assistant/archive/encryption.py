@@ -57,36 +57,26 @@ class AgeEncryption:
         return done.stdout
 
 
-IDENTITY_PREFIX = "AGE-SECRET-KEY-"
+_IDENTITY_PREFIX = "AGE-SECRET-KEY-"
 
 
-def encrypt_with_age(secret: str, data: bytes) -> bytes:
-    """Raises one of pyrage's errors."""
-    if secret.startswith(IDENTITY_PREFIX):
-        done: bytes = pyrage.encrypt(data, [pyrage.x25519.Identity.from_str(secret).to_public()])
-    else:
-        done = pyrage.passphrase.encrypt(data, secret)
-    return done
-
-
-def decrypt_with_age(secret: str, data: bytes) -> bytes:
-    """Raises one of pyrage's errors."""
-    if secret.startswith(IDENTITY_PREFIX):
-        done: bytes = pyrage.decrypt(data, [pyrage.x25519.Identity.from_str(secret)])
-    else:
-        done = pyrage.passphrase.decrypt(data, secret)
-    return done
+def change_with_age(secret: str, data: bytes, *, encrypts: bool) -> bytes:
+    """The data encrypted, or decrypted. Raises one of pyrage's errors."""
+    if not secret.startswith(_IDENTITY_PREFIX):
+        change = pyrage.passphrase.encrypt if encrypts else pyrage.passphrase.decrypt
+        return bytes(change(data, secret))
+    identity = pyrage.x25519.Identity.from_str(secret)
+    return bytes(pyrage.encrypt(data, [identity.to_public()]) if encrypts else pyrage.decrypt(data, [identity]))
 
 
 def main() -> int:
     secret, _, data = sys.stdin.buffer.read().partition(b"\n")
-    change = encrypt_with_age if sys.argv[1] == "encrypt" else decrypt_with_age
     try:
-        done = change(secret.decode(), data)
+        changed = change_with_age(secret.decode(), data, encrypts=sys.argv[1] == "encrypt")
     except (pyrage.DecryptError, pyrage.EncryptError, pyrage.IdentityError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.buffer.write(done)
+    sys.stdout.buffer.write(changed)
     return 0
 
 

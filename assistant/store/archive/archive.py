@@ -30,7 +30,6 @@ from assistant.store.archive.format import (
     build_archive,
     check_archive,
     compress_lines,
-    find_archive_row,
     list_archive_rows,
     matches_header,
     read_header,
@@ -155,8 +154,7 @@ class StoredArchive:
 
     def _put(self, header: ArchiveHeader, member: bytes) -> tuple[StoredObject, ArchiveHeader]:
         """What is there already, if it says the same; else what was put in its place."""
-        with self.open_reader() as db:
-            row = find_archive_row(db, header.session, header.generation)
+        row = self._find_row(header.session, header.generation)
         if row:
             with suppress(ArchiveUnavailable, DamagedArchive):
                 stored, present, check = self._check(row["url"])
@@ -213,9 +211,12 @@ class StoredArchive:
 
     def find_entry(self, session: str, generation: int) -> ArchiveEntry | None:
         """Where a generation was archived, as the index says."""
-        with self.open_reader() as db:
-            row = find_archive_row(db, session, generation)
+        row = self._find_row(session, generation)
         return None if row is None else _read_entry(row)
+
+    def _find_row(self, session: str, generation: int) -> Row | None:
+        with self.open_reader() as db:
+            return db.row("SELECT * FROM archives WHERE session = ? AND generation = ?", (session, generation))
 
     def list_archives(self, scope: str | None = None) -> list[ArchiveEntry]:
         """Everything archived, by session, oldest generation first; of one scope, or of all (None)."""
@@ -273,8 +274,7 @@ class StoredArchive:
 
     def readable_url(self, session: str, generation: int) -> str:
         """As `require_url`. Raises `ArchiveUnavailable` where an archive still has words that were forgotten."""
-        with self.open_reader() as db:
-            row = find_archive_row(db, session, generation)
+        row = self._find_row(session, generation)
         if row is not None and row["outdated"]:
             raise ArchiveUnavailable(
                 f"{row['url']} still has words that were forgotten, as it could not be rewritten. It cannot be read "
@@ -288,8 +288,7 @@ class StoredArchive:
         """What is wrong with an archive: missing, other bytes, broken chain or commitments, not what the log says.
         Empty: it is whole. Raises `UsageError` where it was never archived."""
         url = self.require_url(session, generation)
-        with self.open_reader() as db:
-            row = find_archive_row(db, session, generation)
+        row = self._find_row(session, generation)
         try:
             stored, header, check = self._check(url)
         except (ArchiveUnavailable, DamagedArchive) as error:
@@ -321,9 +320,8 @@ class StoredArchive:
     def rebuild(self, session: str, generation: int, now: datetime) -> ArchiveEntry:
         """An archive that is not whole, made anew from the log with the notes that the index has. Raises as `store`
         does, and `UsageError` where the log does not have what was archived."""
-        with self.open_reader() as db:
-            row = find_archive_row(db, session, generation)
-            whole = row is not None and self._span(session, generation, row["to_seq"])[1] == row["records"]
+        row = self._find_row(session, generation)
+        whole = row is not None and self._span(session, generation, row["to_seq"])[1] == row["records"]
         if row is None or not whole:
             raise UsageError(
                 f"The message log does not have what was archived of {session!r} {generation}. Nothing was changed; "

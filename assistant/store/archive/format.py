@@ -191,12 +191,6 @@ def save_archive_row(db: Database, header: ArchiveHeader, stored: StoredObject) 
     db.upsert_row("archives", ("session", "generation"), **columns, outdated=0)
 
 
-def find_archive_row(db: Database, session: str, generation: int) -> Row | None:
-    if not column_names(db, "archives"):
-        return None
-    return db.row("SELECT * FROM archives WHERE session = ? AND generation = ?", (session, generation))
-
-
 def list_archive_rows(db: Database, scope: str | None = None) -> list[Row]:
     """By session, oldest generation first; a home of an older version has none."""
     if not column_names(db, "archives"):

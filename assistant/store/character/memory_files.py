@@ -112,8 +112,7 @@ class StoredMemoryFiles:
         if len(text.encode()) > MAX_TEXT_BYTES:
             raise UsageError(
                 f"{target.removeprefix(FILE_TARGET)} is full: {MAX_TEXT_BYTES // 1024} KB fit. Nothing was written "
-                f"there; the"
-                " journal has the entries."
+                "there; the journal has the entries."
             )
         return UndoableEdit(target, scope, "sleep", current, text, datetime.combine(day, clock.min, UTC))
 
@@ -158,12 +157,8 @@ class StoredMemoryFiles:
         return failed
 
     def _pending_files(self) -> Iterator[Path]:
-        for pattern in (
-            f".{MEMORY_FILE}.*.partial",
-            f"{DAILY_NOTES_FOLDER}/.*.partial",
-            f"{DAILY_NOTES_FOLDER}/*/.*.partial",
-        ):
-            yield from self._home.glob(pattern)
+        for place in (f".{MEMORY_FILE}.*", f"{DAILY_NOTES_FOLDER}/.*", f"{DAILY_NOTES_FOLDER}/*/.*"):
+            yield from self._home.glob(f"{place}.partial")
 
     def _recover(self, target: str) -> None:
         file = self._file(target)

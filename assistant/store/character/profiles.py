@@ -25,6 +25,8 @@ from assistant.store.rows import class_row, from_values, json_safe, to_row
 MAX_PROFILE_BYTES = 64 * 1024
 MAX_PROFILE_NAME_CHARACTERS = 200
 _LONGEST_READ = 100_000
+# What a profile says: neither its id nor when it was changed.
+_OWN_FIELDS = ("kind", "name", "aliases", "summary", "attributes")
 _SPACELESS = lazy_regex("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 read_profile = class_row(Profile)
@@ -45,11 +47,8 @@ class StoredProfiles:
         folded = fold_name(name)
         if not folded:
             return None
-        row = self._db.row("SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?", (scope, folded))
-        if row is not None:
-            return read_profile(row)
         aliased = (profile for profile in self.list_profiles(scope) if folded in map(fold_name, profile.aliases))
-        return next(aliased, None)
+        return self._find_by_name(folded, scope) or next(aliased, None)
 
     def find_in_text(self, text: str, scope: str, *, limit: int = 8) -> list[Profile]:
         """Profiles whose name or alias a text has as a word, in the order in which they are named. Of a very long text
@@ -58,11 +57,11 @@ class StoredProfiles:
         rows = self._db.rows(
             "SELECT id, folded, aliases FROM entity_profiles WHERE scope = ? ORDER BY folded, id", (scope,)
         )
-        names = [(row["id"], [row["folded"], *map(fold_name, json.loads(row["aliases"]))]) for row in rows]
-        found = sorted(
-            (min(places), profile_id) for profile_id, aliases in names if (places := list(_places(aliases, folded)))
-        )
-        profiles = (profile_by_id(self._db, profile_id, scope) for _place, profile_id in found[:limit])
+        places: list[tuple[int, int]] = []
+        for row in rows:
+            names = [row["folded"], *map(fold_name, json.loads(row["aliases"]))]
+            places += [(place, row["id"]) for place in sorted(_places(names, folded))[:1]]
+        profiles = (profile_by_id(self._db, profile_id, scope) for _, profile_id in sorted(places)[:limit])
         return [profile for profile in profiles if profile is not None]
 
     def save(
@@ -74,8 +73,8 @@ class StoredProfiles:
         with self._db.write():
             edit = self._edits.find_by_key(key, profile.scope, PROFILE_TARGET)
             if edit is not None:
-                return self._by_target(edit.target, profile.scope) or checked
-            previous = self._stood(checked)
+                return profile_by_id(self._db, _profile_id(edit), profile.scope) or checked
+            previous = self._find_previous(checked)
             if previous is not None and profile_to_text(previous) == profile_to_text(checked):
                 return previous
             profile_id = write_profile(self._db, checked, previous, now)
@@ -91,15 +90,13 @@ class StoredProfiles:
                 raise UsageError(f"There is no profile {profile_id}. Nothing was changed.")
             self._edits.delete_all(scope, f"{PROFILE_TARGET}{profile_id}")
 
-    def _by_target(self, target: str, scope: str) -> Profile | None:
-        return profile_by_id(self._db, int(target.removeprefix(PROFILE_TARGET)), scope)
+    def _find_by_name(self, folded: str, scope: str) -> Profile | None:
+        sql = "SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?"
+        return self._db.read_one(read_profile, sql, (scope, folded))
 
-    def _stood(self, profile: Profile) -> Profile | None:
+    def _find_previous(self, profile: Profile) -> Profile | None:
         """What is there already. Raises `UsageError` where the name is taken or the id is not there."""
-        row = self._db.row(
-            "SELECT * FROM entity_profiles WHERE scope = ? AND folded = ?", (profile.scope, fold_name(profile.name))
-        )
-        same_name = None if row is None else read_profile(row)
+        same_name = self._find_by_name(fold_name(profile.name), profile.scope)
         if profile.id is None:
             return same_name
         if same_name is not None and same_name.id != profile.id:
@@ -114,7 +111,7 @@ class StoredProfiles:
 
 def undo_profile(db: Database, edits: EditStore, edit: UndoableEdit, now: datetime) -> UndoableEdit:
     """Put back what stood before. Raises `UsageError` where the profile was changed since."""
-    profile_id = int(edit.target.removeprefix(PROFILE_TARGET))
+    profile_id = _profile_id(edit)
     with db.write():
         current = profile_by_id(db, profile_id, edit.scope)
         if current is None or profile_to_text(current) != edit.after:
@@ -128,6 +125,10 @@ def undo_profile(db: Database, edits: EditStore, edit: UndoableEdit, now: dateti
         return edits.mark_undone(edit, now)
 
 
+def _profile_id(edit: UndoableEdit) -> int:
+    return int(edit.target.removeprefix(PROFILE_TARGET))
+
+
 def profile_by_id(db: Database, profile_id: int, scope: str) -> Profile | None:
     return db.read_one(read_profile, "SELECT * FROM entity_profiles WHERE id = ? AND scope = ?", (profile_id, scope))
 
@@ -135,16 +136,14 @@ def profile_by_id(db: Database, profile_id: int, scope: str) -> Profile | None:
 def profile_columns(profile: Profile) -> dict[str, Any]:
     """What a row says of a profile itself."""
     columns = to_row(profile)
-    own = {name: columns[name] for name in ("kind", "name", "aliases", "summary", "attributes")}
-    return {**own, "folded": fold_name(profile.name)}
+    return {**{name: columns[name] for name in _OWN_FIELDS}, "folded": fold_name(profile.name)}
 
 
 def write_profile(db: Database, profile: Profile, previous: Profile | None, now: datetime) -> int:
     """Inside `write()`: write a profile in place of the previous one, or anew; its id."""
     columns = {**profile_columns(profile), "updated_at": now}
     if previous is None or previous.id is None:
-        new = {"created_at": now, "scope": profile.scope}
-        return db.insert_row("entity_profiles", **columns, **new)
+        return db.insert_row("entity_profiles", **columns, created_at=now, scope=profile.scope)
     db.update_rows("entity_profiles", {"id": previous.id}, **columns)
     return previous.id
 
@@ -154,19 +153,8 @@ def write_profile(db: Database, profile: Profile, previous: Profile | None, now:
 
 def profile_to_text(profile: Profile) -> str:
     """The profile as an edit keeps it, one value a line; its id and the time of its change are not part of it."""
-    return json.dumps(
-        json_safe(
-            {
-                "kind": profile.kind,
-                "name": profile.name,
-                "aliases": profile.aliases,
-                "summary": profile.summary,
-                "attributes": profile.attributes,
-            }
-        ),
-        ensure_ascii=False,
-        indent=1,
-    )
+    content = {name: getattr(profile, name) for name in _OWN_FIELDS}
+    return json.dumps(json_safe(content), ensure_ascii=False, indent=1)
 
 
 def profile_from_text(text: str, scope: str) -> Profile:
@@ -179,8 +167,7 @@ def _checked(profile: Profile) -> Profile:
     if len(text.encode()) > MAX_PROFILE_BYTES:
         raise UsageError(
             f"The profile is too large: {len(text.encode()) // 1024} KB, {MAX_PROFILE_BYTES // 1024} KB fit. Nothing "
-            f"was"
-            " changed; shorten it."
+            "was changed; shorten it."
         )
     stored = replace(profile_from_text(text, profile.scope), id=profile.id)
     name = " ".join(stored.name.split())

@@ -362,10 +362,7 @@ _CHARACTER_TABLES = (
     _WordTable("to-dos", "todos", _words_in("text", goes=True)),
     _WordTable("to-dos", "effects", _words_in(jsons=("result",))),
     _WordTable(
-        "journal",
-        "consolidated_entry_ids",
-        _words_in("note"),
-        scope="(SELECT scope FROM journal WHERE id = entry_id)",
+        "journal", "consolidated_entry_ids", _words_in("note"), scope="(SELECT scope FROM journal WHERE id = entry_id)"
     ),
     _WordTable("sleep reports", "sleep_cycles", _words_in(jsons=("phases",)), scope=None),
     _WordTable("pins", "pins", _pin),

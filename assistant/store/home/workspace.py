@@ -33,7 +33,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class WorkspaceFiles:
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
-        self._keeping = threading.Lock()
+        self._saving = threading.Lock()
 
     def remove_partial(self) -> None:
         """At start: what a crash left half-written is removed, as far as it can be."""
@@ -42,18 +42,15 @@ class WorkspaceFiles:
                 path.unlink()
 
     def save(self, folder: str, candidate_names: tuple[str, ...], data: bytes) -> str:
-        with self._keeping:
-            return self._keep(folder, candidate_names, data)
-
-    def _keep(self, folder: str, names: tuple[str, ...], data: bytes) -> str:
         try:
-            make_directory(self._workspace / folder)
-            where = os.open(self._workspace / folder, _FOLDER)
-            try:
-                existing = next((name for name in names if _holds(where, name, data)), None)
-                return f"{folder}/{existing or self._put(where, names[0], data)}"
-            finally:
-                os.close(where)
+            with self._saving:
+                make_directory(self._workspace / folder)
+                where = os.open(self._workspace / folder, _FOLDER)
+                try:
+                    existing = next((name for name in candidate_names if _holds(where, name, data)), None)
+                    return f"{folder}/{existing or self._put(where, candidate_names[0], data)}"
+                finally:
+                    os.close(where)
         except OSError as error:
             raise StoreError(
                 f"A file was not written to {self._workspace / folder}: {error.strerror}. Nothing was accepted or sent "

@@ -218,10 +218,7 @@ def _memory(row: Row, memories: Mapping[str, Memory]) -> Memory:
         return replace(memory, until=parse_time(row["until"]), superseded_by=row["by_memory"] or "")
     until = parse_time(row["until"]) if row["until"] else None
     return replace(
-        entry_as_memory(read_entry(row)),
-        id=row["memory"] or "",
-        until=until,
-        superseded_by=row["by_memory"] or "",
+        entry_as_memory(read_entry(row)), id=row["memory"] or "", until=until, superseded_by=row["by_memory"] or ""
     )
 
 

@@ -126,8 +126,7 @@ class SqliteIndexStore:
             for table in ("names", "fresh", "pages", "vectors", "terms", "postings", "read_to"):
                 db.execute(f"DELETE FROM {table} WHERE collection = ?", (self._id,))
             db.execute(
-                "UPDATE collections SET total = x'', made_by = coalesce(?, made_by) WHERE id = ?",
-                (made_by, self._id),
+                "UPDATE collections SET total = x'', made_by = coalesce(?, made_by) WHERE id = ?", (made_by, self._id)
             )
 
     def _write_vectors(self, db: Database, first: int, vectors: bytes) -> None:
