@@ -7,14 +7,13 @@ one at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from assistant.search.index_values import SearchFilter, SourceHit, SourceText, TextSource
+from assistant.search.index_values import SearchFilter, SourceHit, TextSource
 from assistant.search.query import FindStems
-from assistant.search.units import SearchUnit, split_into_units
 
 if TYPE_CHECKING:
     # Heavy, and not needed before the first search.
@@ -103,27 +102,9 @@ class SourceFinder:
                 records = self._source.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
                 if not records:
                     break
-                index.append(list(self._units(records)), {stream: records[-1].seq})
+                index.append(records, {stream: records[-1].seq}, self._zone)
                 hidden_ids = [hidden for record in records for hidden in record.takes_back]
                 if hidden_ids:
                     index.remove_sources(hidden_ids)
                 taken += len(records)
         return taken
-
-    def _units(self, records: Iterable[SourceText]) -> Iterator[SearchUnit]:
-        for record in records:
-            if record.hidden:
-                continue
-            day = record.said_at.astimezone(self._zone).date()
-            for part, text in enumerate(split_into_units(record.text)):
-                yield SearchUnit(
-                    record.id,
-                    part,
-                    record.session,
-                    record.scope,
-                    record.role,
-                    record.speaker,
-                    record.said_at,
-                    day,
-                    text,
-                )

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,9 @@ from assistant.search.dtypes import (
     UnitRows,
     quantise,
 )
-from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, UnitStem, UnsealedUnit
+from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, SourceText, UnitStem, UnsealedUnit
 from assistant.search.query import FindStems
-from assistant.search.units import SearchUnit, unit_flags
+from assistant.search.units import split_into_units, unit_flags
 from assistant.search.vocabulary import Vocabulary
 
 SEAL_AFTER_UNITS = 1_024
@@ -44,8 +44,6 @@ _PRIOR = 20.0
 # Seconds of silence that end a conversation: what was said before is not beside what comes after.
 _SILENCE = 12 * 3_600
 _NONE = np.zeros((0, DIMENSIONS), np.int8)
-
-
 _EMPTY = Occurrences(np.zeros(0, np.intp), np.zeros(0, np.float32))
 
 
@@ -102,19 +100,27 @@ class SearchIndex:
 
     # ----------------------------------------------------------------------------------------------------------- append
 
-    def append(self, units: Sequence[SearchUnit], read_to: Mapping[str, int]) -> None:
-        """Take units in, in their order, and note how far the streams of their source were read. Raises `StoreError`;
-        what was not kept is not in memory either."""
+    def append(self, records: Iterable[SourceText], read_to: Mapping[str, int], zone: tzinfo = UTC) -> None:
+        """Take records in, in their order, and note how far the streams of their source were read; days are those of
+        `zone`. Raises `StoreError`; what was not kept is not in memory either."""
+        units = [
+            (record, part, text)
+            for record in records
+            if not record.hidden
+            for part, text in enumerate(split_into_units(record.text))
+        ]
         names: dict[str, int] = {}
-        vectors = self._vectors_of([unit.text for unit in units]) if units else _NONE
+        vectors = self._vectors_of([text for _, _, text in units]) if units else _NONE
         last: dict[int, tuple[int, int]] = {}
         fresh = []
-        words = [_count_words(unit.text) for unit in units]
+        words = [_count_words(text) for _, _, text in units]
         stem_of = self._stems(word for counts in words for word in counts)
-        for offset, unit in enumerate(units):
+        for offset, (record, part, text) in enumerate(units):
             number = self.count + offset
             stems = _stemmed(words[offset], stem_of)
-            meta = self._meta_of(unit, stems, names)
+            meta = self._meta_of(record, stems, names)
+            meta["part"], meta["form"] = min(part, 65_535), unit_flags(text)
+            meta["day"] = record.said_at.astimezone(zone).toordinal()
             stream = int(meta["stream"][0])
             second = int(meta["second"][0])
             before, said_at = last.get(stream) or self._end_of(stream)
@@ -141,16 +147,14 @@ class SearchIndex:
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
         return quantise(self._embed(list(places)))[[places[text] for text in texts]]
 
-    def _meta_of(self, unit: SearchUnit, stems: Sequence[UnitStem], names: dict[str, int]) -> UnitRows:
+    def _meta_of(self, record: SourceText, stems: Sequence[UnitStem], names: dict[str, int]) -> UnitRows:
         meta = np.zeros(1, UNIT_DTYPE)
-        meta["source"], meta["part"] = unit.source, min(unit.part, 65_535)
-        meta["second"], meta["day"] = epoch_second(unit.said_at), unit.day.toordinal()
-        meta["stream"] = self._number(f"{unit.scope}\n{unit.stream}", names) if unit.stream else 0
-        meta["scope"] = self._number(unit.scope, names)
-        meta["speaker"] = self._number(unit.speaker, names) if unit.speaker else 0
-        meta["role"] = self._number(f"role {unit.role}", names)
+        meta["source"], meta["second"] = record.id, epoch_second(record.said_at)
+        meta["stream"] = self._number(f"{record.scope}\n{record.session}", names) if record.session else 0
+        meta["scope"] = self._number(record.scope, names)
+        meta["speaker"] = self._number(record.speaker, names) if record.speaker else 0
+        meta["role"] = self._number(f"role {record.role}", names)
         meta["words"] = max(1, min(255, sum(stem.times for stem in stems)))
-        meta["form"] = unit_flags(unit.text)
         return meta
 
     def _number(self, name: str, new: dict[str, int]) -> int:

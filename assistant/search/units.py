@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import date, datetime
 
 from assistant.core.text import lazy_regex
 
@@ -36,21 +34,6 @@ _TIME = lazy_regex(
 )
 _CJK_A_WORD = 2
 _CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
-
-
-@dataclass(frozen=True, slots=True)
-class SearchUnit:
-    """A piece of a text as the index takes it."""
-
-    source: int  # the id of the message, entry or memory
-    part: int  # which piece of it
-    stream: str  # units of one stream are neighbours in the order in which they come
-    scope: str
-    role: str
-    speaker: str
-    said_at: datetime
-    day: date  # the local date
-    text: str
 
 
 def split_into_units(text: str) -> list[str]:

@@ -25,9 +25,8 @@ from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.mem0.embedders import WordLlamaEmbedder
 from assistant.search.engine import SearchEngine
-from assistant.search.index_values import SearchFilter
+from assistant.search.index_values import SearchFilter, SourceText
 from assistant.search.query import SearchLimits
-from assistant.search.units import SearchUnit, split_into_units
 from assistant.store.database import Database
 from assistant.store.schema.migrations import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore, Stemmer
@@ -131,13 +130,12 @@ def _engine(memories: Sequence[Memory], path: Path) -> SearchEngine:
         Database.open(path / "memories.db", search_migrations, datetime.now(UTC)), "memories", embedder.name
     )
     engine = SearchEngine(shelf, stems.of, embedder.embed, SearchLimits())
-    units = [
-        SearchUnit(number, part, "", memory.scope, "memory", "", memory.said_at, memory.said_at.date(), piece)
+    records = [
+        SourceText(number, "", number, memory.scope, "memory", "", memory.said_at, memory.text)
         for number, memory in enumerate(memories)
-        for part, piece in enumerate(split_into_units(memory.text))
     ]
-    for start in range(0, len(units), _AT_ONCE):
-        engine.index.append(units[start : start + _AT_ONCE], {})
+    for start in range(0, len(records), _AT_ONCE):
+        engine.index.append(records[start : start + _AT_ONCE], {})
     return engine
 
 

@@ -18,9 +18,8 @@ from pathlib import Path
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.mem0.embedders import WordLlamaEmbedder
 from assistant.search.engine import SearchEngine
-from assistant.search.index_values import SearchFilter
+from assistant.search.index_values import SearchFilter, SourceText
 from assistant.search.query import SearchLimits
-from assistant.search.units import SearchUnit
 from assistant.store.database import Database
 from assistant.store.schema.migrations import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore, Stemmer
@@ -37,10 +36,10 @@ def build(folder: Path) -> dict[str, object]:
     """Seconds that it takes to index everything, in batches."""
     index = _engine(folder).index
     seconds = 0.0
-    batch: list[SearchUnit] = []
-    for unit in _units(0, MEMORIES):
-        batch.append(unit)
-        if len(batch) == _AT_ONCE or unit.source == MEMORIES - 1:
+    batch: list[SourceText] = []
+    for record in _records(0, MEMORIES):
+        batch.append(record)
+        if len(batch) == _AT_ONCE or record.id == MEMORIES - 1:
             began = time.perf_counter()
             index.append(batch, {})
             seconds += time.perf_counter() - began
@@ -66,9 +65,9 @@ def ask(folder: Path) -> dict[str, object]:
         found += _place_of(number) in [hit.source for hit in hits]
     added = resident_mb() - before
     appended = []
-    for unit in list(_units(MEMORIES, APPENDED)):
+    for record in list(_records(MEMORIES, APPENDED)):
         began = time.perf_counter()
-        engine.index.append([unit], {})
+        engine.index.append([record], {})
         appended.append(time.perf_counter() - began)
     return {
         "opened": opened,
@@ -79,7 +78,7 @@ def ask(folder: Path) -> dict[str, object]:
     }
 
 
-def _units(first: int, count: int) -> Iterator[SearchUnit]:
+def _records(first: int, count: int) -> Iterator[SourceText]:
     """Memories, a fact standing in every 250th or so of the collection."""
     chance, prose = random.Random(first), Prose(1)
     facts = {_place_of(number): " ".join(fact.said) for number, fact in enumerate(prose.facts(1, FACTS))}
@@ -89,7 +88,7 @@ def _units(first: int, count: int) -> Iterator[SearchUnit]:
             topic = prose.topic(chance)
         text = facts.get(number) or prose.message(chance, topic, _SHORTEST, _LONGEST)
         at = _START + number * _STEP
-        yield SearchUnit(number, 0, "", OWNER_SCOPE, "memory", "", at, at.date(), text)
+        yield SourceText(number, "", number, OWNER_SCOPE, "memory", "", at, text)
 
 
 def _place_of(fact: int) -> int:

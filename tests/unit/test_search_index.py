@@ -11,7 +11,7 @@ import numpy as np
 
 from assistant.search.dtypes import DIMENSIONS, Floats, quantise
 from assistant.search.index import SEAL_AFTER_UNITS, SearchIndex
-from assistant.search.units import SearchUnit
+from assistant.search.index_values import SourceText
 from assistant.store.database import Database
 from assistant.store.schema.migrations import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore
@@ -36,11 +36,13 @@ def test_vectors_of_old_units_leave_memory_and_are_read_from_the_shelf(tmp_path:
     index = SearchIndex(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
     most = 0
     for start in range(0, _UNITS, _AT_ONCE):
-        units = [
-            SearchUnit(number, 0, "main", "owner", "user", "", _NOW, _NOW.date(), texts[number])
-            for number in range(start, start + _AT_ONCE)
-        ]
-        index.append(units, {})
+        index.append(
+            [
+                SourceText(number, "main", number, "owner", "user", "", _NOW, texts[number])
+                for number in range(start, start + _AT_ONCE)
+            ],
+            {},
+        )
         most = max(most, index.resident)
 
     assert (index.count, index.sealed) == (_UNITS, _UNITS)
