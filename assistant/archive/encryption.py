@@ -46,15 +46,15 @@ class AgeEncryption:
     def _run(self, action: Literal["encrypt", "decrypt"], data: bytes, failed: str) -> bytes:
         command = (sys.executable, "-P", "-B", "-m", "assistant.archive.encryption", action)
         try:
-            done = subprocess.run(
+            child = subprocess.run(
                 command, input=self._key.encode() + b"\n" + data, capture_output=True, timeout=_SECONDS, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ArchiveUnavailable(f"{failed}: {type(error).__name__}. Nothing was cleared.") from None
-        if done.returncode:
-            *_, last = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        if child.returncode:
+            *_, last = child.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {child.returncode}"]
             raise ArchiveUnavailable(f"{failed}: {last[:200]}. Nothing was changed.")
-        return done.stdout
+        return child.stdout
 
 
 _IDENTITY_PREFIX = "AGE-SECRET-KEY-"

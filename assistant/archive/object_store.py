@@ -140,7 +140,7 @@ class FsspecFolder:
         elif not _OBJECT_STORES & protocols:
             fs.makedirs(posixpath.dirname(path), exist_ok=True)
 
-    def _run(self, act: Callable[[], T], done: str, size: int = 0) -> T:
+    def _run(self, act: Callable[[], T], action: str, size: int = 0) -> T:
         seconds = self._timeout * (1 + size // _BYTES_A_WAIT)
         outcome: Future[T] = Future()
         threading.Thread(target=_act, args=(act, outcome), name="archive", daemon=True).start()
@@ -152,11 +152,11 @@ class FsspecFolder:
                 "Nothing was cleared; it is tried again later."
             ) from None
         if isinstance(error, FileNotFoundError):
-            raise ArchiveMissing(f"The archive at {self.display_url} could not be {done}: it is not there.") from None
+            raise ArchiveMissing(f"The archive at {self.display_url} could not be {action}: it is not there.") from None
         if error is not None:
             # Not chained: what a file system says of itself may name what it was opened with.
             raise ArchiveUnavailable(
-                f"The archive at {self.display_url} could not be {done}: {self._reason(error)}. Nothing was cleared; "
+                f"The archive at {self.display_url} could not be {action}: {self._reason(error)}. Nothing was cleared; "
                 "see [archive] in the settings. It is tried again later."
             ) from None
         return outcome.result()

@@ -141,7 +141,7 @@ class BackupScheduler:
 
     async def _run(self, kind: BackupKind, now: datetime) -> BackupResult:
         try:
-            made = await self._make(kind, now)
+            result = await self._make(kind, now)
             self.trouble, self._retry_at = "", None
             for old in backups_to_remove(self._folder.list_backups(), self._keep, self._clock()):
                 self._folder.remove(old)
@@ -149,8 +149,8 @@ class BackupScheduler:
         except AssistantError as error:
             self._failed(error, now)
             raise
-        log.info("backed up", name=made.backup.name, bytes=made.backup.bytes, seconds=round(made.seconds, 1))
-        return made
+        log.info("backed up", name=result.backup.name, bytes=result.backup.bytes, seconds=round(result.seconds, 1))
+        return result
 
     def _failed(self, error: AssistantError, now: datetime) -> None:
         self._retry_at = now + RETRY_AFTER

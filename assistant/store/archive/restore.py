@@ -72,10 +72,10 @@ def _missing(path: Path, header: ArchiveHeader, data: bytes) -> tuple[set[int], 
         size = os.fstat(descriptor).st_size
         _require_continuation(header, size, _hash_before(descriptor, min(header.start, size)))
         for at, line in _lines_with_offsets(header, data):
-            there = os.pread(descriptor, len(line), at)
-            if there == line or _is_forgotten(line, there):
+            on_disk = os.pread(descriptor, len(line), at)
+            if on_disk == line or _is_forgotten(line, on_disk):
                 present += 1
-            elif _is_another(line, there):
+            elif _is_another(line, on_disk):
                 raise UsageError(
                     f"Another record is at byte {at} of {path}, so this archive is not of this log. Nothing was "
                     "changed."
@@ -109,16 +109,16 @@ def _hash_before(descriptor: int, start: int) -> str | None:
         return None
 
 
-def _is_forgotten(line: bytes, there: bytes) -> bool:
+def _is_forgotten(line: bytes, on_disk: bytes) -> bool:
     """Whether it is the same record, blank since; one whose blanking was cut off is blanked again by the erasure."""
     at = line.index(SALT_KEY) + len(SALT_KEY)
-    return there[:at] == line[:at] and is_blank_line(there)
+    return on_disk[:at] == line[:at] and is_blank_line(on_disk)
 
 
-def _is_another(line: bytes, there: bytes) -> bool:
+def _is_another(line: bytes, on_disk: bytes) -> bool:
     """Whether a whole record begins there that is not this one, damaged."""
     try:
-        opened, salt, body = split_line(there.partition(b"\n")[0] + b"\n")
+        opened, salt, body = split_line(on_disk.partition(b"\n")[0] + b"\n")
         commit = json.loads(opened + b"}")["commit"]
         proves = not salt.strip() or compute_commitment(salt, body) == commit
     except (ValueError, KeyError, TypeError):

@@ -105,8 +105,7 @@ def replace_home(home: Path, now: datetime, excluded: Collection[str] = ()) -> s
         for made_again in _MADE_AGAIN:
             shutil.rmtree(staging_folder(home) / made_again, ignore_errors=True)
         sync_directory(staging_folder(home))
-        there = list_occupants(home, excluded)
-        aside = _free_name(home, now) if there else ""
+        aside = _free_name(home, now) if list_occupants(home, excluded) else ""
         _mark(home, _Marked(aside, tuple(sorted(excluded)), (staging_folder(home) / _SETTINGS).exists(), out=False))
     return _go_on(home)
 

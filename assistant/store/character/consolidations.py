@@ -68,9 +68,9 @@ class KnowledgeAsOf:
         """What was known at a time, that moment included: what had been noted by then, made into memories as far as
         that was decided, and not taken back by then. What was erased since is not there. Importance is as it is now
         for what was no memory yet."""
-        made = _apply_plans(self._db.rows(f"{_PLANS} ORDER BY p.id", (scope, at)), at)
-        settled = made.rejected | made.taken_back
-        settled |= {entry for memory in made.memories.values() for entry in memory.entries}
+        effects = _apply_plans(self._db.rows(f"{_PLANS} ORDER BY p.id", (scope, at)), at)
+        settled = effects.rejected | effects.taken_back
+        settled |= {entry for memory in effects.memories.values() for entry in memory.entries}
         rows = self._db.rows(
             "SELECT id FROM journal WHERE scope = ? AND created_at <= ? AND source_type <> 'context_synthesis'"
             f" AND NOT EXISTS ({_UNDONE_BY})",
@@ -78,7 +78,7 @@ class KnowledgeAsOf:
         )
         bare = self._entries([row["id"] for row in rows if row["id"] not in settled], scope, at)
         return MemorySnapshot(
-            tuple(sorted(made.memories.values(), key=lambda memory: (memory.said_at, memory.entries))),
+            tuple(sorted(effects.memories.values(), key=lambda memory: (memory.said_at, memory.entries))),
             tuple(sorted(bare.values(), key=lambda entry: (entry.timestamp, entry.id or 0))),
             self._replaced(None, scope, at),
         )
@@ -87,16 +87,16 @@ class KnowledgeAsOf:
         """By entry what it was then: the memory that it was in, or itself alone. Those that were not to be found then
         are left out."""
         entries = self._entries(entry_ids, scope, at)
-        made = self._about(map(entry_subject, entries), scope, at)
-        made = self._about([*made.memories, *map(entry_subject, entries)], scope, at)
-        by_entry = {entry: item for item in made.memories.values() for entry in item.entries}
+        effects = self._about(map(entry_subject, entries), scope, at)
+        effects = self._about([*effects.memories, *map(entry_subject, entries)], scope, at)
+        by_entry = {entry: item for item in effects.memories.values() for entry in item.entries}
         about = {*entries, *(entry for number in entries if number in by_entry for entry in by_entry[number].entries)}
         replaced = self._replaced(about, scope, at)
         after = self._about((entry_subject(by.id or 0) for by in replaced.values()), scope, at).memories.values()
         holder = {entry: item.id for item in after for entry in item.entries}
         memories: dict[int, Memory] = {}
         for number, entry in entries.items():
-            if number in made.rejected:
+            if number in effects.rejected:
                 continue
             memory = by_entry.get(number) or entry_as_memory(entry)
             by = next((replaced[item] for item in memory.entries if item in replaced), None)
@@ -141,17 +141,17 @@ class KnowledgeAsOf:
 
 
 def _apply_plans(rows: Iterable[Row], at: datetime) -> _PlanEffects:
-    made = _PlanEffects()
+    effects = _PlanEffects()
     for row in rows:
         plan = from_json(ChangePlan, row["body"])
         if row["undone_at"] is not None and row["undone_at"] <= format_time(at):
-            made.taken_back.update(plan.entries)
+            effects.taken_back.update(plan.entries)
             continue
         # What was forgotten is named among neither.
-        made.rejected.update({entry for entry, _ in plan.rejected} & set(plan.entries))
+        effects.rejected.update({entry for entry, _ in plan.rejected} & set(plan.entries))
         for change in plan.changes:
-            made.memories[change.memory.id] = change.memory
-    return made
+            effects.memories[change.memory.id] = change.memory
+    return effects
 
 
 def entry_as_memory(entry: JournalEntry) -> Memory:
