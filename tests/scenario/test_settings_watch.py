@@ -229,7 +229,6 @@ def test_what_the_keyring_has_does_not_count_as_changed(tmp_path: Path) -> None:
 
 
 async def test_what_was_last_understood_is_kept_for_whoever_looks(running: ServedApp) -> None:
-    running.home.run.mkdir()
     running.edit("[budget]\ndaily_usd = 3.0\n")
     running.look()
     assert running.home.last_valid_config.read_text() == "[budget]\ndaily_usd = 3.0\n"
