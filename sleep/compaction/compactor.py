@@ -33,8 +33,14 @@ from assistant.core.records import ContextView, LogRecord, TodoItem
 from assistant.core.store_ports import Conversation, Journal
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from sleep.compaction.fallback import plan_fallback
-from sleep.compaction.merge import collect_originals, collect_summaries, merge_checkpoints, reuse_single_summary
-from sleep.compaction.plan import CompactionPlan
+from sleep.compaction.plan import (
+    CompactionPlan,
+    PendingSummary,
+    collect_originals,
+    collect_summaries,
+    merge_checkpoints,
+    reuse_single_summary,
+)
 from sleep.compaction.planner import plan_compaction
 from sleep.compaction.render import RECORD_TIERS
 from sleep.compaction.summarise import Summariser
@@ -93,7 +99,6 @@ class Compactor:
                 run.add_length_notice()
             deps.sync_journal(deps.clock())
         after = run.measure_pressure()
-        tiers = [one.tier for one in run.checkpoints]
         # A person waits while an emergency is dealt with: worth a look in the log.
         level = logging.INFO if request.trigger in ("sleep", "nap", "manual") else logging.WARNING
         log.log(
@@ -101,7 +106,7 @@ class Compactor:
             "compacted",
             session=request.session,
             trigger=request.trigger,
-            made=tiers,
+            made=[checkpoint.tier for checkpoint in run.checkpoints],
             before=before.describe(),
             after=after.describe(),
         )
@@ -163,16 +168,16 @@ class CompactionRun:
                 return
             try:
                 if plan.merge_ids:
-                    done = await self._merge(plan)
+                    await self._merge(plan)
                 elif plan.pending_summary is not None:
-                    done = await self._summarise(plan)
+                    await self._summarise(plan, plan.pending_summary)
                 else:
-                    done = self._commit(plan.as_compaction())
+                    self._commit(plan.as_compaction())
             except StaleView:
                 # Somebody undid or compacted meanwhile: what stands now is planned for anew.
                 continue
             self.notices += plan.notices
-            if done:
+            if self.busy or not plan.merge_ids:
                 return
 
     def run_fallback(self) -> None:
@@ -195,11 +200,12 @@ class CompactionRun:
         while True:
             view = self._conversation.load_view(self._request.session)
             live = self._deps.live_checkpoints(self._request.session, view.generation)
-            pair = next((two for two in pairwise(live) if all(one.tier in RECORD_TIERS for one in two)), None)
+            pairs = (pair for pair in pairwise(live) if {checkpoint.tier for checkpoint in pair} <= RECORD_TIERS)
+            pair = next(pairs, None)
             if len(live) <= self._deps.policy.max_checkpoints or pair is None:
                 return
-            told, now = Summary("", "floor", 0), self._deps.clock()
-            joined = merge_checkpoints(view, pair, live, told, self._request.terms.counter, self._request.trigger, now)
+            record, now, request = Summary("", "floor", 0), self._deps.clock(), self._request
+            joined = merge_checkpoints(view, pair, live, record, request.terms.counter, request.trigger, now)
             try:
                 self._conversation.commit_compaction(joined, now)
             except StaleView:
@@ -207,64 +213,72 @@ class CompactionRun:
 
     def add_length_notice(self) -> None:
         view = self._conversation.load_view(self._request.session)
+        checkpoints = self._conversation.checkpoints(self._request.session)
         count = sum(
-            1
-            for one in self._conversation.checkpoints(self._request.session)
-            if one.generation == view.generation and one.state in ("live", "absorbed") and not one.is_merge
+            checkpoint.generation == view.generation
+            and checkpoint.state in ("live", "absorbed")
+            and not checkpoint.is_merge
+            for checkpoint in checkpoints
         )
-        if count >= _MANY and any(one.state == "live" for one in self.checkpoints):
+        if count >= _MANY and any(checkpoint.state == "live" for checkpoint in self.checkpoints):
             self.notices.append(LONG_THREAD_NOTICE.format(count=count))
 
     # ------------------------------------------------------------------------------------------------------------ steps
 
-    def _commit(self, compaction: Compaction | None) -> bool:
+    def _commit(self, compaction: Compaction | None) -> None:
         if compaction is not None:
             self.checkpoints.append(self._conversation.commit_compaction(compaction, self._deps.clock()))
-        return True
 
-    async def _summarise(self, plan: CompactionPlan) -> bool:
-        """Raises `StaleView`."""
-        pending = plan.pending_summary
-        assert pending is not None
-        ids = (pending.removed.rows[0].id or 0, pending.removed.rows[-1].id or 0)
-        started = self._begin(plan, ids)
+    async def _commit_under_lease(
+        self, plan: CompactionPlan, ids: tuple[int, int], make: Callable[[], Awaitable[Compaction]]
+    ) -> None:
+        """Make a compaction of the messages `ids` (first, last), which takes a while, and commit it, unless another
+        process is at it. Raises `StaleView`."""
+        now = self._deps.clock()
+        started = self._conversation.begin_compaction(
+            plan.session,
+            plan.prefix_rev,
+            plan.trigger,
+            ids,
+            now + self._deps.lease_duration,
+            now,
+        )
         if started is None:
             self.busy = True
-            return True
+            return
         committed = False
         try:
-            summary = await self._ask(pending.summary_input, self._request.cached_prompt)
-            await self._deps.yield_to_chat(self._request)
-            compaction = replace(pending.complete(summary, self._deps.clock()), started_id=started)
-            committed = self._commit(compaction)
+            self._commit(replace(await make(), started_id=started))
+            committed = True
         finally:
             if not committed:
                 self._conversation.abandon_compaction(started, "cut off, or overtaken")
-        return True
 
-    async def _merge(self, plan: CompactionPlan) -> bool:
-        """The two checkpoints that the plan names become one; another plan is needed then. Raises `StaleView`."""
+    async def _summarise(self, plan: CompactionPlan, pending: PendingSummary) -> None:
+        """Raises `StaleView`."""
+
+        async def make() -> Compaction:
+            summary = await self._ask(pending.summary_input, self._request.cached_prompt)
+            await self._deps.yield_to_chat(self._request)
+            return pending.complete(summary, self._deps.clock())
+
+        rows = pending.removed.rows
+        await self._commit_under_lease(plan, (rows[0].id or 0, rows[-1].id or 0), make)
+
+    async def _merge(self, plan: CompactionPlan) -> None:
+        """The two checkpoints that the plan names become one. Raises `StaleView`."""
         view = self._conversation.load_view(self._request.session)
         live = self._deps.live_checkpoints(self._request.session, view.generation)
-        pair = [one for one in live if one.id in plan.merge_ids]
-        started = self._begin(plan, (pair[0].from_message_id, pair[1].to_message_id))
-        if started is None:
-            self.busy = True
-            return True
-        committed = False
-        counter = self._request.terms.counter
-        try:
+        pair = [checkpoint for checkpoint in live if checkpoint.id in plan.merge_ids]
+        counter, trigger = self._request.terms.counter, self._request.trigger
+
+        async def make() -> Compaction:
             summary_input = await self._material_of(pair, plan)
             summary = reuse_single_summary(pair, counter) if summary_input.depth > 1 else None
             summary = summary or await self._ask(summary_input, None)
-            compaction = merge_checkpoints(
-                view, pair, live, summary, counter, self._request.trigger, self._deps.clock()
-            )
-            committed = self._commit(replace(compaction, started_id=started))
-        finally:
-            if not committed:
-                self._conversation.abandon_compaction(started, "cut off, or overtaken")
-        return False
+            return merge_checkpoints(view, pair, live, summary, counter, trigger, self._deps.clock())
+
+        await self._commit_under_lease(plan, (pair[0].from_message_id, pair[1].to_message_id), make)
 
     async def _material_of(self, pair: list[Checkpoint], plan: CompactionPlan) -> SummaryInput:
         """The original messages of two checkpoints where they fit one call, else the summaries made of originals."""
@@ -281,7 +295,7 @@ class CompactionRun:
     def _originals(self, pair: list[Checkpoint], most: int) -> tuple[Message, ...]:
         """The messages that two checkpoints cover, as the log has them, but for those taken back since; none where they
         take more than `most` tokens, or where more was summarised than they cover."""
-        if any(one.key_facts.get("inherited") for one in pair):
+        if any(checkpoint.key_facts.get("inherited") for checkpoint in pair):
             return ()
         counter = self._request.terms.counter
         rows: tuple[Message, ...] = ()
@@ -293,17 +307,6 @@ class CompactionRun:
                 return ()
             before = page[0].id if page else 0
         return rows
-
-    def _begin(self, plan: CompactionPlan, ids: tuple[int, int]) -> int | None:
-        now = self._deps.clock()
-        return self._conversation.begin_compaction(
-            plan.session,
-            plan.prefix_rev,
-            plan.trigger,
-            ids,
-            now + self._deps.lease_duration,
-            now,
-        )
 
     async def _ask(self, summary_input: SummaryInput, live: CachedPrompt | None) -> Summary:
         sleep_budget = self._request.sleep_budget
@@ -369,12 +372,12 @@ class CompactionDeps:
 
     def _inputs(self, request: CompactionRequest, view: ContextView) -> CompactionInputs:
         since = self.clock() - timedelta(days=1)
-        known = self.journal.entries(view.scope, since=since, limit=_MOST_KNOWN)
+        entries = self.journal.entries(view.scope, since=since, limit=_MOST_KNOWN)
         return CompactionInputs(
             checkpoints=self.live_checkpoints(request.session, view.generation),
             open_requests=tuple(self.open_requests(request.session, limit=_MOST_REQUESTS)),
             tasks=tuple(todo.text for todo in self.open_todos(view.scope)),
-            known_facts=tuple(entry.content for entry in known if entry.source_type != "context_synthesis"),
+            known_facts=tuple(entry.content for entry in entries if entry.source_type != "context_synthesis"),
             focus=request.focus,
         )
 

@@ -1,21 +1,33 @@
-"""A draft of a view: rows with their sizes, changed and measured freely before anything is committed."""
+"""A draft of a view: rows with their sizes, changed and measured freely before anything is committed; and what stays
+word for word when the rows around it leave: copies, marked as history. Pure.
+
+Copied are, in this order, as far as there is room: the last result of each protected tool, requests that nobody has
+finished, marks of turns that were stopped, and the person's other words, newest first. The strategy `selective` keeps
+the messages that say most instead, and no summary. Summaries of earlier compactions are not the person's words,
+whatever role they have.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import accumulate
 
-from assistant.context.pressure import Pressure, PromptSize, measure_pressure, message_size
+from assistant.context.pressure import EMPTY_SIZE, Pressure, PromptSize, measure_pressure, message_size
 from assistant.context.structure import block_starts, is_user_request, turn_start
-from assistant.core.messages import Message
-from assistant.core.records import ContextView
+from assistant.context.truncate import truncate_to_reference, without_image_data
+from assistant.core.messages import ABORTED_MARKER, Message
+from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.values import CompactionLimits, MinimumContext
 
 # What is left of a long message that is shown by reference, in tokens.
 KEPT_OUTPUT_TOKENS = 200
 KEPT_MESSAGE_TOKENS = 400
 MIN_REQUEST_TOKENS = 1000
+# Marks of the last so many stopped turns stay.
+_MARKS = 5
 
 
 class DraftView:
@@ -25,6 +37,7 @@ class DraftView:
     first row which is not a summary or a carried copy, `starts` the indexes at which the rows may be cut."""
 
     def __init__(self, view: ContextView, limits: CompactionLimits) -> None:
+        self.view = view
         self.limits = limits
         self.rows: list[Message] = list(view.messages)
         self.stored_sizes = (
@@ -45,6 +58,7 @@ class DraftView:
         # that the plan leaves behind is estimated again.
         self._scale = max(1.0, measured.prompt_tokens / max(1, self._tokens(self.total_size)))
         self.initial_pressure = self.pressure()
+        self.minimum_context = self._minimum_context()
 
     @property
     def last_block_start(self) -> int:
@@ -100,6 +114,14 @@ class DraftView:
         free = share * self.limits.budgets.tokens - self.limits.budgets.reserve - self._tokens(size) * self._scale
         return int(free / self._scale / self.limits.counter.corrected(1000) * 1000)
 
+    def cut_boundaries(self) -> tuple[list[int], list[int], int]:
+        """Indexes at which the view may be cut, those of them before a request, and the last of these that leaves the
+        last exchange; where there is none, the last one."""
+        boundaries = [n for n in self.block_starts if self.first_message < n <= self.newest_turn_start]
+        requests = [n for n in boundaries if self.rows[n].role == "user"]
+        earlier = [n for n in requests if n < self.newest_turn_start]
+        return boundaries, requests, (earlier or boundaries or [0])[-1]
+
     def find_first_cut(self, candidates: Sequence[int], share: float, prefix: PromptSize) -> int | None:
         """The first of the ascending indexes such that the rows from there on, behind a prefix of that size, come down
         to `share`."""
@@ -107,7 +129,7 @@ class DraftView:
         place = bisect_left(candidates, True, key=lambda cut: self.pressure(left[cut]).ratio <= share)
         return candidates[place] if place < len(candidates) else None
 
-    def minimum_context(self) -> MinimumContext:
+    def _minimum_context(self) -> MinimumContext:
         """What would be left after everything that can be done."""
         corrected, requests = self.limits.counter.corrected, set(self.request_indexes)
         request = sum(min(self.sizes[n].tokens, MIN_REQUEST_TOKENS) for n in requests)
@@ -129,5 +151,140 @@ def is_compaction_prefix(message: Message) -> bool:
     return message.is_summary or "carried_from" in message.metadata
 
 
+def original_id(message: Message) -> int | None:
+    """The message's number in the log, also that of one which a copy was made of."""
+    return message.id or message.metadata.get("carried_from")
+
+
 def sum_sizes(sizes: Sequence[PromptSize]) -> PromptSize:
     return PromptSize(sum(s.tokens for s in sizes), sum(s.bytes for s in sizes), sum(s.images for s in sizes))
+
+
+# ------------------------------------------------------------------------------------------------------- word for word
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedRows:
+    """What stays word for word."""
+
+    copies: tuple[Message, ...] = ()  # the person's words and marks in the order of the view, then protected results
+    size: PromptSize = EMPTY_SIZE
+    message_ids: tuple[int, ...] = ()  # of the messages that they are copies of
+    open_request_ids: tuple[int, ...] = ()  # those of open requests among them
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionLimits:
+    """Uncorrected tokens."""
+
+    room: int  # for all copies
+    user_messages: int  # the most that the person's words take of it
+    open_requests: int  # what these may take however little room there is
+
+
+def choose_retained_rows(
+    draft: DraftView,
+    cut: int,
+    bounds: RetentionLimits,
+    requests: Sequence[int],
+    order: Sequence[int],
+    places: Mapping[int, LogLocation],
+    now: datetime,
+) -> RetainedRows:
+    """What stays of the rows before `cut` beside a summary. `requests` are the ids of open ones, newest first; `order`
+    are the indexes of what else may be kept, most wanted first."""
+    chooser = _Chooser(draft, places, now)
+    tools = carry_protected_results(draft, cut, now)
+    left = bounds.room - sum_sizes([message_size(copy, draft.limits.counter) for copy in tools]).tokens
+    by_id = {original_id(draft.rows[n]): n for n in find_user_messages(draft, cut)}
+    wanted = [by_id[message_id] for message_id in requests if message_id in by_id]
+    spent = chooser.take(wanted, min(max(bounds.open_requests, left), max(bounds.open_requests, bounds.user_messages)))
+    opened = tuple(original_id(draft.rows[n]) or 0 for n in wanted if n in chooser.chosen)
+    marks = [n for n in reversed(range(cut)) if _is_mark(draft.rows[n])][:_MARKS]
+    spent += chooser.take(marks, left - spent)
+    chooser.take([n for n in order if n not in chooser.chosen], min(left, bounds.user_messages) - spent)
+    copies = (*(chooser.chosen[index] for index in sorted(chooser.chosen)), *tools)
+    ids = tuple(dict.fromkeys(copy.metadata["carried_from"] for copy in copies))
+    return RetainedRows(copies, sum_sizes([message_size(copy, draft.limits.counter) for copy in copies]), ids, opened)
+
+
+def find_user_messages(draft: DraftView, cut: int) -> list[int]:
+    """Indexes of the person's words before `cut`, newest first."""
+    return [n for n in reversed(range(cut)) if _is_said(draft.rows[n])]
+
+
+class _Chooser:
+    """Rows chosen to be copied, one list after the other."""
+
+    def __init__(self, draft: DraftView, places: Mapping[int, LogLocation], now: datetime) -> None:
+        self._draft = draft
+        self._places = places
+        self._now = now
+        self.chosen: dict[int, Message] = {}
+
+    def take(self, indexes: Sequence[int], room: int) -> int:
+        """Choose rows in this order until one does not fit: the tokens they take."""
+        spent = 0
+        for index in indexes:
+            copy = self._copy(index)
+            tokens = self._draft.limits.counter.count_message(copy)
+            if spent + tokens > room:
+                break
+            spent += tokens
+            self.chosen[index] = copy
+        return spent
+
+    def _copy(self, index: int) -> Message:
+        """Long words by reference with both their ends, pictures by name."""
+        row = without_image_data(self._draft.rows[index])
+        place = self._places.get(row.id) if row.id is not None else None
+        if place is not None and self._draft.sizes[index].tokens > 2 * KEPT_MESSAGE_TOKENS:
+            row = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, self._draft.limits.counter.count_text)
+        return _copy_row(row, self._now)
+
+
+def _is_mark(row: Message) -> bool:
+    return row.role == "system" and row.content.startswith(ABORTED_MARKER)
+
+
+def _is_said(row: Message) -> bool:
+    """A person's own words: no note, no summary, whether still live or kept by an earlier compaction."""
+    return row.role == "user" and not any(map(row.metadata.get, ("note", "internal", "type")))
+
+
+_ROLE_WEIGHTS = {"user": 2.0, "assistant": 1.0}
+
+
+def rank_by_information(draft: DraftView, cut: int) -> list[int]:
+    """Indexes of the words said before `cut`, the most telling first: those that name most for their length, a person's
+    own before the assistant's, newer before older where they are alike."""
+    spoken = [n for n in range(cut) if draft.rows[n].role in _ROLE_WEIGHTS and not draft.rows[n].tool_calls]
+    return sorted(spoken, key=lambda n: (-_information_score(draft, n), -n))
+
+
+def _information_score(draft: DraftView, index: int) -> float:
+    row = draft.rows[index]
+    words = row.content.split()
+    marks = sum(
+        any(c.isdigit() for c in word) or (place > 0 and word[:1].isupper()) for place, word in enumerate(words)
+    )
+    return round(_ROLE_WEIGHTS[row.role] * (1 + marks) / (20 + len(words)), 3)
+
+
+def carry_protected_results(draft: DraftView, cut: int, now: datetime) -> tuple[Message, ...]:
+    """Copies of the last result of each protected tool, with its call, where it stands before `cut`."""
+    rows, starts = draft.rows, draft.block_starts
+    copies: list[Message] = []
+    for index in sorted(index for index in draft.protected_results() if index < cut):
+        caller = rows[starts[bisect_right(starts, index) - 1]]
+        call = next((call for call in caller.tool_calls if call.id == rows[index].tool_call_id), None)
+        if call is not None:
+            asking = replace(_copy_row(caller, now), content="", tool_calls=(call,), thinking=())
+            copies += [asking, _copy_row(rows[index], now)]
+    return tuple(copies)
+
+
+def _copy_row(message: Message, now: datetime) -> Message:
+    """The message outside of coverage (I3); a copy of a copy is one of the same original."""
+    origin = message.metadata.get("carried_from", message.id)
+    return replace(message, id=None, ts=message.ts or now, metadata={**message.metadata, "carried_from": origin})

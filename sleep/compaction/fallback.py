@@ -16,7 +16,7 @@ is the floor.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -29,17 +29,17 @@ from assistant.context.truncate import (
     without_image_data,
 )
 from assistant.core.checkpoints import Compaction
-from assistant.core.messages import Message
 from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.draft_view import (
     KEPT_MESSAGE_TOKENS,
     KEPT_OUTPUT_TOKENS,
     MIN_REQUEST_TOKENS,
     DraftView,
+    carry_protected_results,
     is_compaction_prefix,
     sum_sizes,
 )
-from sleep.compaction.plan import CompactionPlan
+from sleep.compaction.plan import CompactionPlan, plan_of
 from sleep.compaction.render import (
     FALLBACK_TIER,
     RECORD_TOKENS,
@@ -47,7 +47,6 @@ from sleep.compaction.render import (
     append_position_record,
     is_position_record,
 )
-from sleep.compaction.retained import carry_protected_results
 from sleep.compaction.values import CompactionLimits
 
 Places = Mapping[int, LogLocation]
@@ -63,7 +62,6 @@ def plan_fallback(
     """What to do to `view`; nothing where its pressure is at the target. `places` tells for the messages of the view
     where the log has them; a message that is not in it is never shortened."""
     draft = DraftView(view, limits)
-    floor = draft.minimum_context()
     notices: list[str] = []
     after, cut, compaction = draft.initial_pressure, 0, None
     if draft.rows and draft.initial_pressure.ratio > limits.target:
@@ -71,20 +69,15 @@ def plan_fallback(
             notices += _shorten_requests(draft, places)
             _shorten_rounds(draft, places)
         _shorten_old(draft, places)
-        cut, compaction = _drop_oldest(draft, places, view, now, trigger)
+        cut, compaction = _drop_oldest(draft, places, now, trigger)
         after = _after(draft, cut, compaction)
     stuck = ""
     if after.ratio > limits.threshold:
-        stuck = f"The context stays at {after.describe()}, and nothing more can be left out. {floor.describe()}"
+        smallest = draft.minimum_context.describe()
+        stuck = f"The context stays at {after.describe()}, and nothing more can be left out. {smallest}"
     pairs = zip(draft.rows[cut:], view.messages[cut:], strict=True)
-    return CompactionPlan(
-        view.session,
-        view.prefix_rev,
-        trigger,
-        FALLBACK_TIER,
-        draft.initial_pressure,
-        after,
-        floor,
+    return replace(
+        plan_of(draft, trigger, FALLBACK_TIER, after),
         shorten=tuple(row for row, stored in pairs if row is not stored),
         compaction=compaction,
         stuck_reason=stuck,
@@ -182,56 +175,50 @@ def _refer(draft: DraftView, places: Places, index: int, keep: int) -> bool:
 # ---------------------------------------------------------------------------------------------------------- dropping
 
 
-def _drop_oldest(
-    draft: DraftView, places: Places, view: ContextView, now: datetime, trigger: str
-) -> tuple[int, Compaction | None]:
+def _drop_oldest(draft: DraftView, places: Places, now: datetime, trigger: str) -> tuple[int, Compaction | None]:
     """Step 3: the index of the first row that stays, and what takes the place of those before it; (0, None) where
     nothing has to go, nothing can, or nothing would be gained."""
-    cut = _cut(draft)
-    zone, left = draft.limits.zone, view.messages[draft.first_message : cut]
-    gone = tuple(row.in_timezone(zone) for row in left if row.id is not None and not is_compaction_prefix(row))
-    if not cut or not gone:
-        return 0, None
-    counter = draft.limits.counter
-    summaries = [row for row in view.messages[:cut] if row.is_summary]
-    leaving = RemovedRows(gone, sum_sizes(draft.stored_sizes[draft.first_message : cut]).tokens, places)
-    records = append_position_record(summaries, leaving, counter, now)
-    prefix = (
-        *records,
-        *carry_protected_results(draft, cut, now),
+    cut, view, counter = _cut(draft), draft.view, draft.limits.counter
+    rows = tuple(
+        row.in_timezone(draft.limits.zone)
+        for row in view.messages[draft.first_message : cut]
+        if row.id is not None and not is_compaction_prefix(row)
     )
-    compaction = Compaction(
+    if not cut or not rows:
+        return 0, None
+    removed = RemovedRows(rows, sum_sizes(draft.stored_sizes[draft.first_message : cut]).tokens, places)
+    summaries = append_position_record([row for row in view.messages[:cut] if row.is_summary], removed, counter, now)
+    prefix = (*summaries, *carry_protected_results(draft, cut, now))
+    size = sum_sizes([message_size(message, counter) for message in prefix])
+    after = draft.pressure(size + sum_sizes(draft.sizes[cut:])).ratio
+    if after >= draft.pressure().ratio:
+        return 0, None
+    return cut, Compaction(
         session=view.session,
         prefix_rev=view.prefix_rev,
         trigger=trigger,
         tier=FALLBACK_TIER,
-        from_message_id=gone[0].id or 0,
-        to_message_id=gone[-1].id or 0,
-        messages_compressed=len(gone),
+        from_message_id=rows[0].id or 0,
+        to_message_id=rows[-1].id or 0,
+        messages_compressed=len(rows),
         prefix=prefix,
-        summary=records[-1].content,
+        summary=summaries[-1].content,
         original_tokens=sum_sizes(draft.stored_sizes[:cut]).tokens,
-        compressed_tokens=sum_sizes([message_size(message, counter) for message in prefix]).tokens,
+        compressed_tokens=size.tokens,
+        key_facts={**removed.key_facts, "pressure": [round(draft.initial_pressure.ratio, 4), round(after, 4)]},
     )
-    after = _after(draft, cut, compaction).ratio
-    pressure = [round(draft.initial_pressure.ratio, 4), round(after, 4)]
-    gain = after < draft.pressure().ratio
-    return (cut, replace(compaction, key_facts={**leaving.key_facts, "pressure": pressure})) if gain else (0, None)
 
 
 def _cut(draft: DraftView) -> int:
     """Index of the first row that stays: the first boundary at which the target holds, preferably before a request,
     at the latest before the last exchange or, where even that leaves the context above the threshold, before the
     newest turn. 0 where nothing has to go or can."""
-    boundaries = [n for n in draft.block_starts if draft.first_message < n <= draft.newest_turn_start]
+    boundaries, requests, exchange = draft.cut_boundaries()
     if draft.pressure().ratio <= draft.limits.target or not boundaries:
         return 0
-    asked = [n for n in boundaries if draft.rows[n].role == "user"]
-    exchange = next((n for n in reversed(asked) if n < draft.newest_turn_start), boundaries[-1])
     prefix = _prefix_size(draft)
-    for candidates in (asked, boundaries):
-        gentle = [n for n in candidates if n <= exchange]
-        cut = draft.find_first_cut(gentle, draft.limits.target, prefix)
+    for candidates in (requests, boundaries):
+        cut = draft.find_first_cut([n for n in candidates if n <= exchange], draft.limits.target, prefix)
         if cut is not None:
             return cut
     enough = draft.find_first_cut([exchange], draft.limits.threshold, prefix)
@@ -274,7 +261,14 @@ def estimate_masking(draft: DraftView, until: int) -> Pressure:
 def mask_rows(draft: DraftView, until: int, places: Mapping[int, LogLocation]) -> list[int]:
     """Mask the rows before index `until`: the indexes of those that changed."""
     calls = calls_by_id(draft.rows)
-    repeats = _RepeatedCalls(draft.rows)
+    # How often the same call was made, and which result is its newest (F03).
+    signatures = {call.id: call_signature(call) for row in draft.rows for call in row.tool_calls}
+    times = Counter(signatures.values())
+    newest = {
+        signatures[row.tool_call_id]: row.id
+        for row in draft.rows
+        if row.role == "tool" and row.id is not None and row.tool_call_id in signatures
+    }
     spared = draft.protected_results()
     changed: list[int] = []
     for index in range(draft.first_message, until):
@@ -285,11 +279,16 @@ def mask_rows(draft: DraftView, until: int, places: Mapping[int, LogLocation]) -
         shorter = row
         if row.role == "tool" and not row.metadata.get("archived"):
             if draft.sizes[index].tokens >= _WORTH_MASKING:
-                call = calls.get(row.tool_call_id or "")
-                times, latest = repeats.count_repeats(row)
-                tokens = draft.sizes[index].tokens
-                dated = row.in_timezone(draft.limits.zone)
-                shorter = mask_tool_result(dated, call, place, tokens, repeats=times, latest=latest)
+                call, signature = calls.get(row.tool_call_id or ""), signatures.get(row.tool_call_id or "", "")
+                latest = newest.get(signature)
+                shorter = mask_tool_result(
+                    row.in_timezone(draft.limits.zone),
+                    call,
+                    place,
+                    draft.sizes[index].tokens,
+                    repeats=times.get(signature, 1),
+                    latest=None if latest == row.id else latest,
+                )
         elif row.role == "assistant" and draft.sizes[index].tokens >= _VERBOSE * KEPT_MESSAGE_TOKENS:
             shorter = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, draft.limits.counter.count_text)
         if draft.sizes[index].images:
@@ -298,23 +297,3 @@ def mask_rows(draft: DraftView, until: int, places: Mapping[int, LogLocation]) -
             draft.replace_row(index, shorter)
             changed.append(index)
     return changed
-
-
-class _RepeatedCalls:
-    """How often the same call was made, and which result is its newest (F03)."""
-
-    def __init__(self, rows: Sequence[Message]) -> None:
-        self._asked = {call.id: call_signature(call) for row in rows for call in row.tool_calls}
-        self._times = Counter(self._asked.values())
-        self._newest: dict[str, int] = {}
-        for row in rows:
-            if row.role == "tool" and row.id is not None and row.tool_call_id in self._asked:
-                self._newest[self._asked[row.tool_call_id]] = row.id
-
-    def count_repeats(self, result: Message) -> tuple[int, int | None]:
-        """(times, id of the newest result where that is another one)."""
-        asked = self._asked.get(result.tool_call_id or "")
-        if asked is None:
-            return 1, None
-        newest = self._newest.get(asked)
-        return self._times[asked], newest if newest != result.id else None

@@ -8,23 +8,42 @@ A plan that needs a summary is made in two halves: `PendingSummary` is what can 
 what stays of them, what was said of earlier ones), and its `complete` makes the compaction once the summary is
 there. A model may take minutes in between; the commit's compare-and-swap tells whether the pending summary still
 fits the view.
+
+Two neighbouring checkpoints become one by `merge_checkpoints`, so that summaries stay few and none is a summary of a
+summary's summary. What always holds: a merged checkpoint is made of the original messages where they fit one call
+(depth 1), else of the summaries that were made of originals, however long ago and under however many merges (depth 2):
+their texts stay with the absorbed checkpoints. Depth never passes 2 (F25).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any, cast
 
-from assistant.context.pressure import Pressure, PromptSize, message_size
+from assistant.context.pressure import Pressure, message_size
 from assistant.context.tokens import TokenCounter
-from assistant.core.checkpoints import Compaction
+from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.messages import Message
-from assistant.core.text import pluralize
-from sleep.compaction.draft_view import DraftView, sum_sizes
-from sleep.compaction.render import RemovedRows, SummarySection, checkpoint_facts, render_summary_row
-from sleep.compaction.retained import RetainedRows
-from sleep.compaction.values import MinimumContext, Summary, SummaryInput
+from assistant.core.records import ContextView, LogRecord
+from sleep.compaction.answer import FACT_KINDS
+from sleep.compaction.draft_view import DraftView, RetainedRows, is_compaction_prefix, sum_sizes
+from sleep.compaction.extractive import select_sentences
+from sleep.compaction.render import (
+    RECORD_TIERS,
+    RemovedRows,
+    SummarySection,
+    checkpoint_facts,
+    join_sections,
+    make_section,
+    make_sections,
+    render_summary_row,
+)
+from sleep.compaction.values import MinimumContext, Summary, SummaryInput, SummaryTier
+
+_MOST_FACTS = 24
+_SPOKEN = ("user", "assistant", "tool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +74,11 @@ class CompactionPlan:
     merge_ids: tuple[int, ...] = ()  # neighbouring checkpoints that become one first, so that the next plan finds room
     planned_changes: tuple[PlannedChange, ...] = ()
     stuck_reason: str = ""  # why the context stays too full whatever is done (F02)
-    notices: tuple[str, ...] = field(default=())  # lines that the user should read
+    notices: tuple[str, ...] = ()  # lines that the user should read
 
     @property
     def has_changes(self) -> bool:
         return bool(self.shorten or self.compaction or self.pending_summary)
-
-    def stays_above(self, threshold: float) -> bool:
-        """Whether even this plan leaves the context above the threshold: trying again would gain nothing (I7)."""
-        return self.after.ratio > threshold
 
     def as_compaction(self) -> Compaction | None:
         """All that the plan changes without a summary, as one compaction."""
@@ -88,69 +103,55 @@ class CompactionPlan:
             shortened=self.shorten,
         )
 
-    def apply_to(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """The rows of the view as the plan leaves them."""
-        shorter = {message.id: message for message in self.shorten}
-        rows = [message if message.id is None else shorter.get(message.id, message) for message in messages]
-        if self.compaction is None:
-            return tuple(rows)
-        last = next(index for index, message in enumerate(rows) if message.id == self.compaction.to_message_id)
-        return (*self.compaction.prefix, *rows[last + 1 :])
 
-    def describe(self) -> str:
-        """One line for the log."""
-        dropped = self.compaction.messages_compressed if self.compaction else 0
-        return (
-            f"{self.trigger}: {pluralize(len(self.shorten), 'message')} shortened, {dropped} removed from the view "
-            f"({self.tier}); {self.before.describe()} -> {self.after.describe()}"
-        )
+def plan_of(draft: DraftView, trigger: str, tier: str, after: Pressure) -> CompactionPlan:
+    """A plan for the view of `draft` that changes nothing yet."""
+    view = draft.view
+    return CompactionPlan(
+        view.session, view.prefix_rev, trigger, tier, draft.initial_pressure, after, draft.minimum_context
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class PendingSummary:
     """A compaction that only lacks its summary."""
 
-    session: str
-    prefix_rev: int
+    draft: DraftView
     trigger: str
+    cut: int  # index of the first row that stays
     summary_input: SummaryInput  # more than `removed` where the inherited rows of a branch leave with them
     removed: RemovedRows  # what the new checkpoint covers
     retained: RetainedRows
     earlier_sections: tuple[SummarySection, ...]  # those that stay
-    cut: int  # index of the first row that stays
-    replaced_size: PromptSize  # of all rows before the cut
-    draft: DraftView
-    counter: TokenCounter
 
     def complete(self, summary: Summary, now: datetime) -> Compaction:
         """The compaction with this summary; without text, a record says where the messages are stored."""
-        first, last = self.removed.rows[0].id or 0, self.removed.rows[-1].id or 0
-        count, gone = len(self.removed.rows), self.removed
-        section = SummarySection(
-            first, last, count, gone.tokens, gone.first_day, gone.last_day, gone.byte_ranges, summary.text, summary.tier
-        )
-        row = render_summary_row([*self.earlier_sections, section], self.counter, now)
+        draft, removed = self.draft, self.removed
+        section = removed.as_section(summary.text, summary.tier)
+        row = render_summary_row([*self.earlier_sections, section], draft.limits.counter, now)
         prefix = (row, *self.retained.copies)
-        size = sum_sizes([message_size(message, self.counter) for message in prefix])
-        after = self.draft.pressure(size + sum_sizes(self.draft.sizes[self.cut :]))
+        size = sum_sizes([message_size(message, draft.limits.counter) for message in prefix])
+        after = draft.pressure(size + sum_sizes(draft.sizes[self.cut :]))
+        # How many rows that the checkpoint does not cover its summary is of, too: what a branch's parent said.
+        inherited = len(self.summary_input.rows) - len(removed.rows)
         return Compaction(
-            session=self.session,
-            prefix_rev=self.prefix_rev,
+            session=draft.view.session,
+            prefix_rev=draft.view.prefix_rev,
             trigger=self.trigger,
             tier=summary.tier,
-            from_message_id=first,
-            to_message_id=last,
-            messages_compressed=count,
+            from_message_id=section.from_id,
+            to_message_id=section.to_id,
+            messages_compressed=section.count,
             prefix=prefix,
             summary=summary.text or row.content,
-            original_tokens=self.replaced_size.tokens,
+            original_tokens=sum_sizes(draft.stored_sizes[: self.cut]).tokens,
             compressed_tokens=size.tokens,
             key_facts={
                 **checkpoint_facts(summary),
-                **gone.key_facts,
+                **removed.key_facts,
                 "kept": list(self.retained.message_ids),
-                **self._inherited,
-                "pressure": [round(self.draft.initial_pressure.ratio, 4), round(after.ratio, 4)],
+                **({"inherited": inherited} if inherited else {}),
+                "pressure": [round(draft.initial_pressure.ratio, 4), round(after.ratio, 4)],
             },
             cost_usd=summary.cost_usd,
             depth=summary.depth,
@@ -158,8 +159,142 @@ class PendingSummary:
             attempts=summary.attempts,
         )
 
-    @property
-    def _inherited(self) -> dict[str, int]:
-        """How many rows that the checkpoint does not cover its summary is of, too: what a branch's parent said."""
-        count = len(self.summary_input.rows) - len(self.removed.rows)
-        return {"inherited": count} if count else {}
+
+# ---------------------------------------------------------------------------------------------------------------- merge
+
+
+def collect_originals(records: Sequence[LogRecord], pair: Sequence[Checkpoint]) -> tuple[Message, ...]:
+    """Of records of the log, the messages that the checkpoints cover."""
+    first, last = pair[0].from_message_id, pair[-1].to_message_id
+    # The words that hold of messages that were edited or, "", deleted after they were answered.
+    changes = [record for record in records if record.kind in ("edit", "delete") and record.turn is None]
+    changed = {ref: record.content for record in changes for ref in record.refs}
+    return tuple(
+        replace(record.to_message(), content=changed.get(record.id, record.content))
+        for record in records
+        if record.kind == "message" and first <= record.id <= last and record.role in _SPOKEN
+        if changed.get(record.id, record.content).strip() or (record.media and record.id not in changed)
+    )
+
+
+def collect_summaries(
+    pair: Sequence[Checkpoint],
+    everything: Sequence[Checkpoint],
+    counter: TokenCounter,
+    most: int,
+    budget: int,
+    restored: int,
+) -> SummaryInput:
+    """What there is to merge where the originals are too long: the depth-1 summaries below the pair, the newest that
+    fit `most` tokens whole; of older ones the most telling lines, word for word."""
+    summarised = sorted(_below(pair, everything), key=lambda checkpoint: checkpoint.from_message_id)
+    # As material they are not the person's words, and no messages that could be looked up by a number.
+    rows = tuple(Message("assistant", checkpoint.summary, ts=checkpoint.created_at) for checkpoint in summarised)
+    first_whole, left = len(rows), most * 3 // 4
+    while first_whole and (left := left - counter.count_text(rows[first_whole - 1].content)) >= 0:
+        first_whole -= 1
+    first_whole = min(first_whole, len(rows) - 1)
+    older, newer = rows[:first_whole], rows[first_whole:]
+    if older:
+        lines = select_sentences(
+            SummaryInput(pair[0].session, pair[0].scope, older, {}, most), most // 4, counter.count_text
+        )
+        newer = (replace(older[0], content=lines), *newer)
+    return SummaryInput(pair[0].session, pair[0].scope, newer, {}, budget, depth=2, restored_max_tokens=restored)
+
+
+def _below(pair: Sequence[Checkpoint], everything: Sequence[Checkpoint]) -> list[Checkpoint]:
+    """The checkpoints of depth 1 that have a text and cover a part of what the pair covers, no two the same part."""
+    first, last = pair[0].from_message_id, pair[-1].to_message_id
+    below = [
+        checkpoint
+        for checkpoint in everything
+        if checkpoint.state in ("live", "absorbed")
+        and checkpoint.depth == 1
+        and checkpoint.tier not in RECORD_TIERS
+        and checkpoint.generation == pair[0].generation
+        and first <= checkpoint.from_message_id
+        and checkpoint.to_message_id <= last
+    ]
+    return [part for part in below if not any(_covers(other, part) for other in below if other is not part)]
+
+
+def _covers(checkpoint: Checkpoint, part: Checkpoint) -> bool:
+    return checkpoint.from_message_id <= part.from_message_id and part.to_message_id <= checkpoint.to_message_id
+
+
+def reuse_single_summary(pair: Sequence[Checkpoint], counter: TokenCounter) -> Summary | None:
+    """Where one of the pair is a mere record: what the other one says, word for word, and no model is asked. None where
+    both have a summary."""
+    summarised = [checkpoint for checkpoint in pair if checkpoint.tier not in RECORD_TIERS]
+    if len(summarised) == len(pair):
+        return None
+    if not summarised:
+        return Summary("", "floor", 0)
+    (single,) = summarised
+    return Summary(
+        single.summary,
+        cast(SummaryTier, single.tier),
+        counter.count_text(single.summary),
+        key_facts={kind: tuple(single.key_facts[kind]) for kind in FACT_KINDS if single.key_facts.get(kind)},
+        restored=tuple(single.key_facts.get("restored", ())),
+        model=single.model,
+        depth=single.depth,
+    )
+
+
+def merge_checkpoints(
+    view: ContextView,
+    pair: Sequence[Checkpoint],
+    live: Sequence[Checkpoint],
+    summary: Summary,
+    counter: TokenCounter,
+    trigger: str,
+    now: datetime,
+) -> Compaction:
+    """The compaction by which `summary` takes the place of the pair; nothing else leaves the view."""
+    first, second = pair
+    rest = [checkpoint for checkpoint in live if checkpoint.id not in (first.id, second.id)]
+    section = replace(join_sections(make_section(first), make_section(second), summary.text), tier=summary.tier)
+    row = render_summary_row([section, *make_sections(rest)], counter, now)
+    before = [message for message in view.messages if is_compaction_prefix(message)]
+    prefix = (row, *(message for message in before if not message.is_summary))
+    # How many rows outside of their ranges the summaries of the pair are of, too.
+    inherited = sum(checkpoint.key_facts.get("inherited", 0) for checkpoint in pair)
+    return Compaction(
+        session=view.session,
+        prefix_rev=view.prefix_rev,
+        trigger=trigger,
+        tier=summary.tier,
+        from_message_id=first.from_message_id,
+        to_message_id=second.to_message_id,
+        messages_compressed=first.messages_compressed + second.messages_compressed,
+        prefix=prefix,
+        summary=summary.text or row.content,
+        original_tokens=sum_sizes([message_size(message, counter) for message in before]).tokens,
+        compressed_tokens=sum_sizes([message_size(message, counter) for message in prefix]).tokens,
+        key_facts={
+            **_together(pair, checkpoint_facts(summary)),
+            "since": section.since,
+            "until": section.until,
+            "byte_ranges": [list(span) for span in section.ranges],
+            "merged": [first.id, second.id],
+            **({"inherited": inherited} if inherited else {}),
+        },
+        cost_usd=summary.cost_usd,
+        absorbed_ids=(first.id, second.id),
+        depth=summary.depth,
+        model=summary.model,
+        attempts=summary.attempts,
+    )
+
+
+def _together(pair: Sequence[Checkpoint], facts: dict[str, Any]) -> dict[str, Any]:
+    """The key facts of a merged checkpoint: its own, and what the two had, the newest last."""
+    together = dict(facts)
+    for kind in FACT_KINDS:
+        sources = (*(checkpoint.key_facts for checkpoint in pair), facts)
+        values = dict.fromkeys(value for source in sources for value in source.get(kind, ()))
+        if values:
+            together[kind] = list(values)[-_MOST_FACTS:]
+    return together

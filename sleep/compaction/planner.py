@@ -8,29 +8,32 @@ The order of what is tried, each step only where the one before it does not do:
 3. Merge: where the summaries that stand already leave no room for another, the two oldest become one first.
 
 Never cut: the newest request and what follows it, a call and its results. Never lost: the last result of each protected
-tool, marks of stopped turns, open requests, the person's newest words (`sleep/compaction/retained.py`).
+tool, marks of stopped turns, open requests, the person's newest words (`sleep/compaction/draft_view.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from assistant.context.pressure import Pressure, PromptSize
 from assistant.context.structure import with_changes_described
 from assistant.core.records import ContextView, LogLocation
-from sleep.compaction.draft_view import DraftView, sum_sizes
-from sleep.compaction.fallback import estimate_masking, mask_rows
-from sleep.compaction.plan import CompactionPlan, PendingSummary, PlannedChange
-from sleep.compaction.render import CLOSING_TOKENS, SECTION_TOKENS, RemovedRows, count_section_tokens, make_sections
-from sleep.compaction.retained import (
+from sleep.compaction.draft_view import (
+    DraftView,
     RetainedRows,
     RetentionLimits,
     carry_protected_results,
     choose_retained_rows,
     find_user_messages,
+    original_id,
     rank_by_information,
+    sum_sizes,
 )
+from sleep.compaction.fallback import estimate_masking, mask_rows
+from sleep.compaction.plan import CompactionPlan, PendingSummary, PlannedChange, plan_of
+from sleep.compaction.render import CLOSING_TOKENS, SECTION_TOKENS, RemovedRows, count_section_tokens, make_sections
 from sleep.compaction.values import (
     STRATEGIES_WITHOUT_SUMMARY,
     CompactionInputs,
@@ -67,18 +70,15 @@ def plan_compaction(
     draft = DraftView(view, limits)
     tail = _preserved(draft, policy, trigger)
     if policy.strategy == "mask":
-        return _masked(view, draft, tail, places, trigger)
+        return _masked(draft, tail, places, trigger)
     enough = policy.masking_target(limits.target)
-    if (
-        policy.strategy == "hybrid"
-        and trigger not in _MORE_THAN_MASKS
-        and estimate_masking(draft, tail).ratio <= enough
-    ):
-        masked = _masked(view, draft, tail, places, trigger)
+    may_mask = policy.strategy == "hybrid" and trigger not in _MORE_THAN_MASKS
+    if may_mask and estimate_masking(draft, tail).ratio <= enough:
+        masked = _masked(draft, tail, places, trigger)
         if masked.has_changes and masked.after.ratio <= enough:
             return masked
-        draft = DraftView(view, limits) if masked.has_changes else draft
-    return _CutPlanner(view, draft, places, policy, inputs, now, trigger).plan(tail)
+        draft = DraftView(view, limits)
+    return _CutPlanner(draft, places, policy, inputs, now, trigger).plan(tail)
 
 
 def _preserved(draft: DraftView, policy: CompactionPolicy, trigger: str) -> int:
@@ -98,10 +98,10 @@ def _preserved(draft: DraftView, policy: CompactionPolicy, trigger: str) -> int:
     return max((start for start in draft.block_starts if start <= wanted), default=draft.first_message)
 
 
-def _masked(view: ContextView, draft: DraftView, tail: int, places: Places, trigger: str) -> CompactionPlan:
+def _masked(draft: DraftView, tail: int, places: Places, trigger: str) -> CompactionPlan:
     changed = mask_rows(draft, tail, places)
     before = sum(draft.stored_sizes[n].tokens for n in changed)
-    what = PlannedChange(
+    masked = PlannedChange(
         True,
         "tool output and long answers",
         "each becomes a line with what it was and where it is",
@@ -111,16 +111,10 @@ def _masked(view: ContextView, draft: DraftView, tail: int, places: Places, trig
     rest = PlannedChange(
         False, "everything else", "masking is enough", len(draft.rows) - len(changed), draft.total_size.tokens
     )
-    return CompactionPlan(
-        view.session,
-        view.prefix_rev,
-        trigger,
-        "mask",
-        draft.initial_pressure,
-        draft.pressure(),
-        draft.minimum_context(),
+    return replace(
+        plan_of(draft, trigger, "mask", draft.pressure()),
         shorten=tuple(draft.rows[n] for n in changed),
-        planned_changes=(what, rest) if changed else (),
+        planned_changes=(masked, rest) if changed else (),
     )
 
 
@@ -129,7 +123,6 @@ class _CutPlanner:
 
     def __init__(
         self,
-        view: ContextView,
         draft: DraftView,
         places: Places,
         policy: CompactionPolicy,
@@ -137,154 +130,111 @@ class _CutPlanner:
         now: datetime,
         trigger: str,
     ) -> None:
-        self.view, self.draft, self.places = view, draft, places
+        self.draft, self.places = draft, places
         self.policy, self.inputs, self.now, self.trigger = policy, inputs, now, trigger
         self.counter = draft.limits.counter
         budgets = draft.limits.budgets
         # Uncorrected tokens below the target, the frame and the answer's room taken off.
-        self.room = max(0, draft.free_tokens(PromptSize(), draft.limits.target))
+        room = max(0, draft.free_tokens(PromptSize(), draft.limits.target))
+        share = int(room * _SHARE_OF_SUMMARIES)
         self.sections = make_sections(inputs.checkpoints)
-        share = int(self.room * _SHARE_OF_SUMMARIES)
+        self.sections_tokens = count_section_tokens(self.sections, self.counter)
         self.restored = policy.restored_budget(budgets)
         self.budget = max(200, min(policy.summary_budget(budgets), share - self.restored))
         self.new_section = 0 if self._recorded else self.budget + self.restored
-        self.requests_room = int(self.room * _SHARE_OF_REQUESTS)
+        self.requests_room = int(room * _SHARE_OF_REQUESTS)
         self.summaries_room = max(share, 2 * (self.new_section + SECTION_TOKENS))
+        # About what all summaries take after this plan, merges included.
+        standing = min(self.sections_tokens, max(0, self.summaries_room - self.new_section))
+        self.summaries_tokens = standing + self.new_section + SECTION_TOKENS + CLOSING_TOKENS
 
     @property
     def _recorded(self) -> bool:
         return self.policy.strategy in STRATEGIES_WITHOUT_SUMMARY
 
     def plan(self, tail: int) -> CompactionPlan:
-        cut = self._cut(tail)
-        zone, left = self.draft.limits.zone, self.view.messages[self.draft.first_message : cut]
-        leaving = tuple(row.in_timezone(zone) for row in left if row.id is not None)
-        if not self._worth_it(leaving, cut):
-            return self._nothing()
-        pending = self._pending(
-            cut,
-            RemovedRows(
-                leaving, sum_sizes(self.draft.stored_sizes[self.draft.first_message : cut]).tokens, self.places
-            ),
-        )
-        after = self._after(pending, cut)
-        if self.trigger != "messages" and after.ratio >= self.draft.initial_pressure.ratio:
-            return self._nothing()
-        compaction = pending.complete(Summary("", self.policy.strategy, 0), self.now) if self._recorded else None
-        return CompactionPlan(
-            self.view.session,
-            self.view.prefix_rev,
-            self.trigger,
-            self.policy.strategy if self._recorded else "summary",
-            self.draft.initial_pressure,
-            after,
-            self.draft.minimum_context(),
-            compaction=compaction,
-            pending_summary=None if self._recorded else pending,
-            merge_ids=() if self._recorded else self._merge(),
-            planned_changes=self._changes(pending, cut),
-        )
+        draft, cut = self.draft, self._cut(tail)
+        nothing = plan_of(draft, self.trigger, "", draft.initial_pressure)
+        leaving = [row for row in draft.view.messages[draft.first_message : cut] if row.id is not None]
+        tokens = sum_sizes(draft.stored_sizes[draft.first_message : cut]).tokens
+        if not leaving or (self.trigger != "messages" and tokens < _LEAST_LEAVING):
+            return nothing
+        zone = draft.limits.zone
+        pending = self._pending(cut, RemovedRows(tuple(row.in_timezone(zone) for row in leaving), tokens, self.places))
+        after = self._after(pending)
+        if self.trigger != "messages" and after.ratio >= draft.initial_pressure.ratio:
+            return nothing
+        plan = replace(nothing, after=after, planned_changes=self._changes(pending))
+        if self._recorded:
+            compaction = pending.complete(Summary("", self.policy.strategy, 0), self.now)
+            return replace(plan, tier=self.policy.strategy, compaction=compaction)
+        return replace(plan, tier="summary", pending_summary=pending, merge_ids=self._merge())
 
     # ---------------------------------------------------------------------------------------------------------- cutting
 
     def _cut(self, tail: int) -> int:
         """Index of the first row that stays: the preserve window's, or a later boundary where the target would not
         hold; at the latest before the last exchange, or before the newest turn where that passes the threshold."""
-        draft = self.draft
-        boundaries = [n for n in draft.block_starts if draft.first_message < n <= draft.newest_turn_start]
+        draft, limits = self.draft, self.draft.limits
+        boundaries, _, exchange = draft.cut_boundaries()
         if not boundaries:
             return draft.first_message
         prefix = self._prefix_size()
         if self.policy.strategy == "deletion":
-            found = draft.find_first_cut(boundaries, draft.limits.target, prefix)
-            return boundaries[-1] if found is None else found
-        asked = [n for n in boundaries if draft.rows[n].role == "user"]
-        exchange = next((n for n in reversed(asked) if n < draft.newest_turn_start), boundaries[-1])
-        later = [n for n in boundaries if tail <= n <= exchange]
-        found = draft.find_first_cut(later, draft.limits.target, prefix) if later else None
-        if found is not None:
-            return found
+            cut = draft.find_first_cut(boundaries, limits.target, prefix)
+            return boundaries[-1] if cut is None else cut
+        cut = draft.find_first_cut([n for n in boundaries if tail <= n <= exchange], limits.target, prefix)
+        if cut is not None:
+            return cut
         if tail > exchange:
             return tail
-        return (
-            exchange if draft.find_first_cut([exchange], draft.limits.threshold, prefix) is not None else boundaries[-1]
-        )
+        enough = draft.find_first_cut([exchange], limits.threshold, prefix)
+        return boundaries[-1] if enough is None else exchange
 
     def _prefix_size(self) -> PromptSize:
-        """About what stands before the tail at the least: summaries and protected results."""
+        """About what stands before the tail at the least: summaries, protected results, and open requests as far as
+        they have room of their own."""
         draft = self.draft
+        open_ids = {request.message_id for request in self.inputs.open_requests}
+        requests = [
+            draft.sizes[n].tokens
+            for n in find_user_messages(draft, draft.newest_turn_start)
+            if original_id(draft.rows[n]) in open_ids
+        ]
         tools = [n for n in range(len(draft.rows)) if draft.rows[n].name in draft.limits.protected_tools]
         last = {draft.rows[n].name: draft.sizes[n] for n in tools}
-        tokens = self._summaries_tokens() + self._open_tokens()
+        tokens = self.summaries_tokens + min(sum(requests), self.requests_room)
         return sum_sizes(list(last.values())) + PromptSize(tokens, 4 * tokens)
-
-    def _open_tokens(self) -> int:
-        """What open requests will take, as far as they have room of their own."""
-        wanted = {request.message_id for request in self.inputs.open_requests}
-        size = sum_sizes(
-            [
-                self.draft.sizes[n]
-                for n in find_user_messages(self.draft, self.draft.newest_turn_start)
-                if self._origin(n) in wanted
-            ]
-        )
-        return min(size.tokens, self.requests_room)
-
-    def _origin(self, index: int) -> int:
-        row = self.draft.rows[index]
-        return int(row.metadata.get("carried_from") or row.id or 0)
-
-    def _summaries_tokens(self) -> int:
-        """About what all summaries take after this plan, merges included."""
-        standing = min(
-            count_section_tokens(self.sections, self.counter), max(0, self.summaries_room - self.new_section)
-        )
-        return standing + self.new_section + SECTION_TOKENS + CLOSING_TOKENS
-
-    def _worth_it(self, leaving: tuple[object, ...], cut: int) -> bool:
-        """Whether something leaves, and that is more than what takes its place."""
-        gone = sum_sizes(self.draft.stored_sizes[self.draft.first_message : cut]).tokens
-        return bool(leaving) and (self.trigger == "messages" or gone >= _LEAST_LEAVING)
 
     # -------------------------------------------------------------------------------------------------------- outlining
 
-    def _pending(self, cut: int, leaving: RemovedRows) -> PendingSummary:
-        draft = self.draft
-        staying = sum_sizes(draft.sizes[cut:])
-        copies = self._retained(cut, staying)
-        before = [row for row in self.view.messages[: draft.first_message] if row.metadata.get("inherited")]
-        inherited = tuple(row.in_timezone(draft.limits.zone) for row in before)
-        in_view = {*copies.message_ids, *(row.id for row in draft.rows[cut:])}
+    def _pending(self, cut: int, removed: RemovedRows) -> PendingSummary:
+        draft, view = self.draft, self.draft.view
+        retained = self._retained(cut)
+        inherited = tuple(
+            row.in_timezone(draft.limits.zone)
+            for row in view.messages[: draft.first_message]
+            if row.metadata.get("inherited")
+        )
+        in_view = {*retained.message_ids, *(row.id for row in draft.rows[cut:])}
         open_words = tuple(request.text for request in self.inputs.open_requests if request.message_id not in in_view)
         summary_input = SummaryInput(
-            session=self.view.session,
-            scope=self.view.scope,
-            rows=with_changes_described((*inherited, *leaving.rows)),
+            session=view.session,
+            scope=view.scope,
+            rows=with_changes_described((*inherited, *removed.rows)),
             places=self.places,
-            budget=min(self.budget, max(100, leaving.tokens // 2)),
+            budget=min(self.budget, max(100, removed.tokens // 2)),
             tasks=(*open_words, *self.inputs.tasks),
             earlier_summaries="\n\n".join(section.text for section in self.sections if section.text),
             known_facts=self.inputs.known_facts,
             focus=self.inputs.focus,
             restored_max_tokens=self.restored,
         )
-        return PendingSummary(
-            self.view.session,
-            self.view.prefix_rev,
-            self.trigger,
-            summary_input,
-            leaving,
-            copies,
-            tuple(self.sections),
-            cut,
-            sum_sizes(draft.stored_sizes[:cut]),
-            draft,
-            self.counter,
-        )
+        return PendingSummary(draft, self.trigger, cut, summary_input, removed, retained, tuple(self.sections))
 
-    def _retained(self, cut: int, staying: PromptSize) -> RetainedRows:
-        tokens = self._summaries_tokens()
-        room = self.draft.free_tokens(staying + PromptSize(tokens, 4 * tokens), self.draft.limits.target)
+    def _retained(self, cut: int) -> RetainedRows:
+        summaries = PromptSize(self.summaries_tokens, 4 * self.summaries_tokens)
+        room = self.draft.free_tokens(sum_sizes(self.draft.sizes[cut:]) + summaries, self.draft.limits.target)
         requests = [request.message_id for request in self.inputs.open_requests]
         newest = find_user_messages(self.draft, cut)
         if self.trigger == "messages":
@@ -300,59 +250,39 @@ class _CutPlanner:
 
     def _merge(self) -> tuple[int, ...]:
         """The two oldest checkpoints, where another one would be too many or find no room."""
-        live = sorted(self.inputs.checkpoints, key=lambda one: one.from_message_id)
-        if len(live) < 2:
-            return ()
+        live = sorted(self.inputs.checkpoints, key=lambda checkpoint: checkpoint.from_message_id)
         too_many = len(live) >= self.policy.max_checkpoints
-        too_long = count_section_tokens(self.sections, self.counter) + self.new_section > self.summaries_room
-        return (live[0].id, live[1].id) if too_many or too_long else ()
+        too_long = self.sections_tokens + self.new_section > self.summaries_room
+        return (live[0].id, live[1].id) if len(live) >= 2 and (too_many or too_long) else ()
 
     # ---------------------------------------------------------------------------------------------------------- telling
 
-    def _after(self, pending: PendingSummary, cut: int) -> Pressure:
-        tokens = self._summaries_tokens() - (0 if self._recorded else self.budget - pending.summary_input.budget)
-        size = pending.retained.size + PromptSize(tokens, 4 * tokens) + sum_sizes(self.draft.sizes[cut:])
-        return self.draft.pressure(size)
+    def _after(self, pending: PendingSummary) -> Pressure:
+        tokens = self.summaries_tokens - (0 if self._recorded else self.budget - pending.summary_input.budget)
+        tail = sum_sizes(self.draft.sizes[pending.cut :])
+        return self.draft.pressure(pending.retained.size + PromptSize(tokens, 4 * tokens) + tail)
 
-    def _nothing(self) -> CompactionPlan:
-        return CompactionPlan(
-            self.view.session,
-            self.view.prefix_rev,
-            self.trigger,
-            "",
-            self.draft.initial_pressure,
-            self.draft.initial_pressure,
-            self.draft.minimum_context(),
-        )
-
-    def _changes(self, pending: PendingSummary, cut: int) -> tuple[PlannedChange, ...]:
-        draft, copies = self.draft, pending.retained
+    def _changes(self, pending: PendingSummary) -> tuple[PlannedChange, ...]:
+        draft, cut, removed, retained = self.draft, pending.cut, pending.removed, pending.retained
         place = "a note of where the log has them" if self._recorded else f"a summary of at most {self.budget} tokens"
-        changes = [
-            PlannedChange(
-                True, "older messages", f"replaced by {place}", len(pending.removed.rows), pending.removed.tokens
-            )
-        ]
-        pictures = [medium for row in pending.removed.rows for medium in row.media if medium.kind == "image"]
-        if pictures:
-            changes.append(
-                PlannedChange(True, "pictures", "named in the summary; the log keeps them", len(pictures), 0)
-            )
-        tools = len(carry_protected_results(draft, cut, self.now))
-        words = len(copies.copies) - tools - len(copies.open_request_ids)
-        for count, what, why in (
-            (len(copies.open_request_ids), "open requests", "they are not done yet"),
-            (words, "your earlier words and marks of stopped turns", "kept word for word, marked as history"),
-            (tools, "results of protected tools", "compaction.protected_tools"),
-        ):
-            if count:
-                changes.append(PlannedChange(False, what, why, count, 0))
-        tail = sum_sizes(draft.sizes[cut:]).tokens
-        changes.append(PlannedChange(False, "the newest messages", "not summarised", len(draft.rows) - cut, tail))
+        pictures = sum(medium.kind == "image" for row in removed.rows for medium in row.media)
+        requests, tools = len(retained.open_request_ids), len(carry_protected_results(draft, cut, self.now))
+        words = len(retained.copies) - tools - requests
         standing = [section for section in self.sections if section.text]
-        if standing:
-            size = count_section_tokens(standing, self.counter)
-            merges = self._merge() and not self._recorded
-            why = "the two oldest become one first" if merges else "not summarised again"
-            changes.append(PlannedChange(False, "earlier summaries", why, len(standing), size))
-        return tuple(changes)
+        merges = self._merge() and not self._recorded
+        until = "the two oldest become one first" if merges else "not summarised again"
+        verbatim = "kept word for word, marked as history"
+        verbatim = "kept word for word, marked as history"
+        tail = sum_sizes(draft.sizes[cut:]).tokens
+        changes = (
+            PlannedChange(True, "older messages", f"replaced by {place}", len(removed.rows), removed.tokens),
+            PlannedChange(True, "pictures", "named in the summary; the log keeps them", pictures, 0),
+            PlannedChange(False, "open requests", "they are not done yet", requests, 0),
+            PlannedChange(False, "your earlier words and marks of stopped turns", verbatim, words, 0),
+            PlannedChange(False, "results of protected tools", "compaction.protected_tools", tools, 0),
+            PlannedChange(False, "the newest messages", "not summarised", len(draft.rows) - cut, tail),
+            PlannedChange(
+                False, "earlier summaries", until, len(standing), count_section_tokens(standing, self.counter)
+            ),
+        )
+        return tuple(change for change in changes if change.messages)

@@ -39,33 +39,20 @@ class RemovedRows:
     tokens: int  # of the rows
     places: Mapping[int, LogLocation]  # where the log has them, by id
 
-    @property
-    def first_day(self) -> str:
-        """The day of the first one; "" where it is not known."""
-        return _day(self.rows[0])
-
-    @property
-    def last_day(self) -> str:
-        return _day(self.rows[-1])
-
-    @property
-    def byte_ranges(self) -> tuple[ByteRange, ...]:
-        """Where the log has them, from the stored index."""
-        found = [self.places[row.id] for row in self.rows if row.id is not None and row.id in self.places]
-        return merge_byte_ranges((place.path, place.span.start, place.span.end) for place in found)
+    def as_section(self, text: str = "", tier: str = FALLBACK_TIER) -> SummarySection:
+        """What a checkpoint of them puts into the summary, if `text` is what it says of them."""
+        since, until = (row.ts.date().isoformat() if row.ts else "" for row in (self.rows[0], self.rows[-1]))
+        places = [self.places[row.id] for row in self.rows if row.id is not None and row.id in self.places]
+        ranges = merge_byte_ranges((place.path, place.span.start, place.span.end) for place in places)
+        first, last = self.rows[0].id or 0, self.rows[-1].id or 0
+        return SummarySection(first, last, len(self.rows), self.tokens, since, until, ranges, text, tier)
 
     @property
     def key_facts(self) -> dict[str, Any]:
         """What a checkpoint keeps of them."""
-        return {
-            "since": self.first_day,
-            "until": self.last_day,
-            "byte_ranges": [list(span) for span in self.byte_ranges],
-        }
-
-
-def _day(message: Message) -> str:
-    return message.ts.date().isoformat() if message.ts else ""
+        section = self.as_section()
+        ranges = [list(span) for span in section.ranges]
+        return {"since": section.since, "until": section.until, "byte_ranges": ranges}
 
 
 def is_position_record(message: Message) -> bool:
@@ -74,68 +61,61 @@ def is_position_record(message: Message) -> bool:
 
 
 def append_position_record(
-    earlier: Sequence[Message], gone: RemovedRows, counter: TokenCounter, now: datetime
+    earlier: Sequence[Message], removed: RemovedRows, counter: TokenCounter, now: datetime
 ) -> tuple[Message, ...]:
-    """The summaries of the new view: the earlier ones, and the record of what leaves now as the last one."""
+    """The summaries of the new view: the earlier ones, and as the last one a system message in the form of a summary
+    that says where the messages are which leave now, and those that an earlier such record named."""
+    section = removed.as_section()
     if earlier and is_position_record(earlier[-1]):
-        return (*earlier[:-1], _record(gone, counter, now, earlier[-1].metadata))
-    return (*earlier, _record(gone, counter, now, {}))
+        section = join_sections(_section_of_record(earlier[-1]), section, "")
+        earlier = earlier[:-1]
+    content = f"{SUMMARY_MARKER}\n{render_position_record(section)}"
+    metadata = _metadata([section], content, counter, now)
+    return (*earlier, Message("system", content, ts=now, metadata={**metadata, "since": section.since}))
 
 
-def _record(gone: RemovedRows, counter: TokenCounter, now: datetime, earlier: Mapping[str, Any]) -> Message:
-    """One system message in the form of a summary, of the messages in `gone` and those that an earlier record (its
-    metadata) named."""
-    first, last = gone.rows[0].id or 0, gone.rows[-1].id or 0
-    count = earlier.get("compacted_count", 0) + len(gone.rows)
-    start = earlier.get("from_message_id", first)
-    since = earlier.get("since") or gone.first_day
-    ranges = merge_byte_ranges([*(tuple(span) for span in earlier.get("byte_ranges", ())), *gone.byte_ranges])
-    content = f"{SUMMARY_MARKER}\n{render_position_record(count, start, last, since, gone.last_day, ranges)}"
-    return Message(
-        "system",
-        content,
-        ts=now,
-        metadata={
-            "type": "compaction",
-            "tier": FALLBACK_TIER,
-            "compacted_count": count,
-            "compacted_at": now.isoformat(),
-            "original_token_count": earlier.get("original_token_count", 0) + gone.tokens,
-            "summary_token_count": counter.count_text(content),
-            "from_message_id": start,
-            "to_message_id": last,
-            "since": since,
-            "byte_ranges": [list(span) for span in ranges],
-        },
-    )
+def _section_of_record(record: Message) -> SummarySection:
+    facts = record.metadata
+    ranges = tuple((path, low, high) for path, low, high in facts.get("byte_ranges", ()))
+    first, last = facts.get("from_message_id", 0), facts.get("to_message_id", 0)
+    count, tokens = facts.get("compacted_count", 0), facts.get("original_token_count", 0)
+    return SummarySection(first, last, count, tokens, facts.get("since", ""), "", ranges, "", FALLBACK_TIER)
 
 
-def render_position_record(
-    count: int, start: int, last: int, since: str, until: str, ranges: Iterable[ByteRange]
-) -> str:
+def _metadata(sections: Sequence[SummarySection], content: str, counter: TokenCounter, now: datetime) -> dict[str, Any]:
+    return {
+        "type": "compaction",
+        "tier": next((section.tier for section in reversed(sections) if section.text), FALLBACK_TIER),
+        "compacted_count": sum(section.count for section in sections),
+        "compacted_at": now.isoformat(),
+        "original_token_count": sum(section.tokens for section in sections),
+        "summary_token_count": counter.count_text(content),
+        "from_message_id": sections[0].from_id,
+        "to_message_id": sections[-1].to_id,
+        "byte_ranges": [
+            list(span) for span in merge_byte_ranges(span for section in sections for span in section.ranges)
+        ],
+    }
+
+
+def render_position_record(section: SummarySection) -> str:
     """How many messages left, which, when, and how to read them; it does not say what was said."""
-    where = ", ".join(f"{path} bytes {low}-{high}" for path, low, high in ranges)
+    where = ", ".join(f"{path} bytes {low}-{high}" for path, low, high in section.ranges)
+    count = pluralize(section.count, "earlier message")
     return (
-        f"{pluralize(count, 'earlier message')}, #{start} to #{last}{format_date_range(since, until)}, left the view "
-        f"without a summary because the context was full. They are kept whole{f' in {where}' if where else ''}: "
-        f"search_history finds them by their words, read_history(message_id={start}) reads one with its neighbours."
+        f"{count}, #{section.from_id} to #{section.to_id}{section.days}, left the view without a summary because the "
+        f"context was full. They are kept whole{f' in {where}' if where else ''}: search_history finds them by their "
+        f"words, read_history(message_id={section.from_id}) reads one with its neighbours."
     )
-
-
-def format_date_range(since: str, until: str) -> str:
-    """ " (2026-03-04 to 2026-03-09)"; "" where the days are not known."""
-    if not since:
-        return ""
-    return f" ({since})" if since == until else f" ({since} to {until})"
 
 
 def merge_byte_ranges(ranges: Iterable[ByteRange]) -> tuple[ByteRange, ...]:
     """(path, start, end) in bytes, one a log file: a session's records stand one behind the other."""
-    known: dict[str, tuple[int, int]] = {}
+    by_path: dict[str, tuple[int, int]] = {}
     for path, low, high in ranges:
-        start, end = known.get(path, (low, high))
-        known[path] = (min(start, low), max(end, high))
-    return tuple((path, low, high) for path, (low, high) in known.items())
+        start, end = by_path.get(path, (low, high))
+        by_path[path] = (min(start, low), max(end, high))
+    return tuple((path, low, high) for path, (low, high) in by_path.items())
 
 
 RECORD_TIERS = STRATEGIES_WITHOUT_SUMMARY | {FALLBACK_TIER}
@@ -151,18 +131,24 @@ _CLOSING = (
 
 @dataclass(frozen=True, slots=True)
 class SummarySection:
-    """What one checkpoint puts into the summary: its range, how many messages that was, in how many tokens, from which
-    day to which, where the log has them, and what it says of them ("" for a mere record)."""
+    """What one checkpoint puts into the summary."""
 
     from_id: int
     to_id: int
-    count: int
-    tokens: int
-    since: str
-    until: str
-    ranges: tuple[ByteRange, ...]
-    text: str
+    count: int  # of the messages
+    tokens: int  # that they took
+    since: str  # the day of the first one; "" where it is not known
+    until: str  # the day of the last one
+    ranges: tuple[ByteRange, ...]  # where the log has them
+    text: str  # what it says of them; "" for a mere record
     tier: str
+
+    @property
+    def days(self) -> str:
+        """ " (2026-03-04 to 2026-03-09)"; "" where they are not known."""
+        if not self.since:
+            return ""
+        return f" ({self.since})" if self.since == self.until else f" ({self.since} to {self.until})"
 
 
 def make_section(checkpoint: Checkpoint) -> SummarySection:
@@ -182,27 +168,14 @@ def make_section(checkpoint: Checkpoint) -> SummarySection:
 
 
 def make_sections(checkpoints: Sequence[Checkpoint]) -> list[SummarySection]:
-    return [make_section(one) for one in sorted(checkpoints, key=lambda one: one.from_message_id)]
+    return [make_section(checkpoint) for checkpoint in sorted(checkpoints, key=lambda each: each.from_message_id)]
 
 
 def render_summary_row(sections: Sequence[SummarySection], counter: TokenCounter, now: datetime) -> Message:
     """The system message that stands for everything that left the view. `sections` are in the order of their ranges."""
-    told = [_rendered(section) for section in _records_joined(sections)]
-    content = "\n\n".join([SUMMARY_MARKER, *told, _CLOSING])
-    metadata: dict[str, Any] = {
-        "type": "compaction",
-        "tier": next((one.tier for one in reversed(sections) if one.text), FALLBACK_TIER),
-        "compacted_count": sum(section.count for section in sections),
-        "compacted_at": now.isoformat(),
-        "original_token_count": sum(section.tokens for section in sections),
-        "summary_token_count": counter.count_text(content),
-        "from_message_id": sections[0].from_id,
-        "to_message_id": sections[-1].to_id,
-        "byte_ranges": [
-            list(span) for span in merge_byte_ranges(span for section in sections for span in section.ranges)
-        ],
-    }
-    return Message("system", content, ts=now, metadata=metadata)
+    parts = [_rendered(section) for section in _records_joined(sections)]
+    content = "\n\n".join([SUMMARY_MARKER, *parts, _CLOSING])
+    return Message("system", content, ts=now, metadata=_metadata(sections, content, counter, now))
 
 
 def count_section_tokens(sections: Iterable[SummarySection], counter: TokenCounter) -> int:
@@ -212,13 +185,8 @@ def count_section_tokens(sections: Iterable[SummarySection], counter: TokenCount
 
 def _rendered(section: SummarySection) -> str:
     if not section.text:
-        return render_position_record(
-            section.count, section.from_id, section.to_id, section.since, section.until, section.ranges
-        )
-    return (
-        f"## Messages #{section.from_id} to #{section.to_id}{format_date_range(section.since, section.until)}, "
-        f"{section.count} of them\n{section.text}"
-    )
+        return render_position_record(section)
+    return f"## Messages #{section.from_id} to #{section.to_id}{section.days}, {section.count} of them\n{section.text}"
 
 
 def _records_joined(sections: Sequence[SummarySection]) -> list[SummarySection]:
@@ -250,11 +218,5 @@ def join_sections(first: SummarySection, second: SummarySection, text: str) -> S
 def checkpoint_facts(summary: Summary) -> dict[str, Any]:
     """What a checkpoint keeps of a summary beside its text."""
     facts: dict[str, Any] = {kind: list(values) for kind, values in summary.key_facts.items()}
-    for name, lines in (
-        ("memories", summary.memories),
-        ("restored", summary.restored),
-        ("failures", summary.failures),
-    ):
-        if lines:
-            facts[name] = list(lines)
-    return facts
+    lines = {"memories": summary.memories, "restored": summary.restored, "failures": summary.failures}
+    return facts | {name: list(values) for name, values in lines.items() if values}

@@ -182,7 +182,7 @@ class CompactionResult:
     @property
     def message_count(self) -> int:
         """How many messages left the view or were shortened."""
-        return sum(one.messages_compressed for one in self.checkpoints if not one.is_merge)
+        return sum(checkpoint.messages_compressed for checkpoint in self.checkpoints if not checkpoint.is_merge)
 
     @property
     def tokens_saved(self) -> int:

@@ -22,7 +22,7 @@ from assistant.store.database import Database
 from assistant.store.log.writer import MessageLog
 from sleep.compaction import planner
 from sleep.compaction.fallback import plan_fallback
-from sleep.compaction.merge import merge_checkpoints
+from sleep.compaction.plan import merge_checkpoints
 from sleep.compaction.values import CompactionInputs, CompactionLimits, CompactionPolicy, Summary
 from tests.strict.validate import validate_messages
 from tests.support.compactions import (

@@ -16,7 +16,17 @@ from sleep.compaction.fallback import plan_fallback
 from sleep.compaction.plan import CompactionPlan
 from sleep.compaction.values import CompactionLimits
 from tests.strict.validate import validate_chat, validate_messages
-from tests.support.conversation_strategies import COUNTER, FRAME, LIMITS, MODEL, PROTECTED, places_of, turns, view_of
+from tests.support.conversation_strategies import (
+    COUNTER,
+    FRAME,
+    LIMITS,
+    MODEL,
+    PROTECTED,
+    apply_plan,
+    places_of,
+    turns,
+    view_of,
+)
 
 NOW = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
 many = settings(max_examples=100, deadline=None, database=None)
@@ -38,7 +48,7 @@ conversations = turns(most=6, longest=300)
 
 def planned(rows: list[Message], under: CompactionLimits) -> tuple[CompactionPlan, tuple[Message, ...]]:
     plan = plan_fallback(view_of(rows), places_of(rows), under, NOW)
-    return plan, plan.apply_to(rows)
+    return plan, apply_plan(plan, rows)
 
 
 @many

@@ -15,6 +15,7 @@ from assistant.context.tokens import TokenCounter
 from assistant.core.messages import LogByteRange, Media, Message, ToolCall
 from assistant.core.model_api import ModelLimits, ToolSpec
 from assistant.core.records import ContextView, CountingTier, LogLocation
+from sleep.compaction.plan import CompactionPlan
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 COUNTER = TokenCounter(CountingTier("estimate", "some-model", "tests count without a vocabulary"))
@@ -171,3 +172,13 @@ def view_of(rows: Sequence[Message], **changes: Any) -> ContextView:
 def places_of(rows: Sequence[Message]) -> dict[int, LogLocation]:
     path = "log/main/conversation.jsonl"
     return {row.id: LogLocation("main", path, LogByteRange(row.id * 100, row.id * 100 + 100)) for row in rows if row.id}
+
+
+def apply_plan(plan: CompactionPlan, rows: Sequence[Message]) -> tuple[Message, ...]:
+    """The rows of the view as the plan leaves them."""
+    shorter = {message.id: message for message in plan.shorten}
+    left = [row if row.id is None else shorter.get(row.id, row) for row in rows]
+    if plan.compaction is None:
+        return tuple(left)
+    last = next(index for index, row in enumerate(left) if row.id == plan.compaction.to_message_id)
+    return (*plan.compaction.prefix, *left[last + 1 :])

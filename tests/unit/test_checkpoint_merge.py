@@ -10,7 +10,7 @@ from typing import Any
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Media
 from assistant.core.records import LogRecord
-from sleep.compaction.merge import collect_originals, collect_summaries
+from sleep.compaction.plan import collect_originals, collect_summaries
 from sleep.compaction.validate import RESTORED_HEADING
 from sleep.compaction.values import SummaryInput
 from tests.support.summaries import COUNTER, count_text_tokens

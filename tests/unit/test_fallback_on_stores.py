@@ -18,7 +18,7 @@ from assistant.wire.stores import Stores
 from sleep.compaction.fallback import plan_fallback
 from sleep.compaction.plan import CompactionPlan
 from sleep.compaction.values import CompactionLimits
-from tests.support.conversation_strategies import COUNTER, FRAME, LIMITS, PROTECTED
+from tests.support.conversation_strategies import COUNTER, FRAME, LIMITS, PROTECTED, apply_plan
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 TERMS = CompactionLimits(
@@ -63,7 +63,7 @@ def make_room(stores: Stores, now: datetime) -> CompactionPlan | None:
     stores.conversation.commit_compaction(whole, now)
     left = stores.conversation.load_view("main")
     assert [(row.id, row.content) for row in left.messages] == [
-        (row.id, row.content) for row in plan.apply_to(view.messages)
+        (row.id, row.content) for row in apply_plan(plan, view.messages)
     ]
     assert measure_pressure(left, TERMS.budgets, COUNTER, TERMS.fixed).ratio == pytest.approx(
         plan.after.ratio, abs=0.01

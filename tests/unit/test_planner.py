@@ -25,6 +25,7 @@ from tests.support.conversation_strategies import (
     PICTURE,
     PROTECTED,
     START,
+    apply_plan,
     numbered,
     places_of,
     view_of,
@@ -156,7 +157,7 @@ def test_what_was_masked_is_not_masked_again() -> None:
     rows = [*(m for n in range(6) for m in (user(10), *uses(f"c{n}", 1_500), says(20))), *chat(3, 20)]
     stored, found = planned(rows)
     again = plan_compaction(
-        view_of(found.apply_to(stored), prefix_rev=1),
+        view_of(apply_plan(found, stored), prefix_rev=1),
         places_of(stored),
         TERMS,
         POLICY,
@@ -185,7 +186,7 @@ def test_a_person_who_asks_for_it_gets_a_summary_even_where_masks_would_do() -> 
 def test_the_target_binds() -> None:
     stored, found = planned(chat(30))
     done = finished(found)
-    left = done.apply_to(stored)
+    left = apply_plan(done, stored)
     assert found.before.ratio > 0.8
     assert ratio(left) <= TERMS.target + 0.01
     assert left[0].is_summary and left[-1] == stored[-1]
@@ -195,7 +196,7 @@ def test_the_view_after_is_summary_then_kept_words_then_protected_results_then_t
     rows = [*chat(8), user(20), *uses("t1", 60, PROTECTED), says(20), *chat(20)]
     stored, found = planned(rows)
     done = finished(found)
-    left = done.apply_to(stored)
+    left = apply_plan(done, stored)
     kinds = ["summary" if m.is_summary else "copy" if "carried_from" in m.metadata else "live" for m in left]
     assert kinds == sorted(kinds, key=["summary", "copy", "live"].index)
     roles = [m.role for m in kept(done)]
@@ -214,7 +215,7 @@ def test_users_words_stay_newest_first_within_their_budget() -> None:
 
 def test_f18_kept_words_are_sent_as_history() -> None:
     stored, found = planned(chat(40, 150))
-    left = finished(found).apply_to(stored)
+    left = apply_plan(finished(found), stored)
     sent = build_request(view_of(left), FRAME, LIMITS)
     text = "\n".join(message.content for message in sent.messages)
     assert text.index(RETAINED_WORDS_START) < text.index("request 3") < text.index("The conversation goes on here.")
@@ -256,7 +257,7 @@ def test_f08_a_cut_never_falls_between_a_call_and_its_results() -> None:
     rows = [*chat(10), *(m for n in range(12) for m in (user(30), *uses(f"c{n}", 400), says(30)))]
     for preserve in range(1, 12):
         stored, found = planned(rows, policy=replace(POLICY, strategy="summary", preserve_messages=preserve))
-        left = finished(found).apply_to(stored)
+        left = apply_plan(finished(found), stored)
         asked = [call.id for m in left for call in m.tool_calls]
         assert asked == [m.tool_call_id for m in left if m.role == "tool"]
 
@@ -264,15 +265,15 @@ def test_f08_a_cut_never_falls_between_a_call_and_its_results() -> None:
 def test_f10_the_newest_request_is_never_cut() -> None:
     rows = [*chat(30), user(3_000, "the newest "), *uses("c1", 2_000)]
     stored, found = planned(rows)
-    assert [m.id for m in finished(found).apply_to(stored)[-3:]] == [m.id for m in stored[-3:]]
+    assert [m.id for m in apply_plan(finished(found), stored)[-3:]] == [m.id for m in stored[-3:]]
 
 
 def test_the_preserve_window_is_by_number_or_by_weight_whichever_is_more() -> None:
     by_number = finished(planned(chat(60, 60), policy=CompactionPolicy(preserve_messages=20, preserve_share=0.0))[1])
     stored, _ = planned(chat(60, 60))
-    assert sum(m.id is not None for m in by_number.apply_to(stored)) == 20
+    assert sum(m.id is not None for m in apply_plan(by_number, stored)) == 20
     weighty = finished(planned(chat(60, 60), policy=CompactionPolicy(preserve_messages=2, preserve_share=0.12))[1])
-    live = [m for m in weighty.apply_to(stored) if m.id is not None]
+    live = [m for m in apply_plan(weighty, stored) if m.id is not None]
     assert len(live) > 20 and sum(COUNTER.count_message(m) for m in live) <= 0.13 * BUDGETS.tokens
 
 
@@ -308,7 +309,7 @@ def test_nothing_is_planned_where_the_view_would_grow(trigger: str) -> None:
 
 def test_a_count_of_messages_calls_for_a_summary_whatever_they_weigh() -> None:
     stored, found = planned(chat(60, 3), trigger="messages")
-    assert len(finished(found).apply_to(stored)) < 60
+    assert len(apply_plan(finished(found), stored)) < 60
 
 
 # ------------------------------------------------------------------------------------------------ checkpoints and facts
@@ -385,7 +386,7 @@ def test_f25_many_rounds_keep_the_view_near_the_target() -> None:
                 view_of(rows), places_of(rows), TERMS, POLICY, CompactionInputs(tuple(live)), NOW, trigger="sleep"
             )
         done = finished(found, words(200))
-        rows = done.apply_to(rows)
+        rows = apply_plan(done, rows)
         assert done.compaction is not None
         live.append(
             checkpoint(round_number + 1, done.compaction.from_message_id, done.compaction.to_message_id, words(200))

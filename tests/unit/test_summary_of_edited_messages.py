@@ -8,7 +8,7 @@ from assistant.context.structure import DELETED_TEXT, with_changes_described
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Media, Message, RecordKind, Role
 from assistant.core.records import LogRecord
-from sleep.compaction.merge import collect_originals
+from sleep.compaction.plan import collect_originals
 from sleep.compaction.prompts import split_transcript
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
