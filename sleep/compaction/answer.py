@@ -104,14 +104,14 @@ def limit_answer(answer: SummaryAnswer, budget: int, source: int, count: Count) 
     return answer if tokens <= budget else replace(answer, text=fit_to_tokens(answer.text, budget, count))
 
 
-def merge_answers(earlier: SummaryAnswer, found: SummaryAnswer) -> SummaryAnswer:
+def merge_answers(earlier: SummaryAnswer, later: SummaryAnswer) -> SummaryAnswer:
     """The later answer, which tells the whole, with what the earlier ones had beside their texts."""
     facts = {
-        kind: tuple(dict.fromkeys((*earlier.facts.get(kind, ()), *found.facts.get(kind, ()))))[:_MOST_FACTS]
+        kind: tuple(dict.fromkeys((*earlier.facts.get(kind, ()), *later.facts.get(kind, ()))))[:_MOST_FACTS]
         for kind in FACT_KINDS
-        if kind in earlier.facts or kind in found.facts
+        if kind in earlier.facts or kind in later.facts
     }
-    return replace(found, memories=tuple(dict.fromkeys((*earlier.memories, *found.memories))), facts=facts)
+    return replace(later, memories=tuple(dict.fromkeys((*earlier.memories, *later.memories))), facts=facts)
 
 
 def fit_to_tokens(text: str, max_tokens: int, count: Count) -> str:
@@ -164,21 +164,21 @@ def _parts(content: str) -> tuple[str, str, bool]:
 
 
 def _unfenced(text: str) -> str:
-    found = _FENCE.match(text.strip())
-    return found[1].strip() if found else text
+    fenced = _FENCE.match(text.strip())
+    return fenced[1].strip() if fenced else text
 
 
 def _memories(content: str) -> list[str]:
-    found = _MEMORIES.search(content)
-    lines = [_BULLET.sub("", line).strip() for line in found[1].splitlines()] if found else []
-    kept = [escape_boundaries(line)[:_LONGEST_MEMORY] for line in lines if line.strip("-•*` ").lower() not in _NONE]
-    return list(dict.fromkeys(line for line in kept if line))[:_MOST_MEMORIES]
+    part = _MEMORIES.search(content)
+    lines = [_BULLET.sub("", line).strip() for line in part[1].splitlines()] if part else []
+    memories = [escape_boundaries(line)[:_LONGEST_MEMORY] for line in lines if line.strip("-•*` ").lower() not in _NONE]
+    return list(dict.fromkeys(filter(None, memories)))[:_MOST_MEMORIES]
 
 
 def _facts(content: str) -> dict[str, tuple[str, ...]]:
-    found = _FACTS.search(content)
+    part = _FACTS.search(content)
     facts: dict[str, list[str]] = {}
-    for line in found[1].splitlines() if found else []:
+    for line in part[1].splitlines() if part else []:
         match = _FACT_LINE.match(line)
         if match:
             values = [escape_boundaries(value) for value in re.split(r"[;；]", match[2])]

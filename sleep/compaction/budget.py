@@ -37,40 +37,36 @@ class SleepBudget:
         self._spent = spent_since
         self._worst_case_cost = worst_case_cost
         self._since: datetime | None = None
-        self._is_exhausted = False
-        self._refused = ""
+        self.exhausted_reason = ""
+        """Why the sleep that is under way asks no model any more; "" while it may."""
 
     def start(self, now: datetime) -> None:
         """A sleep begins."""
-        self._since, self._is_exhausted, self._refused = now, False, ""
+        self._since, self.exhausted_reason = now, ""
 
     def stop(self) -> None:
-        self._since, self._is_exhausted, self._refused = None, False, ""
+        self._since, self.exhausted_reason = None, ""
 
     @property
     def is_exhausted(self) -> bool:
         """Whether the sleep that is under way asks no model any more."""
-        return self._is_exhausted
-
-    @property
-    def exhausted_reason(self) -> str:
-        if self._refused:
-            return f"{self._refused} The rules did the rest"
-        return f"${self._max_usd:.2f} a sleep (sleep.max_usd) were used up; the rules did the rest"
+        return bool(self.exhausted_reason)
 
     def record_refusal(self, error: BudgetExceeded) -> None:
         """A call was refused by the budget of the app. Between sleeps that means nothing, nor does a request that was
         sent too often, which says nothing of others."""
-        if self._since is not None and not self._is_exhausted and not isinstance(error, RepeatedRequestBlocked):
-            self._is_exhausted, self._refused = True, f"{str(error).partition(' Your message is kept')[0].rstrip('.')}."
+        if self._since is not None and not self.is_exhausted and not isinstance(error, RepeatedRequestBlocked):
+            why = str(error).partition(" Your message is kept")[0].rstrip(".")
+            self.exhausted_reason = f"{why}. The rules did the rest"
 
     def allows_call(self, model: Model, request: ModelRequest) -> bool:
         """Raises `StoreError` where nobody knows what was spent."""
-        if self._since is None or not self._max_usd or self._is_exhausted:
-            return not self._is_exhausted
-        worst = self._worst_case_cost(model, request)
-        self._is_exhausted = worst is not None and worst > 0 and self._spent(self._since) + worst > self._max_usd
-        return not self._is_exhausted
+        if self._since is not None and self._max_usd and not self.is_exhausted:
+            worst = self._worst_case_cost(model, request)
+            if worst and self._spent(self._since) + worst > self._max_usd:
+                most = f"${self._max_usd:.2f} a sleep (sleep.max_usd)"
+                self.exhausted_reason = f"{most} were used up; the rules did the rest"
+        return not self.is_exhausted
 
 
 class BudgetedModel:

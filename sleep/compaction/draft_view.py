@@ -173,39 +173,53 @@ class RetainedRows:
     open_request_ids: tuple[int, ...] = ()  # those of open requests among them
 
 
-@dataclass(frozen=True, slots=True)
-class RetentionLimits:
-    """Uncorrected tokens."""
-
-    room: int  # for all copies
-    user_messages: int  # the most that the person's words take of it
-    open_requests: int  # what these may take however little room there is
-
-
 def choose_retained_rows(
     draft: DraftView,
     cut: int,
-    bounds: RetentionLimits,
     requests: Sequence[int],
     order: Sequence[int],
     places: Mapping[int, LogLocation],
     now: datetime,
+    *,
+    room: int,
+    user_messages: int,
+    open_requests: int,
 ) -> RetainedRows:
-    """What stays of the rows before `cut` beside a summary. `requests` are the ids of open ones, newest first; `order`
-    are the indexes of what else may be kept, most wanted first."""
-    chooser = _Chooser(draft, places, now)
+    """What stays of the rows before `cut` beside a summary.
+
+    - `requests`: the ids of open ones, newest first.
+    - `order`: the indexes of what else may be kept, most wanted first.
+    - `room`: for all copies, in uncorrected tokens, as the following.
+    - `user_messages`: the most that the person's words take of it.
+    - `open_requests`: what these may take however little room there is.
+    """
+    counter = draft.limits.counter
+    chosen: dict[int, Message] = {}
+
+    def take(indexes: Sequence[int], most: int) -> int:
+        """Choose rows in this order until one does not fit: the tokens they take."""
+        spent = 0
+        for index in indexes:
+            copy = _shortened_copy(draft, index, places, now)
+            tokens = counter.count_message(copy)
+            if spent + tokens > most:
+                break
+            spent += tokens
+            chosen[index] = copy
+        return spent
+
     tools = carry_protected_results(draft, cut, now)
-    left = bounds.room - sum_sizes([message_size(copy, draft.limits.counter) for copy in tools]).tokens
+    left = room - sum_sizes([message_size(copy, counter) for copy in tools]).tokens
     by_id = {original_id(draft.rows[n]): n for n in find_user_messages(draft, cut)}
     wanted = [by_id[message_id] for message_id in requests if message_id in by_id]
-    spent = chooser.take(wanted, min(max(bounds.open_requests, left), max(bounds.open_requests, bounds.user_messages)))
-    opened = tuple(original_id(draft.rows[n]) or 0 for n in wanted if n in chooser.chosen)
+    spent = take(wanted, min(max(open_requests, left), max(open_requests, user_messages)))
+    opened = tuple(original_id(draft.rows[n]) or 0 for n in wanted if n in chosen)
     marks = [n for n in reversed(range(cut)) if _is_mark(draft.rows[n])][:_MARKS]
-    spent += chooser.take(marks, left - spent)
-    chooser.take([n for n in order if n not in chooser.chosen], min(left, bounds.user_messages) - spent)
-    copies = (*(chooser.chosen[index] for index in sorted(chooser.chosen)), *tools)
+    spent += take(marks, left - spent)
+    take([n for n in order if n not in chosen], min(left, user_messages) - spent)
+    copies = (*(chosen[index] for index in sorted(chosen)), *tools)
     ids = tuple(dict.fromkeys(copy.metadata["carried_from"] for copy in copies))
-    return RetainedRows(copies, sum_sizes([message_size(copy, draft.limits.counter) for copy in copies]), ids, opened)
+    return RetainedRows(copies, sum_sizes([message_size(copy, counter) for copy in copies]), ids, opened)
 
 
 def find_user_messages(draft: DraftView, cut: int) -> list[int]:
@@ -213,34 +227,13 @@ def find_user_messages(draft: DraftView, cut: int) -> list[int]:
     return [n for n in reversed(range(cut)) if _is_said(draft.rows[n])]
 
 
-class _Chooser:
-    """Rows chosen to be copied, one list after the other."""
-
-    def __init__(self, draft: DraftView, places: Mapping[int, LogLocation], now: datetime) -> None:
-        self._draft = draft
-        self._places = places
-        self._now = now
-        self.chosen: dict[int, Message] = {}
-
-    def take(self, indexes: Sequence[int], room: int) -> int:
-        """Choose rows in this order until one does not fit: the tokens they take."""
-        spent = 0
-        for index in indexes:
-            copy = self._copy(index)
-            tokens = self._draft.limits.counter.count_message(copy)
-            if spent + tokens > room:
-                break
-            spent += tokens
-            self.chosen[index] = copy
-        return spent
-
-    def _copy(self, index: int) -> Message:
-        """Long words by reference with both their ends, pictures by name."""
-        row = without_image_data(self._draft.rows[index])
-        place = self._places.get(row.id) if row.id is not None else None
-        if place is not None and self._draft.sizes[index].tokens > 2 * KEPT_MESSAGE_TOKENS:
-            row = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, self._draft.limits.counter.count_text)
-        return _copy_row(row, self._now)
+def _shortened_copy(draft: DraftView, index: int, places: Mapping[int, LogLocation], now: datetime) -> Message:
+    """Long words by reference with both their ends, pictures by name."""
+    row = without_image_data(draft.rows[index])
+    place = places.get(row.id) if row.id is not None else None
+    if place is not None and draft.sizes[index].tokens > 2 * KEPT_MESSAGE_TOKENS:
+        row = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, draft.limits.counter.count_text)
+    return _copy_row(row, now)
 
 
 def _is_mark(row: Message) -> bool:

@@ -18,6 +18,7 @@ from assistant.core.messages import Message
 from assistant.core.quoting import replace_unsendable
 from assistant.core.text import lazy_regex, shorten
 from sleep.compaction.answer import escape_boundaries, fit_to_tokens
+from sleep.compaction.draft_view import original_id
 from sleep.compaction.prompts import describe_media
 from sleep.compaction.validate import RESTORED_HEADING, find_named_values
 from sleep.compaction.values import SummaryInput, SummaryTier
@@ -42,7 +43,7 @@ _SHORTEST_WORDS = 3
 _SHORTEST_CHARACTERS = 6
 _LOOKED_AT = 6_000
 _OF_ROLE = {"user": 1.5, "assistant": 1.0}
-_OF_KIND = {"named": 0.5, "told": 1.5, "rare": 0.5}
+_OF_NAME, _OF_STATEMENT, _OF_RARE_WORDS = 0.5, 1.5, 0.5
 _MOST_NAMED = 6
 _END_CHARACTERS = 2_000
 _MOST_FACTS = 12
@@ -66,25 +67,25 @@ def select_sentences(material: SummaryInput, budget: int, count: Count) -> str:
     lines = _scored(list(_sentences(material.rows)))
     chosen: list[_ScoredSentence] = []
     left = budget
-    for line in sorted(lines, key=lambda one: (-one.score, -one.index, one.place)):
+    for line in sorted(lines, key=lambda line: (-line.score, -line.index, line.place)):
         tokens = count(f"{_shown(line)}\n")
         if tokens <= left:
             left -= tokens
             chosen.append(line)
         if left < _SHORTEST_CHARACTERS:
             break
-    return "\n".join(_shown(line) for line in sorted(chosen, key=lambda one: (one.index, one.place)))
+    return "\n".join(_shown(line) for line in sorted(chosen, key=lambda line: (line.index, line.place)))
 
 
 def keep_both_ends(material: SummaryInput, chars_per_end: int = _END_CHARACTERS) -> str:
     """The first and the last `chars_per_end` characters of what was said, and where the rest is."""
-    said = "\n".join(_headed(row) for row in material.rows if row.content or row.media)
-    if len(said) <= 2 * chars_per_end:
-        return said
+    text = "\n".join(_headed(row) for row in material.rows if row.content or row.media)
+    if len(text) <= 2 * chars_per_end:
+        return text
     ids = [row.id for row in material.rows if row.id is not None]
     where = f"; read_history(message_id={ids[0]}) reads on from the first, #{ids[-1]} is the last" if ids else ""
-    left_out = len(said) - 2 * chars_per_end
-    return f"{said[:chars_per_end]}\n[… {left_out} characters left out{where} …]\n{said[len(said) - chars_per_end :]}"
+    left_out = len(text) - 2 * chars_per_end
+    return f"{text[:chars_per_end]}\n[… {left_out} characters left out{where} …]\n{text[len(text) - chars_per_end :]}"
 
 
 def summarise_without_model(material: SummaryInput, source: int, count: Count) -> tuple[str, SummaryTier]:
@@ -99,22 +100,22 @@ def summarise_without_model(material: SummaryInput, source: int, count: Count) -
 
 
 def _headed(row: Message) -> str:
-    number = _number(row)
+    number = original_id(row)
     words = f"{replace_unsendable(row.content)}{describe_media(row.media)}".strip()
     return f"#{number}: {words}" if number else words
 
 
 def _sentences(rows: tuple[Message, ...]) -> Iterator[_ScoredSentence]:
-    told: set[str] = set()
+    seen: set[str] = set()
     for index, row in enumerate(rows):
         if row.role not in _OF_ROLE or row.metadata.get("internal") or row.metadata.get("note"):
             continue
         content = _CODE.sub("\n", replace_unsendable(original_words(row)[:_LOOKED_AT]))
         for place, match in enumerate(_SENTENCE.finditer(content)):
             text = _LISTED.sub("", " ".join(match[0].split()))
-            if not _says_something(text) or text.casefold() in told or text == RESTORED_HEADING:
+            if not _says_something(text) or text.casefold() in seen or text == RESTORED_HEADING:
                 continue
-            told.add(text.casefold())
+            seen.add(text.casefold())
             yield _ScoredSentence(row, index, place, shorten(text, _LONGEST))
 
 
@@ -127,25 +128,21 @@ def _says_something(text: str) -> bool:
 
 
 def _scored(lines: list[_ScoredSentence]) -> list[_ScoredSentence]:
-    words = [_words(line.text) for line in lines]
+    words = [[pair or word for pair, word in _WORD.findall(line.text.casefold())] for line in lines]
     seen = Counter(word for of_line in words for word in set(of_line))
     return [_with_score(line, of_line, seen, len(lines)) for line, of_line in zip(lines, words, strict=True)]
 
 
 def _with_score(line: _ScoredSentence, words: list[str], seen: Counter[str], total: int) -> _ScoredSentence:
     names = len({value for _, value in find_named_values(line.text)})
-    told = bool(line.row.role == "user" and extract_statements(line.text))
+    states = bool(line.row.role == "user" and extract_statements(line.text))
     rare = sum(math.log(total / seen[word]) for word in sorted(set(words))) / (len(words) or 1)
-    weight = 1 + _OF_KIND["named"] * min(names, _MOST_NAMED) + _OF_KIND["told"] * told + _OF_KIND["rare"] * rare
+    weight = 1 + _OF_NAME * min(names, _MOST_NAMED) + _OF_STATEMENT * states + _OF_RARE_WORDS * rare
     return replace(line, score=_OF_ROLE[line.row.role] * weight / math.sqrt(8 + len(words)))
 
 
-def _words(text: str) -> list[str]:
-    return [pair or word for pair, word in _WORD.findall(text.casefold())]
-
-
 def _shown(line: _ScoredSentence) -> str:
-    number = _number(line.row)
+    number = original_id(line.row)
     if number is None:
         # A line of an earlier summary says by itself who said it and when.
         return f"- {line.text}"
@@ -153,25 +150,20 @@ def _shown(line: _ScoredSentence) -> str:
     return f"- #{number}{day} {line.row.role}: {line.text}"
 
 
-def _number(row: Message) -> int | None:
-    """The message's number in the log, also that of one which a copy was made of."""
-    return row.id or row.metadata.get("carried_from")
-
-
 def collect_key_facts(material: SummaryInput) -> dict[str, tuple[str, ...]]:
     """Decisions and preferences that the person stated, names and identifiers that were said most often."""
-    told: dict[str, dict[str, None]] = {"decisions": {}, "preferences": {}}
-    said: dict[str, Counter[str]] = {"entities": Counter(), "identifiers": Counter()}
+    stated: dict[str, dict[str, None]] = {"decisions": {}, "preferences": {}}
+    named: dict[str, Counter[str]] = {"entities": Counter(), "identifiers": Counter()}
     for row in material.rows:
         if row.role not in _OF_ROLE:
             continue
-        said_here = original_words(row)[:_LOOKED_AT]
-        for found in extract_statements(said_here) if row.role == "user" else ():
-            if f"{found.kind}s" in told:
-                told[f"{found.kind}s"].setdefault(escape_boundaries(found.content))
-        for kind, value in find_named_values(said_here):
+        words = original_words(row)[:_LOOKED_AT]
+        for statement in extract_statements(words) if row.role == "user" else ():
+            if f"{statement.kind}s" in stated:
+                stated[f"{statement.kind}s"].setdefault(escape_boundaries(statement.content))
+        for kind, value in find_named_values(words):
             if kind in ("names", "identifiers"):
-                said["entities" if kind == "names" else kind][escape_boundaries(value)] += 1
-    lists = {kind: tuple(values)[-_MOST_FACTS:] for kind, values in told.items()}
-    lists |= {kind: tuple(value for value, _ in counted.most_common(_MOST_FACTS)) for kind, counted in said.items()}
-    return {kind: values for kind, values in lists.items() if values}
+                named["entities" if kind == "names" else kind][escape_boundaries(value)] += 1
+    facts = {kind: tuple(values)[-_MOST_FACTS:] for kind, values in stated.items()}
+    facts |= {kind: tuple(value for value, _ in counts.most_common(_MOST_FACTS)) for kind, counts in named.items()}
+    return {kind: values for kind, values in facts.items() if values}

@@ -23,7 +23,6 @@ from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.draft_view import (
     DraftView,
     RetainedRows,
-    RetentionLimits,
     carry_protected_results,
     choose_retained_rows,
     find_user_messages,
@@ -245,8 +244,17 @@ class _CutPlanner:
             order = ()
         elif self.policy.strategy == "selective":
             order = rank_by_information(self.draft, cut)
-        bounds = RetentionLimits(room, most, self.requests_room)
-        return choose_retained_rows(self.draft, cut, bounds, requests, order, self.places, self.now)
+        return choose_retained_rows(
+            self.draft,
+            cut,
+            requests,
+            order,
+            self.places,
+            self.now,
+            room=room,
+            user_messages=most,
+            open_requests=self.requests_room,
+        )
 
     def _merge(self) -> tuple[int, ...]:
         """The two oldest checkpoints, where another one would be too many or find no room."""

@@ -19,7 +19,9 @@ from assistant.context.structure import block_starts
 from assistant.core.messages import Media, Message
 from assistant.core.model_api import ModelRequest, SystemBlock
 from assistant.core.quoting import RECORD_TAG, quote_in_tag
+from assistant.core.text import pluralize
 from sleep.compaction.answer import escape_boundaries
+from sleep.compaction.draft_view import original_id
 from sleep.compaction.values import SummaryInput
 
 Count = Callable[[str], int]
@@ -42,33 +44,26 @@ class SummaryPrompts:
     prefix: str  # `$until` is replaced by the beginning of the last message that the summary is of
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptPiece:
-    """One piece of a material: its transcript, what was summarised of the pieces before it, and what was wrong with
-    the last answer, "" where there was none."""
-
-    transcript: str
-    summary_so_far: str = ""
-    last_error: str = ""
-
-
 def build_summary_request(
     prompts: SummaryPrompts,
     material: SummaryInput,
-    piece: TranscriptPiece,
+    transcript: str,
     count: Count,
     *,
+    summary_so_far: str,
+    last_error: str,
     max_context_tokens: int,
     max_output: int,
 ) -> ModelRequest:
-    """The request for one piece. What goes beside the material takes at most `max_context_tokens`."""
+    """The request for one piece of a material: its `transcript`, what was summarised of the pieces before it, and what
+    was wrong with the last answer, "" where there was none. What goes beside it takes at most `max_context_tokens`."""
     what = "The records" if material.depth > 1 else "The conversation"
     words = [*_beside(material, max_context_tokens, count, earlier=True)]
-    if piece.summary_so_far:
-        so_far = quote_in_tag(RECORD_TAG, escape_boundaries(piece.summary_so_far))
+    if summary_so_far:
+        so_far = quote_in_tag(RECORD_TAG, escape_boundaries(summary_so_far))
         words.append(f"Your record so far, to be carried on and answered as a whole:\n{so_far}")
-    words.append(f"{what}:\n{quote_in_tag(RECORD_TAG, piece.transcript)}")
-    words.append(RETRY_INSTRUCTION.format(why=piece.last_error) if piece.last_error else _ANSWER_NOW)
+    words.append(f"{what}:\n{quote_in_tag(RECORD_TAG, transcript)}")
+    words.append(RETRY_INSTRUCTION.format(why=last_error) if last_error else _ANSWER_NOW)
     system = SystemBlock(render_instructions(prompts, material), cache_boundary=True)
     return ModelRequest((system,), (Message("user", "\n\n".join(words)),), max_output_tokens=max_output)
 
@@ -84,8 +79,8 @@ def render_cached_prompt_question(
     """What is appended to a prompt that the provider still has. Earlier summaries stand in it already."""
     until = next((row.content for row in reversed(material.rows) if _is_said(row)), "")
     begins = " ".join(escape_boundaries(until[: 4 * _OPENING_CHARACTERS]).split())[:_OPENING_CHARACTERS]
-    asked = Template(prompts.prefix).safe_substitute(budget=material.budget, until=begins).strip()
-    return "\n\n".join([*_beside(material, max_context_tokens, count, earlier=False), asked])
+    question = Template(prompts.prefix).safe_substitute(budget=material.budget, until=begins).strip()
+    return "\n\n".join([*_beside(material, max_context_tokens, count, earlier=False), question])
 
 
 def _beside(material: SummaryInput, most: int, count: Count, *, earlier: bool) -> list[str]:
@@ -98,8 +93,8 @@ def _beside(material: SummaryInput, most: int, count: Count, *, earlier: bool) -
         if lines:
             parts.append(f"{head}:\n{quote_in_tag(RECORD_TAG, shorten_middle(_points(lines), most // 4, count))}")
     if earlier and material.earlier_summaries.strip():
-        told = shorten_middle(escape_boundaries(material.earlier_summaries), most // 4, count)
-        parts.append(f"Told already, in records that stay:\n{quote_in_tag(RECORD_TAG, told)}")
+        earlier_words = shorten_middle(escape_boundaries(material.earlier_summaries), most // 4, count)
+        parts.append(f"Told already, in records that stay:\n{quote_in_tag(RECORD_TAG, earlier_words)}")
     return parts
 
 
@@ -152,7 +147,7 @@ def describe_row(row: Message, tokens: int) -> str:
 
 def render_heading(row: Message) -> str:
     """`#12 2026-03-04 09:15 user`; a summary that is material itself has no number."""
-    number = row.id or row.metadata.get("carried_from")
+    number = original_id(row)
     when = f" {row.ts:%Y-%m-%d %H:%M}" if row.ts and number else ""
     match row.role:
         case "tool":
@@ -168,12 +163,12 @@ def render_heading(row: Message) -> str:
 
 def describe_media(media: Sequence[Media]) -> str:
     """` [2 pictures: boat.jpg, crew.jpg] [1 file: map.pdf]`."""
-    told = ""
-    for kind, one, many in (("image", "picture", "pictures"), ("file", "file", "files")):
+    words = ""
+    for kind, noun in (("image", "picture"), ("file", "file")):
         names = [_one_line(medium.name or medium.mime)[:_NAME_CHARACTERS] for medium in media if medium.kind == kind]
         if names:
-            told += f" [{len(names)} {one if len(names) == 1 else many}: {', '.join(names)}]"
-    return told
+            words += f" [{pluralize(len(names), noun)}: {', '.join(names)}]"
+    return words
 
 
 def shorten_middle(text: str, most: int, count: Count) -> str:

@@ -38,7 +38,6 @@ from sleep.compaction.budget import OFFLINE, CostFunction, SleepBudget, complete
 from sleep.compaction.extractive import collect_key_facts, summarise_without_model
 from sleep.compaction.prompts import (
     SummaryPrompts,
-    TranscriptPiece,
     build_summary_request,
     render_cached_prompt_question,
     render_instructions,
@@ -86,30 +85,20 @@ class _SummaryJob:
         return int(self.material.budget * _ROOM_OF_BUDGET) + _ROOM_FOR_MEMORIES
 
 
+@dataclass(frozen=True, slots=True)
 class Summariser:
     """Summarises materials. Holds nothing between calls."""
 
-    def __init__(
-        self,
-        use_models: UseModels,
-        prompts: SummaryPrompts,
-        count_for: Callable[[str], TokenCounter],
-        cost: CostFunction,
-        *,
-        restored_max_tokens: int,
-        timeout_seconds: float,
-    ) -> None:
-        """`restored_max_tokens` bounds what is appended word for word, `timeout_seconds` all calls of a summary."""
-        self._use_models = use_models
-        self._prompts = prompts
-        self._count_for = count_for
-        self._cost = cost
-        self._restored = restored_max_tokens
-        self._seconds = timeout_seconds
+    use_models: UseModels
+    prompts: SummaryPrompts
+    count_for: Callable[[str], TokenCounter]
+    cost: CostFunction
+    restored_max_tokens: int = field(kw_only=True)  # the most that is appended word for word
+    timeout_seconds: float = field(kw_only=True)  # for all calls of a summary
 
     async def max_chunk_tokens(self) -> int:
         """The most that one call is given to summarise, in tokens."""
-        with self._use_models() as models:
+        with self.use_models() as models:
             return await _max_chunk_tokens(models)
 
     async def summarise(
@@ -122,7 +111,7 @@ class Summariser:
     ) -> Summary:
         """`without_model` asks none, nor does a `sleep_budget` that is used up. Raises `StoreError` where a call cannot
         be metered."""
-        with self._use_models() as models:
+        with self.use_models() as models:
             job = replace(self._job(material, models), sleep_budget=sleep_budget)
             answer = None if without_model else await self._ask_models(job, cached_prompt)
         # In a thread: of thousands of messages this takes a second, and others are being answered.
@@ -136,35 +125,27 @@ class Summariser:
         if job.models.writing.provider == OFFLINE:
             return None
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self.timeout_seconds):
                 return await self._by_model(replace(job, most=await _max_chunk_tokens(job.models)), cached_prompt)
         except TimeoutError:
-            job.attempts.failures.append(f"no summary after {self._seconds:g} seconds (compaction.summary_seconds)")
+            why = f"no summary after {self.timeout_seconds:g} seconds (compaction.summary_seconds)"
+            job.attempts.failures.append(why)
             return None
 
     async def estimate(self, material: SummaryInput, *, cached_prompt: CachedPrompt | None = None) -> SummaryEstimate:
         """About what `summarise` would take, all going well."""
-        with self._use_models() as models:
-            return await self._estimate(material, models, cached_prompt)
-
-    async def _estimate(
-        self, material: SummaryInput, models: ModelPair, cached_prompt: CachedPrompt | None
-    ) -> SummaryEstimate:
-        model, answerer = models.writing, models.answering
-        if model.provider == OFFLINE:
-            return SummaryEstimate(model.name, 0, 0, 0, 0.0)
-        job = replace(self._job(material, models), most=await _max_chunk_tokens(models))
-        reused = await self._reused(cached_prompt, job) if cached_prompt is not None else None
-        if reused is not None:
-            usd = self._cost(answerer.provider, answerer.name, reused)
-            return SummaryEstimate(answerer.name, 1, reused.prompt, reused.output, usd)
-        usage, calls = self._chunked(job)
-        return SummaryEstimate(
-            model.name, calls, usage.prompt, usage.output, self._cost(model.provider, model.name, usage)
-        )
+        with self.use_models() as models:
+            writer, answerer = models.writing, models.answering
+            if writer.provider == OFFLINE:
+                return SummaryEstimate(writer.name, 0, 0, 0, 0.0)
+            job = replace(self._job(material, models), most=await _max_chunk_tokens(models))
+            reused = await self._reused(cached_prompt, job) if cached_prompt is not None else None
+            model, (usage, calls) = (writer, self._chunked(job)) if reused is None else (answerer, (reused, 1))
+            usd = self.cost(model.provider, model.name, usage)
+            return SummaryEstimate(model.name, calls, usage.prompt, usage.output, usd)
 
     def _job(self, material: SummaryInput, models: ModelPair) -> _SummaryJob:
-        counter = self._count_for(models.writing.name)
+        counter = self.count_for(models.writing.name)
         source = sum(counter.count_message(row) for row in material.rows)
         return _SummaryJob(material, models, counter, SummaryAttempts(), source)
 
@@ -173,26 +154,26 @@ class Summariser:
     async def _by_model(self, job: _SummaryJob, live: CachedPrompt | None) -> tuple[SummaryAnswer, SummaryTier] | None:
         """The answer and its tier; None where no model gives one. What is too long is halved once, then told in part.
         What is of no use otherwise would be so again, unless a message was too large to be shown whole."""
-        if live is not None and (found := await self._over_live(live, job)) is not None:
-            return found, "full"
-        size, tier = job.most, "full"
+        if live is not None and (answer := await self._over_live(live, job)) is not None:
+            return answer, "full"
+        size = job.most
+        tier: SummaryTier = "full"
         while True:
             partial = tier == "partial"
             try:
-                return await self._rolling(job, job.texts(size, partial=partial)), "partial" if partial else "full"
-            except SummaryOverflow as error:
+                return await self._rolling(job, job.texts(size, partial=partial)), tier
+            except SummaryUnusable as error:
                 job.attempts.failures.append(f"{tier}: {error}")
                 if partial:
                     return None
-                size, tier = size // 2, "partial" if size < job.most else "full"
-            except BadSummaryAnswer as error:
-                job.attempts.failures.append(f"{tier}: {error}")
-                if partial or job.texts(size, partial=True) == job.texts(size, partial=False):
+                if isinstance(error, SummaryOverflow):
+                    size, tier = size // 2, "partial" if size < job.most else "full"
+                elif isinstance(error, BadSummaryAnswer) and (
+                    job.texts(size, partial=True) != job.texts(size, partial=False)
+                ):
+                    tier = "partial"
+                else:
                     return None
-                tier = "partial"
-            except SummaryUnusable as error:
-                job.attempts.failures.append(f"{tier}: {error}")
-                return None
 
     async def _rolling(self, job: _SummaryJob, texts: list[str]) -> SummaryAnswer:
         """Chunk by chunk, each call carrying on the record so far. Raises `SummaryUnusable`."""
@@ -209,34 +190,38 @@ class Summariser:
         limits = await model.limits()
         for _ in range(_TRIES):
             request = build_summary_request(
-                self._prompts,
+                self.prompts,
                 job.material,
-                TranscriptPiece(text, so_far, why),
+                text,
                 job.counter.count_text,
+                summary_so_far=so_far,
+                last_error=why,
                 max_context_tokens=job.beside,
                 max_output=min(limits.max_output, job.room),
             )
             prompt = job.counter.corrected(_tokens_of(request, job.counter))
             if prompt + request.max_output_tokens > limits.window:
                 raise SummaryOverflow(f"{prompt} tokens would not fit into a window of {limits.window}")
-            found = await self._judged(model, request, job)
-            if isinstance(found, SummaryAnswer):
-                return found
-            why = found
+            try:
+                return await self._ask(model, request, job)
+            except BadSummaryAnswer as error:
+                why = str(error)
             if why == DECLINED:
                 break
         raise BadSummaryAnswer(why)
 
-    async def _judged(self, model: Model, request: ModelRequest, job: _SummaryJob) -> SummaryAnswer | str:
-        """The answer within its length and in the conversation's language, or what is wrong with it."""
+    async def _ask(self, model: Model, request: ModelRequest, job: _SummaryJob) -> SummaryAnswer:
+        """The answer within its length and in the conversation's language. Raises `SummaryUnusable`."""
         if job.sleep_budget is not None and not job.sleep_budget.allows_call(model, request):
             raise SummaryUnusable(job.sleep_budget.exhausted_reason)
-        found = await request_summary(model, request, job.material.session, self._cost, job.attempts, job.sleep_budget)
-        if isinstance(found, str):
-            return found
-        if not is_same_language(found.text, job.material):
-            return _ANOTHER_LANGUAGE
-        return limit_answer(found, job.material.budget, job.source, job.counter.count_text)
+        answer = await request_summary(model, request, job.material.session, self.cost, job.attempts, job.sleep_budget)
+        if isinstance(answer, SummaryAnswer):
+            if not is_same_language(answer.text, job.material):
+                raise BadSummaryAnswer(_ANOTHER_LANGUAGE)
+            answer = limit_answer(answer, job.material.budget, job.source, job.counter.count_text)
+        if isinstance(answer, str):
+            raise BadSummaryAnswer(answer)
+        return answer
 
     # ------------------------------------------------------------------------------------------------------------- live
 
@@ -246,45 +231,39 @@ class Summariser:
         if await self._reused(live, job) is None:
             return None
         model = job.models.answering
-        words = Message(
-            "user", render_cached_prompt_question(self._prompts, job.material, job.beside, job.counter.count_text)
-        )
+        question = render_cached_prompt_question(self.prompts, job.material, job.beside, job.counter.count_text)
         last = len(live.request.messages) - 1
         request = replace(
             live.request,
-            messages=(*live.request.messages, words),
+            messages=(*live.request.messages, Message("user", question)),
             cache_boundaries=tuple(dict.fromkeys((*live.request.cache_boundaries, last)))[-2:],
             max_output_tokens=min((await model.limits()).max_output, job.room),
         )
         try:
-            found = await self._judged(model, request, job)
+            return await self._ask(model, request, job)
         except SummaryUnusable as error:
-            found = str(error)
-        if isinstance(found, SummaryAnswer):
-            return found
-        job.attempts.failures.append(f"over the live prompt: {found}")
-        return None
+            job.attempts.failures.append(f"over the live prompt: {error}")
+            return None
 
     async def _reused(self, live: CachedPrompt, job: _SummaryJob) -> Usage | None:
         """What a call over the live prompt would use, where it is of the model that would answer, has all that leaves
         in it, fits with the question, and costs less than the economical model."""
-        model = job.models.answering
+        model, writer = job.models.answering, job.models.writing
         if live.model != model.name or job.material.depth > 1 or not _holds(live.request, job.material):
             return None
-        words = render_cached_prompt_question(self._prompts, job.material, job.beside, job.counter.count_text)
-        asked = job.counter.corrected(job.counter.count_text(words))
-        if live.prompt_tokens + asked + job.room > (await model.limits()).window:
+        question = render_cached_prompt_question(self.prompts, job.material, job.beside, job.counter.count_text)
+        tokens = job.counter.corrected(job.counter.count_text(question))
+        if live.prompt_tokens + tokens + job.room > (await model.limits()).window:
             return None
-        usage = Usage(input=asked, output=job.material.budget, cache_read=live.prompt_tokens)
-        writer = job.models.writing
-        mine = self._cost(model.provider, model.name, usage)
-        theirs = self._cost(writer.provider, writer.name, self._chunked(job)[0])
-        return usage if mine is not None and theirs is not None and mine < theirs else None
+        usage = Usage(input=tokens, output=job.material.budget, cache_read=live.prompt_tokens)
+        reused = self.cost(model.provider, model.name, usage)
+        chunked = self.cost(writer.provider, writer.name, self._chunked(job)[0])
+        return usage if reused is not None and chunked is not None and reused < chunked else None
 
     def _chunked(self, job: _SummaryJob) -> tuple[Usage, int]:
         """About what chunk by chunk uses, and in how many calls."""
         texts = job.texts(job.most, partial=False)
-        around = job.counter.count_text(render_instructions(self._prompts, job.material))
+        around = job.counter.count_text(render_instructions(self.prompts, job.material))
         tokens = sum(job.counter.count_text(text) + around for text in texts)
         carried = job.material.budget * max(0, len(texts) - 1)
         usage = Usage(input=job.counter.corrected(tokens + carried), output=job.material.budget * len(texts))
@@ -300,19 +279,21 @@ class Summariser:
         """With what the text lacks at its end: never as much as it stands for, nor half as much again as was asked."""
         material, count, attempts = job.material, job.counter.count_text, job.attempts
         most = min(
-            self._restored, material.restored_max_tokens, material.budget // 2, job.source - 1 - count(answer.text)
+            self.restored_max_tokens,
+            material.restored_max_tokens,
+            material.budget // 2,
+            job.source - 1 - count(answer.text),
         )
-        done = restore_missing_values(answer.text, material, count, most)
-        by = attempts.model if tier in ("full", "partial") else ""
+        checked = restore_missing_values(answer.text, material, count, most)
         return Summary(
-            done.text,
+            checked.text,
             tier,
-            count(done.text),
+            count(checked.text),
             answer.memories,
             answer.facts,
-            done.restored,
+            checked.restored,
             tuple(attempts.failures),
-            by,
+            attempts.model if tier in ("full", "partial") else "",
             attempts.calls,
             attempts.cost_usd,
             material.depth,

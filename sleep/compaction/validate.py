@@ -26,6 +26,7 @@ from assistant.context.truncate import original_words
 from assistant.core.messages import Message
 from assistant.core.text import lazy_regex, shorten
 from sleep.compaction.answer import escape_boundaries
+from sleep.compaction.draft_view import original_id
 from sleep.compaction.prompts import describe_media
 from sleep.compaction.values import SummaryInput
 from sleep.rules.pattern_files import read_words
@@ -93,34 +94,35 @@ def _missing_lines(text: str, material: SummaryInput) -> Iterator[tuple[str, lis
     """Lines that say what the summary does not, most important first, each with the values that it is for; none for an
     open task, which is said as a whole."""
     there = FoldedText(text)
-    for task in dict.fromkeys(" ".join(one.split()) for one in material.tasks):
+    for task in dict.fromkeys(" ".join(task.split()) for task in material.tasks):
         if task and not there.contains(task):
             yield f"- open: {_shorten_line(task, _LONGEST_TASK)}", []
-    shown = describe_media([medium for row in material.rows for medium in row.media]).strip()
-    if shown and not all(there.contains(medium.name) for row in material.rows for medium in row.media if medium.name):
+    media = [medium for row in material.rows for medium in row.media]
+    shown = describe_media(media).strip()
+    if shown and not all(there.contains(medium.name) for medium in media if medium.name):
         yield f"- {_shorten_line(shown, _LONGEST_TASK)}", []
     lacks = _missing_by_kind(there, material)
     for kind, role in _ORDER:
         # The newest first: of what does not fit, the oldest is missed least.
-        for found in reversed(lacks.get((kind, role), [])):
-            yield from _lines(found)
+        for of_message in reversed(lacks.get((kind, role), [])):
+            yield from _lines(of_message)
 
 
 def _missing_by_kind(there: FoldedText, material: SummaryInput) -> dict[tuple[str, str], list[list[_MissingValue]]]:
     """By kind and role, what each message has that the summary has not; each value where it was said first."""
-    found: dict[tuple[str, str], list[list[_MissingValue]]] = {}
-    told: set[str] = set()
+    missing: dict[tuple[str, str], list[list[_MissingValue]]] = {}
+    seen: set[str] = set()
     for row in _units(material):
         if row.role not in _SPOKEN:
             continue
         of_row: dict[str, list[_MissingValue]] = {}
         for kind, value in find_named_values(row.content):
-            if value.casefold() not in told and not there.contains(value):
-                told.add(value.casefold())
+            if value.casefold() not in seen and not there.contains(value):
+                seen.add(value.casefold())
                 of_row.setdefault(kind, []).append(_MissingValue(kind, value, row))
         for kind, lacks in of_row.items():
-            found.setdefault((kind, row.role), []).append(lacks)
-    return found
+            missing.setdefault((kind, row.role), []).append(lacks)
+    return missing
 
 
 def _units(material: SummaryInput) -> Iterator[Message]:
@@ -130,9 +132,9 @@ def _units(material: SummaryInput) -> Iterator[Message]:
         return
     for row in material.rows:
         for line in row.content.splitlines():
-            told = _TOLD_LINE.match(line.strip())
-            if told:
-                yield replace(row, content=told[2], id=int(told[1]))
+            named = _TOLD_LINE.match(line.strip())
+            if named:
+                yield replace(row, content=named[2], id=int(named[1]))
             elif line.strip() != RESTORED_HEADING:
                 yield replace(row, content=line)
 
@@ -140,21 +142,18 @@ def _units(material: SummaryInput) -> Iterator[Message]:
 def _lines(lacks: list[_MissingValue]) -> Iterator[tuple[str, list[str]]]:
     """What one message has of one kind, in lines that are not too long; each value with the words before it."""
     row = lacks[0].row
-    number = row.id or row.metadata.get("carried_from")
+    number = original_id(row)
     head = f"- #{number}: " if number else "- earlier: "
     parts: list[str] = []
     values: list[str] = []
     for lack in lacks:
-        if any(fold_width_and_case(lack.value) in fold_width_and_case(part) for part in parts):
-            values.append(lack.value)
-            continue
-        part = (
-            _shorten_line(lack.value, _LONGEST_TASK) if lack.kind == "tasks" else _with_context(row.content, lack.value)
-        )
-        if parts and len(head) + sum(len(one) + 2 for one in parts) + len(part) > _LONGEST_LINE:
-            yield head + "; ".join(parts), values
-            parts, values = [], []
-        parts.append(part)
+        if not any(fold_width_and_case(lack.value) in fold_width_and_case(part) for part in parts):
+            is_task = lack.kind == "tasks"
+            new = _shorten_line(lack.value, _LONGEST_TASK) if is_task else _with_context(row.content, lack.value)
+            if parts and len(head) + sum(len(part) + 2 for part in parts) + len(new) > _LONGEST_LINE:
+                yield head + "; ".join(parts), values
+                parts, values = [], []
+            parts.append(new)
         values.append(lack.value)
     yield head + "; ".join(parts), values
 
@@ -226,12 +225,12 @@ def find_missing_values(source_texts: Iterable[str], summary: str) -> dict[str, 
     """What the sources name and the summary does not, by kind ("identifiers", "numbers", "names", "tasks"), in their
     order, each once; kinds of which nothing is missing are left out."""
     there = FoldedText(summary)
-    found: dict[str, dict[str, None]] = {}
+    missing: dict[str, dict[str, None]] = {}
     for text in source_texts:
         for kind, value in find_named_values(text):
             if not there.contains(value):
-                found.setdefault(kind, {}).setdefault(value)
-    return {kind: list(values) for kind, values in found.items()}
+                missing.setdefault(kind, {}).setdefault(value)
+    return {kind: list(values) for kind, values in missing.items()}
 
 
 def fold_width_and_case(text: str) -> str:
@@ -257,7 +256,6 @@ _DENSE = frozenset({"kana", "hangul", "han"})
 _NOT_WORDS = lazy_regex(r"```.*?(?:```|\Z)|`[^`\n]*`|(?<![!-~])[!-~]*[\d/\\@_<>{}=][!-~]*", re.DOTALL)
 # Languages that share most of their small words are taken for one.
 _ALIKE = (frozenset({"no", "da", "sv"}), frozenset({"es", "pt", "it"}), frozenset({"pl", "cs"}))
-_ROLES = ("user", "assistant")
 _LOOKED_AT = 20_000
 _OF_A_ROW = 2_000
 _ENOUGH_CHARACTERS = 20
@@ -271,9 +269,9 @@ _CLEARLY = 1.5
 def is_same_language(text: str, material: SummaryInput) -> bool:
     """Whether the summary is in the language of the person or, where they write in two, of the assistant."""
     mine = _prose(text)
-    spoken = [_prose(_text_of_role(material, role)) for role in _ROLES]
+    spoken = [_prose(_text_of_role(material, role)) for role in _SPOKEN]
     shares = _shares(mine)
-    scripts = {script for one in spoken if (script := _main_script(_shares(one)))}
+    scripts = {script for words in spoken if (script := _main_script(_shares(words)))}
     if not shares or not scripts:
         return True
     if all(shares.get(script, 0.0) < _SOME_OF_IT for script in scripts):
@@ -281,8 +279,8 @@ def is_same_language(text: str, material: SummaryInput) -> bool:
     if _main_script(shares) != "latin" or "latin" not in scripts:
         return True
     ours = _language(mine)
-    known = {language for one in spoken if (language := _language(one))}
-    return ours is None or not known or any(_alike(ours, language) for language in known)
+    theirs = {language for words in spoken if (language := _language(words))}
+    return ours is None or not theirs or any(_alike(ours, language) for language in theirs)
 
 
 def _text_of_role(material: SummaryInput, role: str) -> str:
@@ -321,5 +319,5 @@ def _language(text: str) -> str | None:
     return language if best >= _ENOUGH_STOPS and best >= _CLEARLY * max(1, rival) else None
 
 
-def _alike(one: str, other: str) -> bool:
-    return one == other or any({one, other} <= group for group in _ALIKE)
+def _alike(*languages: str) -> bool:
+    return len({*languages}) == 1 or any({*languages} <= group for group in _ALIKE)

@@ -61,10 +61,10 @@ def _choose_fuller_text(*texts: str) -> str:
 
 
 class ChangePlanDraft:
-    """Decisions over the entries of one scope, gathered. `known` are the memories that stood near them before."""
+    """Decisions over the entries of one scope, gathered. `before` are the memories that stood near them."""
 
-    def __init__(self, known: Sequence[Memory]) -> None:
-        self._before = {memory.id: memory for memory in known}
+    def __init__(self, before: Sequence[Memory]) -> None:
+        self._before = {memory.id: memory for memory in before}
         self._now = dict(self._before)
         self._changed: dict[str, None] = {}
         self._superseded: dict[int, int] = {}

@@ -164,10 +164,10 @@ class _BatchDecider:
     """One batch on its way to a plan: what was made of its earlier entries stands beside the memories."""
 
     def __init__(
-        self, known: Sequence[Memory], readings: dict[str, ParsedStatement], former: Mapping[int, Sequence[Memory]]
+        self, before: Sequence[Memory], readings: dict[str, ParsedStatement], former: Mapping[int, Sequence[Memory]]
     ) -> None:
         """`former` are the memories whose place an entry took, by its id."""
-        self.draft = ChangePlanDraft(known)
+        self.draft = ChangePlanDraft(before)
         self._readings = readings
         self._former = {entry_id: [memory.id for memory in memories] for entry_id, memories in former.items()}
         self._made: dict[str, None] = {}
