@@ -381,6 +381,13 @@ def _migration_names(migrations: Migrations) -> list[str]:
     return [migration.name for migration in migrations.pending(sqlite_utils.Database(memory=True))]
 
 
+class DatabaseStore:
+    """What reads and writes some tables of a database."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+
 def column_names(db: Database, table: str) -> frozenset[str]:
     """Empty where there is no such table."""
     return frozenset(row["name"] for row in db.rows("SELECT name FROM pragma_table_info(?)", (table,)))

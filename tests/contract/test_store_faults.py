@@ -15,6 +15,7 @@ import pytest
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message, ToolCall
 from assistant.core.records import IncomingMessage
+from tests.support.outboxes import recent_items
 from tests.support.store_home import NOW, StoreHome, memory_backed_directory, reply_item
 
 TURNS = 8
@@ -58,7 +59,7 @@ def live_through(path: Path, *, prefix: tuple[str, ...] = (), limit: int = 0) ->
     after = StoreHome(path).open()
     assert after.conversation.recover_after_crash(NOW).running_turns == ()
     assert after.verify().problems == ()
-    assert len(after.outbox.recent_items("main")) == TURNS
+    assert len(recent_items(after.outbox, "main")) == TURNS
     after.close()
     return list(outcome["errors"])
 

@@ -16,6 +16,7 @@ from assistant.store.database import Database
 from assistant.store.schema.migrations import character_migrations, script_migrations
 from assistant.store.script.outbox import StoredOutbox
 from assistant.store.script.usage import ModelFacts
+from tests.support.outboxes import recent_items
 from tests.support.store_home import NOW
 
 
@@ -65,7 +66,7 @@ def test_each_attempt_is_counted(db: Database) -> None:
     item = outbox.push(notice("k"), NOW)
     for state in ("sending", "pending", "sending", "sent"):
         outbox.set_state(item.id, state, NOW, error="no network" if state == "pending" else "")  # type: ignore[arg-type]
-    (after,) = outbox.recent_items("main")
+    (after,) = recent_items(outbox, "main")
     assert (after.state, after.attempts, after.created_at) == ("sent", 2, NOW)
 
 
@@ -83,7 +84,7 @@ def test_recent_are_the_newest_oldest_first(db: Database) -> None:
     for n in range(5):
         outbox.push(notice(f"k{n}"), NOW)
         outbox.push(notice(f"other{n}", session="peer:x"), NOW)
-    assert [item.outgoing.key for item in outbox.recent_items("main", limit=2)] == ["k3", "k4"]
+    assert [item.outgoing.key for item in recent_items(outbox, "main", limit=2)] == ["k3", "k4"]
 
 
 # --------------------------------------------------------------------------------------------------------------- to-dos

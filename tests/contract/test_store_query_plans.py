@@ -26,6 +26,7 @@ from assistant.store.script.turns import Delegations, UserRequests
 from assistant.store.script.usage import CircuitBreakers, ModelFacts
 from tests.support.compactions import plan_compaction, plan_masking, plan_merge, summary_message
 from tests.support.imports import import_messages
+from tests.support.outboxes import recent_items
 from tests.support.store_home import NOW, StoreHome, reply_item, tool_round
 
 READS_ALL = re.compile(
@@ -91,7 +92,7 @@ def test_a_turn_reads_no_table_from_end_to_end(home: StoreHome) -> None:
         home.outbox.set_state(item.id, "sending", NOW)
         home.outbox.set_state(item.id, "sent", NOW)
     home.outbox.list_by_turn(turn.id)
-    home.outbox.recent_items("main")
+    recent_items(home.outbox, "main")
     home.conversation.hide_messages("main", [1], NOW)
     home.conversation.annotate("main", "edit", [2], "x", NOW)
     assert len(statements) > 60

@@ -23,6 +23,7 @@ from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.outbox import StoredOutbox
 from tests.support.in_memory import grant_others
+from tests.support.outboxes import recent_items
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 OSLO = ZoneInfo("Europe/Oslo")
@@ -56,7 +57,7 @@ def spend(ledger: Ledger, usd: float, purpose: CallPurpose = "chat", at: datetim
 
 
 def told(db: Database) -> list[str]:
-    return [item.outgoing.body for item in StoredOutbox(db).recent_items("main", limit=100)]
+    return [item.outgoing.body for item in recent_items(StoredOutbox(db), "main", limit=100)]
 
 
 # ----------------------------------------------------------------------------------------------------------- background

@@ -11,6 +11,7 @@ from assistant.core.messages import Media, Message
 from assistant.core.ports import ToolContext
 from assistant.core.records import Turn, TurnState
 from assistant.store.script.outbox import TurnFiles
+from tests.support.outboxes import recent_items
 from tests.support.store_home import NOW, StoreHome, reply_item
 
 PLAN, BOAT = Media("file", "text/plain", "plan.txt", 3, path="sent/plan.txt"), Media("image", "image/png", "boat.png")
@@ -30,7 +31,7 @@ def test_a_file_of_a_tool_that_runs_again_goes_out_once_as_it_was_first(tmp_path
     files = TurnFiles(home.db)
     assert files.list_files(turn.id) == (PLAN, BOAT)
     home.conversation.finish_turn(turn, "answered", Message("assistant", "here"), [reply_item(turn, "here")], NOW)
-    assert [item.outgoing.media for item in home.outbox.recent_items("main")] == [(PLAN, BOAT)]
+    assert [item.outgoing.media for item in recent_items(home.outbox, "main")] == [(PLAN, BOAT)]
     assert files.list_files(turn.id) == () and home.verify().ok
 
 
@@ -41,5 +42,5 @@ def test_a_turn_that_fails_sends_none(tmp_path: Path, state: TurnState) -> None:
     TurnFiles(home.db).add(PLAN, of(turn, "a"))
     notice = replace(reply_item(turn, "it failed"), kind="notice")
     home.conversation.finish_turn(turn, state, None, [notice], NOW)
-    assert [item.outgoing.media for item in home.outbox.recent_items("main")] == [()]
+    assert [item.outgoing.media for item in recent_items(home.outbox, "main")] == [()]
     assert TurnFiles(home.db).list_files(turn.id) == ()

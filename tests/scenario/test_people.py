@@ -16,6 +16,7 @@ from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.core.sessions import peer_session_key, room_session_key
 from assistant.gateway.inbound import COMMAND_INTERRUPTED
 from assistant.people.pairing import NOT_LET_IN, TOO_MANY, WELCOME, WELCOME_OWNER
+from tests.support.outboxes import recent_items
 from tests.support.running_app import ANN, IVO, OWNER, ROOM, STRANGER, BridgePeople, files_with_words, run_app
 
 TELL = {"ASSISTANT_PEOPLE__UNKNOWN": "tell"}
@@ -391,6 +392,6 @@ async def test_a_command_that_a_stop_cut_off_is_reported_and_not_run_again(tmp_p
         async with run_app(tmp_path) as it:
             them = BridgePeople(it)
             await them.wait_idle()
-            told = [item.outgoing.body for item in it.app.stores.outbox.recent_items(ANNS)]
+            told = [item.outgoing.body for item in recent_items(it.app.stores.outbox, ANNS)]
             assert told == [COMMAND_INTERRUPTED, "- [ ] #1 bread"]
     assert files_with_words(tmp_path, "add bread") == []

@@ -11,6 +11,7 @@ from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.model_api import ModelCall
 from assistant.core.sessions import peer_session_key, room_session_key
 from assistant.runtime.turn import UNAVAILABLE_REPLY
+from tests.support.outboxes import recent_items
 from tests.support.running_app import ANN, OWNER, ROOM, BridgePeople, run_app
 
 ANNS, ROOMS = peer_session_key("kept", ANN), room_session_key("kept", ROOM)
@@ -44,10 +45,10 @@ async def test_the_owner_is_told_once_a_day_that_a_share_is_used_up(tmp_path: Pa
             for _ in range(3):
                 with pytest.raises(BudgetExceeded):
                     ledger.reserve(ModelCall("chat", "anthropic", "m", 10, 10, 0.5, ANNS), it.clock())
-            told = [item.outgoing.body for item in outbox.recent_items("main")]
+            told = [item.outgoing.body for item in recent_items(outbox, "main")]
             assert len(told) == day + 1 and "daily budget that guests may use is used up" in told[-1]
             it.clock.now += timedelta(days=1)
-        assert outbox.recent_items(ANNS) == []
+        assert recent_items(outbox, ANNS) == []
 
 
 async def test_what_fails_is_explained_to_the_owner_alone(tmp_path: Path) -> None:

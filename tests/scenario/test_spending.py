@@ -24,6 +24,7 @@ from assistant.wire.models import ModelDeps, build_model_chain
 from tests.strict.asking import call_model, make_request
 from tests.strict.behaviour import Behaviour, ErrorStatus, ScriptedAnswer, ToolUse
 from tests.strict.server import StrictServer
+from tests.support.outboxes import recent_items
 from tests.support.running_app import run_app
 from tests.support.scripted import RecordingBridge, SteppingClock, owner_message
 from tests.support.semantic_memory import run_embedder_server
@@ -84,7 +85,7 @@ class SpendingSetup:
 
     def notices(self) -> list[str]:
         """What went out to the owner beside answers."""
-        items = self.app.stores.outbox.recent_items("main", limit=200)
+        items = recent_items(self.app.stores.outbox, "main", limit=200)
         return [item.outgoing.body for item in items if item.outgoing.key.startswith("budget:")]
 
 

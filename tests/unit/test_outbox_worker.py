@@ -16,6 +16,7 @@ from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.script.outbox import StoredOutbox
 from tests.support.dispatching import open_dispatcher
 from tests.support.inbound import open_outbox, outgoing_message
+from tests.support.outboxes import recent_items
 from tests.support.scripted import RecordingBridge, SteppingClock
 
 
@@ -243,7 +244,7 @@ async def test_i8_the_rest_of_a_long_one_is_sent_as_it_was_cut_at_first(
     outbox.record_parts_sent(item.id, 1, clock())
     await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
     assert [part.text for part in bridge.parts] == ["version cut", "it"]
-    assert outbox.recent_items("main")[0].parts == ()
+    assert recent_items(outbox, "main")[0].parts == ()
 
 
 async def test_i8_a_long_one_is_stored_as_it_is_cut(outbox: StoredOutbox, clock: SteppingClock) -> None:
@@ -251,7 +252,7 @@ async def test_i8_a_long_one_is_stored_as_it_is_cut(outbox: StoredOutbox, clock:
     bridge.capabilities = BridgeCapabilities(max_length=20)
     outbox.push(replace(outgoing_message("a"), body="One sentence. Another one."), clock())
     await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
-    assert outbox.recent_items("main")[0].parts == ("One sentence.", "Another one.")
+    assert recent_items(outbox, "main")[0].parts == ("One sentence.", "Another one.")
 
 
 @pytest.mark.parametrize("trouble", [KeyError("a fault of the library"), TimeoutError()])

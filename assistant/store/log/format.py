@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +29,7 @@ SALT_LENGTH = 32
 
 def encode_record(record: LogRecord, seq: int, prev: str, salt: str, start: int) -> tuple[LogRecord, bytes, str]:
     """(the record as it stands at byte `start` of its log, its line, its header's hash)."""
-    body = dump_json(_body(record)).encode()
+    body = dump_json({"content": record.content, **message_parts(record)}).encode()
     commit = compute_commitment(salt, body)
     header = dump_json(_header(record) | {"seq": seq, "commit": commit, "prev": prev}).encode()
     line = b"".join((header[:-1], SALT_KEY, salt.encode(), b'",', memoryview(body)[1:], b"\n"))
@@ -103,7 +102,3 @@ _PLAIN_HEADER_FIELDS = [name for name in _HEADER_FIELDS if name not in ("ts", "r
 def _header(record: LogRecord) -> dict[str, Any]:
     fields = {name: getattr(record, name) for name in _HEADER_FIELDS}
     return {"v": 1, **fields, "ts": format_time(record.ts)}
-
-
-def _body(record: LogRecord) -> Mapping[str, Any]:
-    return {"content": record.content, **message_parts(record)}

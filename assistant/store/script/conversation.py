@@ -353,18 +353,14 @@ class StoredConversation:
 
     def run_maintenance(self) -> None:
         """Some milliseconds of work that turns need not do: called when nothing else is to be done."""
-        self._delete_discarded()
-        if has_rows_to_clear(self._db):
-            with self._db.write() as db:
-                clear_ended_rows(db)
-        self._db.checkpoint()
-
-    def _delete_discarded(self) -> None:
-        """Some more of what compactions replaced and is kept no longer."""
         for key in tuple(self._discarding):
             with self._db.write() as db:
                 if not delete_discarded_rows(db, self.views, session_rows.require_session(db, key)):
                     self._discarding.discard(key)
+        if has_rows_to_clear(self._db):
+            with self._db.write() as db:
+                clear_ended_rows(db)
+        self._db.checkpoint()
 
     def _counted(self, messages: Sequence[Message]) -> list[CountedMessage]:
         return [self.appender.with_tokens(clean_message(message)) for message in messages]

@@ -34,7 +34,7 @@ from assistant.core.sessions import (
     SessionReset,
     session_role,
 )
-from assistant.store.database import Database
+from assistant.store.database import Database, DatabaseStore
 from assistant.store.log.reader import LogFiles
 from assistant.store.rows import class_row, parse_time
 from assistant.store.script.checkpoints import BELONGS_IN_VIEW, first_uncovered_seq
@@ -317,11 +317,8 @@ _read_reset = class_row(SessionReset)
 _reset_columns = attrgetter("session", "generation", "scope", "reason", "resumes", "pressure", "begun_at")
 
 
-class StoredResets:
+class StoredResets(DatabaseStore):
     """Resets under way and past, one a generation (script.db)."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def begin(self, reset: SessionReset) -> SessionReset:
         """Note that a reset of the generation is under way; what was noted of an earlier try of it is replaced, but

@@ -18,7 +18,7 @@ from sqlite3 import Row
 
 from assistant.core.messages import Media, Message, media_from_json, media_to_json
 from assistant.core.records import InboxItem, InboxReceipt, InboxState, IncomingMessage, OutgoingMessage, PendingCommand
-from assistant.store.database import Database
+from assistant.store.database import Database, DatabaseStore
 from assistant.store.rows import class_row, clean_message, dump_json
 from assistant.store.script.outbox import insert_outgoing
 from assistant.store.script.sessions import ensure_session
@@ -160,11 +160,8 @@ read_inbox_item = class_row(InboxItem, incoming=_read_incoming)
 _read_command = class_row(PendingCommand, begun=lambda row: row["state"] == "running")
 
 
-class SlashCommandQueue:
+class SlashCommandQueue(DatabaseStore):
     """Slash commands that were typed on a bridge: accepted, run once, answered once."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def accept(self, incoming: IncomingMessage, text: str, now: datetime) -> PendingCommand | None:
         """Keep the command `text`, durably; None where it was kept before."""
@@ -203,11 +200,8 @@ class SlashCommandQueue:
         return self._db.read_all(_read_command, "SELECT * FROM typed_commands WHERE state <> 'done' ORDER BY id")
 
 
-class BridgeStates:
+class BridgeStates(DatabaseStore):
     """How far each bridge has come, durably, and which the owner paused. Raises `StoreError`."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def load_position(self, bridge: str) -> str:
         return self._db.value("SELECT position FROM bridge_states WHERE bridge = ?", (bridge,)) or ""

@@ -21,7 +21,7 @@ from assistant.core.messages import Media, media_from_json, media_to_json
 from assistant.core.ports import ToolContext
 from assistant.core.records import OutboxItem, OutboxState, OutgoingMessage
 from assistant.core.sessions import OWNER_SCOPE
-from assistant.store.database import Database, SqlParameters
+from assistant.store.database import Database, DatabaseStore, SqlParameters
 from assistant.store.rows import class_row, dump_json
 from assistant.store.script.sessions import current_generation
 
@@ -32,11 +32,8 @@ _IS_OPEN = "state IN ('pending', 'sending')"
 _LAST_ID = (1 << 63) - 1
 
 
-class StoredOutbox:
+class StoredOutbox(DatabaseStore):
     """Implements `ports.Outbox`."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def push(self, outgoing: OutgoingMessage, now: datetime) -> OutboxItem:
         with self._db.write() as db:
@@ -106,10 +103,6 @@ class StoredOutbox:
 
     def count_open(self, bridge: str) -> int:
         return int(self._db.value(f"SELECT count(*) FROM outbox WHERE bridge = ? AND {_IS_OPEN}", (bridge,)))
-
-    def recent_items(self, session: str, *, limit: int = 20) -> list[OutboxItem]:
-        """The newest items of a session, oldest first."""
-        return self._items("session = ? ORDER BY id DESC LIMIT ?", (session, limit))[::-1]
 
     def list_between(
         self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
@@ -186,11 +179,8 @@ _IS_RETRYING = f"({_IS_OPEN} AND error <> '')"
 _IS_UNSENT = "state <> 'sent'"
 
 
-class StuckItems:
+class StuckItems(DatabaseStore):
     """What a person decides about: items that were not delivered, and those that wait for another try."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def list_stuck(self, *, limit: int = 100) -> list[UndeliveredItem]:
         """The newest of them, oldest first."""
@@ -254,11 +244,8 @@ def _mark_ambiguous(db: Database, bridge: str, error: str, now: datetime) -> Non
     db.update_rows("outbox", sending, state="ambiguous", error=error, updated_at=now)
 
 
-class TurnFiles:
+class TurnFiles(DatabaseStore):
     """Files that go out with the answer of the turn that runs."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def add(self, media: Media, context: ToolContext) -> None:
         """Under the context's key, once. Durable when it returns; gone where the turn fails."""

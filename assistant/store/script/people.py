@@ -25,18 +25,15 @@ from assistant.core.people import (
 )
 from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key
-from assistant.store.database import Database
+from assistant.store.database import Database, DatabaseStore
 from assistant.store.rows import class_row, clean_text
 from assistant.store.script.outbox import insert_outgoing
 
 OWNER_NAME = "owner"
 
 
-class People:
+class People(DatabaseStore):
     """Who is who. Only the owner's process writes here."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def list_people(self) -> list[Person]:
         """The owner first, then the others, the longest known first."""
@@ -101,11 +98,8 @@ class People:
         return is_new
 
 
-class ConversationRoutes:
+class ConversationRoutes(DatabaseStore):
     """Which of the owner's conversations continues where they write."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def session_at(self, bridge: str, target: str) -> str:
         """`main` where nothing else was chosen."""
@@ -229,11 +223,8 @@ _read_pairing = class_row(Pairing, code=class_row(PairingCode), locked=lambda ro
 _SELECT_PENDING = "SELECT * FROM pairings WHERE state IN ('pending', 'locked') AND expires_at > ?"
 
 
-class Pairings:
+class Pairings(DatabaseStore):
     """Codes that were given out. What is past its time is as if it were not there."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def pending_pairings(self, now: datetime) -> list[Pairing]:
         """Codes that are valid, locked ones too, oldest first."""

@@ -24,7 +24,7 @@ from assistant.core.checkpoints import Delegation, DelegationState, Pin, Request
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.messages import ToolCall
 from assistant.core.records import InboxItem, LogRecord, ToolRun, Turn, TurnState, is_from_schedule
-from assistant.store.database import Database
+from assistant.store.database import Database, DatabaseStore
 from assistant.store.log.reader import LogFiles
 from assistant.store.rows import FORGOTTEN_PLACEHOLDER, class_row, dump_json, json_safe
 from assistant.store.script.index import span_of_row
@@ -69,11 +69,8 @@ def insert_tool_run(db: Database, turn: Turn, call: ToolCall, now: datetime) -> 
     )
 
 
-class Delegations:
+class Delegations(DatabaseStore):
     """Tasks given to helpers (script.db): written before a helper starts, so that a restart can report them (F22)."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def begin(
         self, key: str, turn: str, session: str, scope: str, tasks: Sequence[str], now: datetime
@@ -220,11 +217,8 @@ def withdraw_requests(db: Database, undo: LogRecord) -> None:
 _read_pin = class_row(Pin)
 
 
-class Pins:
+class Pins(DatabaseStore):
     """Text that is in every prompt of a session (character.db)."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def list_pins(self, session: str) -> list[Pin]:
         """Oldest first."""

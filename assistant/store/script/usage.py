@@ -22,7 +22,7 @@ from assistant.core.errors import RepeatedRequestBlocked
 from assistant.core.messages import Usage
 from assistant.core.model_api import ModelLimits, SpendTotals, UsageKey
 from assistant.core.records import OutgoingMessage, TokenCalibration
-from assistant.store.database import Database
+from assistant.store.database import Database, DatabaseStore
 from assistant.store.rows import class_row, parse_time
 from assistant.store.script.outbox import insert_outgoing
 
@@ -78,11 +78,8 @@ _WITHIN = timedelta(hours=1)
 _MAX_BLOCK = timedelta(hours=25)
 
 
-class SpendingNotices:
+class SpendingNotices(DatabaseStore):
     """What was said once and is not said again."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def was_sent(self, name: str) -> bool:
         return self._db.value("SELECT 1 FROM spending_marks WHERE name = ?", (name,)) is not None
@@ -101,11 +98,8 @@ class SpendingNotices:
 _read_blocked = class_row(BlockedRequest, times="sent", until="stopped_until")
 
 
-class RepeatedCalls:
+class RepeatedCalls(DatabaseStore):
     """How often the same request of the background was sent within the last hour, and which ones are stopped."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def count_call(self, fingerprint: str, purpose: str, limit: int, now: datetime) -> None:
         """Inside a transaction: count the request once more. Raises `RepeatedRequestBlocked` where it was sent `limit`
@@ -157,11 +151,8 @@ _read_limits = class_row(ModelLimits)
 _read_breaker = class_row(CircuitBreaker)
 
 
-class ModelFacts:
+class ModelFacts(DatabaseStore):
     """Correction factors and limits of models; the two are set independently of each other."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def calibration(self, model: str) -> TokenCalibration | None:
         sql = "SELECT * FROM model_facts WHERE model = ? AND factor IS NOT NULL"
@@ -180,11 +171,8 @@ class ModelFacts:
             db.upsert_row("model_facts", ("model",), model=model, **asdict(limits), updated_at=now)
 
 
-class CircuitBreakers:
+class CircuitBreakers(DatabaseStore):
     """Circuit breakers by name; one without a row is closed."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def get(self, name: str) -> CircuitBreaker:
         breaker = self._db.read_one(_read_breaker, "SELECT * FROM breakers WHERE name = ?", (name,))

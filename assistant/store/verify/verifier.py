@@ -44,13 +44,14 @@ from assistant.store.verify.coverage import (
 
 
 class Verifier:
-    """Proves I2 and I3 (chain, commitments, index against log, coverage, foreign keys)."""
+    """Proves I2 and I3 (chain, commitments, index against log, coverage, foreign keys), and makes the index again."""
 
     def __init__(self, home: Path, db: Database, log: MessageLog, conversation: StoredConversation) -> None:
         self._home = home
         self._db = db
         self._log = log
-        self._repair = IndexRepair(db, log, conversation)
+        self._views = conversation.views
+        self._appender = conversation.appender
 
     def verify(self) -> IntegrityReport:
         start_time = time.monotonic()
@@ -58,9 +59,10 @@ class Verifier:
         scans: list[LogScan] = []
         with findings.collect_store_errors(name):
             scans = self._scan_logs(findings)
-        for check in (self._check_inbox, self._check_coverage):
-            with findings.collect_store_errors(name):
-                check(findings)
+        with findings.collect_store_errors(name):
+            self._check_inbox(findings)
+        with findings.collect_store_errors(name), self._db.snapshot():
+            check_coverage(self._db, findings)
         with findings.collect_store_errors(name):
             _check_structure(self._db, findings)
         character = self._home / "character.db"
@@ -84,10 +86,6 @@ class Verifier:
             self._check_inbox(findings)
         return findings.problems()
 
-    def repair(self, now: datetime) -> IntegrityReport:
-        self._repair.run(now)
-        return self.verify()
-
     def _scan_logs(self, findings: Findings, last: int | None = None) -> list[LogScan]:
         indexed = [row["key"] for row in self._db.rows("SELECT DISTINCT key FROM sessions")]
         sessions = {*list_logged_sessions(self._log, findings), *indexed}
@@ -102,29 +100,9 @@ class Verifier:
             text = f"accepted message {row['message_id']} was taken up and is not in the log"
             findings.add("inbox", f"inbox {row['id']}", text, repairable=True)
 
-    def _check_coverage(self, findings: Findings) -> None:
-        with self._db.snapshot():
-            check_coverage(self._db, findings)
+    # ------------------------------------------------------------------------------------------------------- repairing
 
-
-def _check_structure(db: Database, findings: Findings) -> None:
-    """References, and the pages of the file themselves."""
-    name = db.path.name
-    for row in db.rows("PRAGMA foreign_key_check"):
-        findings.add("reference", name, f"row {row['rowid']} of {row['table']} refers to nothing in {row['parent']}")
-    for row in db.rows("PRAGMA quick_check(20)"):
-        if row[0] != "ok":
-            findings.add("database", name, row[0])
-
-
-class IndexRepair:
-    def __init__(self, db: Database, log: MessageLog, conversation: StoredConversation) -> None:
-        self._db = db
-        self._log = log
-        self._views = conversation.views
-        self._appender = conversation.appender
-
-    def run(self, now: datetime) -> None:
+    def repair(self, now: datetime) -> IntegrityReport:
         """Raises `StoreError`, with nothing changed in the database."""
         sessions = [session for _, session in self._log.list_logs() if session is not None]
         for session in sessions:
@@ -140,6 +118,7 @@ class IndexRepair:
         self._log_again(now)
         with self._db.write() as db:
             db.execute("DELETE FROM requests WHERE message_id NOT IN (SELECT id FROM messages)")
+        return self.verify()
 
     def _mend(self, session: Session, now: datetime) -> None:
         """What the database has of a session, as the index has it now."""
@@ -208,3 +187,13 @@ class IndexRepair:
             )
             with self._appender.appending(session, [draft], now):
                 continue
+
+
+def _check_structure(db: Database, findings: Findings) -> None:
+    """References, and the pages of the file themselves."""
+    name = db.path.name
+    for row in db.rows("PRAGMA foreign_key_check"):
+        findings.add("reference", name, f"row {row['rowid']} of {row['table']} refers to nothing in {row['parent']}")
+    for row in db.rows("PRAGMA quick_check(20)"):
+        if row[0] != "ok":
+            findings.add("database", name, row[0])

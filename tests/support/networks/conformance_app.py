@@ -20,6 +20,7 @@ from assistant.settings.settings import Settings, load_settings
 from assistant.wire.app import App, build_app
 from tests.support.networks.network import ConversationPlace, Network, PersonKind, VisibleMessage
 from tests.support.networks.probed_bridge import BridgeProbe, ProbedBridge
+from tests.support.outboxes import recent_items
 from tests.support.scripted import ScriptedModel, SteppingClock
 
 _LONGEST_WAIT = 20.0
@@ -188,7 +189,7 @@ class ConformanceApp:
 
     def outbox(self, who: PersonKind = "owner") -> list[OutboxItem]:
         """What went out, or is to go out, in the order in which it came."""
-        return sorted(self.app.stores.outbox.recent_items(self.session(who)), key=lambda item: item.id)
+        return sorted(recent_items(self.app.stores.outbox, self.session(who)), key=lambda item: item.id)
 
 
 async def _ended(running: asyncio.Task[None]) -> None:
