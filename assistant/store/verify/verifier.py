@@ -104,7 +104,7 @@ class Verifier:
 
     def repair(self, now: datetime) -> IntegrityReport:
         """Raises `StoreError`, with nothing changed in the database."""
-        sessions = [session for _, session in self._log.list_logs() if session is not None]
+        sessions = self._log.sessions()
         for session in sessions:
             self._log.read_head(session, now)
         with self._db.write(references=False) as db:
