@@ -56,8 +56,13 @@ def class_row(kind: type[T], **sources: str | Callable[[Row], Any]) -> Callable[
 
 def to_row(value: Any) -> dict[str, Any]:
     """The columns of a dataclass, one for each field."""
-    columns = {field.name: getattr(value, field.name) for field in fields(value)}
+    columns = field_values(value)
     return {name: dump_json(of) if isinstance(of, tuple | list | Mapping) else of for name, of in columns.items()}
+
+
+def field_values(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def from_values(kind: type[T], values: Any) -> T:
@@ -171,7 +176,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return format_time(value)
     if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
+        return field_values(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 

@@ -22,7 +22,7 @@ from assistant.core.ports import ToolContext
 from assistant.core.records import OutboxItem, OutboxState, OutgoingMessage
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import Database, DatabaseStore, SqlParameters
-from assistant.store.rows import class_row, dump_json
+from assistant.store.rows import class_row, dump_json, field_values
 from assistant.store.script.sessions import current_generation
 
 _read_item = class_row(OutboxItem, outgoing=class_row(OutgoingMessage))
@@ -151,25 +151,12 @@ def insert_outgoing(
     """Inside a transaction: store what is to be sent; a key that exists keeps its first body. Without `generation`,
     each goes out in the current generation of its session."""
     for message in outgoing:
-        db.insert_if_new(
-            "outbox",
-            key=message.key,
-            session=message.session,
-            generation=generation or current_generation(db, message.session),
-            scope=message.scope,
-            bridge=message.bridge,
-            target=message.target,
-            kind=message.kind,
-            body=message.body,
-            buttons=dump_json([[button.label, button.command] for button in message.buttons]),
-            media=dump_json([media_to_json(medium) for medium in message.media]),
-            message_id=message.message_id,
-            inbox_id=message.inbox_id,
-            turn=turn,
-            state="pending",
-            created_at=now,
-            updated_at=now,
-        )
+        columns = field_values(message) | {
+            "buttons": dump_json([[button.label, button.command] for button in message.buttons]),
+            "media": dump_json([media_to_json(medium) for medium in message.media]),
+            "generation": generation or current_generation(db, message.session),
+        }
+        db.insert_if_new("outbox", **columns, turn=turn, state="pending", created_at=now, updated_at=now)
 
 
 _IS_STUCK = "state IN ('ambiguous', 'failed', 'withheld')"
