@@ -123,9 +123,10 @@ async def _ask_daemon(home: Home, within: float) -> Mapping[str, Any]:
 @click.command()
 @click.option("--fix", is_flag=True, help="Repair what is safe: permissions, a stale socket.")
 @click.option("--call", is_flag=True, help="Also ask the model something; it costs a little.")
+@click.option("--verbose", is_flag=True, help="Also say how it works inside, where there is more to say.")
 @click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` is false when anything needs you.")
 @click.pass_context
-def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> None:
+def doctor(context: click.Context, fix: bool, call: bool, verbose: bool, json_out: bool) -> None:
     """Check every part: settings, files, disk, clock, provider, bridges, service.
 
     It says what to do about each problem, and exits with 1 if there is one. It works whether the assistant runs or
@@ -142,7 +143,7 @@ def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> Non
     for finding in _findings(home, DoctorOptions(fix, call)):
         findings.append(finding)
         if not json_out:
-            print_text("\n".join(wrap_finding(finding, width)))
+            print_text("\n".join(wrap_finding(finding, width, verbose=verbose)))
     problems = sum(finding.verdict == "problem" for finding in findings)
     if json_out:
         print_json({"ok": not problems, "findings": [asdict(finding) for finding in findings]})
@@ -151,10 +152,11 @@ def doctor(context: click.Context, fix: bool, call: bool, json_out: bool) -> Non
     context.exit(1 if problems else 0)
 
 
-def wrap_finding(finding: Finding, width: int) -> Iterator[str]:
+def wrap_finding(finding: Finding, width: int, *, verbose: bool = False) -> Iterator[str]:
     """A finding in lines so wide: its verdict, its subject, how it is, what was done, what to do."""
     head = f"{finding.verdict:<9}{finding.subject:<14} "
-    parts = list(filter(None, (finding.text, finding.mended, finding.to_do)))
+    detail = finding.detail if verbose else ""
+    parts = list(filter(None, (finding.text, finding.mended, finding.to_do, detail)))
     text = " ".join(f"{part.removesuffix('.')}." for part in parts) if len(parts) > 1 else finding.text
     return iter(textwrap.wrap(text, width, initial_indent=head, subsequent_indent=" " * len(head), **_WRAPPED))
 

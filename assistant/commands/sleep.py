@@ -14,6 +14,7 @@ from typing import Any
 import click
 from pydantic import AliasPath, Field
 
+from assistant.commands.compaction import describe_tier
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import Item, TableCommand
 from assistant.core.calendar import utc_now
@@ -126,6 +127,8 @@ _PHASE_NAMES = {
     "curate": "files and profiles",
     "compact": "compacting",
 }
+# What became of entries that are no new memory.
+_DECIDED = {"merged": "merged with known ones", "superseded": "replaced by newer ones", "junk": "rejected as junk"}
 _KINDS = {"sleep": "night", "late": "night, late", "nap": "nap", "manual": "manual", "phase": "one phase"}
 _ENDS = {
     "running": "still running",
@@ -204,13 +207,11 @@ def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
                 yield f"Weighed by rules: {rejected}."
         case "consolidate":
             if read:
-                counts = [f"{phase.get(key, 0):,} {key}" for key in ("merged", "superseded")]
-                learned = pluralize(phase.get("learned", 0), "memory", "memories")
+                learned = pluralize(phase.get("learned", 0), "new memory", "new memories")
+                others = [f"{phase[key]:,} {words}" for key, words in _DECIDED.items() if phase.get(key)]
                 why = f" ({rejected})" if rejected else ""
-                yield (
-                    f"Remembered: of {pluralize(read, 'entry', 'entries')} learned {learned}, {', '.join(counts)}, "
-                    f"{phase.get('junk', 0):,} rejected as junk{why}."
-                )
+                more = f"; {', '.join(others)}{why}" if others else why
+                yield f"Remembered: {learned} from {pluralize(read, 'entry', 'entries')}{more}."
             if waiting:
                 yield f"Left for the next sleep: {pluralize(waiting, 'entry', 'entries')} that are no memories yet."
         case "curate":
@@ -221,8 +222,8 @@ def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
         case "compact":
             for session, compacted in phase.get("compacted", {}).items():
                 yield (
-                    f"Compacted: {session}, {pluralize(compacted['messages'], 'message')} ({compacted['tier']}): "
-                    f"{compacted['tokens_before']:,} tokens became {compacted['tokens_after']:,}."
+                    f"Summarised {describe_tier(compacted['tier'])}: {pluralize(compacted['messages'], 'message')} of "
+                    f"{session}, {compacted['tokens_before']:,} tokens became {compacted['tokens_after']:,}."
                 )
 
 

@@ -122,7 +122,7 @@ def _check_stores(settings: Settings, deps: DoctorDeps, now: datetime) -> Iterat
     if not (settings.home.path / "script.db").is_file():
         return check_clock(None, settings, now)
     to_do = "`assistant verify` looks closer; `assistant backup restore` brings back a backup."
-    return run_check("home", partial(_check_opened_stores, settings, deps, now), to_do)
+    return run_check("data folder", partial(_check_opened_stores, settings, deps, now), to_do)
 
 
 def _check_opened_stores(settings: Settings, deps: DoctorDeps, now: datetime) -> Iterator[Finding]:

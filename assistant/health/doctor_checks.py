@@ -54,6 +54,7 @@ class Finding:
     text: str
     to_do: str = ""  # what a person can do; for a "problem" it is always said, here or at the end of `text`
     mended: str = ""  # what was done about it
+    detail: str = ""  # how it works inside, for `--verbose`
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +126,9 @@ def check_stale_socket(serving: DaemonState, *, fix: bool) -> Iterator[Finding]:
 
 def check_home_exists(home: Path) -> Finding:
     if home.is_dir():
-        return Finding("home", "ok", str(home))
+        return Finding("data folder", "ok", str(home))
     return Finding(
-        "home", "problem", f"Nothing is at {home}.", "`assistant chat` makes one; if it had one, bring it back."
+        "data folder", "problem", f"Nothing is at {home}.", "`assistant chat` makes one; if it had one, bring it back."
     )
 
 
@@ -255,10 +256,11 @@ def check_provider_answer(answer: Callable[[], str]) -> Iterator[Finding]:
 
 def check_tokenizer(tier: CountingTier, described: str) -> Finding:
     if tier.name != "estimate":
-        return Finding("tokens", "ok", described)
+        return Finding("tokens", "ok", "counted with the vocabulary of the model", detail=described)
     is_improvable = tier.encoding == "" and tier.path is None
-    better = "Counts get better with what is billed. The `tokens` extra knows more models." if is_improvable else ""
-    return Finding("tokens", "note", described, better)
+    better = "The `tokens` extra knows more models." if is_improvable else ""
+    text = "estimated from the length of a text; the estimate learns from what is billed"
+    return Finding("tokens", "note", text, better, detail=described)
 
 
 async def check_bridges(bridges: Mapping[str, Bridge], seconds: float) -> list[Finding]:

@@ -10,6 +10,14 @@ from zoneinfo import ZoneInfo
 from assistant.core.text import format_duration, pluralize
 
 ALL_GOOD = "Green: nothing needs you."
+# States of messages on their way out, as people read them; what was sent or dropped needs no word.
+_UNDELIVERED = {
+    "pending": "to be sent",
+    "sending": "being sent",
+    "ambiguous": "that may not have arrived",
+    "failed": "that could not be delivered",
+    "withheld": "held back",
+}
 _SLEEPS = {
     "running": "under way",
     "done": "went well",
@@ -36,10 +44,9 @@ def render_facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Nocturne", f"{report['version']} at {report['home']}, {_running(report, times)}"),
         *([("Answering", report["model"])] if "model" in report else []),
         *([("Settings", f"changed ones take effect at the next start: {', '.join(changed)}")] if changed else []),
-        ("Tokens", report["tokens"]),
         *((f"Bridge {name}", _bridge(bridge, times)) for name, bridge in report.get("bridges", {}).items()),
-        *((f"Session {session['session']}", _session(session)) for session in report["sessions"]),
-        ("Waiting", f"{pluralize(report['waiting'], 'session')}; deliveries: {_counted(report['outbox'])}"),
+        *((f"Conversation {session['session']}", _session(session)) for session in report["sessions"]),
+        ("Waiting", _waiting(report["waiting"], report["outbox"])),
         *_stored(report, times),
         ("Spent", _spent(report["spent"])),
         *(("Budget", note) for note in report["spent"]["notes"]),
@@ -120,8 +127,11 @@ def _stored(report: Mapping[str, Any], times: _TimeFormatter) -> Iterator[tuple[
     yield "Backups", f"{report['backups']['kept']}, the last {times.ago(last)}" if last else "none"
 
 
-def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {state}" for state, count in counts.items() if count) or "none"
+def _waiting(conversations: int, outbox: Mapping[str, int]) -> str:
+    """What is still to be answered, or to be delivered."""
+    answers = f"{pluralize(conversations, 'conversation')} for an answer" if conversations else ""
+    sends = [f"{outbox[state]:,} {words}" for state, words in _UNDELIVERED.items() if outbox.get(state)]
+    return "; ".join(filter(None, [answers, ", ".join(sends)])) or "nothing"
 
 
 def _spent(spent: Mapping[str, Any]) -> str:

@@ -77,22 +77,18 @@ class ModelChoice:
         self,
         models: CurrentModels,
         build: Callable[[str], ModelPair],
-        describe_counting: Callable[[str], str],
         is_answering: Callable[[], bool],
     ) -> None:
         """- `build`: makes the models of a choice, and raises `UsageError` for one that there is not.
-        - `describe_counting`: how the tokens of a model are counted.
         - `is_answering`: whether a turn runs, which ends with the model that it began with.
         """
         self._models = models
         self._build = build
-        self._describe_counting = describe_counting
         self._is_answering = is_answering
 
     def describe(self) -> str:
-        """The model that answers, and how its tokens are counted."""
-        model = self._models.answering
-        return f"{model_label(model)}; tokens: {self._describe_counting(model.name)}"
+        """The model that answers."""
+        return model_label(self._models.answering)
 
     def choose(self, choice: str) -> str:
         """Have `provider` or `provider:name` answer until the daemon is restarted. Raises `UsageError`."""

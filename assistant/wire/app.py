@@ -112,7 +112,6 @@ class App:
         self.model_choice = ModelChoice(
             self.models,
             lambda choice: build_models(settings.with_model(choice), deps),
-            self.estimates.describe,
             lambda: self.running_turns.any_running,
         )
 

@@ -51,7 +51,7 @@ def test_a_home_that_is_well_is_told_in_a_line_a_thing(tmp_path: Path) -> None:
 
 
 def test_a_home_that_never_was_is_a_problem_and_none_is_made(tmp_path: Path) -> None:
-    assert verdicts(tmp_path / "home")["home"] == ["problem"]
+    assert verdicts(tmp_path / "home")["data folder"] == ["problem"]
     assert not (tmp_path / "home").exists()
 
 
@@ -71,7 +71,7 @@ def test_a_home_that_is_broken_is_told_and_kills_nobody(tmp_path: Path) -> None:
     log = next((home / "log").rglob("conversation.jsonl"))
     log.unlink()
     subjects = verdicts(home)
-    assert subjects["script.db"] == ["problem"] and subjects["home"] == ["ok", "problem"]
+    assert subjects["script.db"] == ["problem"] and subjects["data folder"] == ["ok", "problem"]
     assert subjects["character.db"] == ["ok"]
 
 
@@ -116,7 +116,7 @@ def test_a_home_of_an_earlier_version_needs_a_start_and_no_backup(
         last = list(migrations.applied(sqlite_utils.Database(home / name)))[-1].name
         db.execute("DELETE FROM _sqlite_migrations WHERE name = ?", (last,))
     done = run_in_process(home, "doctor")
-    (finding,) = [one for one in found(home)["home"] if one["verdict"] != "ok"]
+    (finding,) = [one for one in found(home)["data folder"] if one["verdict"] != "ok"]
     assert (done.returncode, finding["verdict"]) == (0, "note")
     assert f"{name} was written by an earlier version (it has no {last})" in finding["text"]
     assert "`assistant run`" in finding["text"] and "keeps a copy" in finding["text"]

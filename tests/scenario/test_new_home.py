@@ -39,4 +39,4 @@ async def test_the_log_says_once_who_answers_and_apart_from_that_how_it_is_count
 
 
 def said_of_main(status: dict[str, object]) -> str:
-    return next(line for line in render_lines({**status, "running": True}) if line.startswith("Session main"))
+    return next(line for line in render_lines({**status, "running": True}) if line.startswith("Conversation main"))

@@ -84,7 +84,7 @@ async def test_a_whole_night_of_a_home_is_taken_back_and_does_not_come_again(tmp
         await it.wait_idle()
         with pytest.raises(UsageError, match="no sleep to undo"):
             await sleep(it, "--undo")
-        assert "learned 1 memory" in await sleep(it)
+        assert "1 new memory" in await sleep(it)
         assert OSLO in it.app.stores.files.read_memory_file() and await it.app.stores.memories.all("owner")
         told = json.loads(await sleep(it, "--json", "--undo"))
         assert (told["memories"], told["entries"], told["left"]) == (1, 1, [])

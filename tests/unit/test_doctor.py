@@ -215,6 +215,8 @@ def test_a_model_that_says_nothing_is_a_problem() -> None:
 def test_tokens_that_are_estimated_are_no_problem_and_say_how_to_do_better() -> None:
     found = check_tokenizer(choose_tier("claude-sonnet", None), "characters / 4 x 1.2")
     assert found.verdict == "note" and "`tokens` extra" in found.to_do
+    assert "characters / 4" not in " ".join(wrap_finding(found, 80))
+    assert "characters / 4 x 1.2" in " ".join(wrap_finding(found, 200, verbose=True))
     assert check_tokenizer(choose_tier("claude-sonnet", None, toksum=True), "toksum").verdict == "ok"
 
 

@@ -91,11 +91,11 @@ def test_a_night_is_told_in_the_zone_of_the_home_a_line_for_each_thing() -> None
         "- Not taken from a model's answer: not JSON.",
         "- Left for the next sleep: 1 session not read to the end.",
         "- Weighed: 8 of 9 uncertain entries.",
-        "- Remembered: of 14 entries learned 9 memories, 2 merged, 1 superseded, 3 rejected as junk (small talk; of "
-        "little importance).",
+        "- Remembered: 9 new memories from 14 entries; 2 merged with known ones, 1 replaced by newer ones, 3 rejected "
+        "as junk (small talk; of little importance).",
         "- Left for the next sleep: 4 entries that are no memories yet.",
         "- Written: 1 note of a day, 2 profiles, MEMORY.md.",
-        "- Compacted: main, 45 messages (full): 62,000 tokens became 18,000.",
+        "- Summarised by the model: 45 messages of main, 62,000 tokens became 18,000.",
         "- Spent: $0.0350 in 5 calls.",
     ]
 

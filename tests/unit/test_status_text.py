@@ -104,7 +104,7 @@ def told(found: dict[str, Any]) -> dict[str, str]:
 def test_all_that_is_asked_of_a_home_is_in_its_lines() -> None:
     found = told(report(telegram=CONNECTED))
     assert found["Nocturne"].endswith("running for 3 d 4 h, last activity 12 s ago, 1 turn runs")
-    assert found["Session main"] == (
+    assert found["Conversation main"] == (
         "number 2, 12,345 messages, 210 shown to the model (41,000 tokens, 31% full), 3 compactions"
     )
     assert found["Last sleep"] == "03:30, went well; saved: 12 entries, 1 memory"

@@ -16,7 +16,7 @@ import click
 from assistant.cli.home_stores import load_effective_settings, open_home_stores, scope_of_session
 from assistant.cli.log import print_record, record_json
 from assistant.cli.output import print_text, shorten_line
-from assistant.commands.compaction import CompactionItem
+from assistant.commands.compaction import CompactionItem, describe_tier
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import TableCommand, number_argument
 from assistant.core.calendar import format_local_time
@@ -33,14 +33,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # In these states a compaction removed nothing from what a model sees.
 NEVER_INSTALLED = ("started", "failed")
 NOTHING_COMPACTED = "Nothing was compacted yet."
-# What people read of a tier; any other is the name of a strategy.
-_TIERS = {
-    "full": "by the model",
-    "extractive": "without a model",
-    "ends": "shortened",
-    "floor": "shortened",
-    "mask": "tool output shortened",
-}
 
 
 # ----------------------------------------------------------------------------------------------------------- selection
@@ -101,10 +93,6 @@ def _render_list(checkpoints: Sequence[Checkpoint], zone: tzinfo) -> str:
 
 def _tokens(checkpoint: Checkpoint) -> str:
     return f"{checkpoint.original_tokens:,} -> {checkpoint.compressed_tokens:,} tokens ({checkpoint.ratio:.0%})"
-
-
-def describe_tier(tier: str) -> str:
-    return _TIERS.get(tier, tier)
 
 
 def format_dollars(amount: float | None) -> str:

@@ -18,7 +18,6 @@ from assistant import __version__
 from assistant.cli.aihistory.compactions import (
     NEVER_INSTALLED,
     NOTHING_COMPACTED,
-    describe_tier,
     diff,
     filter_options,
     format_dollars,
@@ -32,6 +31,7 @@ from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.lazy import run_and_exit, show_examples
 from assistant.cli.output import make_console, print_markdown, print_text, print_value
 from assistant.cli.shell import run_in_shell
+from assistant.commands.compaction import describe_tier
 from assistant.commands.table import CommandGroup
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.text import pluralize
