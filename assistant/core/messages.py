@@ -8,7 +8,7 @@ API all write the same shape.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, tzinfo
 from itertools import chain, count
 from typing import Any, Literal
@@ -125,15 +125,7 @@ class LogByteRange:
 
 def media_to_json(media: Media) -> dict[str, Any]:
     """`media` without its unset fields."""
-    full = {
-        "kind": media.kind,
-        "mime": media.mime,
-        "name": media.name,
-        "size": media.size,
-        "data": media.data,
-        "path": media.path,
-    }
-    return {key: value for key, value in full.items() if value not in (None, "", 0) or key in ("kind", "mime")}
+    return {name: value for name, value in asdict(media).items() if value or name in ("kind", "mime")}
 
 
 def media_from_json(raw: Mapping[str, Any]) -> Media:

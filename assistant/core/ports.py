@@ -17,9 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from assistant.core.checkpoints import (
-    CircuitBreaker,
-)
+from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.messages import Usage
 from assistant.core.model_api import (
     CallPurpose,

@@ -87,15 +87,12 @@ def session_kind(session: str) -> SessionKind:
 def parse_session_name(name: str) -> str:
     """The key of a session as a person types it: a key as it is, any other name a thread's. Spaces become hyphens,
     large letters small ones. Raises `UsageError` for what is no name."""
-    if name == MAIN_SESSION or (
-        name.startswith((BRANCH_PREFIX, THREAD_PREFIX, PEER_PREFIX, ROOM_PREFIX)) and not name.endswith(":")
-    ):
-        return (
-            name
-            if not name.startswith(THREAD_PREFIX)
-            else f"{THREAD_PREFIX}{_thread_name(name.removeprefix(THREAD_PREFIX))}"
-        )
-    return MAIN_SESSION if name.strip().lower() == MAIN_SESSION else f"{THREAD_PREFIX}{_thread_name(name)}"
+    if name.strip().lower() == MAIN_SESSION:
+        return MAIN_SESSION
+    if name.startswith((BRANCH_PREFIX, PEER_PREFIX, ROOM_PREFIX)) and not name.endswith(":"):
+        return name
+    thread = name if name.endswith(":") else name.removeprefix(THREAD_PREFIX)
+    return f"{THREAD_PREFIX}{_thread_name(thread)}"
 
 
 def _thread_name(name: str) -> str:

@@ -8,11 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from assistant.core.checkpoints import (
-    Checkpoint,
-    Compaction,
-    RestorePreview,
-)
+from assistant.core.checkpoints import Checkpoint, Compaction, RestorePreview
 from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
 from assistant.core.messages import Message, RecordKind, ToolCall
 from assistant.core.records import (

@@ -63,9 +63,9 @@ def parse_text_layer(text: str, origin: str) -> SettingsLayer:
 
 def secret_layers(found: Iterable[FoundSecret]) -> Iterator[SettingsLayer]:
     """One layer for each secret that is a setting."""
-    for one in found:
-        if one.name in SETTING_FIELDS:
-            yield SettingsLayer(one.origin, {one.name: one.value.get_secret_value()})
+    for secret in found:
+        if secret.name in SETTING_FIELDS:
+            yield SettingsLayer(secret.origin, {secret.name: secret.value.get_secret_value()})
 
 
 def environment_layers(environ: Mapping[str, str], *, reserved: Iterable[str]) -> Iterator[SettingsLayer]:
