@@ -65,48 +65,23 @@ _MENU = {
 
 
 def _load(name: str) -> click.Command:
+    """Those that only a shell has, or that have more there."""
     command: click.Command
     match name:
         case "chat":
             from assistant.cli.chat.command import chat as command
         case "log":
             from assistant.cli.log import log as command
-        case "undo":
-            from assistant.commands.general import undo as command
         case "sessions":
             from assistant.cli.exports import sessions as command
-        case "reset":
-            from assistant.commands.sessions import reset as command
-        case "compact":
-            from assistant.commands.compaction import compact as command
-        case "branch":
-            from assistant.commands.compaction import branch as command
-        case "requests":
-            from assistant.commands.tasks import requests as command
-        case "pins":
-            from assistant.commands.compaction import pins as command
         case "memory":
             from assistant.cli.exports import memory as command
-        case "forget":
-            from assistant.commands.erasure import forget as command
-        case "sleep":
-            from assistant.commands.sleep import sleep as command
         case "archive":
             from assistant.cli.verify import archive as command
         case "web":
             from assistant.cli.serve import web as command
-        case "todo":
-            from assistant.commands.tasks import todo as command
-        case "remind":
-            from assistant.commands.reminders import remind as command
-        case "schedule":
-            from assistant.commands.schedules import schedule as command
-        case "people":
-            from assistant.commands.people import people as command
         case "bridge":
             from assistant.cli.bridge.command import bridge as command
-        case "deliveries":
-            from assistant.commands.bridges import deliveries as command
         case "setup":
             from assistant.cli.setup import setup as command
         case "config":
@@ -127,6 +102,41 @@ def _load(name: str) -> click.Command:
             from assistant.cli.usage import usage as command
         case "backup":
             from assistant.cli.backup import backup as command
+        case _:
+            return _load_from_table(name)
+    return command
+
+
+def _load_from_table(name: str) -> click.Command:
+    """Those of conversations, as they are there."""
+    command: click.Command
+    match name:
+        case "undo":
+            from assistant.commands.general import undo as command
+        case "reset":
+            from assistant.commands.sessions import reset as command
+        case "compact":
+            from assistant.commands.compaction import compact as command
+        case "branch":
+            from assistant.commands.compaction import branch as command
+        case "requests":
+            from assistant.commands.tasks import requests as command
+        case "pins":
+            from assistant.commands.compaction import pins as command
+        case "forget":
+            from assistant.commands.erasure import forget as command
+        case "sleep":
+            from assistant.commands.sleep import sleep as command
+        case "todo":
+            from assistant.commands.tasks import todo as command
+        case "remind":
+            from assistant.commands.reminders import remind as command
+        case "schedule":
+            from assistant.commands.schedules import schedule as command
+        case "people":
+            from assistant.commands.people import people as command
+        case "deliveries":
+            from assistant.commands.bridges import deliveries as command
         case _:
             raise LookupError(name)
     return command
