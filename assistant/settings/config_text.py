@@ -75,12 +75,14 @@ def check_only_key_changed(before: str, after: str, key: str, value: Any) -> str
     wanted = flatten_keys(_meaning(before))
     wanted.pop(key, None)
     wanted |= {} if value is None else {key: list(value) if isinstance(value, tuple) else value}
-    # As text: nan is not equal to itself.
-    if {name: repr(found) for name, found in flatten_keys(_meaning(after)).items()} != {
-        n: repr(v) for n, v in wanted.items()
-    }:
+    if _as_text(flatten_keys(_meaning(after))) != _as_text(wanted):
         raise UsageError(f"`{key}` {_BY_HAND}")
     return after
+
+
+def _as_text(values: Mapping[str, Any]) -> dict[str, str]:
+    """For comparing: nan is not equal to itself."""
+    return {name: repr(value) for name, value in values.items()}
 
 
 def diff_keys(before: str, after: str) -> list[SettingChange]:
@@ -92,13 +94,13 @@ def diff_keys(before: str, after: str) -> list[SettingChange]:
 
 def flatten_keys(document: Mapping[str, Any]) -> dict[str, Any]:
     """The values of all sections by dotted key; what stands in no section by its own name."""
-    found: dict[str, Any] = {}
+    values_by_key: dict[str, Any] = {}
     for section, content in document.items():
         if isinstance(content, dict):
-            found |= {f"{section}.{name}": value for name, value in content.items()}
+            values_by_key |= {f"{section}.{name}": value for name, value in content.items()}
         else:
-            found[section] = content
-    return found
+            values_by_key[section] = content
+    return values_by_key
 
 
 def _parsed(text: str) -> tomlkit.TOMLDocument:

@@ -170,7 +170,7 @@ def load_settings(
         anthropic_url=environ.get("ANTHROPIC_BASE_URL", "").strip(),
         openai_url=url,
         tiktoken_cache=_tiktoken_cache(environ),
-        warnings=tuple(told for search in secrets for told in search.warnings),
+        warnings=tuple(warning for search in secrets for warning in search.warnings),
         file_stamps=marks,
     )
 
@@ -227,13 +227,13 @@ def _variable_row(settings: Settings, name: str) -> SettingRow:
 def _layers(
     home: Home, config: SettingsLayer | None, environ: Mapping[str, str], secrets: Iterable[SecretLookup]
 ) -> list[SettingsLayer]:
-    found = [
+    from_secrets = [
         layer
         for search in secrets
         for layer in (SettingsLayer("secrets", problems=search.problems), *secret_layers(search.found))
     ]
-    in_file = config or read_file_layer(home.config, str(home.config))
-    return [_defaults(), in_file, *found, *environment_layers(environ, reserved=ENVIRONMENT_VARIABLES)]
+    from_config = config or read_file_layer(home.config, str(home.config))
+    return [_defaults(), from_config, *from_secrets, *environment_layers(environ, reserved=ENVIRONMENT_VARIABLES)]
 
 
 def _defaults() -> SettingsLayer:
@@ -264,7 +264,7 @@ def _merge(layers: list[SettingsLayer]) -> tuple[SettingsValues, dict[str, str]]
 
 def _comments() -> dict[str, str]:
     """What default.toml says above each key."""
-    found: dict[str, str] = {}
+    comments: dict[str, str] = {}
     section, words = "", []
     for line in (shipped_config_dir() / "default.toml").read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
@@ -273,9 +273,9 @@ def _comments() -> dict[str, str]:
         if header := re.fullmatch(r"\[(\w+)\]", line.strip()):
             section = header[1]
         elif key := re.match(r"(\w+)\s*=", line):
-            found[f"{section}.{key[1]}"] = " ".join(words)
+            comments[f"{section}.{key[1]}"] = " ".join(words)
         words = []
-    return found
+    return comments
 
 
 def _owner_of_key(model: ModelSettings, openai_url: str) -> str:

@@ -66,8 +66,8 @@ class SettingsWatch:
             return
         self._seen = seen
         try:
-            found = self._read()
-            self._on_understood(found)
+            new = self._read()
+            self._on_understood(new)
         except SettingsError as error:
             self._refused = error.problems
             log.warning("changed settings are not understood; the old ones stay", problems=len(error.problems))
@@ -75,7 +75,7 @@ class SettingsWatch:
         if self._refused:
             log.info("settings are understood again")
         self._refused = ()
-        self._compare(found)
+        self._compare(new)
 
     def problems(self) -> list[str]:
         """What cannot be understood of the files."""
@@ -91,14 +91,14 @@ class SettingsWatch:
 
     # ----------------------------------------------------------------------------------------------------------- within
 
-    def _compare(self, found: Settings) -> None:
-        keys = list(_differing(self.settings, found))
-        live = [key for key in keys if is_live_setting(key) and not _is_gone(key, found)]
-        self._waiting = (*(key for key in keys if key not in live), *_changed_keys(self.settings, found))
+    def _compare(self, new: Settings) -> None:
+        keys = list(_differing(self.settings, new))
+        live = [key for key in keys if is_live_setting(key) and not _is_gone(key, new)]
+        self._waiting = (*(key for key in keys if key not in live), *_changed_keys(self.settings, new))
         if live:
-            taken = {key: found.origins[key] for key in live}
-            values = _with(self.settings.values, {key: found.values.value_of(key) for key in live})
-            self.settings = replace(self.settings, values=values, origins={**self.settings.origins, **taken})
+            origins = {key: new.origins[key] for key in live}
+            values = _with(self.settings.values, {key: new.values.value_of(key) for key in live})
+            self.settings = replace(self.settings, values=values, origins={**self.settings.origins, **origins})
             if _LOG_LEVEL in live:
                 set_log_level(self.settings)
             self._take_over(self.settings)
@@ -126,10 +126,10 @@ def _changed_keys(old: Settings, new: Settings) -> Iterator[str]:
             yield name
 
 
-def _is_gone(key: str, found: Settings) -> bool:
+def _is_gone(key: str, new: Settings) -> bool:
     """Without a token nobody is let in; the previous one is valid until the next start, which makes one or asks the
     keyring."""
-    return key == WEB_TOKEN_KEY and not found.values.value_of(key).get_secret_value()
+    return key == WEB_TOKEN_KEY and not new.values.value_of(key).get_secret_value()
 
 
 def _with(values: SettingsValues, changed: Mapping[str, Any]) -> SettingsValues:
