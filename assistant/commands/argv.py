@@ -18,39 +18,11 @@ ALIASES = {
     "pair": ("people", "pair"),
 }
 # The commands that a conversation knows: offered for completion, and told from messages that begin with a slash.
-SLASH_COMMANDS = (
-    "/help",
-    "/status",
-    "/model",
-    "/usage",
-    "/todo",
-    "/session",
-    "/sessions",
-    "/reset",
-    "/compact",
-    "/branch",
-    "/pin",
-    "/unpin",
-    "/pins",
-    "/requests",
-    "/done",
-    "/drop",
-    "/remind",
-    "/schedule",
-    "/memory",
-    "/why",
-    "/forget",
-    "/sleep",
-    "/people",
-    "/pair",
-    "/bridge",
-    "/deliveries",
-    "/backup",
-    "/archive",
-    "/undo",
-    "/retry",
-    "/stop",
-)
+_NAMES = """
+help status model usage todo session sessions reset compact branch pin unpin pins requests done drop remind
+schedule memory why forget sleep people pair bridge deliveries backup archive undo retry stop
+"""
+SLASH_COMMANDS = tuple(f"/{name}" for name in _NAMES.split())
 LEAVE_COMMANDS = ("/quit", "/exit")
 # These a shell does not have, or it means something else there.
 _CHAT_ONLY = frozenset({"/help", "/model", "/session", "/retry", "/stop"})

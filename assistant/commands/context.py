@@ -88,6 +88,7 @@ class CommandServices:
     stop_turn: Callable[[str], Awaitable[bool]]
     is_running: Callable[[str], bool]  # whether an answer is being written in a session
     status: Callable[[], Mapping[str, Any]]
+    status_lines: Callable[[Mapping[str, Any]], Sequence[str]]  # a report as people read it
     tool_effects: Callable[[str], str]  # of a tool by its name, "none" where it only reads
     terminal: str  # the bridge of the terminals on this machine
     erasure: ErasureService

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import tzinfo
 
 import click
 
@@ -41,81 +40,76 @@ def parse_forget_target(argument: str, scope: str) -> ErasureRequest:
         return ErasureRequest(scope, text=text[1:-1].strip())
     if _DIGITS.fullmatch(text):
         return ErasureRequest(scope, digits=text)
-    if found := _MESSAGE.fullmatch(text):
-        return ErasureRequest(scope, messages=(int(found[1]),))
-    if found := _ENTRY.fullmatch(text):
-        return ErasureRequest(scope, entries=(int(found[1]),))
-    if found := _NAMED_MEMORY.fullmatch(text):
-        return ErasureRequest(scope, memories=(found[1].lower(),))
+    if match := _MESSAGE.fullmatch(text):
+        return ErasureRequest(scope, messages=(int(match[1]),))
+    if match := _ENTRY.fullmatch(text):
+        return ErasureRequest(scope, entries=(int(match[1]),))
+    if match := _NAMED_MEMORY.fullmatch(text):
+        return ErasureRequest(scope, memories=(match[1].lower(),))
     if _MEMORY.fullmatch(text):
         return ErasureRequest(scope, memories=(text.lower(),))
     return ErasureRequest(scope, text=text)
 
 
-def render_forget_preview(found: ErasurePreview, code: str = "", *, shown: bool = True) -> list[str]:
+def render_forget_preview(preview: ErasurePreview, code: str = "", *, shown: bool = True) -> list[str]:
     """What would go, place by place; with a code, how to confirm it. Not `shown`: only how much of it, for an answer
     that is itself kept in the log."""
-    earlier = [line for done in found.finished for line in _finished_lines(done)]
-    if not found:
-        if found.backups:
-            return [
-                *earlier,
-                f"Only backups have it, and you keep them: {'; '.join(found.backups)}. Nothing was changed.",
-            ]
-        return [*earlier, f"Nothing {'more ' if earlier else ''}of that is kept anywhere. Nothing was changed."]
+    earlier = [line for finished in preview.finished for line in _finished_lines(finished)]
+    if not preview:
+        kept = f"Only backups have it, and you keep them: {'; '.join(preview.backups)}."
+        nothing = f"Nothing {'more ' if earlier else ''}of that is kept anywhere."
+        return [*earlier, f"{kept if preview.backups else nothing} Nothing was changed."]
     lines = [*earlier, "Nothing was changed yet. This would be forgotten for good:"]
-    for place in found.places:
+    for place in preview.places:
         more = "; ..." if place.count > len(place.examples) else ""
-        told = f" ({'; '.join(map(_one_line, place.examples))}{more})" if shown else ""
-        lines.append(f"- {place.kind}: {place.count}{told}")
-    lines += _backup_lines(found)
-    if found.related:
+        examples = f" ({'; '.join(map(_one_line, place.examples))}{more})" if shown else ""
+        lines.append(f"- {place.kind}: {place.count}{examples}")
+    lines += _backup_lines(preview)
+    if preview.related:
         lines.append("Learned from these messages in other words, and staying unless named:")
-        lines += [f"- {_one_line(one)}" for one in found.related[:_RELATED]]
+        lines += [f"- {_one_line(text)}" for text in preview.related[:_RELATED]]
     if code:
         lines.append(f"It cannot be undone. To forget it, the user types /forget {code} within 15 minutes.")
     return lines
 
 
-def _backup_lines(found: ErasurePreview) -> list[str]:
-    names = "; ".join(found.backups)
+def _backup_lines(preview: ErasurePreview) -> list[str]:
+    names = "; ".join(preview.backups)
     if not names:
         return []
-    if found.request.keep_backups:
+    if preview.request.keep_backups:
         return [f"Backups that have it stay, as you asked: {names}."]
     return [
-        f"- backups of the data folder: {len(found.backups)} ({names})",
+        f"- backups of the data folder: {len(preview.backups)} ({names})",
         "Each of these backups is removed whole, and with it the state of that day. First one new backup is made.",
     ]
 
 
-def render_forget_result(done: ErasureResult) -> list[str]:
+def render_forget_result(result: ErasureResult) -> list[str]:
     """What was done and what was not; none of the words."""
-    if done.was_resumed:
-        return _finished_lines(done)
-    if not done.places:
+    if result.was_resumed:
+        return _finished_lines(result)
+    if not result.places:
         return ["Nothing of that is kept anywhere. Nothing was changed."]
-    lines = ["Forgotten, except for what is listed below:" if done.leftovers else "Forgotten:"]
-    lines += [f"- {place.kind}: {place.count}" for place in done.places]
-    lines.append(f"Every byte of {pluralize(done.files_searched, 'file')} was searched for the words afterwards.")
-    if done.leftovers:
-        lines.append("Still there:")
-        lines += [f"- {one.where} ({one.count}): {one.why}" for one in done.leftovers]
-    else:
-        lines.append("They are found nowhere any more.")
-    return lines
-
-
-def _finished_lines(done: ErasureResult) -> list[str]:
-    """What became of a forgetting that had been cut off; none of the words, place by place."""
-    undone = [one for one in done.leftovers if one.kind == "not_done"]
-    state = "was continued, and is not finished yet" if undone else "is finished now"
-    gone = ", ".join(f"{place.kind} {place.count}" for place in done.places)
-    lines = [
-        f"An earlier forgetting that was cut off {state}{f'; what was left of it: {gone}' if gone else ''}. Every byte "
-        f"of {pluralize(done.files_searched, 'file')} was searched for its words afterwards."
+    return [
+        "Forgotten, except for what is listed below:" if result.leftovers else "Forgotten:",
+        *(f"- {place.kind}: {place.count}" for place in result.places),
+        f"Every byte of {pluralize(result.files_searched, 'file')} was searched for the words afterwards.",
+        "Still there:" if result.leftovers else "They are found nowhere any more.",
+        *(f"- {leftover.where} ({leftover.count}): {leftover.why}" for leftover in result.leftovers),
     ]
-    return [*lines, *(f"Still there: {one.where} ({one.count}): {one.why}" for one in done.leftovers)]
+
+
+def _finished_lines(result: ErasureResult) -> list[str]:
+    """What became of a forgetting that had been cut off; none of the words, place by place."""
+    is_done = all(leftover.kind != "not_done" for leftover in result.leftovers)
+    state = "is finished now" if is_done else "was continued, and is not finished yet"
+    gone = ", ".join(f"{place.kind} {place.count}" for place in result.places)
+    return [
+        f"An earlier forgetting that was cut off {state}{f'; what was left of it: {gone}' if gone else ''}. Every byte "
+        f"of {pluralize(result.files_searched, 'file')} was searched for its words afterwards.",
+        *(f"Still there: {leftover.where} ({leftover.count}): {leftover.why}" for leftover in result.leftovers),
+    ]
 
 
 def _one_line(text: str) -> str:
@@ -135,26 +129,17 @@ class ForgetReport:
     code: str  # confirms what is shown here; "" where there is nothing to confirm
 
 
-def _render_report(report: ForgetReport, _: tzinfo) -> str:
-    return report.report
-
-
 def _ask(report: ForgetReport) -> Confirmation | None:
     if not report.code:
         return None
     return Confirmation("It cannot be undone. Forget it?", ("forget", "--code", report.code))
 
 
-def _exit_code(report: ForgetReport) -> int:
-    return 1 if report.code else 0
-
-
 @click.command(
     cls=TableCommand,
-    result=ForgetReport,
-    render=_render_report,
+    render=lambda report, _: report.report,
     confirm=_ask,
-    exit_code=_exit_code,
+    exit_code=lambda report: 1 if report.code else 0,
     max_seconds=3600.0,
     context_settings={"ignore_unknown_options": True},
 )

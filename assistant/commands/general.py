@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Any
+from operator import attrgetter
+from typing import Annotated, Any
 
 import click
+from pydantic import BeforeValidator
 
 from assistant.commands.context import CommandContext
 from assistant.commands.table import TableCommand, words_argument
@@ -16,7 +18,6 @@ from assistant.core.messages import ABORTED_MARKER, Message
 from assistant.core.people import ALL_ROLES
 from assistant.core.records import IncomingMessage
 from assistant.core.text import shorten_line
-from assistant.health import status_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,7 @@ class TextAnswer:
     text: str  # Markdown
 
 
-def _render_text(answer: TextAnswer, _: tzinfo) -> str:
-    return answer.text
-
-
-@click.command(cls=TableCommand, result=TextAnswer, render=_render_text, roles=ALL_ROLES, with_session=False)
+@click.command(cls=TableCommand, roles=ALL_ROLES, with_session=False)
 @words_argument("words", required=False, metavar="COMMAND")
 def help(context: CommandContext, words: str) -> TextAnswer:
     """Show what you can type, or what one command does.
@@ -41,20 +38,27 @@ def help(context: CommandContext, words: str) -> TextAnswer:
     return TextAnswer(context.describe_commands(words.removeprefix("/").split()))
 
 
-def _render_status(report: Mapping[str, Any], _: tzinfo) -> str:
-    return "\n".join(f"- {line}" for line in status_text.render_lines(report))
+@dataclass(frozen=True, slots=True)
+class StatusAnswer:
+    """How the assistant is."""
+
+    report: Mapping[str, Any]
+    text: str
 
 
-@click.command(cls=TableCommand, result=dict[str, Any], render=_render_status, with_session=False)
-def status(context: CommandContext) -> dict[str, Any]:
+@click.command(
+    cls=TableCommand, result=Annotated[dict[str, Any], BeforeValidator(attrgetter("report"))], with_session=False
+)
+def status(context: CommandContext) -> StatusAnswer:
     """Show how the assistant is.
 
     > /status
     """
-    return dict(context.services.status())
+    report = context.services.status()
+    return StatusAnswer(report, "\n".join(f"- {line}" for line in context.services.status_lines(report)))
 
 
-@click.command(cls=TableCommand, result=TextAnswer, render=_render_text, with_session=False)
+@click.command(cls=TableCommand, with_session=False)
 @click.argument("choice", metavar="[PROVIDER[:NAME]]", default="")
 def model(context: CommandContext, choice: str) -> TextAnswer:
     """Show which model answers, or choose one until a restart.
@@ -85,23 +89,17 @@ def _render_undone(undone: UndoneExchange, _: tzinfo) -> str:
     return f"Undone: {_words(undone.question)!r} and its answer. The message log keeps both. {effects}"
 
 
-@click.command(cls=TableCommand, result=UndoneExchange, render=_render_undone, roles=ALL_ROLES)
+@click.command(cls=TableCommand, render=_render_undone, roles=ALL_ROLES)
 def undo(context: CommandContext) -> UndoneExchange:
     """Remove the last exchange from the conversation.
 
     > assistant undo
     """
     exchange = _last_exchange(context)
-    ids = [message.id for message in exchange if message.id is not None]
-    context.stores.conversation.hide_messages(context.session, ids, context.now)
-    return UndoneExchange(exchange[0].content, ids, _effects(context, exchange))
+    return UndoneExchange(exchange[0].content, _hide(context, exchange), _effects(context, exchange))
 
 
-def _render_retry(answer: TextAnswer, _: tzinfo) -> str:
-    return f"Asking again: {_words(answer.text)!r}"
-
-
-@click.command(cls=TableCommand, result=TextAnswer, render=_render_retry, roles=ALL_ROLES)
+@click.command(cls=TableCommand, render=lambda answer, _: f"Asking again: {_words(answer.text)!r}", roles=ALL_ROLES)
 async def retry(context: CommandContext) -> TextAnswer:
     """Remove the last exchange and ask the same again.
 
@@ -109,12 +107,12 @@ async def retry(context: CommandContext) -> TextAnswer:
     """
     exchange = _last_exchange(context)
     question = exchange[0]
-    ids = [message.id for message in exchange if message.id is not None]
-    context.stores.conversation.hide_messages(context.session, ids, context.now)
+    _hide(context, exchange)
+    key = f"retry:{question.id}:{context.now.isoformat()}"
     await context.services.accept(
         IncomingMessage(
             context.bridge,
-            f"retry:{question.id}:{context.now.isoformat()}",
+            key,
             context.session,
             context.scope,
             context.sender,
@@ -133,11 +131,11 @@ class StoppedTurn:
     stopped: bool
 
 
-def _render_stopped(turn: StoppedTurn, _: tzinfo) -> str:
-    return "Stopped." if turn.stopped else "Nothing is being answered right now."
-
-
-@click.command(cls=TableCommand, result=StoppedTurn, render=_render_stopped, roles=ALL_ROLES)
+@click.command(
+    cls=TableCommand,
+    render=lambda turn, _: "Stopped." if turn.stopped else "Nothing is being answered right now.",
+    roles=ALL_ROLES,
+)
 async def stop(context: CommandContext) -> StoppedTurn:
     """Stop the answer that is being written.
 
@@ -149,22 +147,30 @@ async def stop(context: CommandContext) -> StoppedTurn:
 def _last_exchange(context: CommandContext) -> Sequence[Message]:
     if context.services.is_running(context.session):
         raise UsageError("An answer is being written; /stop it first. Nothing was changed.")
-    known = any(info.key == context.session for info in context.stores.conversation.list_sessions())
-    messages = context.stores.conversation.load_view(context.session).messages if known else ()
+    was_used = any(info.key == context.session for info in context.stores.conversation.list_sessions())
+    messages = context.stores.conversation.load_view(context.session).messages if was_used else ()
     questions = [n for n, m in enumerate(messages) if m.role == "user" and "carried_from" not in m.metadata]
     if not questions:
         raise UsageError("There is nothing to undo in this conversation.")
     return messages[questions[-1] :]
 
 
+def _hide(context: CommandContext, exchange: Sequence[Message]) -> list[int]:
+    """The ids of the messages, which the model does not see any more."""
+    ids = [message.id for message in exchange if message.id is not None]
+    context.stores.conversation.hide_messages(context.session, ids, context.now)
+    return ids
+
+
 def _effects(context: CommandContext, exchange: Sequence[Message]) -> list[str]:
     """What already left the conversation: replies that were sent, tools that changed something."""
     turns = dict.fromkeys(str(m.metadata["turn"]) for m in exchange if "turn" in m.metadata)
-    sent = [it for turn in turns for it in context.stores.outbox.list_by_turn(turn) if it.state == "sent"]
+    replies = [item for turn in turns for item in context.stores.outbox.list_by_turn(turn) if item.state == "sent"]
     effects = context.services.tool_effects
     calls = [call for message in exchange for call in message.tool_calls if effects(call.name) != "none"]
-    return [f"sent on {it.outgoing.bridge}: {_words(it.outgoing.body)!r}" for it in sent] + [
-        f"tool `{call.name}` ran with {dict(call.arguments)}" for call in calls
+    return [
+        *(f"sent on {reply.outgoing.bridge}: {_words(reply.outgoing.body)!r}" for reply in replies),
+        *(f"tool `{call.name}` ran with {dict(call.arguments)}" for call in calls),
     ]
 
 

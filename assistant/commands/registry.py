@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import partial
 
@@ -78,36 +79,24 @@ def command_root() -> click.Group:
     return click.Group("", {command.name or "": command for command in _COMMANDS})
 
 
+@dataclass(frozen=True, slots=True)
 class CommandRegistry:
     """The table of slash commands over one runtime."""
 
-    def __init__(
-        self,
-        authority: Permissions,
-        clock: Callable[[], datetime],
-        stores: CommandStores,
-        services: CommandServices,
-        zone: tzinfo,
-    ) -> None:
-        """`authority` decides who may type what."""
-        self._root = command_root()
-        self._stores = stores
-        self._services = services
-        self._zone = zone
-        self._authority = authority
-        self._clock = clock
+    authority: Permissions  # who may type what
+    clock: Callable[[], datetime]
+    stores: CommandStores
+    services: CommandServices
+    zone: tzinfo
+    root: click.Group = field(default_factory=command_root)
 
     def names(self) -> list[str]:
         """With the slash: every command, and the short forms."""
-        return [f"/{name}" for name in (*self._root.commands, *argv_words.ALIASES)]
-
-    def allowed_roles(self) -> dict[str, frozenset[str]]:
-        """Who may use each command at most, by its words without the slash."""
-        return {" ".join(path): leaf.roles for path, leaf in leaf_commands(self._root)}
+        return [f"/{name}" for name in (*self.root.commands, *argv_words.ALIASES)]
 
     def grantable_roles(self) -> dict[str, frozenset[str]]:
         """Who may be granted a command by the settings, which name whole groups and short forms."""
-        leaves = {path: leaf.roles for path, leaf in leaf_commands(self._root)}
+        leaves = {path: leaf.roles for path, leaf in leaf_commands(self.root)}
         groups: dict[str, frozenset[str]] = {}
         for path, roles in leaves.items():
             groups[path[0]] = groups.get(path[0], frozenset()) | roles
@@ -119,7 +108,7 @@ class CommandRegistry:
         """Run `text` ("/name rest") as the role of the session may. Raises `UsageError` for anything else."""
         words = argv_words.split_line(text.strip().removeprefix("/"))
         expanded = argv_words.expand_alias(words)
-        if not expanded or expanded[0] not in self._root.commands:
+        if not expanded or expanded[0] not in self.root.commands:
             name = words[0] if words else ""
             raise UsageError(f"There is no command /{name}. Nothing was changed; /help lists them.")
         context = self._context(session, bridge=bridge, target=target, sender=sender)
@@ -143,10 +132,10 @@ class CommandRegistry:
     ) -> CommandContext:
         return CommandContext(
             session=session,
-            now=self._clock(),
-            zone=self._zone,
-            stores=self._stores,
-            running=self._services,
+            now=self.clock(),
+            zone=self.zone,
+            stores=self.stores,
+            running=self.services,
             surface=surface,
             bridge=bridge,
             target=target,
@@ -160,7 +149,7 @@ class CommandRegistry:
         if context.surface == "chat":
             # Who may not use a group learns nothing of what is in it.
             self._require_granted(argv[0], typed_as, context.session)
-        parsed = parse_command(self._root, argv)
+        parsed = parse_command(self.root, argv)
         if context.surface == "chat":
             if parsed.session is not None:
                 raise UsageError("--session is for a shell. Nothing was changed; type it in that conversation.")
@@ -170,7 +159,7 @@ class CommandRegistry:
 
     def _require_granted(self, name: str, typed_as: str, session: str) -> None:
         role, admitted = session_role(session), self.grantable_roles()
-        if not any(self._authority.may_run_command(role, typed, admitted[typed]) for typed in {name, typed_as}):
+        if not any(self.authority.may_run_command(role, typed, admitted[typed]) for typed in {name, typed_as}):
             raise UsageError(_not_here(typed_as))
 
     def describe(self, role: SessionRole, words: Sequence[str]) -> str:
@@ -179,13 +168,13 @@ class CommandRegistry:
         if words:
             path = argv_words.expand_alias(words)
             # What a role may not use is not described to it.
-            if path[0] in admitted and not self._authority.may_run_command(role, path[0], admitted[path[0]]):
+            if path[0] in admitted and not self.authority.may_run_command(role, path[0], admitted[path[0]]):
                 raise UsageError(_not_here(path[0]))
-            return command_help(self._root, path)
+            return command_help(self.root, path)
         rows = [
             f"- `{usage_line(command, [name])}` — {short(command)}"
-            for name, command in self._root.commands.items()
-            if self._authority.may_run_command(role, name, admitted[name])
+            for name, command in self.root.commands.items()
+            if self.authority.may_run_command(role, name, admitted[name])
         ]
         leaving = "- `/quit` — leave this terminal; the assistant keeps what was said"
         return "\n".join([*rows, leaving] if role == "owner" else rows)

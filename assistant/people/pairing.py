@@ -53,35 +53,26 @@ class PairingRules:
     tries: int  # wrong codes until pairing is locked
 
 
+@dataclass(frozen=True, slots=True)
 class PairingService:
     """Gives codes out and takes them back."""
 
-    def __init__(
-        self,
-        people: People,
-        pairings: Pairings,
-        places: ConversationRoutes,
-        rules: PairingRules,
-        zone: ZoneInfo,
-        home: str,
-    ) -> None:
-        """`home` is the bridge of the home's own terminals."""
-        self._people = people
-        self._pairings = pairings
-        self._routes = places
-        self._rules = rules
-        self._zone = zone
-        self._terminal_bridge = home
+    people: People
+    pairings: Pairings
+    routes: ConversationRoutes
+    rules: PairingRules
+    zone: ZoneInfo
+    terminal_bridge: str  # of the terminals on this machine
 
     # ---------------------------------------------------------------------------------------------- strangers' side
 
     def handle_stranger(self, arrival: InboundMessage, now: datetime) -> None:
         """Somebody, or a room, that nobody decided on: told, given a code, or passed over, by setting. Nothing of what
         they said is kept."""
-        if self._rules.unknown == "ignore":
+        if self.rules.unknown == "ignore":
             return
-        if self._rules.unknown == "tell":
-            self._people.notify_once(_notice(arrival, f"told:{_session(arrival)}", NOT_LET_IN), now)
+        if self.rules.unknown == "tell":
+            self.people.notify_once(_notice(arrival, f"told:{_session(arrival)}", NOT_LET_IN), now)
             return
         # Looked at first: whoever writes on and on costs a look, not a code.
         if any(_is_of(pairing, arrival) for pairing in self.list_requests(now)):
@@ -91,15 +82,15 @@ class PairingService:
         request = AccessRequest(arrival.bridge, arrival.sender, arrival.room, arrival.target, clean_display_name(name))
         text = (
             "I only talk to people my owner has approved. Ask them to approve this code within "
-            f"{pluralize(round(self._rules.minutes), 'minute')}: {code}"
+            f"{pluralize(round(self.rules.minutes), 'minute')}: {code}"
         )
         notice = _notice(arrival, f"pairing:{_session(arrival)}:{now.isoformat()}", text)
 
         def asking(pairing: int) -> OutgoingMessage:
             return self._owner_question(pairing, request, offer.valid_until)
 
-        if not self._pairings.request_access(request, offer, notice, asking):
-            self._people.notify_once(_notice(arrival, f"told:{_session(arrival)}", TOO_MANY), now)
+        if not self.pairings.request_access(request, offer, notice, asking):
+            self.people.notify_once(_notice(arrival, f"told:{_session(arrival)}", TOO_MANY), now)
 
     def _owner_question(self, pairing: int, request: AccessRequest, until: datetime) -> OutgoingMessage:
         """The owner is asked where they are on that bridge, or at the terminal; names that strangers chose stay on
@@ -107,13 +98,13 @@ class PairingService:
         allow, deny = f"/pair allow {pairing}", f"/pair deny {pairing}"
         body = (
             f"{describe_applicant(request)} asks to talk to me. They chose the name; the account is verified by the "
-            f"network. `{allow}` approves them as a guest, until {until.astimezone(self._zone):%H:%M}; `{deny}` stops "
+            f"network. `{allow}` approves them as a guest, until {until.astimezone(self.zone):%H:%M}; `{deny}` stops "
             "all answers to them."
         )
         body = body[0].upper() + body[1:]
         buttons = (Button("Approve", allow), Button("Deny", deny))
-        target = self._routes.find_owner_target(request.bridge)
-        place = (self._terminal_bridge, MAIN_SESSION) if target is None else (request.bridge, target)
+        target = self.routes.find_owner_target(request.bridge)
+        place = (self.terminal_bridge, MAIN_SESSION) if target is None else (request.bridge, target)
         return OutgoingMessage(f"knock:{pairing}", MAIN_SESSION, OWNER_SCOPE, *place, body, "notice", buttons=buttons)
 
     def redeem_link_code(self, arrival: InboundMessage, now: datetime) -> bool:
@@ -123,15 +114,15 @@ class PairingService:
             return False
         offered = [
             pairing
-            for pairing in self._pairings.pending_pairings(now)
+            for pairing in self.pairings.pending_pairings(now)
             if pairing.kind == "link" and pairing.bridge == arrival.bridge
         ]
         fitting = next((pairing for pairing in offered if pairing.code.matches(typed) and not pairing.locked), None)
         if fitting is None:
-            self._pairings.record_wrong_code(offered, self._rules.tries)
+            self.pairings.record_wrong_code(offered, self.rules.tries)
             return False
         outgoing = _notice(arrival, f"paired:{_session(arrival)}:{now.isoformat()}", WELCOME_OWNER)
-        self._pairings.redeem(fitting, Identity(arrival.bridge, arrival.sender), outgoing, now)
+        self.pairings.redeem(fitting, Identity(arrival.bridge, arrival.sender), outgoing, now)
         return True
 
     # ------------------------------------------------------------------------------------------------- owner's side
@@ -141,19 +132,19 @@ class PairingService:
         code = parse_pairing_code(text)
         if code is None:
             raise UsageError(f"A code has {CODE_LENGTH} letters and digits, as in ABCD2345. Nothing was changed.")
-        waiting = [candidate for candidate in self._pairings.pending_pairings(now) if candidate.kind == "knock"]
+        waiting = [candidate for candidate in self.pairings.pending_pairings(now) if candidate.kind == "knock"]
         pairing = next((candidate for candidate in waiting if candidate.code.matches(code)), None)
         if pairing is None:
-            locked = self._pairings.record_wrong_code(waiting, self._rules.tries)
+            locked = self.pairings.record_wrong_code(waiting, self.rules.tries)
             raise UsageError(self._wrong_code(waiting, locked=locked))
         if pairing.locked:
             raise UsageError(self._locked(waiting))
         if as_owner and pairing.room is not None:
             raise UsageError("That code belongs to a room, and a room cannot be you. Nothing was changed.")
-        self._pairings.approve(pairing, as_owner=as_owner, outgoing=_welcome(pairing, as_owner=as_owner), now=now)
-        person = self._people.find_by_identity(Identity(pairing.bridge, pairing.sender))
+        self.pairings.approve(pairing, as_owner=as_owner, outgoing=_welcome(pairing, as_owner=as_owner), now=now)
+        person = self.people.find_by_identity(Identity(pairing.bridge, pairing.sender))
         if name and person is not None and not as_owner and pairing.room is None:
-            self._people.rename(person.id, name)
+            self.people.rename(person.id, name)
         return _let_in_text(pairing, name or pairing.name, as_owner=as_owner)
 
     def decide_request(self, number: int, decision: AccessState, now: datetime) -> str:
@@ -166,7 +157,7 @@ class PairingService:
             return f"{clean_display_name(pairing.name) or pairing.sender} on {pairing.bridge} is not answered any more."
         if pairing.locked:
             raise UsageError(self._locked([pairing]))
-        self._pairings.approve(pairing, as_owner=False, outgoing=_welcome(pairing, as_owner=False), now=now)
+        self.pairings.approve(pairing, as_owner=False, outgoing=_welcome(pairing, as_owner=False), now=now)
         return _let_in_text(pairing, pairing.name, as_owner=False)
 
     def decide(
@@ -174,20 +165,20 @@ class PairingService:
     ) -> None:
         """On a room, or without one on somebody as a guest. Nothing of theirs waits any more."""
         if room is not None:
-            self._people.decide_room(bridge, room, name, decision, now)
+            self.people.decide_room(bridge, room, name, decision, now)
         else:
-            self._people.admit_guest(Identity(bridge, sender), name, decision, now)
+            self.people.admit_guest(Identity(bridge, sender), name, decision, now)
         self.remove_requests(bridge, sender, room)
 
     def offer_link(self, bridge: str, now: datetime) -> str:
         """A code for the owner to send from that bridge. Raises `UsageError` where too many wait."""
         code, offer = self._code(now)
-        if not self._pairings.offer_link(bridge, offer):
+        if not self.pairings.offer_link(bridge, offer):
             raise UsageError(
-                f"{pluralize(self._rules.max_pending, 'code')} for links wait already (people.pairing_pending). Use "
+                f"{pluralize(self.rules.max_pending, 'code')} for links wait already (people.pairing_pending). Use "
                 "one of them, or wait until they have expired. Nothing was changed."
             )
-        until = offer.valid_until.astimezone(self._zone)
+        until = offer.valid_until.astimezone(self.zone)
         return (
             f"Send {code} to the assistant from {bridge}, until {until:%H:%M}, and nothing else in that message. "
             "The first account that sends it is yours there: show it to nobody."
@@ -195,18 +186,16 @@ class PairingService:
 
     def list_requests(self, now: datetime) -> list[Pairing]:
         """Who knocked and waits, oldest first."""
-        return [pairing for pairing in self._pairings.pending_pairings(now) if pairing.kind == "knock"]
+        return [pairing for pairing in self.pairings.pending_pairings(now) if pairing.kind == "knock"]
 
     def remove_requests(self, bridge: str, sender: str, room: str | None) -> None:
         """The owner decided on them in another way."""
-        self._pairings.remove_codes(bridge, sender, room)
+        self.pairings.remove_codes(bridge, sender, room)
 
     def _code(self, now: datetime) -> tuple[str, PairingOffer]:
         """A new code, and what is kept of it."""
         code, stored_code = new_pairing_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
-        return code, PairingOffer(
-            stored_code, now, now + timedelta(minutes=self._rules.minutes), self._rules.max_pending
-        )
+        return code, PairingOffer(stored_code, now, now + timedelta(minutes=self.rules.minutes), self.rules.max_pending)
 
     def _wrong_code(self, waiting: list[Pairing], *, locked: bool) -> str:
         if not waiting:
@@ -216,9 +205,9 @@ class PairingService:
         return "No request has that code: it was used, has expired, or was mistyped. Nothing was changed."
 
     def _locked(self, waiting: list[Pairing]) -> str:
-        until = max(pairing.expires_at for pairing in waiting).astimezone(self._zone)
+        until = max(pairing.expires_at for pairing in waiting).astimezone(self.zone)
         return (
-            f"Pairing is locked after {pluralize(self._rules.tries, 'wrong code')}, until {until:%H:%M}. Nothing was "
+            f"Pairing is locked after {pluralize(self.rules.tries, 'wrong code')}, until {until:%H:%M}. Nothing was "
             "changed; `/people allow BRIDGE ID` approves somebody without a code."
         )
 

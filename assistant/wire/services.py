@@ -22,6 +22,7 @@ from assistant.erasure.service import ErasureService
 from assistant.gateway.bridge_operations import BridgeOperations
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.inbound import InboundHandler
+from assistant.health.status_text import render_lines
 from assistant.memory.service import MemoryService
 from assistant.people.pairing import PairingRules, PairingService
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
@@ -221,6 +222,7 @@ def _command_services(app: App) -> CommandServices:
         stop_turn=app.runtime.stop_turn,
         is_running=app.running_turns.is_running,
         status=app.daemon_status.report,
+        status_lines=render_lines,
         tool_effects=app.toolbox.effects,
         terminal=app.terminal.name,
         erasure=app.erasure,

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from assistant.commands.table import leaf_commands
 from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import AssistantError
 from assistant.core.messages import ToolCall
@@ -201,8 +202,8 @@ async def test_f33_no_command_gives_or_changes_anything_of_anybody_elses(home: P
     async with open_with_grants(home) as it:
         visit = IntrusionAttempt(home, session)
         attempts = command_attempts(visit.loot)
-        for name, roles in it.app.commands.allowed_roles().items():
-            admitted = session_role(session) in roles
+        for path, leaf in leaf_commands(it.app.commands.root):
+            name, admitted = " ".join(path), session_role(session) in leaf.roles
             assert not admitted or name in attempts, f"/{name} is tried"
             for rest in attempts[name] if admitted else ["", *foreign_secrets(session), "1", "main", ANN_SESSION]:
                 answer = await typed(it, f"/{name} {rest}", session)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from assistant.commands.table import leaf_commands
 from assistant.core.people import ALL_ROLES, OWNER_ONLY
 from assistant.settings.settings import load_settings
 from assistant.web.app import build_web_app
@@ -42,7 +43,9 @@ def test_f33_every_tool_is_listed_with_the_roles_that_it_admits(app: App) -> Non
 
 
 def test_f33_every_slash_command_is_listed_with_the_roles_that_it_admits(app: App) -> None:
-    assert {name: ROLES[kind] for name, kind in listed(TABLE["slash"]).items()} == app.commands.allowed_roles()
+    assert {name: ROLES[kind] for name, kind in listed(TABLE["slash"]).items()} == {
+        " ".join(path): leaf.roles for path, leaf in leaf_commands(app.commands.root)
+    }
 
 
 def test_f33_every_command_line_is_listed() -> None:
