@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import partial
 
@@ -79,16 +78,24 @@ def command_root() -> click.Group:
     return click.Group("", {command.name or "": command for command in _COMMANDS})
 
 
-@dataclass(frozen=True, slots=True)
 class CommandRegistry:
     """The table of slash commands over one runtime."""
 
-    authority: Permissions  # who may type what
-    clock: Callable[[], datetime]
-    stores: CommandStores
-    services: CommandServices
-    zone: tzinfo
-    root: click.Group = field(default_factory=command_root)
+    def __init__(
+        self,
+        authority: Permissions,
+        clock: Callable[[], datetime],
+        stores: CommandStores,
+        services: CommandServices,
+        zone: tzinfo,
+    ) -> None:
+        """`authority` decides who may type what."""
+        self.root = command_root()
+        self._authority = authority
+        self._clock = clock
+        self._stores = stores
+        self._services = services
+        self._zone = zone
 
     def names(self) -> list[str]:
         """With the slash: every command, and the short forms."""
@@ -132,10 +139,10 @@ class CommandRegistry:
     ) -> CommandContext:
         return CommandContext(
             session=session,
-            now=self.clock(),
-            zone=self.zone,
-            stores=self.stores,
-            running=self.services,
+            now=self._clock(),
+            zone=self._zone,
+            stores=self._stores,
+            running=self._services,
             surface=surface,
             bridge=bridge,
             target=target,
@@ -159,7 +166,7 @@ class CommandRegistry:
 
     def _require_granted(self, name: str, typed_as: str, session: str) -> None:
         role, admitted = session_role(session), self.grantable_roles()
-        if not any(self.authority.may_run_command(role, typed, admitted[typed]) for typed in {name, typed_as}):
+        if not any(self._authority.may_run_command(role, typed, admitted[typed]) for typed in {name, typed_as}):
             raise UsageError(_not_here(typed_as))
 
     def describe(self, role: SessionRole, words: Sequence[str]) -> str:
@@ -168,13 +175,13 @@ class CommandRegistry:
         if words:
             path = argv_words.expand_alias(words)
             # What a role may not use is not described to it.
-            if path[0] in admitted and not self.authority.may_run_command(role, path[0], admitted[path[0]]):
+            if path[0] in admitted and not self._authority.may_run_command(role, path[0], admitted[path[0]]):
                 raise UsageError(_not_here(path[0]))
             return command_help(self.root, path)
         rows = [
             f"- `{usage_line(command, [name])}` — {short(command)}"
             for name, command in self.root.commands.items()
-            if self.authority.may_run_command(role, name, admitted[name])
+            if self._authority.may_run_command(role, name, admitted[name])
         ]
         leaving = "- `/quit` — leave this terminal; the assistant keeps what was said"
         return "\n".join([*rows, leaving] if role == "owner" else rows)
