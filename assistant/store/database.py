@@ -164,11 +164,15 @@ class Database:
         try:
             self.require_same_file()
             self._after = []
-            with translated_errors(self.path), self._foreign_keys(references), self._transaction():
+            if not references:
+                self._connection.execute("PRAGMA foreign_keys = OFF")
+            with translated_errors(self.path), self._transaction():
                 yield self
             after = self._after
         finally:
             self._writing.release()
+            if not references:
+                self._connection.execute("PRAGMA foreign_keys = ON")
         for act in after:
             act()
 
@@ -183,17 +187,6 @@ class Database:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
-
-    @contextmanager
-    def _foreign_keys(self, checked: bool) -> Iterator[None]:
-        if checked:
-            yield
-            return
-        self._connection.execute("PRAGMA foreign_keys = OFF")
-        try:
-            yield
-        finally:
-            self._connection.execute("PRAGMA foreign_keys = ON")
 
     def execute(self, sql: str, parameters: SqlParameters = ()) -> int:
         """Run one writing statement inside `write()`; the number of rows it changed."""
