@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from assistant.core.errors import UsageError
-from assistant.core.memories import JournalEntry, MemoryList, MemoryState
+from assistant.core.memories import JournalEntry, MemoryState
 
 EXPORT_VERSION = 1
 _NAMESPACE = uuid.UUID("8d8f3f52-7a49-4f86-8b1f-0f9e4b0f6a55")
@@ -43,13 +43,20 @@ class ImportedItem:
 # -------------------------------------------------------------------------------------------------------------- export
 
 
-def export_header(scope: str, now: datetime) -> dict[str, Any]:
-    """What an export says of itself."""
-    return {"version": EXPORT_VERSION, "scope": scope, "exported_at": now.isoformat()}
+def export_scope(
+    scope: str, entries: Sequence[JournalEntry], memories: Sequence[MemoryState], now: datetime
+) -> dict[str, Any]:
+    """Everything of a scope as JSON: journal entries by their ids, and memories, without entries that are none yet."""
+    return {
+        "version": EXPORT_VERSION,
+        "scope": scope,
+        "exported_at": now.isoformat(),
+        "entries": _export_entries(entries),
+        "memories": [export_memory(state) for state in memories if state.memory.id],
+    }
 
 
-def export_entries(entries: Sequence[JournalEntry]) -> list[dict[str, Any]]:
-    """Journal entries by their ids."""
+def _export_entries(entries: Sequence[JournalEntry]) -> list[dict[str, Any]]:
     numbers = {entry.id for entry in entries}
     return [
         {
@@ -82,11 +89,6 @@ def export_memory(state: MemoryState) -> dict[str, Any]:
         "importance": memory.importance,
         "entries": list(memory.entries),
     }
-
-
-def export_memories(memories: MemoryList) -> list[dict[str, Any]]:
-    """The memories, without entries that are none yet."""
-    return [export_memory(state) for state in memories.memories if state.memory.id]
 
 
 # -------------------------------------------------------------------------------------------------------------- import

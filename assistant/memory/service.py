@@ -152,12 +152,7 @@ class MemoryService:
     async def export(self, scope: str, now: datetime) -> dict[str, Any]:
         """Everything of the scope, as JSON. Raises `StoreError`."""
         entries = self._deps.journal.entries(scope, limit=NO_LIMIT)
-        memories = await self._lookup.list_all(scope)
-        return {
-            **exchange.export_header(scope, now),
-            "entries": exchange.export_entries(entries),
-            "memories": exchange.export_memories(memories),
-        }
+        return exchange.export_scope(scope, entries, (await self._lookup.list_all(scope)).memories, now)
 
     def _with_messages(self, entry: JournalEntry) -> EntryWithMessages:
         records: list[LogRecord] = []
