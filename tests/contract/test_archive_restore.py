@@ -12,6 +12,7 @@ import pytest
 from assistant.core.archives import LogRestoreResult
 from assistant.core.errors import ArchiveUnavailable, UsageError
 from assistant.store.archive.archive import StoredArchive
+from assistant.store.archive.format import ArchiveCheck
 from assistant.store.archive.restore import restore_to_log
 from assistant.store.script import sessions as session_rows
 from tests.support.archive_storage import FAULTY_URL, FaultyFileSystem, open_archive
@@ -176,3 +177,10 @@ def test_a_new_home_gets_its_log_from_the_archive_alone(home: StoreHome, tmp_pat
     assert new.add_message() == home.add_message()
     assert new.verify().ok
     new.close()
+
+
+def test_the_first_problems_alone_are_told() -> None:
+    walk = ArchiveCheck("main", 1)
+    for _ in range(1000):
+        walk.add_line(b"junk\n")
+    assert len(walk.problems) == 20

@@ -19,7 +19,7 @@ from assistant.core.errors import ArchiveUnavailable, CorruptStore, UsageError
 from assistant.core.messages import Message
 from assistant.core.sessions import GenerationEnd
 from assistant.store.archive.archive import StoredArchive
-from assistant.store.archive.format import ArchiveCheck, check_archive, read_header, read_lines
+from assistant.store.archive.format import check_archive, read_header, read_lines
 from assistant.store.log.reader import session_folder_name
 from tests.support.archive_storage import (
     FAULTY_URL,
@@ -394,10 +394,3 @@ def test_the_same_lines_and_header_make_the_same_bytes(home: StoreHome) -> None:
     assert not walk.problems
     assert replace(header, reason="") == replace(read_header(first), reason="")
     assert b"".join(read_lines(first)) == home.log_bytes()
-
-
-def test_the_first_problems_alone_are_told() -> None:
-    walk = ArchiveCheck("main", 1)
-    for _ in range(1000):
-        walk.add_line(b"junk\n")
-    assert len(walk.problems) == 20

@@ -15,7 +15,6 @@ from assistant.core.records import ContextView, InboxReceipt, IncomingMessage, O
 from assistant.store.database import Database
 from assistant.store.log.writer import MessageLog
 from assistant.store.script.conversation import StoredConversation
-from tests.support.imports import import_messages
 from tests.support.store_home import NOW, StoreHome, count_tokens, cut_tool_output, never_a_task, reply_item, tool_round
 
 
@@ -385,21 +384,3 @@ def test_sessions_are_listed_latest_first(home: StoreHome) -> None:
     first, second = sorted(home.conversation.list_sessions(), key=lambda info: info.key)
     assert (first.key, first.messages, first.view_messages, first.checkpoints) == ("main", 2, 2, 0)
     assert (second.key, second.last_at, second.generation) == ("peer:x", NOW, 1)
-
-
-def test_ingested_messages_are_as_if_said(home: StoreHome) -> None:
-    said = [Message("user", f"m{number}", ts=NOW - timedelta(days=1)) for number in range(10)]
-    placed = import_messages(home.conversation, "main", "owner", said, NOW)
-    assert [message.content for message in placed] == home.view_contents() == home.add_message()
-    assert all(record.ts == NOW - timedelta(days=1) for record in home.log.scan("main"))
-
-
-def test_bulk_ingest_keeps_the_view_small_and_covered(home: StoreHome) -> None:
-    for batch in range(10):
-        roles = [Message("user" if n % 2 == 0 else "assistant", f"m{batch}-{n}") for n in range(20)]
-        import_messages(home.conversation, "main", "owner", roles, NOW, keep=15)
-    view = home.conversation.load_view("main")
-    assert len(view.messages) <= 30
-    assert view.messages[0].role == "user"
-    assert view.messages[-1].content == "m9-19"
-    assert {one.tier for one in home.conversation.checkpoints("main")} == {"reference"}
