@@ -198,12 +198,12 @@ class Runtime:
 
     def _launch(self, turn: Turn) -> None:
         control = self._running.unsaved.pop(turn.id, None) or TurnControl(turn)
-        control.turn = turn
+        control.turn, control.is_started = turn, False
         task = asyncio.create_task(self._work(control), name=f"turn {turn.id}")
         self._running.by_session[turn.session] = (control, task)
 
     async def _work(self, control: TurnControl) -> None:
-        turn = control.turn
+        turn, control.is_started = control.turn, True
         message_ids = [item.message_id for item in turn.items]
         with self._follow_turn(turn):
             try:
@@ -290,7 +290,8 @@ class Runtime:
     def _abort(self, session: str, reason: str) -> None:
         control, task = self._running.by_session[session]
         control.abort_reason = reason
-        task.cancel()
+        if control.is_started:
+            task.cancel()
 
     def result(self, item: InboxItem) -> dict[str, Any]:
         """What became of an accepted message (see `DaemonControl.result`)."""

@@ -46,6 +46,7 @@ class TurnControl:
     """A turn that runs: what the runtime may do to it, and what it has seen so far. The latter is lost in a crash, and
     then not needed; it is kept while a disk refuses to take it.
 
+    - `is_started`: whether its task has begun; what is cancelled before would end nothing.
     - `abort_reason`: set from the moment the turn is to stop.
     - `unsaved_reply`: the newest reply and the number of replies that the log had before it, so that no reply is paid
       for twice.
@@ -56,6 +57,7 @@ class TurnControl:
     """
 
     turn: Turn
+    is_started: bool = False
     abort_reason: str | None = None
     unsaved_reply: tuple[int, ModelReply] | None = None
     models: ModelPair | None = None

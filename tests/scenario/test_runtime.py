@@ -146,6 +146,16 @@ async def test_stop_leaves_a_marker_and_a_notice_and_the_next_message_is_answere
         assert not await it.app.runtime.stop_turn("main")
 
 
+async def test_a_turn_that_is_stopped_before_it_ran_ends_and_blocks_nothing(tmp_path: Path) -> None:
+    async with run_app(tmp_path / "home", "the first answer", "an answer") as it:
+        await it.say("stop this")
+        await it.app.runtime.tick(it.clock.now)
+        assert await it.app.runtime.stop_turn("main")
+        await it.say("and this?")
+        await it.wait_idle()
+        assert it.bridge.bodies == ["Stopped.", "the first answer"]
+
+
 async def test_while_the_index_takes_in_much_the_loop_goes_on_and_a_turn_waits_for_it(tmp_path: Path) -> None:
     async with run_app(tmp_path, "good morning") as it:
         held, let_go = Event(), Event()
