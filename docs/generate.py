@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+from pydantic import TypeAdapter
 from sqlite_utils import Database, Migrations
 
 from assistant.cli.aihistory.main import aihistory
 from assistant.cli.main import assistant
+from assistant.cli.output import JsonOption
 from assistant.commands.registry import command_root
-from assistant.commands.table import leaf_commands
+from assistant.commands.table import TableCommand, leaf_commands
 from assistant.core.errors import AssistantError
 from assistant.settings.home import Home
 from assistant.settings.settings import ENVIRONMENT_VARIABLES, describe_settings, load_settings
@@ -71,26 +73,47 @@ def _tree(context: click.Context) -> Iterator[click.Context]:
 
 
 def json_shapes() -> str:
-    """What `--json` prints of each command of the table, and what the web API gives as its value."""
+    """What `--json` prints of each command, and what the web API gives as its value."""
     lines = [_JSON_HEAD, ""]
     shapes: dict[str, Any] = {}
-    for path, command in leaf_commands(command_root()):
-        schema = command.adapter.json_schema(mode="serialization", ref_template="{model}")
+    for line, adapter in _json_adapters().items():
+        schema = adapter.json_schema(mode="serialization", ref_template="{model}")
         shapes |= schema.get("$defs", {})
         if "properties" in schema:
             shapes[str(schema["title"])] = schema
-        lines.append(f"- `{' '.join(path)}`: {_shape(schema)}")
+        lines.append(f"- `{line}`: {_shape(schema)}")
     for name, schema in sorted(shapes.items()):
         lines += ["", f"## {name}", ""]
         if about := " ".join(str(schema.get("description", "")).split()):
             lines += [*textwrap.wrap(about, WIDTH), ""]
         lines += ["| Field | Type |", "|---|---|"]
         lines += [f"| `{field}` | {_shape(of)} |" for field, of in schema.get("properties", {}).items()]
-    return _page("JSON", "the values of the commands (`assistant/commands/`)", *lines)
+    return _page("JSON", "the types that the commands name", *lines)
 
 
 _JSON_HEAD = """\
-What `--json` prints. Times are UTC, in ISO 8601. The web API returns the same as `value` (`POST /v1/commands`)."""
+What `--json` prints. Times are UTC, in ISO 8601. The web API (`POST /v1/commands`) returns the same as `value`, of the
+commands of a conversation; those that differ in a shell, or are not there, are listed last, with a slash."""
+
+
+def _json_adapters() -> Mapping[str, TypeAdapter[Any]]:
+    """Command line -> how its value becomes JSON."""
+    commands = {
+        place.command_path: place.command
+        for root in (assistant, aihistory)
+        for place in _tree(click.Context(root, info_name=root.name))
+    }
+    in_shell = list(commands.values())
+    commands |= {f"/{' '.join(path)}": leaf for path, leaf in leaf_commands(command_root()) if leaf not in in_shell}
+    of_table = {line: command.adapter for line, command in commands.items() if isinstance(command, TableCommand)}
+    of_shell = {
+        line: TypeAdapter(option.shape)
+        for line, command in commands.items()
+        for option in command.params
+        if isinstance(option, JsonOption)
+    }
+    adapters = of_table | of_shell
+    return {line: adapters[line] for line in commands if line in adapters}
 
 
 def _shape(schema: Mapping[str, Any]) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,11 +12,12 @@ import click
 
 from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.logging_setup import configure_logging
-from assistant.cli.output import print_json, print_markdown, print_remark, print_text, print_value, require_utf8
+from assistant.cli.output import json_result, print_markdown, print_remark, print_text, require_utf8
 from assistant.cli.shell import with_commands
 from assistant.commands import backups as backup_commands
 from assistant.commands.argv import rewrite_for_shell
 from assistant.commands.backups import BackupItem, backup_items, render_backups
+from assistant.core.backups import BackupKind
 from assistant.core.calendar import format_local_time, utc_now
 from assistant.core.errors import UsageError
 from assistant.core.text import format_bytes, pluralize
@@ -27,13 +31,38 @@ from assistant.wire.checks import build_restorer
 if TYPE_CHECKING:
     from assistant.backup.restore import RestoredHome, VerifiedBackup
 
-_json_option = click.option("--json", "json_out", is_flag=True, help="Print JSON.")
 _NAME = "NAME|PATH"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupProof:
+    """A backup that was opened and found complete and unchanged."""
+
+    ok: bool = True
+    path: Path
+    made_at: datetime
+    kind: BackupKind
+    program: str
+    files: int
+    bytes: int
+    records: int
+    sessions: int
+    left_out: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreReport(BackupProof):
+    """The data folder that was restored, and the backup that it was restored from."""
+
+    home: Path
+    aside: Path | None  # where the previous content is
+    said_again: tuple[int, ...]  # messages that were erased after the backup was made
+    unfinished_forgetting: bool
+
+
 @click.command(name="list")
-@_json_option
-def list_(json_out: bool) -> None:
+@json_result(list[BackupItem])
+def list_() -> list[BackupItem]:
     """List the backups, oldest first.
 
     > assistant backup list --json
@@ -41,16 +70,14 @@ def list_(json_out: bool) -> None:
     settings = load_effective_settings()
     # Also where the data folder is gone, and only backups are left.
     items = backup_items(BackupFolder(settings.home.path, settings.values.backup.folder))
-    if json_out:
-        print_value(list[BackupItem], items)
-    else:
-        print_markdown(rewrite_for_shell(render_backups(items, settings.zone)))
+    print_markdown(rewrite_for_shell(render_backups(items, settings.zone)))
+    return items
 
 
 @click.command()
 @click.argument("name", metavar=f"[{_NAME}]", default="")
-@_json_option
-def verify(name: str, json_out: bool) -> None:
+@json_result(BackupProof)
+def verify(name: str) -> BackupProof:
     """Check every file of a backup, its databases and its log. Without a name, the newest one.
 
     > assistant backup verify
@@ -60,18 +87,16 @@ def verify(name: str, json_out: bool) -> None:
     configure_logging("error")
     restorer = build_restorer(settings)
     proved = restorer.verify(restorer.find(require_utf8(name, "NAME")), utc_now())
-    if json_out:
-        print_json({"ok": True, **_proved_json(proved)})
-    else:
-        print_text("\n".join(_proved_lines(proved, settings)))
+    print_text("\n".join(_proved_lines(proved, settings)))
+    return _proof(proved)
 
 
 @click.command()
 @click.argument("name", metavar=f"[{_NAME}]", default="")
 @click.option("--force", is_flag=True, help="Also into a data folder that is not empty; what is there is kept aside.")
 @click.option("--to", "to", type=click.Path(path_type=Path), metavar="FOLDER", help="Restore into this folder instead.")
-@_json_option
-def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
+@json_result(RestoreReport | None)
+def restore(name: str, force: bool, to: Path | None) -> RestoreReport | None:
     """Restore your data folder from a backup, after checking it.
 
     Stop the assistant first. Without a name, it finishes a restore that was interrupted.
@@ -90,17 +115,22 @@ def restore(name: str, force: bool, to: Path | None, json_out: bool) -> None:
         if path is None:
             if not report:
                 raise UsageError("Name the backup to restore; `assistant backup list` lists them. Nothing was changed.")
-            return
+            return None
         restored = restorer.restore(path, home.path, utc_now(), force=force)
-    if json_out:
-        print_json(_restored_json(restored))
-    else:
-        print_text("\n".join(_restored_lines(restored, settings)))
+    print_text("\n".join(_restored_lines(restored, settings)))
+    return RestoreReport(
+        **asdict(_proof(restored.backup)),
+        home=restored.home,
+        aside=restored.former_home,
+        said_again=restored.restored_erased_ids,
+        unfinished_forgetting=restored.erasure_unfinished,
+    )
 
 
 @click.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-def remove(names: tuple[str, ...]) -> None:
+@json_result(list[str], "Print a JSON array of their names.")
+def remove(names: tuple[str, ...]) -> list[str]:
     """Remove backups for good.
 
     > assistant backup remove nocturne-20261120T050000Z-daily.tar.gz
@@ -108,9 +138,11 @@ def remove(names: tuple[str, ...]) -> None:
     settings = load_effective_settings()
     folder = BackupFolder(settings.home.path, settings.values.backup.folder)
     with folder.lock():
-        for path in [folder.find(require_utf8(name, "NAME")) for name in names]:
+        paths = [folder.find(require_utf8(name, "NAME")) for name in names]
+        for path in paths:
             folder.remove(path)
             print_text(f"Removed {path.name}.")
+    return [path.name for path in paths]
 
 
 backup = with_commands(backup_commands.backup, list_, verify, restore, remove)
@@ -119,19 +151,19 @@ backup = with_commands(backup_commands.backup, list_, verify, restore, remove)
 # ----------------------------------------------------------------------------------------------------------- rendering
 
 
-def _proved_json(proved: VerifiedBackup) -> dict[str, object]:
+def _proof(proved: VerifiedBackup) -> BackupProof:
     manifest, report = proved.manifest, proved.report
-    return {
-        "path": str(proved.path),
-        "made_at": manifest.made_at.isoformat(),
-        "kind": manifest.kind,
-        "program": manifest.program,
-        "files": len(manifest.files),
-        "bytes": manifest.bytes,
-        "records": report.records,
-        "sessions": report.sessions,
-        "left_out": dict(manifest.left_out),
-    }
+    return BackupProof(
+        path=proved.path,
+        made_at=manifest.made_at,
+        kind=manifest.kind,
+        program=manifest.program,
+        files=len(manifest.files),
+        bytes=manifest.bytes,
+        records=report.records,
+        sessions=report.sessions,
+        left_out=manifest.left_out,
+    )
 
 
 def _proved_lines(proved: VerifiedBackup, settings: Settings) -> list[str]:
@@ -143,17 +175,6 @@ def _proved_lines(proved: VerifiedBackup, settings: Settings) -> list[str]:
         "and the log are complete and unchanged.",
         *(f"Not in it: {name} ({why})." for name, why in manifest.left_out.items()),
     ]
-
-
-def _restored_json(restored: RestoredHome) -> dict[str, object]:
-    aside = restored.former_home
-    return {
-        "home": str(restored.home),
-        "aside": str(aside) if aside else None,
-        "said_again": list(restored.restored_erased_ids),
-        "unfinished_forgetting": restored.erasure_unfinished,
-        **_proved_json(restored.backup),
-    }
 
 
 def _restored_lines(restored: RestoredHome, settings: Settings) -> list[str]:

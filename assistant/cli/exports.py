@@ -8,12 +8,13 @@ import asyncio
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
 
 from assistant.cli.home_stores import load_effective_settings, open_home_stores, scope_of_session
-from assistant.cli.output import clean_for_terminal, print_json, print_remark, print_text
+from assistant.cli.output import JsonOption, clean_for_terminal, print_json, print_remark, print_text
 from assistant.cli.shell import with_commands
 from assistant.commands import memory as memory_commands
 from assistant.commands import sessions as session_commands
@@ -99,7 +100,14 @@ def _section(record: LogRecord, generation: Generation, zone: ZoneInfo) -> str:
 
 
 @click.command("export")
-@click.option("--json/--jsonl", "whole", default=True, help="One JSON object, or JSON lines after a line about them.")
+@click.option(
+    "--json/--jsonl",
+    "whole",
+    cls=JsonOption,
+    shape=dict[str, Any],
+    default=True,
+    help="One JSON object, or JSON lines after a line about them.",
+)
 @click.option("--session", default=MAIN_SESSION, metavar="NAME", help="The conversation that is meant (main).")
 def export_memory(whole: bool, session: str) -> None:
     """Print everything remembered, as `assistant memory import` reads it.

@@ -8,13 +8,12 @@ import json
 import time
 from collections.abc import Iterator
 from itertools import islice, takewhile
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
 
 from assistant.cli.home_stores import load_effective_settings, open_home_stores, scope_of_session
-from assistant.cli.output import print_json, print_text, require_utf8, shorten_line
+from assistant.cli.output import json_option, print_json, print_text, require_utf8, shorten_line
 from assistant.commands.archive import MessageItem
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
@@ -29,7 +28,7 @@ _LOOK_EVERY = 0.5
 @click.option("--grep", metavar="TEXT", help="Only the newest messages that contain TEXT.")
 @click.option("--session", metavar="NAME", help="Only this conversation.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1_000_000), help="How many messages.")
-@click.option("--json", "json_out", is_flag=True, help="Print one JSON object a line.")
+@json_option(MessageItem, "Print one JSON object a line.")
 def log(follow: bool, grep: str | None, session: str | None, limit: int, json_out: bool) -> None:
     """Print messages from the message log, oldest first.
 
@@ -61,7 +60,7 @@ def _since(history: StoredHistory, scope: str, session: str | None, last: int) -
 
 def _show(record: LogRecord, settings: Settings, json_out: bool) -> None:
     if json_out:
-        print_json(record_json(record), indent=None)
+        print_json(MessageItem.model_validate(record).model_dump(mode="json"), indent=None)
     else:
         print_record(record, settings.zone)
 
@@ -89,7 +88,3 @@ def print_record(record: LogRecord, zone: ZoneInfo) -> None:
     where = "" if record.session == MAIN_SESSION else f" {record.session}"
     words = _CONTINUED.join(record.content.splitlines())
     print_text(f"{record.ts.astimezone(zone):%Y-%m-%d %H:%M:%S} #{record.id}{where} {who}{kind}: {words}{calls}")
-
-
-def record_json(record: LogRecord) -> dict[str, Any]:
-    return MessageItem.model_validate(record).model_dump(mode="json")

@@ -11,9 +11,14 @@ as a visible sign in its place.
 from __future__ import annotations
 
 import contextlib
+import functools
+import io
 import json
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from assistant.core.errors import UsageError
 
@@ -94,6 +99,41 @@ def print_value(kind: Any, value: Any) -> None:
     from assistant.commands.table import to_json
 
     print_json(to_json(TypeAdapter(kind), value))
+
+
+class JsonOption(click.Option):
+    """`--json` of a command that only a shell has; `shape` is the type of what it prints."""
+
+    def __init__(self, *args: Any, shape: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.shape = shape
+
+
+def json_option(shape: Any, help: str = "Print JSON.") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """For a command that prints its JSON itself, as it comes: it gets `json_out`."""
+    return click.option("--json", "json_out", cls=JsonOption, shape=shape, is_flag=True, help=help)
+
+
+def json_result(
+    shape: Any, help: str = "Print JSON.", *, ok: Callable[[Any], bool] = lambda _: True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """For a command that prints for people and returns a value: with `--json` only that is printed, as the JSON of
+    `shape`. It exits with 1 where the value is not `ok`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @json_option(shape, help)
+        @functools.wraps(function)
+        def run(*args: Any, json_out: bool = False, **options: Any) -> None:
+            with contextlib.redirect_stdout(io.StringIO()) if json_out else contextlib.nullcontext():
+                value = function(*args, **options)
+            if json_out:
+                print_value(shape, value)
+            if not ok(value):
+                click.get_current_context().exit(1)
+
+        return run
+
+    return decorate
 
 
 def make_console() -> Console:

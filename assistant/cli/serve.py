@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 import click
 
@@ -16,7 +17,7 @@ from assistant.cli.chat.command import answer_lines, talk_here
 from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import configure_logging
-from assistant.cli.output import print_remark, print_text
+from assistant.cli.output import json_result, print_remark, print_text
 from assistant.cli.prompts import read_stdin_lines
 from assistant.core.errors import AssistantError, SettingsError, UsageError
 from assistant.core.sessions import MAIN_SESSION
@@ -69,8 +70,16 @@ def run(context: click.Context, with_chat: bool) -> None:
     context.exit(run_with_signals(_answer_or_serve(settings, hint)))
 
 
+@dataclass(frozen=True, slots=True)
+class StoppedProcess:
+    """The process that was stopped; null where none ran."""
+
+    process: int | None
+
+
 @click.command()
-def stop() -> None:
+@json_result(StoppedProcess)
+def stop() -> StoppedProcess:
     """Stop the running assistant; returns when it has ended.
 
     Answers under way get `daemon.drain_seconds` to finish. Accepted messages are kept.
@@ -80,7 +89,7 @@ def stop() -> None:
     home = home_from_environment()
     if not is_home_served(home.path):
         print_remark("The assistant is not running.")
-        return
+        return StoppedProcess(None)
     holder = lock_holder(home.path)
     if holder is None:
         raise AssistantError("The assistant is just starting. Try again in a moment.")
@@ -96,6 +105,7 @@ def stop() -> None:
             raise AssistantError(f"Process {holder} was asked to stop and still runs. Its log says why.")
         time.sleep(_LOOK_EVERY)
     print_remark(f"Stopped process {holder}.")
+    return StoppedProcess(holder)
 
 
 def _talks_at_a_terminal() -> bool:
@@ -153,9 +163,18 @@ def web(context: click.Context) -> None:
         print_text(f"{scheme}://{settings.host}:{settings.port}" if settings.port else _WEB_IS_OFF)
 
 
+@dataclass(frozen=True, slots=True)
+class WebToken:
+    """The token of the web API, and where it comes from."""
+
+    token: str
+    origin: str
+
+
 @web.command()
 @click.option("--new", is_flag=True, help="Make a new one; the old one is no longer accepted.")
-def token(new: bool) -> None:
+@json_result(WebToken)
+def token(new: bool) -> WebToken:
     """Print the token of the web API. Anyone who has it can act as you.
 
     It is made at the first start with a port, and stored in secrets.toml of your data folder.
@@ -177,3 +196,4 @@ def token(new: bool) -> None:
         print_remark(_WEB_IS_OFF)
     elif new and origin == IN_FILE and is_home_served(settings.home.path):
         print_remark("The running assistant accepts the new token from now on, and not the old one.")
+    return WebToken(current, origin)

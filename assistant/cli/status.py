@@ -9,7 +9,8 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import click
 from assistant.cli.home_stores import load_readable_settings, open_home_stores
 from assistant.cli.link import LinkLost, open_daemon_link, run_with_signals
 from assistant.cli.logging_setup import configure_logging
-from assistant.cli.output import print_json, print_text
+from assistant.cli.output import json_result, print_text
 from assistant.cli.service.install import (
     DEFAULT_SERVICE_NAME,
     define_service,
@@ -54,9 +55,8 @@ _WRAPPED: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False
 
 
 @click.command()
-@click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` is false when anything needs you.")
-@click.pass_context
-def status(context: click.Context, json_out: bool) -> None:
+@json_result(dict[str, Any], "Print JSON; `ok` is false when anything needs you.", ok=itemgetter("ok"))
+def status() -> dict[str, Any]:
     """Show how the assistant is. Exits with 1 when something needs you, else with 0.
 
     `assistant doctor` checks more, also what is around it.
@@ -67,11 +67,8 @@ def status(context: click.Context, json_out: bool) -> None:
     report = read_status_report(home_from_environment())
     report["problems"] = [rewrite_for_shell(problem) for problem in report["problems"]]
     columns = shutil.get_terminal_size().columns
-    if json_out:
-        print_json(report)
-    else:
-        print_text("\n".join(wrap_status_report(report, columns) if sys.stdout.isatty() else render_lines(report)))
-    context.exit(0 if report["ok"] else 1)
+    print_text("\n".join(wrap_status_report(report, columns) if sys.stdout.isatty() else render_lines(report)))
+    return report
 
 
 def wrap_status_report(report: Mapping[str, Any], columns: int) -> Iterator[str]:
@@ -120,13 +117,20 @@ async def _ask_daemon(home: Home, within: float) -> Mapping[str, Any]:
         return await link.status()
 
 
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """What `assistant doctor` found."""
+
+    ok: bool
+    findings: list[Finding]
+
+
 @click.command()
 @click.option("--fix", is_flag=True, help="Repair what is safe: permissions, a stale socket.")
 @click.option("--call", is_flag=True, help="Also ask the model something; it costs a little.")
 @click.option("--verbose", is_flag=True, help="Also say how it works inside, where there is more to say.")
-@click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` is false when anything needs you.")
-@click.pass_context
-def doctor(context: click.Context, fix: bool, call: bool, verbose: bool, json_out: bool) -> None:
+@json_result(DoctorReport, "Print JSON; `ok` is false when anything needs you.", ok=attrgetter("ok"))
+def doctor(fix: bool, call: bool, verbose: bool) -> DoctorReport:
     """Check every part: settings, files, disk, clock, provider, bridges, service.
 
     It says what to do about each problem, and exits with 1 if there is one. It works whether the assistant runs or
@@ -142,14 +146,10 @@ def doctor(context: click.Context, fix: bool, call: bool, verbose: bool, json_ou
     width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else _WIDTH_OF_A_FILE
     for finding in _findings(home, DoctorOptions(fix, call)):
         findings.append(finding)
-        if not json_out:
-            print_text("\n".join(wrap_finding(finding, width, verbose=verbose)))
+        print_text("\n".join(wrap_finding(finding, width, verbose=verbose)))
     problems = sum(finding.verdict == "problem" for finding in findings)
-    if json_out:
-        print_json({"ok": not problems, "findings": [asdict(finding) for finding in findings]})
-    else:
-        print_text(f"\n{pluralize(problems, 'problem')}." if problems else "\nAll is well.")
-    context.exit(1 if problems else 0)
+    print_text(f"\n{pluralize(problems, 'problem')}." if problems else "\nAll is well.")
+    return DoctorReport(not problems, findings)
 
 
 def wrap_finding(finding: Finding, width: int, *, verbose: bool = False) -> Iterator[str]:

@@ -9,8 +9,8 @@ from rich.highlighter import RegexHighlighter
 from rich.theme import Theme
 
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
-from assistant.cli.output import make_console, print_value
-from assistant.commands.usage import UsageAnswer, load_usage, usage_lines
+from assistant.cli.output import json_result, make_console
+from assistant.commands.usage import UsageAnswer, UsageReport, load_usage, usage_lines
 from assistant.core.calendar import utc_now
 from assistant.core.model_api import UsageKey
 
@@ -34,8 +34,8 @@ _COLOURS = Theme({"usage.bar": "cyan", "usage.rest": "bright_black", "usage.full
     help="What each bar stands for.",
 )
 @click.option("--days", default=31, show_default=True, type=click.IntRange(1, 36500), help="How far back to look.")
-@click.option("--json", "json_out", is_flag=True, help="Print a JSON object: rows, split, caps, forecast.")
-def usage(by: UsageKey, days: int, json_out: bool) -> None:
+@json_result(UsageAnswer, "Print a JSON object: rows, split, caps, forecast.")
+def usage(by: UsageKey, days: int) -> UsageReport:
     """Show what models have cost, against the caps of the day and the month.
 
     Calls that are under way count at the most they may cost. Kinds that nobody waits for are the background:
@@ -47,10 +47,8 @@ def usage(by: UsageKey, days: int, json_out: bool) -> None:
     """
     with open_home_stores(load_effective_settings(read_only=True)) as stores:
         report = load_usage(stores.ledger, by, days, utc_now())
-    if json_out:
-        print_value(UsageAnswer, report)
-        return
     console, bars = make_console(), _Bars()
     with console.use_theme(_COLOURS):
         for line in usage_lines(report):
             console.print(bars(line), soft_wrap=True, markup=False)
+    return report

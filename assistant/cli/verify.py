@@ -5,14 +5,19 @@ the archives are complete; and restoring what the log lost.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
+from operator import attrgetter, not_
+from typing import Annotated
 
 import click
+from pydantic import BeforeValidator
 
 from assistant.cli.home_stores import load_effective_settings, open_home_stores, require_home
-from assistant.cli.output import print_json, print_text, print_value
+from assistant.cli.output import json_result, print_text
 from assistant.cli.shell import with_commands
 from assistant.commands import archive as archive_commands
+from assistant.commands.table import Item
+from assistant.core.archives import LogRestoreResult
 from assistant.core.calendar import utc_now
 from assistant.core.errors import UsageError
 from assistant.core.records import IntegrityProblem, IntegrityReport
@@ -23,12 +28,23 @@ from assistant.store.archive.archive import StoredArchive
 from assistant.wire.stores import open_archive, restore_archived_session
 
 
+class IntegrityItem(Item):
+    """What `assistant verify` read, and the problems."""
+
+    ok: bool
+    sessions: int
+    records: int
+    bytes: int
+    problems: tuple[IntegrityProblem, ...]
+    redactions: tuple[int, ...]  # ids of messages that were forgotten
+    seconds: Annotated[float, BeforeValidator(lambda seconds: round(seconds, 3))]
+
+
 @click.command()
 @click.option("--repair", is_flag=True, help="Rebuild the message index from the log alone, then check.")
 @click.option("--archives", is_flag=True, help="Also read archives that are not on this machine.")
-@click.option("--json", "json_out", is_flag=True, help="Print the report as JSON.")
-@click.pass_context
-def verify(context: click.Context, repair: bool, archives: bool, json_out: bool) -> None:
+@json_result(IntegrityItem, "Print the report as JSON.", ok=attrgetter("ok"))
+def verify(repair: bool, archives: bool) -> IntegrityReport:
     """Prove that the message log is complete and unchanged, and everything else agrees.
 
     Checks the log, the index, compactions and archives. Exits with 0 when all is well, else with 1. For --repair, stop
@@ -45,11 +61,8 @@ def verify(context: click.Context, repair: bool, archives: bool, json_out: bool)
         report = stores.verifier.repair(utc_now()) if repair else stores.verifier.verify()
         archive_problems = stores.archive.verify_all(remote=archives)
     report = replace(report, problems=(*report.problems, *archive_problems))
-    if json_out:
-        print_json({"ok": report.ok, **asdict(report), "seconds": round(report.seconds, 3)})
-    else:
-        print_text("\n".join(_report_lines(report)))
-    context.exit(0 if report.ok else 1)
+    print_text("\n".join(_report_lines(report)))
+    return report
 
 
 def _report_lines(report: IntegrityReport) -> list[str]:
@@ -70,11 +83,8 @@ def _report_lines(report: IntegrityReport) -> list[str]:
 @click.argument("session", metavar="[SESSION]", required=False)
 @click.argument("generation", metavar="[GENERATION]", type=click.IntRange(min=1), required=False)
 @click.option("--repair", is_flag=True, help="Archive again from the log what is damaged.")
-@click.option("--json", "json_out", is_flag=True, help="Print a JSON array of problems.")
-@click.pass_context
-def verify_archives(
-    context: click.Context, session: str | None, generation: int | None, repair: bool, json_out: bool
-) -> None:
+@json_result(list[IntegrityProblem], "Print a JSON array of problems.", ok=not_)
+def verify_archives(session: str | None, generation: int | None, repair: bool) -> list[IntegrityProblem]:
     """Read archives where they are stored. Every record of them is checked.
 
     Exits with 0 when all are complete and unchanged, else with 1. For --repair, stop the assistant first.
@@ -91,27 +101,25 @@ def verify_archives(
                     store.rebuild(key, number, utc_now())
     checked = [(key, number, list(store.verify(key, number))) for key, number in chosen]
     every_problem = [problem for *_, problems in checked for problem in problems]
-    if json_out:
-        print_value(list[IntegrityProblem], every_problem)
+    for key, number, problems in checked:
+        print_text(f"{key} {number}: {'damaged' if problems else 'complete'}")
+        for problem in problems:
+            print_text(f"! {problem.where}: {problem.text}")
+    if every_problem:
+        print_text(
+            f"{pluralize(len(every_problem), 'problem')}. Where the message log is complete (`assistant verify`), "
+            "`assistant archive verify --repair` archives it again; where it is not, keep what is left of both."
+        )
     else:
-        for key, number, problems in checked:
-            print_text(f"{key} {number}: {'damaged' if problems else 'complete'}")
-            for problem in problems:
-                print_text(f"! {problem.where}: {problem.text}")
-        if every_problem:
-            print_text(
-                f"{pluralize(len(every_problem), 'problem')}. Where the message log is complete (`assistant verify`), "
-                "`assistant archive verify --repair` archives it again; where it is not, keep what is left of both."
-            )
-        else:
-            print_text("All is well." if checked else "Nothing is archived yet.")
-    context.exit(1 if every_problem else 0)
+        print_text("All is well." if checked else "Nothing is archived yet.")
+    return every_problem
 
 
 @click.command()
 @click.argument("session", metavar="SESSION")
 @click.argument("generation", metavar="GENERATION", type=click.IntRange(min=1))
-def restore(session: str, generation: int) -> None:
+@json_result(LogRestoreResult)
+def restore(session: str, generation: int) -> LogRestoreResult:
     """Restore archived records that the message log has lost.
 
     Existing records are never changed or doubled, and what was erased stays erased. Stop the assistant first.
@@ -129,6 +137,7 @@ def restore(session: str, generation: int) -> None:
         )
     else:
         print_text(f"Nothing is missing: the log has all {pluralize(result.already_present, 'record')} of {name}.")
+    return result
 
 
 archive = with_commands(archive_commands.archive, verify_archives, restore)

@@ -64,6 +64,21 @@ def test_every_command_tells_what_it_does_with_an_example(name: str) -> None:
     assert "Usage:" in shown.output
 
 
+# Interactive, running on, or printing a file: docs/developing/decisions.md says why.
+WITHOUT_JSON = {
+    *("assistant setup", "assistant run", "assistant bridge add", "assistant config edit"),
+    *("assistant service logs", "assistant service print", "assistant sessions export"),
+}
+
+
+def test_every_command_that_has_a_result_prints_json_whose_shape_is_in_the_reference() -> None:
+    commands = {name: command for name, command in EVERY.items() if not isinstance(command, click.Group)}
+    without = {name for name, command in commands.items() if not any("--json" in it.opts for it in command.params)}
+    assert without == WITHOUT_JSON
+    reference = (Path(__file__).parents[2] / "docs/developing/reference/json.md").read_text(encoding="utf-8")
+    assert [name for name in commands if name not in WITHOUT_JSON and f"- `{name}`: " not in reference] == []
+
+
 def test_the_menu_names_each_command_once_in_the_order_of_the_reference() -> None:
     shown = CliRunner().invoke(assistant, ["--help"]).output
     listed = [line.split()[0] for line in shown.partition("Talk:")[2].splitlines() if line.startswith("  ")][:-1]

@@ -9,13 +9,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import click
+from pydantic import BeforeValidator
 
 from assistant.cli.home_stores import load_effective_settings, open_home_stores, scope_of_session
-from assistant.cli.log import print_record, record_json
-from assistant.cli.output import print_text, shorten_line
+from assistant.cli.log import print_record
+from assistant.cli.output import json_option, print_text, shorten_line
+from assistant.commands.archive import MessageItem
 from assistant.commands.compaction import CompactionItem, describe_tier
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import TableCommand, number_argument
@@ -241,10 +243,16 @@ def _logs_of_ancestors(stores: CommandStores, session: str) -> dict[str, str]:
     return logs
 
 
+class OriginalMessage(MessageItem):
+    """A record of the message log, with its pictures and files."""
+
+    media: Annotated[list[dict[str, Any]], BeforeValidator(lambda media: list(map(media_to_json, media)))]
+
+
 @click.command()
 @number_argument("checkpoint_id")
 @filter_options
-@click.option("--json", "json_out", is_flag=True, help="Print one JSON array, with pictures and files as in the log.")
+@json_option(list[OriginalMessage], "Print one JSON array, with pictures and files as in the log.")
 def recover(checkpoint_id: int, since: str | None, session: str | None, json_out: bool) -> None:
     """Print the original messages of a compaction, oldest first. They come from the message log, complete.
 
@@ -266,7 +274,7 @@ def _print_array(records: Iterator[LogRecord]) -> None:
     """One array, an element a line, so that it is never in memory as a whole."""
     separator = "["
     for record in records:
-        item = record_json(record) | {"media": [media_to_json(media) for media in record.media]}
+        item = OriginalMessage.model_validate(record).model_dump(mode="json")
         print_text(f"{separator}{json.dumps(item, ensure_ascii=False)}")
         separator = ","
     print_text("]" if separator == "," else "[]")

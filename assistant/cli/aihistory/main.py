@@ -29,7 +29,7 @@ from assistant.cli.aihistory.compactions import (
 from assistant.cli.aihistory.search import search
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.lazy import run_and_exit, show_examples
-from assistant.cli.output import make_console, print_markdown, print_text, print_value
+from assistant.cli.output import json_result, make_console, print_markdown, print_text
 from assistant.cli.shell import run_in_shell
 from assistant.commands.compaction import describe_tier
 from assistant.commands.table import CommandGroup
@@ -87,8 +87,8 @@ class CompactionMonth:
 
 @aihistory.command(cls=click.Command)
 @filter_options
-@click.option("--json", "json_out", is_flag=True, help="Print one JSON array, a month each, newest first.")
-def stats(since: str | None, session: str | None, json_out: bool) -> None:
+@json_result(list[CompactionMonth], "Print one JSON array, a month each, newest first.")
+def stats(since: str | None, session: str | None) -> list[CompactionMonth]:
     """Count compactions by month. Also draws how full a conversation's context was.
 
     The drawing is of the conversation that was compacted most often, or of --session.
@@ -100,13 +100,11 @@ def stats(since: str | None, session: str | None, json_out: bool) -> None:
     with open_home_stores(settings) as stores:
         checkpoints = select_checkpoints(stores.conversation, settings.zone, since, session)
     months = group_by_month(checkpoints, settings.zone)
-    if json_out:
-        print_value(list[CompactionMonth], months)
-        return
     print_markdown("\n".join(map(_line, months)) or NOTHING_COMPACTED)
     width = min(make_console().width, _WIDEST_PLOT) if sys.stdout.isatty() else _WIDEST_PLOT
     if drawing := draw_pressure_chart(checkpoints, settings.zone, width):
         print_text(f"\n{drawing}")
+    return months
 
 
 def group_by_month(checkpoints: Sequence[Checkpoint], zone: ZoneInfo) -> list[CompactionMonth]:

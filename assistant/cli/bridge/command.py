@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -38,7 +38,7 @@ from assistant.cli.link import (
     serve_in_process,
 )
 from assistant.cli.logging_setup import configure_logging
-from assistant.cli.output import print_markdown, print_remark, print_text, print_value
+from assistant.cli.output import json_result, print_markdown, print_remark, print_text
 from assistant.cli.prompts import StepSkipped, prompt_choice
 from assistant.cli.shell import print_result, with_commands
 from assistant.commands import bridges as bridge_commands
@@ -58,21 +58,20 @@ _name = click.argument("name", type=click.Choice(NETWORK_NAMES))
 
 
 @click.command(name="list")
-@click.option("--json", "json_out", is_flag=True, help="Print a JSON array of the bridges.")
-def list_(json_out: bool) -> None:
+@json_result(list[BridgeItem], "Print a JSON array of the bridges.")
+def list_() -> Any:
     """List the bridges: how each is, who we are there, what waits. Also what to do about it.
 
     > assistant bridge list
     """
     settings = load_effective_settings()
     if is_listening(settings.home.socket):
-        print_result(run_with_signals(_ask_daemon(settings)), as_json=json_out)
-        return
+        result = run_with_signals(_ask_daemon(settings))
+        print_result(result, as_json=False)
+        return result.value
     statuses = _read_statuses(settings)
-    if json_out:
-        print_value(list[BridgeItem], statuses)
-    else:
-        print_markdown(render_bridges(statuses, settings.zone))
+    print_markdown(render_bridges(statuses, settings.zone))
+    return statuses
 
 
 @click.command()
@@ -119,10 +118,19 @@ def add(
     context.exit(0 if add_bridge(home_from_environment(), name, options, waits=not no_wait) else EXIT_INTERRUPTED)
 
 
+@dataclass(frozen=True, slots=True)
+class RemovedBridge:
+    """Whether there was anything to remove of a bridge."""
+
+    name: str
+    removed: bool
+
+
 @click.command()
 @_name
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def remove(name: str, yes: bool) -> None:
+@json_result(RemovedBridge)
+def remove(name: str, yes: bool) -> RemovedBridge:
     """Remove a bridge, with its token and settings. Conversations stay.
 
     Messages to you that were not sent yet appear in the terminal.
@@ -134,7 +142,7 @@ def remove(name: str, yes: bool) -> None:
     if has_bridge_settings(settings, name) and not yes:
         _confirm(f"Remove {name}, with its token? Conversations stay.")
     configure_logging("error")
-    remove_bridge(settings, name)
+    return RemovedBridge(name, remove_bridge(settings, name))
 
 
 bridge = with_commands(bridge_commands.bridge, list_, add, remove)

@@ -230,8 +230,9 @@ def has_bridge_settings(settings: Settings, name: str) -> bool:
     return any(key.startswith(f"{name}.") and origin != "default.toml" for key, origin in settings.origins.items())
 
 
-def remove_bridge(settings: Settings, name: str) -> None:
-    """Take a bridge away: first its settings, so that whatever comes in between leaves one that is off."""
+def remove_bridge(settings: Settings, name: str) -> bool:
+    """Take a bridge away: first its settings, so that whatever comes in between leaves one that is off. Returns whether
+    there was any."""
     home = settings.home
 
     def edit(text: str) -> str:
@@ -251,5 +252,6 @@ def remove_bridge(settings: Settings, name: str) -> None:
         print_text(run_once(left, ["bridge", "remove", name]).text)
     if not changed and not had_secret:
         print_remark(f"{name} is not set up, so nothing was removed.")
-        return
+        return False
     print_text(f"{name} is removed. Your account there stays linked; `assistant people unlink` unlinks it.")
+    return True

@@ -12,6 +12,7 @@ import sys
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, fields
 from typing import Any
 
 import click
@@ -27,7 +28,7 @@ from assistant.cli.link import (
     wait_for_daemon,
 )
 from assistant.cli.logging_setup import configure_logging
-from assistant.cli.output import print_json, print_markdown, print_remark, require_utf8
+from assistant.cli.output import json_option, print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.prompts import read_all_stdin, read_stdin_lines
 from assistant.commands.argv import is_leave_command, is_slash_command, session_after_command
 from assistant.core.errors import AssistantError, StoreError, UsageError
@@ -39,11 +40,22 @@ from assistant.settings.settings import Settings
 _TRIES = 3
 
 
+@dataclass(frozen=True, slots=True)
+class ChatAnswer:
+    """What was answered; `error` is there only where there is one."""
+
+    reply: str
+    session: str
+    turn: str | None
+    model: str | None
+    usage: dict[str, float | None]  # tokens of each kind, and what they cost in dollars
+    pressure: float | None  # how full the context is, from 0 to 1
+    error: str
+
+
 @click.command()
 @click.option("-m", "--message", metavar="TEXT", help="Ask one thing and print the answer; - reads standard input.")
-@click.option(
-    "--json", "json_out", is_flag=True, help="Print the answer as JSON, with its cost and how full the context is."
-)
+@json_option(ChatAnswer, "Print the answer as JSON, with its cost and how full the context is.")
 @click.option("--session", default=MAIN_SESSION, show_default=True, metavar="NAME", help="The conversation to talk in.")
 @click.pass_context
 def chat(context: click.Context, message: str | None, json_out: bool, session: str) -> None:
@@ -155,9 +167,9 @@ _DELIVERED_WITHIN = 2.0
 
 def answer_as_json(result: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of `chat --json`; `error` only where there is one."""
-    answer = {key: result[key] for key in ("reply", "session", "turn", "model", "usage", "pressure")}
+    answer = {field.name: result[field.name] for field in fields(ChatAnswer)}
     answer["usage"] = answer["usage"] or _NO_USAGE
-    return answer | ({"error": result["error"]} if result["error"] else {})
+    return answer if answer.pop("error") == "" else answer | {"error": result["error"]}
 
 
 def new_external_id() -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import click
 from pydantic import SecretStr
 
 from assistant.cli.config.command import unknown_setting_error
-from assistant.cli.output import is_utf8, print_json, print_remark, print_text
+from assistant.cli.output import is_utf8, json_result, print_remark, print_text
 from assistant.core.errors import SettingsError, UsageError
 from assistant.service.home_lock import is_home_served
 from assistant.settings.config_text import CONFIG_HEADER, SettingChange, diff_keys, remove_key, set_key
@@ -31,11 +32,21 @@ AFTER_RESTART_NOTE = "It takes effect after a restart: `assistant stop`, then `a
 LIVE_CHANGE_NOTE = "The running assistant uses it within half a minute."
 
 
+@dataclass(frozen=True, slots=True)
+class ChangedSetting:
+    """A key of config.toml with what it was and what it is, as TOML with secrets masked; null is the default."""
+
+    key: str
+    old: str | None
+    new: str | None
+
+
 # A value may begin with a hyphen, as what is below zero does: it is then refused as a value, or taken.
 @click.command("set", context_settings={"ignore_unknown_options": True})
 @click.argument("key")
 @click.argument("value")
-def set_(key: str, value: str) -> None:
+@json_result(list[ChangedSetting], "Print a JSON array of what changed.")
+def set_(key: str, value: str) -> list[ChangedSetting]:
     """Set KEY to VALUE in config.toml; its comments and its order stay.
 
     Text needs no quotes; write a list as in TOML. For secrets use `assistant config secret`.
@@ -50,19 +61,20 @@ def set_(key: str, value: str) -> None:
         )
     if key not in SETTING_FIELDS:
         raise unknown_setting_error(key)
-    _change_and_report(lambda text: set_key(text or CONFIG_HEADER, key, parse_setting_text(key, value)))
+    return _change_and_report(lambda text: set_key(text or CONFIG_HEADER, key, parse_setting_text(key, value)))
 
 
 @click.command()
 @click.argument("key")
-def unset(key: str) -> None:
+@json_result(list[ChangedSetting], "Print a JSON array of what changed.")
+def unset(key: str) -> list[ChangedSetting]:
     """Remove KEY from config.toml, so that its default applies.
 
     > assistant config unset context.target
     """
     if key not in SETTING_FIELDS:
         raise unknown_setting_error(key)
-    _change_and_report(lambda text: remove_key(text, key))
+    return _change_and_report(lambda text: remove_key(text, key))
 
 
 @click.command()
@@ -106,9 +118,11 @@ def _replace_config(home: Home, before: str, text: str) -> list[SettingChange]:
     return diff_keys(*ConfigFile(home.config).change(replace))
 
 
-def _change_and_report(edit_text: Callable[[str], str]) -> None:
+def _change_and_report(edit_text: Callable[[str], str]) -> list[ChangedSetting]:
     home = home_from_environment()
-    _report_changes(home, change_config_file(home, edit_text))
+    changes = change_config_file(home, edit_text)
+    _report_changes(home, changes)
+    return [ChangedSetting(it.key, _format_value(it.key, it.old), _format_value(it.key, it.new)) for it in changes]
 
 
 def change_config_file(home: Home, edit_text: Callable[[str], str]) -> list[SettingChange]:
@@ -143,7 +157,7 @@ def describe_when_effective(changed: Iterable[str]) -> str:
 def print_changes(home: Home, changes: list[SettingChange]) -> list[str]:
     """Say what became different, and what wins over it; returns the changed keys."""
     for change in changes:
-        print_text(f"{change.key}: {_describe(change, change.old)} -> {_describe(change, change.new)}")
+        print_text(f"{change.key}: {_describe(change.key, change.old)} -> {_describe(change.key, change.new)}")
     try:
         origins = load_settings(home).origins
     except SettingsError as error:
@@ -157,13 +171,20 @@ def print_changes(home: Home, changes: list[SettingChange]) -> list[str]:
     return [change.key for change in changes]
 
 
-def _describe(change: SettingChange, value: Any) -> str:
-    field = SETTING_FIELDS.get(change.key)
-    if value is None and field is None:
+def _describe(key: str, value: Any) -> str:
+    if text := _format_value(key, value):
+        return text
+    if key not in SETTING_FIELDS:
         return "nothing (the default)"
+    defaults, _ = parse_settings_values(home_from_environment(), "")
+    return f"{format_setting_value(defaults.value_of(key))} (the default)"
+
+
+def _format_value(key: str, value: Any) -> str | None:
+    """As TOML, a secret masked; None for what is not in config.toml."""
     if value is None:
-        defaults, _ = parse_settings_values(home_from_environment(), "")
-        return f"{format_setting_value(defaults.value_of(change.key))} (the default)"
+        return None
+    field = SETTING_FIELDS.get(key)
     return format_setting_value(SecretStr(value) if field is not None and field.annotation is SecretStr else value)
 
 
@@ -188,6 +209,15 @@ _PLACES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class SecretRow:
+    """A secret, and where it comes from; null where it is not set."""
+
+    name: str
+    set: bool
+    origin: str | None
+
+
 @click.group(invoke_without_command=True)
 @click.pass_context
 def secret(context: click.Context) -> None:
@@ -203,7 +233,8 @@ def secret(context: click.Context) -> None:
 @secret.command("set")
 @click.argument("name")
 @click.option("--file", "in_file", is_flag=True, help="Store it in secrets.toml, not in the keyring.")
-def set_secret(name: str, in_file: bool) -> None:
+@json_result(SecretRow)
+def set_secret(name: str, in_file: bool) -> SecretRow:
     """Store the secret NAME: type it without echo, or pipe it in.
 
     It is stored in the keyring of the operating system if that works, else in secrets.toml (mode 0600).
@@ -217,29 +248,29 @@ def set_secret(name: str, in_file: bool) -> None:
     if is_home_served(home.path):
         # The keyring is asked once, at the start.
         print_remark(describe_when_effective([spelled]) if place == IN_FILE else AFTER_RESTART_NOTE)
+    return SecretRow(spelled, True, place)
 
 
 @secret.command("list")
-@click.option("--json", "json_out", is_flag=True, help="Print a JSON array.")
-def list_secrets(json_out: bool) -> None:
+@json_result(list[SecretRow], "Print a JSON array.")
+def list_secrets() -> list[SecretRow]:
     """List all secrets, and where each that is set comes from.
 
     > assistant config secret list
     """
     settings = load_settings()
-    rows = [(name, _origin(settings, name)) for name in SECRET_NAMES]
-    if json_out:
-        print_json([{"name": name, "set": bool(origin), "origin": origin or None} for name, origin in rows])
-    else:
-        widest = max(len(name) for name in SECRET_NAMES)
-        print_text("\n".join(f"{name:<{widest}}  {origin or 'not set'}" for name, origin in rows))
+    origins = {name: _origin(settings, name) for name in SECRET_NAMES}
+    widest = max(len(name) for name in SECRET_NAMES)
+    print_text("\n".join(f"{name:<{widest}}  {origin or 'not set'}" for name, origin in origins.items()))
     for warning in settings.warnings:
         print_remark(warning)
+    return [SecretRow(name, bool(origin), origin or None) for name, origin in origins.items()]
 
 
 @secret.command()
 @click.argument("name")
-def remove(name: str) -> None:
+@json_result(SecretRow)
+def remove(name: str) -> SecretRow:
     """Remove the secret NAME from the keyring and from secrets.toml.
 
     One in the environment or in config.toml stays.
@@ -253,6 +284,7 @@ def remove(name: str) -> None:
     print_text(f"{spelled} was removed.")
     if is_home_served(home.path):
         print_remark(AFTER_RESTART_NOTE)
+    return SecretRow(spelled, False, None)
 
 
 def store_secret(home: Home, name: str, value: str, *, in_file: bool = False) -> str:

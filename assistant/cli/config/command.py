@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import json
-from dataclasses import asdict
+from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 
 import click
 
 from assistant.cli.lazy import LazyGroup
-from assistant.cli.output import print_json, print_text
+from assistant.cli.output import json_result, print_text
 from assistant.core.errors import UsageError
 from assistant.settings.home import home_from_environment
 from assistant.settings.layers import mask_secrets
@@ -53,25 +54,23 @@ def config(context: click.Context) -> None:
 
 
 @config.command()
-@click.option("--json", "json_out", is_flag=True, help="Print a JSON array, with what each key means.")
-def show(json_out: bool) -> None:
+@json_result(list[SettingRow], "Print a JSON array, with what each key means.")
+def show() -> list[SettingRow]:
     """Show each value and where it came from. Of secrets, only whether they are set.
 
     > assistant config show
     """
     rows = describe_settings(load_settings())
-    if json_out:
-        print_json([asdict(row) for row in rows])
-        return
     widest = max(len(row.key) for row in rows)
     for _, section in groupby(rows, key=lambda row: row.key.partition(".")[0] if "." in row.key else ""):
         print_text("\n".join(f"{row.key:<{widest}} = {row.value}  # {row.origin}" for row in section) + "\n")
+    return rows
 
 
 @config.command()
 @click.argument("key")
-@click.option("--json", "json_out", is_flag=True, help="Print JSON, with its origin and what is allowed.")
-def get(key: str, json_out: bool) -> None:
+@json_result(SettingRow, "Print JSON, with its origin and what is allowed.")
+def get(key: str) -> SettingRow:
     """Print one current value; of a secret only whether it is set.
 
     > assistant config get context.target
@@ -81,29 +80,40 @@ def get(key: str, json_out: bool) -> None:
     if row is None:
         raise unknown_setting_error(key)
     value = _in_force(settings, row)
-    if json_out:
-        print_json({**asdict(row), "value": value})
-    else:
-        print_text(value)
+    print_text(value)
+    return replace(row, value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSettings:
+    """What the settings, which are fine, are for."""
+
+    home: Path
+    provider: str
 
 
 @config.command()
-def check() -> None:
+@json_result(CheckedSettings)
+def check() -> CheckedSettings:
     """Check the settings. Exits with 2 and names each mistake.
 
     > assistant config check
     """
     settings = load_settings()
     print_text(f"The settings are fine. Data folder: {settings.home.path}; model: {settings.provider}.")
+    return CheckedSettings(settings.home.path, settings.provider)
 
 
 @config.command()
-def path() -> None:
+@json_result(Path)
+def path() -> Path:
     """Print the path of config.toml, even where it does not exist yet.
 
     > $EDITOR "$(assistant config path)"
     """
-    print_text(str(home_from_environment().config))
+    file = home_from_environment().config
+    print_text(str(file))
+    return file
 
 
 def unknown_setting_error(key: str) -> UsageError:

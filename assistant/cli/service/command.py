@@ -6,11 +6,12 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 import click
 
-from assistant.cli.output import print_json, print_remark, print_text
+from assistant.cli.output import json_result, print_remark, print_text
 from assistant.cli.service.install import (
     DEFAULT_SERVICE_NAME,
     Launchd,
@@ -51,6 +52,22 @@ class _ServiceOptions:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceReport:
+    """How a service is; `ok` where it runs as it should."""
+
+    ok: bool
+    manager: str
+    name: str
+    file: Path
+    installed: bool
+    current: bool  # its file is as this version would write it
+    running: bool
+    process: int | None
+    restarts: int
+    detail: str
+
+
 @click.group(invoke_without_command=True)
 @click.option("--system", is_flag=True, help="A system unit with its own user (systemd; needs root).")
 @click.option("--name", default=DEFAULT_SERVICE_NAME, show_default=True, help="Another name, for a second data folder.")
@@ -75,7 +92,8 @@ def service(context: click.Context, system: bool, name: str) -> None:
 @click.option("--force", is_flag=True, help="Overwrite a manually changed file; a copy is kept.")
 @click.option("--no-start", is_flag=True, help="Do not start it now.")
 @click.pass_obj
-def install(options: _ServiceOptions, force: bool, no_start: bool) -> None:
+@json_result(ServiceReport)
+def install(options: _ServiceOptions, force: bool, no_start: bool) -> ServiceReport:
     """Install, enable and start the service. Safe to repeat: it shows what changes.
 
     > assistant service install
@@ -97,23 +115,27 @@ def install(options: _ServiceOptions, force: bool, no_start: bool) -> None:
     elif not no_start:
         manager.start(placed.file)
         print_remark("It runs. Talk with `assistant chat`; `assistant service status` shows how it is.")
+    return _report(placed, manager)
 
 
 @service.command()
 @click.option("--force", is_flag=True, help="Also remove a manually changed file; a copy is kept.")
 @click.pass_obj
-def uninstall(options: _ServiceOptions, force: bool) -> None:
+@json_result(ServiceReport)
+def uninstall(options: _ServiceOptions, force: bool) -> ServiceReport:
     """Stop the service and remove its file. Your data stays.
 
     > assistant service uninstall
     """
     placed, manager = _on_this_machine(options)
     remove_service(placed, manager, force=force)
+    return _report(placed, manager)
 
 
 @service.command()
 @click.pass_obj
-def start(options: _ServiceOptions) -> None:
+@json_result(ServiceReport)
+def start(options: _ServiceOptions) -> ServiceReport:
     """Start the service; returns when it is ready.
 
     > assistant service start
@@ -121,23 +143,27 @@ def start(options: _ServiceOptions) -> None:
     placed, manager = _installed(options)
     manager.start(placed.file)
     print_remark("It runs.")
+    return _report(placed, manager)
 
 
 @service.command()
 @click.pass_obj
-def stop(options: _ServiceOptions) -> None:
+@json_result(ServiceReport)
+def stop(options: _ServiceOptions) -> ServiceReport:
     """Stop the service. Answers under way get `daemon.drain_seconds` to finish.
 
     > assistant service stop
     """
-    _, manager = _installed(options)
+    placed, manager = _installed(options)
     manager.stop()
     print_remark("It is stopped.")
+    return _report(placed, manager)
 
 
 @service.command()
 @click.pass_obj
-def restart(options: _ServiceOptions) -> None:
+@json_result(ServiceReport)
+def restart(options: _ServiceOptions) -> ServiceReport:
     """Restart the service, for example after an upgrade.
 
     > assistant service restart
@@ -145,41 +171,25 @@ def restart(options: _ServiceOptions) -> None:
     placed, manager = _installed(options)
     manager.restart(placed.file)
     print_remark("It was restarted.")
+    return _report(placed, manager)
 
 
 @service.command("status")
-@click.option("--json", "json_out", is_flag=True, help="Print JSON; `ok` is false when it does not run as it should.")
-@click.pass_context
-def show_status(context: click.Context, json_out: bool) -> None:
+@click.pass_obj
+@json_result(ServiceReport, "Print JSON; `ok` is false when it does not run as it should.", ok=attrgetter("ok"))
+def show_status(options: _ServiceOptions) -> ServiceReport:
     """Show the state of the service. Exits with 1 when it is stopped or out of date.
 
     `assistant status` shows the state of the assistant itself.
 
     > assistant service status
     """
-    placed, manager = _on_this_machine(context.obj)
-    current = read_service_file(placed.file)
-    status = manager.read_status() if current is not None else ServiceStatus(False, 0, "not installed")
-    ok = status.running and current == placed.text
-    if json_out:
-        print_json(
-            {
-                "ok": ok,
-                "manager": manager.name,
-                "name": placed.name,
-                "file": str(placed.file),
-                "installed": current is not None,
-                "current": current == placed.text,
-                "running": status.running,
-                "process": status.pid or None,
-                "restarts": status.restarts,
-                "detail": status.detail,
-            }
-        )
-    else:
-        process = f", process {status.pid}" if status.pid else ""
-        print_text(f"{placed.name} ({manager.name}): {status.detail}{process}\n{_describe_file(placed, current)}")
-    context.exit(0 if ok else 1)
+    placed, manager = _on_this_machine(options)
+    report = _report(placed, manager)
+    process = f", process {report.process}" if report.process else ""
+    described = _describe_file(placed, read_service_file(placed.file))
+    print_text(f"{placed.name} ({manager.name}): {report.detail}{process}\n{described}")
+    return report
 
 
 @service.command()
@@ -209,6 +219,23 @@ def print_(options: _ServiceOptions, kind: str | None) -> None:
     > assistant service --system print --systemd
     """
     print_text(_define(options, kind or detect_service_manager() or "systemd").text.rstrip("\n"))
+
+
+def _report(placed: ServiceDefinition, manager: ServiceManager) -> ServiceReport:
+    current = read_service_file(placed.file)
+    status = manager.read_status() if current is not None else ServiceStatus(False, 0, "not installed")
+    return ServiceReport(
+        ok=status.running and current == placed.text,
+        manager=manager.name,
+        name=placed.name,
+        file=placed.file,
+        installed=current is not None,
+        current=current == placed.text,
+        running=status.running,
+        process=status.pid or None,
+        restarts=status.restarts,
+        detail=status.detail,
+    )
 
 
 def _on_this_machine(options: _ServiceOptions) -> tuple[ServiceDefinition, ServiceManager]:
