@@ -224,8 +224,11 @@ def test_a_drill_talk_back_up_talk_on_lose_everything_restore_verify_talk_on(tmp
     shutil.copy(home / "backups" / made["name"], usb)
     run_in_process(home, "chat", "-m", "The spare key is under the flowerpot.", **OFFLINE)
     shutil.rmtree(home)
+    proof = json.loads(run_in_process(home, "backup", "verify", str(usb / made["name"]), "--json", **OFFLINE).out)
     restored = run_in_process(home, "backup", "restore", str(usb / made["name"]), **OFFLINE)
     assert restored.returncode == 0 and restored.out.startswith(f"Restored {home}.")
+    again = run_in_process(home, "backup", "restore", str(usb / made["name"]), "--force", "--json", **OFFLINE)
+    assert proof.items() <= json.loads(again.out).items()
     assert run_in_process(home, "verify", **OFFLINE).returncode == 0
     assert "Albatross" in run_in_process(home, "chat", "-m", "What is my boat called?", **OFFLINE).out
     assert "flowerpot" not in run_in_process(home, "log", **OFFLINE).out
@@ -247,7 +250,7 @@ def test_what_is_there_is_listed_proved_and_removed(tmp_path: Path) -> None:
     assert json.loads(run_in_process(home.path, "backup", "verify", names[0], "--json", **OFFLINE).out)["ok"] is True
     (home.folder.path / names[1]).write_bytes(b"nonsense")
     assert "is no whole backup" in one_line_error(run_in_process(home.path, "backup", "verify", names[1], **OFFLINE))
-    assert run_in_process(home.path, "backup", "remove", *names, **OFFLINE).returncode == 0
+    assert json.loads(run_in_process(home.path, "backup", "remove", *names, "--json", **OFFLINE).out) == names
     assert home.backup_files() == []
     assert run_in_process(home.path, "backup", "remove", names[0], **OFFLINE).returncode == 2
 

@@ -152,9 +152,13 @@ def test_what_the_log_lost_is_brought_back(home: ArchivedHome) -> None:
     assert (done.returncode, done.out.split(":")[0]) == (0, "Nothing is missing")
     path.write_bytes(whole.replace(b"QX-7781", b"\0" * 7))
     assert run_in_process(home.path, "verify").returncode == 1
+    damaged = path.read_bytes()
     done = run_in_process(home.path, "archive", "restore", "main", "1")
     assert "Restored 1 record of main 1; already there: 3." in done.out
     assert path.read_bytes() == whole
+    path.write_bytes(damaged)
+    done = run_in_process(home.path, "archive", "restore", "main", "1", "--json")
+    assert json.loads(done.out) == {"already_present": 3, "restored": 1}
     assert run_in_process(home.path, "verify").returncode == 0
 
 

@@ -262,6 +262,8 @@ def test_a_bridge_that_is_not_there_is_told_so(home: Home) -> None:
         done = run_bridge_command(home, "bridge", "remove", "telegram", *said)
         assert (done.returncode, "is off" in done.out) == (0, False)
         assert done.err == "telegram is not set up, so nothing was removed.\n"
+    done = run_bridge_command(home, "bridge", "remove", "telegram", "--json")
+    assert json.loads(done.out) == {"name": "telegram", "removed": False}
 
 
 def test_what_may_have_arrived_is_listed_and_let_go(home: Home) -> None:

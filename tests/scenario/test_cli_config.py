@@ -202,9 +202,24 @@ def test_a_secret_is_read_from_standard_input_and_never_printed(home: Home) -> N
     assert "(set, not shown)  # secrets.toml" in shown
     assert config(home, "get", "ANTHROPIC_API_KEY").out == "(set, not shown)\n"
     assert SECRET not in f"{done.out}{done.err}{listed.out}{shown}{rows}"
-    assert config(home, "secret", "remove", "ANTHROPIC_API_KEY").returncode == 0
+    removed = json.loads(config(home, "secret", "remove", "ANTHROPIC_API_KEY", "--json").out)
+    assert removed == {"name": "ANTHROPIC_API_KEY", "set": False, "origin": None}
     assert config(home, "secret", "remove", "ANTHROPIC_API_KEY").returncode == 2
     assert load_settings(home, {}).provider == "offline"
+
+
+def test_with_json_only_the_value_is_on_standard_output_and_secrets_are_masked(home: Home) -> None:
+    done = config(home, "set", "context.target", "0.3", "--json", ASSISTANT_CONTEXT__TARGET="0.4")
+    assert json.loads(done.out) == [{"key": "context.target", "old": "0.2", "new": "0.3"}]
+    assert "overrides config.toml" in done.err
+    home.config.write_text(f'[web]\ntoken = "{SECRET}"\n')
+    assert json.loads(config(home, "unset", "web.token", "--json").out) == [
+        {"key": "web.token", "old": "(set, not shown)", "new": None}
+    ]
+    assert json.loads(config(home, "path", "--json").out) == str(home.config)
+    assert json.loads(config(home, "check", "--json").out) == {"home": str(home.path), "provider": "offline"}
+    refused = config(home, "set", "context.target", "7", "--json")
+    assert (refused.returncode, refused.out) == (2, "")
 
 
 # --- beside a daemon

@@ -30,8 +30,9 @@ def test_a_question_attaches_to_the_daemon_and_stop_ends_it(tmp_path: Path) -> N
         report = json.loads(run_in_process(home, "status", "--json").out)
         assert (report["ok"], report["running"]) == (True, True)
         assert report["outbox"] == {"sent": 2}
-        stopped = run_in_process(home, "stop")
+        stopped = run_in_process(home, "stop", "--json")
         assert (stopped.returncode, stopped.err) == (0, f"Stopped process {running.process.pid}.\n")
+        assert json.loads(stopped.out) == {"process": running.process.pid}
         assert running.process.wait(TIMEOUT_SECONDS) == 0
     assert not (home / "run" / "control.sock").exists()
     assert run_in_process(home, "stop").err == "The assistant is not running.\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import httpx2
@@ -27,6 +28,8 @@ def test_a_new_token_is_kept_and_shown_again(tmp_path: Path) -> None:
     first = run_in_process(home, "web", "token", "--new", ASSISTANT_WEB__PORT="8484")
     again = run_in_process(home, "web", "token", ASSISTANT_WEB__PORT="8484")
     assert first.returncode == 0 and first.out == again.out and first.err == ""
+    shown = run_in_process(home, "web", "token", "--json", ASSISTANT_WEB__PORT="8484")
+    assert json.loads(shown.out) == {"token": first.out.strip(), "origin": "secrets.toml"}
     assert (home / "secrets.toml").stat().st_mode & 0o777 == 0o600
     other = run_in_process(home, "web", "token", "--new", ASSISTANT_WEB__PORT="8484")
     assert other.out not in ("", first.out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import stat
@@ -12,6 +13,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from assistant.cli.service import command
 from assistant.cli.service.install import (
     Launchd,
     ServiceDefinition,
@@ -113,6 +115,20 @@ def test_an_uninstall_ends_the_service_and_leaves_the_home(
     assert placed.home.path.is_dir()
     remove_service(placed, manager, force=False)
     assert capsys.readouterr().err.endswith("the service is not installed.\n")
+
+
+def test_with_json_a_command_prints_how_the_service_is_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = "ActiveState=active\nSubState=running\nMainPID=41\nNRestarts=2\n"
+    monkeypatch.setattr(command, "detect_service_manager", lambda: "systemd")
+    monkeypatch.setattr(command, "run_subprocess", ServiceProgram(show=ended(0, shown)))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for verb, running in (("install", True), ("restart", True), ("stop", True), ("uninstall", False)):
+        done = run_in_process(tmp_path / "home", "service", verb, "--json")
+        report = json.loads(done.out)
+        assert (done.returncode, report["ok"], report["installed"]) == (0, running, running), verb
+        assert (report["process"], report["restarts"]) == ((41, 2) if running else (None, 0))
 
 
 def test_a_manager_that_refuses_is_quoted(placed: ServiceDefinition) -> None:
