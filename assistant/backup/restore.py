@@ -61,11 +61,10 @@ class VerifiedBackup:
 
 
 @dataclass(frozen=True, slots=True)
-class RestoredHome:
-    """A data folder that a backup was put in the place of."""
+class RestoredHome(VerifiedBackup):
+    """A data folder, and the backup that was put in its place."""
 
     home: Path
-    backup: VerifiedBackup
     former_home: Path | None  # where the previous content is kept; None where there was none
     restored_erased_ids: tuple[int, ...]  # messages that were erased after the backup was made
     erasure_unfinished: bool  # in the previous content
@@ -118,8 +117,7 @@ class BackupRestorer:
             raise
         erased_ids, unfinished = tuple(find_unredacted_messages(home, unpacked)), any(home.glob(PLAN_FILES))
         aside = replace_home(home, now, keep)
-        backup = VerifiedBackup(path, manifest, report)
-        return RestoredHome(home, backup, home / aside if aside else None, erased_ids, unfinished)
+        return RestoredHome(path, manifest, report, home, home / aside if aside else None, erased_ids, unfinished)
 
     def _check(self, home: Path, manifest: BackupManifest, now: datetime, *, index: bool) -> IntegrityReport:
         """Open what was unpacked as a start would, and verify it; with `index` the search index is made, too. Raises

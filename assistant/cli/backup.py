@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
+from pydantic import AliasPath, BeforeValidator, Field
 
 from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.logging_setup import configure_logging
@@ -17,7 +16,7 @@ from assistant.cli.shell import with_commands
 from assistant.commands import backups as backup_commands
 from assistant.commands.argv import rewrite_for_shell
 from assistant.commands.backups import BackupItem, backup_items, render_backups
-from assistant.core.backups import BackupKind
+from assistant.commands.table import Item
 from assistant.core.calendar import format_local_time, utc_now
 from assistant.core.errors import UsageError
 from assistant.core.text import format_bytes, pluralize
@@ -34,30 +33,28 @@ if TYPE_CHECKING:
 _NAME = "NAME|PATH"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackupProof:
+class BackupProof(Item):
     """A backup that was opened and found complete and unchanged."""
 
     ok: bool = True
     path: Path
-    made_at: datetime
-    kind: BackupKind
-    program: str
-    files: int
-    bytes: int
-    records: int
-    sessions: int
-    left_out: Mapping[str, str]
+    made_at: datetime = Field(validation_alias=AliasPath("manifest", "made_at"))
+    kind: str = Field(validation_alias=AliasPath("manifest", "kind"))
+    program: str = Field(validation_alias=AliasPath("manifest", "program"))
+    files: Annotated[int, BeforeValidator(len)] = Field(validation_alias=AliasPath("manifest", "files"))
+    bytes: int = Field(validation_alias=AliasPath("manifest", "bytes"))
+    records: int = Field(validation_alias=AliasPath("report", "records"))
+    sessions: int = Field(validation_alias=AliasPath("report", "sessions"))
+    left_out: dict[str, str] = Field(validation_alias=AliasPath("manifest", "left_out"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreReport(BackupProof):
     """The data folder that was restored, and the backup that it was restored from."""
 
     home: Path
-    aside: Path | None  # where the previous content is
-    said_again: tuple[int, ...]  # messages that were erased after the backup was made
-    unfinished_forgetting: bool
+    aside: Path | None = Field(validation_alias="former_home")  # where the previous content is
+    said_again: list[int] = Field(validation_alias="restored_erased_ids")  # erased after the backup was made
+    unfinished_forgetting: bool = Field(validation_alias="erasure_unfinished")
 
 
 @click.command(name="list")
@@ -77,7 +74,7 @@ def list_() -> list[BackupItem]:
 @click.command()
 @click.argument("name", metavar=f"[{_NAME}]", default="")
 @json_result(BackupProof)
-def verify(name: str) -> BackupProof:
+def verify(name: str) -> VerifiedBackup:
     """Check every file of a backup, its databases and its log. Without a name, the newest one.
 
     > assistant backup verify
@@ -88,7 +85,7 @@ def verify(name: str) -> BackupProof:
     restorer = build_restorer(settings)
     proved = restorer.verify(restorer.find(require_utf8(name, "NAME")), utc_now())
     print_text("\n".join(_proved_lines(proved, settings)))
-    return _proof(proved)
+    return proved
 
 
 @click.command()
@@ -96,7 +93,7 @@ def verify(name: str) -> BackupProof:
 @click.option("--force", is_flag=True, help="Also into a data folder that is not empty; what is there is kept aside.")
 @click.option("--to", "to", type=click.Path(path_type=Path), metavar="FOLDER", help="Restore into this folder instead.")
 @json_result(RestoreReport | None)
-def restore(name: str, force: bool, to: Path | None) -> RestoreReport | None:
+def restore(name: str, force: bool, to: Path | None) -> RestoredHome | None:
     """Restore your data folder from a backup, after checking it.
 
     Stop the assistant first. Without a name, it finishes a restore that was interrupted.
@@ -118,13 +115,7 @@ def restore(name: str, force: bool, to: Path | None) -> RestoreReport | None:
             return None
         restored = restorer.restore(path, home.path, utc_now(), force=force)
     print_text("\n".join(_restored_lines(restored, settings)))
-    return RestoreReport(
-        **asdict(_proof(restored.backup)),
-        home=restored.home,
-        aside=restored.former_home,
-        said_again=restored.restored_erased_ids,
-        unfinished_forgetting=restored.erasure_unfinished,
-    )
+    return restored
 
 
 @click.command()
@@ -151,21 +142,6 @@ backup = with_commands(backup_commands.backup, list_, verify, restore, remove)
 # ----------------------------------------------------------------------------------------------------------- rendering
 
 
-def _proof(proved: VerifiedBackup) -> BackupProof:
-    manifest, report = proved.manifest, proved.report
-    return BackupProof(
-        path=proved.path,
-        made_at=manifest.made_at,
-        kind=manifest.kind,
-        program=manifest.program,
-        files=len(manifest.files),
-        bytes=manifest.bytes,
-        records=report.records,
-        sessions=report.sessions,
-        left_out=manifest.left_out,
-    )
-
-
 def _proved_lines(proved: VerifiedBackup, settings: Settings) -> list[str]:
     manifest, report = proved.manifest, proved.report
     return [
@@ -178,7 +154,7 @@ def _proved_lines(proved: VerifiedBackup, settings: Settings) -> list[str]:
 
 
 def _restored_lines(restored: RestoredHome, settings: Settings) -> list[str]:
-    lines = [f"Restored {restored.home}. {_proved_lines(restored.backup, settings)[1]}"]
+    lines = [f"Restored {restored.home}. {_proved_lines(restored, settings)[1]}"]
     if restored.former_home:
         lines.append(f"What was there before is kept in {restored.former_home}; remove it when you no longer need it.")
     if restored.restored_erased_ids:

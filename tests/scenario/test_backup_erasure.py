@@ -282,7 +282,7 @@ async def test_what_a_guest_said_is_in_the_new_backup_when_the_owner_forgets_the
         assert any(SECRET in one for one in other.add_message(GUEST)) and not any(
             SECRET in one for one in other.add_message()
         )
-        assert said not in restored.backup.report.redactions
+        assert said not in restored.report.redactions
 
 
 async def test_i10_a_guest_is_told_of_no_backup_in_which_the_owner_said_the_same(home: ErasureHome) -> None:

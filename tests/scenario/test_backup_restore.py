@@ -53,7 +53,7 @@ def test_a_home_elsewhere_is_as_the_old_one_was(home: BackupHome, tmp_path: Path
     home.chat(3)
     said = home.add_message()
     restored = restore(home, backed_up(home), to=tmp_path / "far" / "new")
-    assert restored.former_home is None and restored.restored_erased_ids == () and restored.backup.report.ok
+    assert restored.former_home is None and restored.restored_erased_ids == () and restored.report.ok
     found = file_contents(tmp_path / "far" / "new")
     assert {name: found[name] for name in BACKED_UP_FILES} == {
         name: text.encode() for name, text in BACKED_UP_FILES.items()
