@@ -14,11 +14,12 @@ from zoneinfo import ZoneInfo
 import click
 
 from assistant.cli.home_stores import load_effective_settings, open_home_stores, scope_of_session
-from assistant.cli.output import JsonOption, clean_for_terminal, print_json, print_remark, print_text
+from assistant.cli.output import JsonOption, clean_for_terminal, print_json, print_remark, print_text, print_value
 from assistant.cli.shell import with_commands
 from assistant.commands import memory as memory_commands
 from assistant.commands import sessions as session_commands
 from assistant.commands.archive import MessageItem
+from assistant.commands.table import Item
 from assistant.core.calendar import format_local_time, utc_now
 from assistant.core.errors import HomeError
 from assistant.core.records import LogRecord
@@ -99,12 +100,22 @@ def _section(record: LogRecord, generation: Generation, zone: ZoneInfo) -> str:
     return f"\n{heading}\n\n{clean_for_terminal(record.content)}{clean_for_terminal(calls)}"
 
 
+class MemoryExport(Item):
+    """Everything that is remembered; `entries` is the journal."""
+
+    version: int
+    scope: str
+    exported_at: str
+    entries: list[dict[str, Any]]
+    memories: list[dict[str, Any]]
+
+
 @click.command("export")
 @click.option(
     "--json/--jsonl",
     "whole",
     cls=JsonOption,
-    shape=dict[str, Any],
+    shape=MemoryExport,
     default=True,
     help="One JSON object, or JSON lines after a line about them.",
 )
@@ -132,7 +143,7 @@ def export_memory(whole: bool, session: str) -> None:
 
         exported = asyncio.run(read())
     if whole:
-        print_json(exported)
+        print_value(MemoryExport, exported)
         return
     entries, memories = exported.pop("entries"), exported.pop("memories")
     assert isinstance(entries, list) and isinstance(memories, list)
