@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _BATCH_RECORDS = 64
 # What a search may take in before it answers; more is the business of `catch_up`.
 _MAX_RECORDS_PER_SEARCH = 1_024
+# So much text, in characters, takes a tenth of a second.
+_LONG_TEXT = 50_000
 
 
 class SourceFinder:
@@ -56,12 +58,20 @@ class SourceFinder:
             self._take_in(engine.index, self._max_records)
             return engine.search(question, where, limit=limit)
 
+    def is_slow(self) -> bool:
+        """Whether a search now would first index much, or wait for another thread that does."""
+        if not self._lock.acquire(blocking=False):
+            return True
+        try:
+            # Opening it takes longer than most turns, many of which search for nothing.
+            return self._engine is not None and self._waits_long(self._engine.index)
+        finally:
+            self._lock.release()
+
     def index_pending(self) -> None:
-        """What a search would first take in; nothing before the first search, since opening the index takes longer than
-        most turns, many of which search for nothing."""
+        """What a search would first take in."""
         with self._lock:
-            if self._engine is not None:
-                self._take_in(self._engine.index, self._max_records)
+            self._take_in(self._opened().index, self._max_records)
 
     def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
         """How many sources have each word, in any form of it; and how many sources there are."""
@@ -94,6 +104,15 @@ class SourceFinder:
         if self._engine is None:
             self._engine = self._open_engine()
         return self._engine
+
+    def _waits_long(self, index: SearchIndex) -> bool:
+        waiting = 0
+        for stream in self._source.streams_behind(index.read_to):
+            records = self._source.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
+            waiting += sum(len(record.text) for record in records)
+            if len(records) == _BATCH_RECORDS or waiting > _LONG_TEXT:
+                return True
+        return False
 
     def _take_in(self, index: SearchIndex, limit: int | None) -> int:
         taken = 0

@@ -35,7 +35,7 @@ async def test_f36_a_command_is_noted_as_begun_before_it_takes_effect(tmp_path: 
         await BridgePeople(it).allow_everybody()
         app = it.app
         looking = RecordingCommands(app.stores.typed_commands)
-        door = build_inbound(app.settings, app.stores, looking, app.runtime.accept, app.dispatcher, it.clock)
+        door = build_inbound(app.base, looking, app.runtime.accept, app.dispatcher)
         await door.receive(InboundMessage("kept", "looks", OWNER, "/look", target=OWNER))
         await door.wait_until_idle()
         assert (looking.begun, app.stores.typed_commands.list_open()) == ([True], [])
@@ -50,7 +50,7 @@ async def test_f35_a_position_goes_on_with_what_was_kept_and_stays_where_it_was_
         async def refuses(incoming: IncomingMessage) -> InboxReceipt:
             raise StoreError("The disk is full.")
 
-        full = build_inbound(app.settings, app.stores, app.commands, refuses, app.dispatcher, it.clock)
+        full = build_inbound(app.base, app.commands, refuses, app.dispatcher)
         said = InboundMessage("kept", "said", OWNER, "hello", target=OWNER, position="7")
         with pytest.raises(StoreError):
             await full.receive(said)

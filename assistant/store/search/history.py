@@ -73,7 +73,8 @@ class StoredHistory:
     # ---------------------------------------------------------------------------------------------------- searching
 
     async def prepare_search(self) -> None:
-        await asyncio.to_thread(self._finder.index_pending)
+        if self._finder.is_slow():
+            await asyncio.to_thread(self._finder.index_pending)
 
     def search(
         self,
