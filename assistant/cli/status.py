@@ -27,6 +27,7 @@ from assistant.cli.service.install import (
     read_service_file,
 )
 from assistant.commands.argv import rewrite_for_shell
+from assistant.commands.general import StatusReport
 from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
 from assistant.core.text import pluralize
@@ -55,7 +56,7 @@ _WRAPPED: dict[str, Any] = {"break_on_hyphens": False, "break_long_words": False
 
 
 @click.command()
-@json_result(dict[str, Any], "Print JSON; `ok` is false when anything needs you.", ok=itemgetter("ok"))
+@json_result(StatusReport, "Print JSON; `ok` is false when anything needs you.", ok=itemgetter("ok"))
 def status() -> dict[str, Any]:
     """Show how the assistant is. Exits with 1 when something needs you, else with 0.
 

@@ -9,10 +9,10 @@ from operator import attrgetter
 from typing import Annotated, Any
 
 import click
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, ConfigDict
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import TableCommand, words_argument
+from assistant.commands.table import Item, TableCommand, words_argument
 from assistant.core.errors import UsageError
 from assistant.core.messages import ABORTED_MARKER, Message
 from assistant.core.people import ALL_ROLES
@@ -38,6 +38,15 @@ def help(context: CommandContext, words: str) -> TextAnswer:
     return TextAnswer(context.describe_commands(words.removeprefix("/").split()))
 
 
+class StatusReport(Item):
+    """How the assistant is; `problems` are what needs a person, a line each. Every other field is about one part."""
+
+    model_config = ConfigDict(extra="allow")
+
+    ok: bool
+    problems: list[str]
+
+
 @dataclass(frozen=True, slots=True)
 class StatusAnswer:
     """How the assistant is."""
@@ -47,7 +56,7 @@ class StatusAnswer:
 
 
 @click.command(
-    cls=TableCommand, result=Annotated[dict[str, Any], BeforeValidator(attrgetter("report"))], with_session=False
+    cls=TableCommand, result=Annotated[StatusReport, BeforeValidator(attrgetter("report"))], with_session=False
 )
 def status(context: CommandContext) -> StatusAnswer:
     """Show how the assistant is.
