@@ -84,6 +84,10 @@ class BackupRestorer:
                 raise UsageError(f"There is no backup in {self._folder.path} yet; `assistant backup create` makes one.")
             return self._folder.path / backups[-1].name
         path = Path(name).expanduser()
+        if len(path.parts) > 1 and not path.exists():
+            raise UsageError(
+                f"There is no file {path}. Nothing was changed; `assistant backup list` shows all backups."
+            )
         return path.absolute() if path.is_file() else self._folder.path / self._folder.find(name).name
 
     def verify(self, path: Path, now: datetime) -> VerifiedBackup:

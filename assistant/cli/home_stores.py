@@ -96,7 +96,8 @@ def load_readable_settings(home: Home, error: SettingsError) -> tuple[Settings, 
         with suppress(SettingsError):
             settings = _load_with(home, SettingsLayer(origin, {**readable, key: value}), error)
             readable[key] = value
-    return settings, f"{_describe(error)} The other settings are used; `assistant config edit` fixes it."
+    used = "The other settings are used" if readable else "The default settings are used"
+    return settings, f"{_describe(error)} {used}; `assistant config edit` fixes it."
 
 
 def _load_with(home: Home, config: SettingsLayer, error: SettingsError) -> Settings:

@@ -19,19 +19,6 @@ from assistant.core.text import shorten_line
 
 _NEWEST = "newest"
 _MOST_SECONDS = 3700.0  # `compaction.summary_seconds` is an hour at most
-# What people read of a tier; any other is the name of a strategy.
-_TIERS = {
-    "full": "by the model",
-    "extractive": "without a model",
-    "ends": "shortened",
-    "floor": "shortened",
-    "mask": "tool output shortened",
-}
-
-
-def describe_tier(tier: str) -> str:
-    """How a compaction was made, for people."""
-    return _TIERS.get(tier, tier)
 
 
 class CompactionItem(Item):

@@ -69,6 +69,7 @@ def render_forget_preview(preview: ErasurePreview, code: str = "", *, shown: boo
         lines.append("Learned from these messages in other words, and staying unless named:")
         lines += [f"- {_one_line(text)}" for text in preview.related[:_RELATED]]
     if code:
+        lines.append("")  # or a reader of Markdown takes it for a part of the last item
         lines.append(f"It cannot be undone. To forget it, the user types /forget {code} within 15 minutes.")
     return lines
 

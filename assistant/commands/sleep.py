@@ -14,10 +14,10 @@ from typing import Any
 import click
 from pydantic import AliasPath, Field
 
-from assistant.commands.compaction import describe_tier
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import Item, TableCommand
 from assistant.core.calendar import utc_now
+from assistant.core.checkpoints import describe_tier
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import SleepReport
 from assistant.core.text import format_duration, pluralize

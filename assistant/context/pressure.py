@@ -93,8 +93,8 @@ class Pressure:
         """One line: the share and numbers of the budget that binds."""
         kind = self.fullest_budget
         used, allowed = self._used_and_allowed[kind]
-        reserve = f" (with {self.budgets.reserve} kept for the answer)" if kind == "tokens" else ""
-        return f"{self.ratio:.0%}: {used} of {allowed} {kind}{reserve}, {self.source}"
+        reserve = f" (with {self.budgets.reserve:,} kept for the answer)" if kind == "tokens" else ""
+        return f"{self.ratio:.0%}, {used:,} of {allowed:,} {kind}{reserve}, {self.source}"
 
 
 def effective_budgets(

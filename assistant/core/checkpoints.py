@@ -170,3 +170,18 @@ class Delegation:
     started_at: datetime
     ended_at: datetime | None = None
     cost_usd: float | None = 0.0  # None where no price is known
+
+
+# What people read of a tier; any other is the name of a strategy.
+_TIERS = {
+    "full": "by the model",
+    "extractive": "without a model",
+    "ends": "shortened",
+    "floor": "shortened",
+    "mask": "tool output shortened",
+}
+
+
+def describe_tier(tier: str) -> str:
+    """How a compaction was made, for people."""
+    return _TIERS.get(tier, tier)

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
 
+from assistant.core.checkpoints import describe_tier
 from assistant.core.errors import UsageError
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
@@ -130,8 +131,8 @@ class CompactionService:
         if outcome.busy and not outcome.checkpoints:
             return "Another compaction of this conversation is under way; nothing was changed by this one."
         if not outcome.checkpoints:
-            return f"There is nothing to gain by compacting: {outcome.before.describe()}."
-        kinds = ", ".join(dict.fromkeys(checkpoint.tier for checkpoint in outcome.checkpoints))
+            return f"There is nothing to gain by compacting. The context is at {outcome.before.describe()}."
+        kinds = ", ".join(dict.fromkeys(describe_tier(checkpoint.tier) for checkpoint in outcome.checkpoints))
         undo = "--undo" if len(outcome.checkpoints) == 1 else f"--undo {outcome.checkpoints[0].id}"
         before, after = outcome.before, outcome.after
         summary = (
@@ -149,7 +150,7 @@ class CompactionService:
         )
         plan = await self._compactor.preview_plan(request)
         if not plan.has_changes:
-            return f"There is nothing to gain by compacting: {plan.before.describe()}."
+            return f"There is nothing to gain by compacting. The context is at {plan.before.describe()}."
         return _preview_text(plan, await self._compactor.estimate_summary(request, plan))
 
     async def undo(self, session: str, checkpoint_id: int | None) -> str:

@@ -56,9 +56,9 @@ def set_key(text: str, key: str, value: Any) -> str:
 def remove_key(text: str, key: str) -> str:
     """`text` without `key`; the same text where it is not there. Raises `UsageError` as `with_value` does."""
     section, _, name = key.partition(".")
+    document = _parsed(text)
     if key not in flatten_keys(_meaning(text)):
         return text
-    document = _parsed(text)
     table = document.get(section)
     if not isinstance(table, AbstractTable):
         raise UsageError(f"`{key}` {_BY_HAND}")

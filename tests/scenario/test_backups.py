@@ -249,7 +249,9 @@ def test_what_is_there_is_listed_proved_and_removed(tmp_path: Path) -> None:
     assert proved.returncode == 0 and proved.out.startswith(names[1]) and "Not in it: secrets.toml" in proved.out
     assert json.loads(run_in_process(home.path, "backup", "verify", names[0], "--json", **OFFLINE).out)["ok"] is True
     (home.folder.path / names[1]).write_bytes(b"nonsense")
-    assert "is no whole backup" in one_line_error(run_in_process(home.path, "backup", "verify", names[1], **OFFLINE))
+    assert "is not a complete backup" in one_line_error(
+        run_in_process(home.path, "backup", "verify", names[1], **OFFLINE)
+    )
     assert json.loads(run_in_process(home.path, "backup", "remove", *names, "--json", **OFFLINE).out) == names
     assert home.backup_files() == []
     assert run_in_process(home.path, "backup", "remove", names[0], **OFFLINE).returncode == 2

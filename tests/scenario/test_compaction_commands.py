@@ -42,8 +42,8 @@ def everything(it: LiveApp) -> dict[str, Any]:
     [
         ("/pin 99", NOT_SEEN.format(99)),
         ("/pin #99", NOT_SEEN.format(99)),
-        ("/unpin 7", "There is no pin 7 here. Nothing was changed; /pins lists them."),
-        ("/unpin 1 7", "There is no pin 7 here. Nothing was changed; /pins lists them."),
+        ("/unpin 7", "There is no pin 7 here. Nothing was changed; `/pins` lists them."),
+        ("/unpin 1 7", "There is no pin 7 here. Nothing was changed; `/pins` lists them."),
         ("/unpin", "Missing argument 'ID...'. Use `/pins remove ID...`. Nothing was changed."),
         ("/unpin that one", NO_NUMBER.format("that", "/pins remove ID...")),
         ("/done 99", "#99: 'main' has no such request. Nothing was changed."),

@@ -18,11 +18,11 @@ from assistant.cli.home_stores import load_effective_settings, open_home_stores,
 from assistant.cli.log import print_record
 from assistant.cli.output import json_option, print_text, shorten_line
 from assistant.commands.archive import MessageItem
-from assistant.commands.compaction import CompactionItem, describe_tier
+from assistant.commands.compaction import CompactionItem
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import TableCommand, number_argument
 from assistant.core.calendar import format_local_time
-from assistant.core.checkpoints import Checkpoint
+from assistant.core.checkpoints import Checkpoint, describe_tier
 from assistant.core.errors import CorruptStore, UsageError
 from assistant.core.messages import media_to_json
 from assistant.core.records import LogRecord

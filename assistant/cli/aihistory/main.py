@@ -31,9 +31,8 @@ from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.lazy import run_and_exit, show_examples
 from assistant.cli.output import json_result, make_console, print_markdown, print_text
 from assistant.cli.shell import run_in_shell
-from assistant.commands.compaction import describe_tier
 from assistant.commands.table import CommandGroup
-from assistant.core.checkpoints import Checkpoint
+from assistant.core.checkpoints import Checkpoint, describe_tier
 from assistant.core.text import pluralize
 
 

@@ -50,7 +50,9 @@ class BackupFolder:
         for backup in self.list_backups():
             if backup.name == name:
                 return backup
-        raise UsageError(f"There is no backup {name!r} in {self.path}. Nothing was changed; `assistant backup list`.")
+        raise UsageError(
+            f"There is no backup {name!r} in {self.path}. Nothing was changed; `assistant backup list` shows all."
+        )
 
     def remove(self, backup: Backup) -> None:
         """Raises `StoreError`."""

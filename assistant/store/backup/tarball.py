@@ -158,7 +158,7 @@ def _read(path: Path, target: Path | None, throttle: WriteThrottle) -> BackupMan
             if source is not None:
                 entries[member.name] = _copy(member, source, target, throttle)
     if manifest is None:
-        raise CorruptStore(f"{path} is no whole backup: it has no {MANIFEST_NAME}. Nothing was changed.")
+        raise CorruptStore(f"{path} is not a complete backup: it has no {MANIFEST_NAME}. Nothing was changed.")
     promised = {entry.path: entry for entry in manifest.files}
     wrong = sorted({*promised, *entries} - {name for name in entries if entries[name] == promised.get(name)})
     if wrong:
@@ -218,12 +218,17 @@ def _copy(member: tarfile.TarInfo, source: IO[bytes], target: Path | None, throt
     return BackupEntry(member.name, size, digest.hexdigest())
 
 
+def _reason(error: Exception) -> str:
+    # What gzip says of a file that begins otherwise quotes its bytes.
+    return "it is not compressed with gzip" if isinstance(error, gzip.BadGzipFile) else str(error)
+
+
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise CorruptStore(f"{path} is no whole backup ({error}). Nothing was changed.") from error
+        raise CorruptStore(f"{path} is not a complete backup ({_reason(error)}). Nothing was changed.") from error
     except OSError as error:
         where = f" ({error.filename})" if error.filename and error.filename != str(path) else ""
         raise StoreError(

@@ -61,7 +61,7 @@ class StoredTodos:
         existing = {todo.id for todo in self.list_todos(scope, include_done=True)}
         missing = [str(todo_id) for todo_id in ids if todo_id not in existing]
         if missing:
-            raise ToolError(f"There is no to-do {', '.join(missing)}. Nothing was changed; list them for their ids.")
+            raise ToolError(f"There is no to-do {', '.join(missing)}. Nothing was changed; `/todo` lists them.")
         for todo_id in ids:
             self._db.execute(
                 "UPDATE todos SET state = ?, done_at = coalesce(done_at, ?) WHERE id = ? AND scope = ?",

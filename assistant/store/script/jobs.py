@@ -132,7 +132,9 @@ class Jobs:
             job = self.get_job(job_id, scope, kind)
             repeated = db.value("SELECT end_key FROM jobs WHERE id = ?", (job_id,)) == key
             if job is None or not (repeated or job.state in ("active", "paused")):
-                raise UsageError(f"No {kind} {job_id} is waiting. Nothing was changed; list them for their numbers.")
+                raise UsageError(
+                    f"No {kind} {job_id} is waiting. Nothing was changed; `/remind` and `/schedule` list them."
+                )
             if not repeated:
                 db.update_rows("jobs", {"id": job_id}, state="cancelled", ended_at=now, end_key=key)
         return job

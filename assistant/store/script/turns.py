@@ -243,7 +243,7 @@ class Pins(DatabaseStore):
             pins = {pin.id: pin for pin in self.list_pins(session)}
             unknown = [str(pin_id) for pin_id in pin_ids if pin_id not in pins]
             if unknown:
-                raise UsageError(f"There is no pin {', '.join(unknown)} here. Nothing was changed; /pins lists them.")
+                raise UsageError(f"There is no pin {', '.join(unknown)} here. Nothing was changed; `/pins` lists them.")
             removed = list(dict.fromkeys(pin_ids))
             for pin_id in removed:
                 db.execute("DELETE FROM pins WHERE id = ?", (pin_id,))
