@@ -25,7 +25,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from assistant.core.errors import ToolError
 from assistant.core.model_api import ToolSpec
-from assistant.core.people import OWNER_ONLY
+from assistant.core.permissions import OWNER_ONLY
 from assistant.core.ports import ToolContext, ToolEffects
 from assistant.core.quoting import quote_text
 

@@ -30,7 +30,7 @@ from zoneinfo import ZoneInfo
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import ToolError
 from assistant.core.messages import Media
-from assistant.core.people import OWNER_ONLY
+from assistant.core.permissions import OWNER_ONLY
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.text import pluralize

@@ -23,7 +23,7 @@ from pydantic import Field
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import ToolError
 from assistant.core.messages import Media, Role
-from assistant.core.people import ALL_ROLES
+from assistant.core.permissions import ALL_ROLES
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import QuotedMessage, fit_quote_block, format_quote, quote_block, quote_text
 from assistant.core.records import LogRecord, SearchHit

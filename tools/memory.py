@@ -27,7 +27,7 @@ from assistant.commands.memory_text import render_correction
 from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import JournalEntry, MemoryHit
-from assistant.core.people import ALL_ROLES
+from assistant.core.permissions import ALL_ROLES
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.records import LogRecord

@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 
 from assistant.core.errors import ToolError
 from assistant.core.memories import UndoableEdit
-from assistant.core.people import ALL_ROLES, OWNER_ONLY
+from assistant.core.permissions import ALL_ROLES, OWNER_ONLY
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.profiles import Profile, add_alias, add_attribute
 from assistant.core.quoting import quote_block, quote_text

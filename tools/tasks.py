@@ -24,7 +24,7 @@ from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import UserRequest
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.jobs import MAX_REMINDER_CHARACTERS
-from assistant.core.people import ALL_ROLES
+from assistant.core.permissions import ALL_ROLES
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import QuotedMessage, format_quote, format_todos, quote_text
 from assistant.core.records import TodoItem

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from assistant.agenda.service import AgendaService
 from assistant.core.errors import ToolError
-from assistant.core.people import OWNER_ONLY, OWNER_ONLY_PERMISSIONS, Permissions
+from assistant.core.permissions import OWNER_ONLY, OWNER_ONLY_PERMISSIONS, Permissions
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.store_ports import Journal

@@ -15,7 +15,7 @@ from assistant.commands.context import CommandContext
 from assistant.commands.table import Item, TableCommand, words_argument
 from assistant.core.errors import UsageError
 from assistant.core.messages import ABORTED_MARKER, Message
-from assistant.core.people import ALL_ROLES
+from assistant.core.permissions import ALL_ROLES
 from assistant.core.records import IncomingMessage
 from assistant.core.text import shorten_line
 

@@ -40,7 +40,7 @@ from assistant.commands.table import (
     usage_line,
 )
 from assistant.core.errors import UsageError
-from assistant.core.people import Permissions
+from assistant.core.permissions import Permissions
 from assistant.core.sessions import SessionRole, session_role
 
 # In the order in which `/help` lists them.

@@ -27,7 +27,7 @@ from assistant.core.jobs import (
     JobState,
     SlotState,
 )
-from assistant.core.people import ALL_ROLES
+from assistant.core.permissions import ALL_ROLES
 from assistant.core.quoting import quote_text
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import pluralize, shorten_line

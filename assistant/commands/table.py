@@ -29,7 +29,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 from assistant.commands.argv import Token, join_words, with_examples
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.core.errors import UsageError
-from assistant.core.people import OWNER_ONLY
+from assistant.core.permissions import OWNER_ONLY
 from assistant.core.sessions import parse_session_name
 
 # A daemon that is alive answers at once.

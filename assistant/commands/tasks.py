@@ -11,7 +11,7 @@ from pydantic import Field
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Item, numbers_argument, words_argument
 from assistant.core.checkpoints import RequestState, UserRequest
-from assistant.core.people import ALL_ROLES
+from assistant.core.permissions import ALL_ROLES
 from assistant.core.records import TodoItem
 from assistant.core.text import shorten_line
 

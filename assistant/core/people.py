@@ -1,22 +1,17 @@
-"""Who is known on which bridge, the codes by which people are let in, and who may do what: the one place where that is
-decided, made of the settings tables `[guest]` and `[room]`. Frozen values and pure rules, and the ports of their
-stores; every change in a store is one transaction, with the notice that reports it.
+"""Who is known on which bridge, and the codes by which people are let in. Frozen values and pure rules; every change in
+a store is one transaction, with the notice that reports it.
 
-The owner may do everything; what another role may do is the least of what a tool or a command admits at all (its
-own roles) and what the settings name. Nothing that anybody says takes part in it (I10). A code is eight characters
-that nobody misreads; only a salted hash of it is kept. Times are aware and in UTC.
+A code is eight characters that nobody misreads; only a salted hash of it is kept. Times are aware and in UTC.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
-
-from assistant.core.sessions import SessionRole, session_role
 
 PersonRole = Literal["owner", "guest"]
 AccessState = Literal["allowed", "denied"]
@@ -129,51 +124,3 @@ def clean_display_name(name: str) -> str:
 
 def _hash_code(code: str, salt: bytes) -> bytes:
     return hashlib.scrypt(code.encode(), salt=salt, n=_WORK, r=8, p=1, dklen=32)
-
-
-OWNER_ONLY: frozenset[str] = frozenset({"owner"})
-ALL_ROLES: frozenset[str] = frozenset({"owner", "guest", "room"})
-
-
-@dataclass(frozen=True, slots=True)
-class RoleGrant:
-    """What one role may do."""
-
-    tools: frozenset[str]
-    commands: frozenset[str]
-    memory: bool
-    budget_share: float  # the part of each cap (0 to 1) that all its sessions together may use
-
-
-_NO_GRANT = RoleGrant(frozenset(), frozenset(), memory=False, budget_share=0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Permissions:
-    """The grants of everybody but the owner."""
-
-    grants: Mapping[SessionRole, RoleGrant]
-
-    def may_use_tool(self, role: str, tool: str, admitted: Collection[str]) -> bool:
-        """Whether a session of this role may use a tool that admits these roles."""
-        return role in admitted and (role == "owner" or tool in self._grant(role).tools)
-
-    def may_run_command(self, role: str, command: str, admitted: Collection[str]) -> bool:
-        """Whether a session of this role may type a command (without the slash) that admits these roles."""
-        return role in admitted and (role == "owner" or command in self._grant(role).commands)
-
-    def may_learn_from(self, session: str) -> bool:
-        """Whether what is said in this session is learned, for itself alone."""
-        role = session_role(session)
-        return role == "owner" or self._grant(role).memory
-
-    def budget_share(self, role: str) -> float:
-        """The part of each cap that all sessions of this role together may use."""
-        return 1.0 if role == "owner" else self._grant(role).budget_share
-
-    def _grant(self, role: str) -> RoleGrant:
-        return next((grant for granted_role, grant in self.grants.items() if granted_role == role), _NO_GRANT)
-
-
-OWNER_ONLY_PERMISSIONS = Permissions({})
-"""The owner may do everything, nobody else anything."""

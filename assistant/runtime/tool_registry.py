@@ -18,7 +18,7 @@ import structlog
 from assistant.core.errors import AssistantError
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ToolSpec
-from assistant.core.people import OWNER_ONLY_PERMISSIONS, Permissions
+from assistant.core.permissions import OWNER_ONLY_PERMISSIONS, Permissions
 from assistant.core.ports import Tool, ToolContext, ToolEffects
 from assistant.core.quoting import FAILURE_PREFIX, quote_text, replace_unsendable
 from assistant.core.telemetry import NULL_TRACER, Tracer

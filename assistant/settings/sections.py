@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.errors import SettingsError
-from assistant.core.people import Permissions, RoleGrant
+from assistant.core.permissions import Permissions, RoleGrant
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,

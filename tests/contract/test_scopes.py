@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from assistant.commands.table import leaf_commands
-from assistant.core.people import ALL_ROLES, OWNER_ONLY
+from assistant.core.permissions import ALL_ROLES, OWNER_ONLY
 from assistant.settings.settings import load_settings
 from assistant.web.app import build_web_app
 from assistant.wire.app import App, build_app

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from assistant.core.errors import BudgetExceeded
 from assistant.core.messages import Usage
 from assistant.core.model_api import ModelCall, Reservation
-from assistant.core.people import Permissions, RoleGrant
+from assistant.core.permissions import Permissions, RoleGrant
 from assistant.settings.sections import BudgetSettings
 from assistant.spending.notices import render_notice
 from assistant.store.database import Database

@@ -17,7 +17,7 @@ from assistant.core.checkpoints import Delegation, DelegationState
 from assistant.core.errors import StoreError, ToolError
 from assistant.core.messages import LogByteRange, Message, Role
 from assistant.core.model_api import ModelReply, ModelRequest, TextDelta
-from assistant.core.people import Permissions, RoleGrant
+from assistant.core.permissions import Permissions, RoleGrant
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.records import LogLocation, LogRecord, SearchHit, TodoItem
 from assistant.models.offline.model import OfflineModel

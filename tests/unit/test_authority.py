@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import SettingsError
-from assistant.core.people import ALL_ROLES, OWNER_ONLY, OWNER_ONLY_PERMISSIONS, Permissions, RoleGrant
+from assistant.core.permissions import ALL_ROLES, OWNER_ONLY, OWNER_ONLY_PERMISSIONS, Permissions, RoleGrant
 from assistant.settings.home import Home
 from assistant.settings.sections import check_grants
 from assistant.settings.settings import parse_settings_values

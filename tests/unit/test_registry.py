@@ -14,7 +14,7 @@ from pydantic import Field
 
 from assistant.core.errors import StoreError, ToolError
 from assistant.core.messages import ToolCall
-from assistant.core.people import ALL_ROLES
+from assistant.core.permissions import ALL_ROLES
 from assistant.core.ports import ToolContext
 from assistant.runtime.tool_registry import ToolRegistry
 from tests.support.in_memory import InMemoryHistory, InMemoryTodos, grant_others

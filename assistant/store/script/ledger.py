@@ -34,7 +34,7 @@ from assistant.core.budget import (
 from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, ModelCall, Reservation, SpendTotals, UsageKey
-from assistant.core.people import OWNER_ONLY_PERMISSIONS, Permissions
+from assistant.core.permissions import OWNER_ONLY_PERMISSIONS, Permissions
 from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import session_role
 from assistant.settings.sections import BudgetSettings
