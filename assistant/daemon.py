@@ -28,7 +28,8 @@ from assistant.core.shutdown import (
 )
 from assistant.runtime.current_models import model_label
 from assistant.service.heartbeat import Heartbeat, SystemdNotifier, beat_interval, stopping_message
-from assistant.service.home_lock import home_lock
+from assistant.service.home_lock import LockRole, home_lock
+from assistant.service.presence import will_stay
 from assistant.service.stop_signals import listen_for_stop
 from assistant.settings.home import NotifyTarget
 from assistant.settings.settings import Settings
@@ -69,15 +70,20 @@ class Daemon:
 
 @asynccontextmanager
 async def serve_daemon(
-    settings: Settings, supervision: Supervision = _NO_SUPERVISION, *, warm_after: float = 0.0
+    settings: Settings,
+    supervision: Supervision = _NO_SUPERVISION,
+    *,
+    warm_after: float = 0.0,
+    role: LockRole = "daemon",
 ) -> AsyncIterator[Daemon]:
     """The daemon, in this process, while the context is open. What is heavy and was not needed to be ready is loaded
     `warm_after` seconds later."""
     every = beat_interval(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
-    with home_lock(settings.home.path):
+    with home_lock(settings.home.path, role):
         async with contextlib.AsyncExitStack() as stack:
             app = build_app(settings, utc_now)
             stack.callback(app.close)
+            app.agenda.stays = partial(will_stay, settings.home.path)
             await app.start()
             worker = asyncio.create_task(app.runtime.run(), name="runtime")
             stack.callback(worker.cancel)

@@ -1,4 +1,4 @@
-"""Writes docs/developing/reference/ from the program itself: commands, settings, schema, exit codes.
+"""Writes docs/developing/reference/ and docs/notices.md from the program itself.
 
 `make docs` writes the pages; `make docs-check` fails, naming the page, when one differs from what the program would
 write now. The pages depend on nothing of the machine they are made on: no home, no terminal, no environment.
@@ -22,11 +22,14 @@ from assistant.cli.output import JsonOption
 from assistant.commands.registry import command_root
 from assistant.commands.table import TableCommand, leaf_commands
 from assistant.core.errors import AssistantError
+from assistant.core.notices import NoticeKind
+from assistant.models.errors import read_error_table
 from assistant.settings.home import Home
 from assistant.settings.settings import ENVIRONMENT_VARIABLES, describe_settings, load_settings
 from assistant.store.schema.migrations import character_migrations, script_migrations
 
-REFERENCE = Path(__file__).parent / "developing" / "reference"
+DOCS = Path(__file__).parent
+REFERENCE = "developing/reference/"
 WIDTH = 100
 
 
@@ -34,7 +37,7 @@ def main(arguments: list[str]) -> int:
     """Write the pages, or with `--check` only compare them. Returns the exit code."""
     stale = []
     for name, page in PAGES.items():
-        path, text = REFERENCE / name, page().rstrip() + "\n"
+        path, text = DOCS / name, page().rstrip() + "\n"
         if "--check" not in arguments:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
@@ -42,7 +45,7 @@ def main(arguments: list[str]) -> int:
             stale.append(name)
     if stale:
         print(
-            f"docs/developing/reference: {', '.join(stale)} does not say what the program does. Run `make docs`.",
+            f"docs: {', '.join(stale)} does not say what the program does. Run `make docs`.",
             file=sys.stderr,
         )
     return 1 if stale else 0
@@ -224,12 +227,58 @@ def _family(kind: type[AssistantError]) -> Iterator[type[AssistantError]]:
         yield from _family(child)
 
 
+def notices() -> str:
+    lines = [_NOTICES_HEAD, ""]
+    lines += ["| Notice | When | To whom | Where it arrives | Once for |", "|---|---|---|---|---|"]
+    for kind in NoticeKind:
+        form, name = kind.form, kind.name.lower()
+        cells = (f"[{name}](#{name})", form.when, _AUDIENCES[form.to], _PLACES[form.place], form.once or "each time")
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", "## What each says", "", "Words in braces are filled in."]
+    for kind in NoticeKind:
+        text = (f"> {line}" for line in textwrap.wrap(kind.form.template, WIDTH))
+        lines += ["", f"### {kind.name.lower()}", "", *text]
+    table = read_error_table()
+    lines += ["", "## Why a model does not answer", "", _OUTAGES_HEAD, ""]
+    lines += ["| What happened | What to do |", "|---|---|"]
+    for reason, advice in table.advice.items():
+        lines.append(f"| {table.headlines[reason].format(who='The provider')} | {advice} |")
+    return _page("Notices", "`assistant/core/notices.py`", *lines)
+
+
+_NOTICES_HEAD = """\
+What the assistant says without being asked. A notice is stored and sent like an answer, once: a restart neither loses
+nor repeats it, and a network that is down gets it later. You read it where you are: in `assistant chat`, on standard
+error of `assistant chat -m` and of a pipe (and in `notices` with `--json`), as a delivery of the web API, on Telegram,
+on Matrix. What a nap or a night has to say comes where you wrote last. Several at once are one message. Guests and
+rooms get what concerns their own conversation."""
+
+_AUDIENCES = {
+    "owner": "you",
+    "conversation": "the people of the conversation",
+    "stranger": "somebody who is not let in",
+}
+_PLACES = {
+    "turn": "where the message came from",
+    "outage": "each place that read of the outage",
+    "recent": "where you, or they, wrote last",
+    "bridge": "on that bridge, else in the terminal",
+    "terminal": "in terminals and event streams that are open; not stored",
+}
+
+_OUTAGES_HEAD = """\
+While a model does not answer, `assistant status` is red, and says since when and why, after a restart too. Another
+model of `model.fallback` answers meanwhile, offline mode by default; then `chat -m` exits with 0 and says on standard
+error who answered. It exits with 3 where nothing answered. The model is asked again with each message."""
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
-    "commands.md": commands,
-    "settings.md": settings,
-    "schema.md": schema,
-    "exit-codes.md": exit_codes,
-    "json.md": json_shapes,
+    f"{REFERENCE}commands.md": commands,
+    f"{REFERENCE}settings.md": settings,
+    f"{REFERENCE}schema.md": schema,
+    f"{REFERENCE}exit-codes.md": exit_codes,
+    f"{REFERENCE}json.md": json_shapes,
+    "notices.md": notices,
 }
 
 if __name__ == "__main__":

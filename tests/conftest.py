@@ -8,6 +8,7 @@ import signal
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import structlog
@@ -24,6 +25,10 @@ if os.environ.get("CI"):
 # Whoever starts the tests in the background of a shell has them ignore Ctrl-C, and every program that they start too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The list of data folders of whoever runs the tests is theirs.
+_STATE = TemporaryDirectory(prefix="assistant-tests-")
+os.environ["XDG_STATE_HOME"] = _STATE.name
 
 # Every client of HTTP begins by reading whom the machine trusts, hundreds of authorities, in 25 ms; no test needs one.
 os.environ["SSL_CERT_FILE"] = str(_HERE / "support" / "unused_ca.pem")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -80,6 +80,16 @@ def recurrence_rule(spec: ScheduleSpec) -> str:
             return f"cron {spec.cron}"
 
 
+def move_rule(spec: RRuleSpec, day: date) -> str:
+    """The rule with another day of the week or of the month, where it names one of either; else as it is."""
+    parts = _parts(spec.rrule)
+    if parts.get("BYDAY") in _DAY_CODES:
+        parts["BYDAY"] = _DAY_CODES[day.weekday()]
+    if parts.get("BYMONTHDAY", "").isdecimal():
+        parts["BYMONTHDAY"] = str(day.day)
+    return ";".join(f"{name}={value}" for name, value in parts.items())
+
+
 def describe_recurrence(spec: ScheduleSpec) -> str:
     """How often it repeats, for people, as in "every Monday"; what is too special for that as its rule, and "" for one
     time."""
@@ -115,7 +125,7 @@ def _in_words(parts: Mapping[str, str], start: datetime) -> str:
         case ["BYMONTHDAY"], "month":
             dates = [int(day) for day in parts["BYMONTHDAY"].split(",")]
             if min(dates) >= -1:
-                return f"{every} on {_join_words([_date_in_words(date) for date in dates])}"
+                return f"{every} on {_join_words([_date_in_words(day) for day in dates])}"
     return ""
 
 
@@ -124,11 +134,11 @@ def _weekday_name(day: str) -> str:
     return WEEKDAYS[_DAY_CODES.index(day[-2:])].capitalize()
 
 
-def _date_in_words(date: int) -> str:
-    if date == -1:
+def _date_in_words(day: int) -> str:
+    if day == -1:
         return "the last day"
-    suffix = "th" if date in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(date % 10, "th")
-    return f"the {date}{suffix}"
+    suffix = "th" if day in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+    return f"the {day}{suffix}"
 
 
 def _join_words(words: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.recurrence import first_due, parse_cron, parse_rrule, parse_rule
-from assistant.agenda.time_phrases import DEFAULT_HOUR, MAX_PHRASE_CHARACTERS, parse_moment
+from assistant.agenda.time_phrases import DEFAULT_HOUR, MAX_PHRASE_CHARACTERS, parse_moment, read_spoken
 from assistant.core.calendar import NUMBER_WORDS, local_slot_key, utc_to_local
 from assistant.core.errors import UsageError
 from assistant.core.jobs import CronSpec, DueSlot, OneTimeSpec, RRuleSpec, ScheduleSpec
@@ -76,7 +76,9 @@ def parse_schedule(when: str, repeat: str, zone: ZoneInfo, now: datetime) -> tup
     when, repeat = " ".join(when.split()), " ".join(repeat.split())
     if len(when) > MAX_PHRASE_CHARACTERS or len(repeat) > 2 * MAX_PHRASE_CHARACTERS:
         raise UsageError("That is too long for a time. Nothing was set.")
-    spec = _repeating(when, repeat, zone, now)
+    spec = _spoken(f"{when} {repeat}", zone, now) or _repeating(when, repeat, zone, now)
+    if isinstance(spec, OneTimeSpec):
+        return spec, DueSlot(spec.at, local_slot_key(utc_to_local(spec.at, zone)))
     if spec is None:
         at = parse_moment(when, zone, now).at
         return OneTimeSpec(at), DueSlot(at, local_slot_key(utc_to_local(at, zone)))
@@ -84,6 +86,14 @@ def parse_schedule(when: str, repeat: str, zone: ZoneInfo, now: datetime) -> tup
     if due is None:
         raise UsageError(f"{repeat or when!r} has no time in the future. Nothing was set.")
     return spec, due
+
+
+def _spoken(text: str, zone: ZoneInfo, now: datetime) -> OneTimeSpec | RRuleSpec | None:
+    spoken = read_spoken(text, zone, now)
+    if spoken is None:
+        return None
+    moment, rule = spoken
+    return parse_rrule(rule, _first_of(rule, moment.local)) if rule else OneTimeSpec(moment.at)
 
 
 def _repeating(when: str, repeat: str, zone: ZoneInfo, now: datetime) -> RRuleSpec | CronSpec | None:

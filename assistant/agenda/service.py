@@ -7,14 +7,16 @@ the answer says when it is due. A call that is repeated under its key sets nothi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from assistant.agenda.attendance import NOBODY_SAYS_WHETHER, NOTHING_WILL_RUN
 from assistant.agenda.catch_up import LatenessPolicy, build_manual_run
-from assistant.agenda.recurrence import describe_recurrence, next_due, next_due_after
+from assistant.agenda.recurrence import describe_recurrence, move_rule, next_due, next_due_after
 from assistant.agenda.repeat_phrases import parse_schedule
+from assistant.agenda.time_phrases import counts_from_now, find_named_day
 from assistant.core.calendar import format_moment
 from assistant.core.errors import UsageError
 from assistant.core.jobs import (
@@ -22,17 +24,19 @@ from assistant.core.jobs import (
     MAX_PROMPT_CHARACTERS,
     MAX_REMINDER_CHARACTERS,
     CatchUpPolicy,
+    CronSpec,
     DueSlot,
     Job,
     JobKind,
     JobRequest,
     NewJob,
     OneTimeSpec,
+    RRuleSpec,
     ScheduleSpec,
 )
 from assistant.core.ports import ToolContext
 from assistant.core.sessions import OWNER_SCOPE
-from assistant.core.text import pluralize, strip_control_characters
+from assistant.core.text import strip_control_characters
 from assistant.store.script.jobs import Jobs
 
 # Of anybody but the owner: what they set must not fill the home.
@@ -40,9 +44,8 @@ MAX_JOBS_OF_OTHERS = 100
 MIN_INTERVAL_OF_OTHERS = timedelta(hours=1)
 # So many times of a job are looked at for how close they come.
 _COMPARED = 60
+_ONCE = ("once", "never", "none", "no", "einmal", "une fois", "una vez")
 _NEXT_SHOWN = 2
-# Looks at the wall clock after which something that is due and did not go off needs a person.
-_WATCHES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,9 @@ class AgendaService:
         self.jobs = jobs
         self._config = config
         self._changed = changed
+        # Whether something will run when the person has left; whoever serves the data folder says so.
+        self.stays: Callable[[], bool] = lambda: True
+        self._warned: set[str] = set()
 
     @property
     def zone(self) -> ZoneInfo:
@@ -86,11 +92,8 @@ class AgendaService:
         existing = self.jobs.find_by_key(request.key, request.place.scope)
         if existing is not None:
             return existing
-        # Languages are loaded from files, and some texts take long to read.
-        spec, due = await asyncio.to_thread(parse_schedule, request.when, request.repeat, self.zone, now)
         config, scope = self._config, request.place.scope
-        if scope != OWNER_SCOPE and _closest(spec, due, self.zone) < MIN_INTERVAL_OF_OTHERS:
-            raise UsageError("That is too often: once an hour at most here. Nothing was set.")
+        spec, due = await self._parse_times(request.when, request.repeat, scope, now)
         # The setting is about times that repeat: what is due once is told, however late.
         catch_up = request.catch_up or ("once" if isinstance(spec, OneTimeSpec) else config.catch_up)
         limit = config.max_pending if scope == OWNER_SCOPE else min(config.max_pending, MAX_JOBS_OF_OTHERS)
@@ -110,20 +113,84 @@ class AgendaService:
         self._changed()
         return job
 
+    async def _parse_times(self, when: str, repeat: str, scope: str, now: datetime) -> tuple[ScheduleSpec, DueSlot]:
+        # Languages are loaded from files, and some texts take long to read.
+        spec, due = await asyncio.to_thread(parse_schedule, when, repeat, self.zone, now)
+        if scope != OWNER_SCOPE and _closest(spec, due, self.zone) < MIN_INTERVAL_OF_OTHERS:
+            raise UsageError("That is too often: once an hour at most here. Nothing was set.")
+        return spec, due
+
     async def create_reminder_from_tool(self, context: ToolContext, text: str, when: str, repeat: str) -> Job:
         """A reminder that a tool sets, for where the newest message of its turn came from."""
+        return await self.create_reminder(self._request_of_tool(context, text, when, repeat), context.now)
+
+    async def change_reminder_from_tool(
+        self, context: ToolContext, job_id: int, text: str, when: str, repeat: str
+    ) -> Job:
+        return await self.change_reminder(job_id, self._request_of_tool(context, text, when, repeat), context.now)
+
+    def _request_of_tool(self, context: ToolContext, text: str, when: str, repeat: str) -> JobRequest:
         origin = self.jobs.origin_of_turn(context.turn)
         if origin is None:
             raise UsageError("It is not known where this reminder was asked for. Nothing was set.")
         place, message_id = origin
-        return await self.create_reminder(
-            JobRequest(context.key, place, text, when, repeat, made_by=message_id), context.now
-        )
+        return JobRequest(context.key, place, text, when, repeat, made_by=message_id)
 
     # ----------------------------------------------------------------------------------------------------- changing
 
     def list_reminders(self, scope: str) -> Sequence[Job]:
         return self.jobs.list_waiting(scope, "reminder")
+
+    def list_recent(self, scope: str, since: datetime, *, limit: int) -> Sequence[tuple[Job, datetime]]:
+        return self.jobs.list_recent(scope, since, limit=limit)
+
+    async def change_reminder(self, job_id: int, request: JobRequest, now: datetime) -> Job:
+        """Move a reminder, name it anew, have it repeat or come once ("once"): what the request leaves empty stays.
+        One that came already waits again. Of one that repeats, "in 20 minutes" sets another that comes once."""
+        text, scope = strip_control_characters(request.text), request.place.scope
+        job = self.jobs.get_job(job_id, scope, "reminder")
+        if not (text or request.when or request.repeat):
+            raise UsageError("Say what is to be different: the time, the text, or how often. Nothing was changed.")
+        if job is None or job.state == "cancelled":
+            raise UsageError(f"No reminder {job_id} is waiting. Nothing was changed; `/remind` lists them.")
+        _check_length(text or job.text, "reminder", MAX_REMINDER_CHARACTERS)
+        repeats = not isinstance(job.spec, OneTimeSpec)
+        if repeats and not request.repeat and await asyncio.to_thread(counts_from_now, request.when, self.zone, now):
+            return await self.create_reminder(replace(request, text=text or job.text), now)
+        due = await self._new_times(job, request.when, request.repeat, now)
+        changed = self.jobs.change(job_id, scope, request.key, now, text or job.text, due)
+        self._changed()
+        return changed
+
+    async def _new_times(self, job: Job, when: str, repeat: str, now: datetime) -> tuple[ScheduleSpec, DueSlot] | None:
+        """Another time, and as often as before; or as often as is said, at the time that it has."""
+        if not (when or repeat):
+            return None
+        at = "" if job.due is None else job.due.key
+        if repeat.strip().lower() in _ONCE:
+            return await self._parse_times(when or at, "", job.place.scope, now)
+        if not repeat and isinstance(job.spec, CronSpec):
+            raise UsageError("It repeats by a line of cron: say how often it repeats now. Nothing was changed.")
+        if not repeat and isinstance(job.spec, RRuleSpec):
+            return await self._moved(job.spec, when, job.place.scope, now)
+        if not repeat:
+            return await self._parse_times(when, "", job.place.scope, now)
+        try:
+            return await self._parse_times(when or at, repeat, job.place.scope, now)
+        except UsageError:
+            if when:
+                raise
+            # It names its time itself.
+            return await self._parse_times("", repeat, job.place.scope, now)
+
+    async def _moved(self, spec: RRuleSpec, when: str, scope: str, now: datetime) -> tuple[ScheduleSpec, DueSlot]:
+        """As often as before from another time on; on another day of the week or month where `when` names one."""
+        day = await asyncio.to_thread(find_named_day, when, self.zone, now)
+        for rule in (spec.rrule, *([move_rule(spec, day)] if day else [])):
+            moved, due = await self._parse_times(when, rule, scope, now)
+            if day is None or due.key.startswith(day.isoformat()):
+                return moved, due
+        raise UsageError(f"It comes {describe_recurrence(spec)}: say how often it repeats now. Nothing was changed.")
 
     def cancel_reminder(self, job_id: int, scope: str, key: str, now: datetime) -> Job:
         job = self.jobs.cancel(job_id, scope, "reminder", key, now)
@@ -167,6 +234,13 @@ class AgendaService:
 
     # ------------------------------------------------------------------------------------------------------ telling
 
+    def warning(self, scope: str) -> str:
+        """That what was set will find nothing running, once a scope and process; "" where something runs."""
+        if scope in self._warned or self.stays():
+            return ""
+        self._warned.add(scope)
+        return NOTHING_WILL_RUN if scope == OWNER_SCOPE else NOBODY_SAYS_WHETHER
+
     def describe_due(self, job: Job) -> str:
         """How often and when it is due, as people read it: one line."""
         if job.due is None:
@@ -201,19 +275,3 @@ def _check_length(text: str, what: str, limit: int) -> None:
         raise UsageError(f"The {what} is empty. Nothing was set.")
     if len(text) > limit:
         raise UsageError(f"The {what} has {len(text):,} characters; {limit:,} are allowed. Nothing was set.")
-
-
-def find_agenda_problems(jobs: Jobs, punctuality: LatenessPolicy, watch_seconds: float, now: datetime) -> Iterator[str]:
-    """What of the agenda needs a person, for `status` (I11)."""
-    missed = sum(jobs.count_missed().values())
-    if missed:
-        yield (
-            f"{pluralize(missed, 'due time')} of reminders and schedules passed without anything done. "
-            "`assistant schedule history` shows which, and then this warning ends."
-        )
-    grace = max(punctuality.late_after, timedelta(seconds=_WATCHES * watch_seconds))
-    window = punctuality.quiet.window(now) if punctuality.quiet is not None else None
-    overdue = jobs.count_overdue((now if window is None else window[0]) - grace)
-    if overdue:
-        what = pluralize(overdue, "reminder or schedule", "reminders and schedules")
-        yield f"{what} should have been sent and were not. Keep `assistant run` running."

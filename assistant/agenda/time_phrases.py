@@ -10,13 +10,15 @@ that needs it. What it does not read as it is meant is put into other words firs
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.core.calendar import MONTHS, NUMBER_WORDS, format_moment, local_to_utc, read_date_phrase, utc_to_local
 from assistant.core.errors import UsageError
 from assistant.core.text import lazy_regex, shorten
+from assistant.core.time_pieces import find_times
+from assistant.core.time_resolve import is_only_time, resolve_times
 
 MAX_PHRASE_CHARACTERS = 200
 DEFAULT_HOUR = 9
@@ -111,6 +113,7 @@ class ParsedMoment:
 
     at: datetime
     local: datetime  # naive, by the clock of the zone, which spring may have left out
+    whole_day: bool = False  # no hour was named
 
 
 def parse_moment(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
@@ -118,7 +121,10 @@ def parse_moment(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
     text = " ".join(text.split())
     if not text or len(text) > MAX_PHRASE_CHARACTERS:
         raise _not_understood(text)
-    moment = _iso(text, zone) or _natural_language(text, zone, now)
+    moment = _iso(text, zone)
+    if moment is None:
+        spoken = read_spoken(text, zone, now)
+        moment = spoken[0] if spoken and not spoken[1] else _natural_language(text, zone, now)
     if moment.at <= now:
         raise UsageError(
             f"{text!r} was understood as {format_moment(moment.at, zone)}, which is past. Nothing was set; name a "
@@ -129,6 +135,38 @@ def parse_moment(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
     return moment
 
 
+def read_spoken(text: str, zone: ZoneInfo, now: datetime) -> tuple[ParsedMoment, str] | None:
+    """What the words of English, German, French and Spanish mean, and the parts of an RRULE where they name one; None
+    where any word of the text is not of a time."""
+    found = find_times(text)
+    resolved = resolve_times(found, utc_to_local(now, zone)) if is_only_time(found) else None
+    if resolved is None:
+        return None
+    from_now = [piece.minutes for piece in found.of_kind("delta") if piece.minutes]
+    if from_now and not found.of_kind("before"):
+        # So many hours from now are as many hours in a night in which the clocks change.
+        at = _whole(now + timedelta(minutes=from_now[0]))
+        return ParsedMoment(at, utc_to_local(at, zone)), resolved.rule
+    moment = _by_the_clock(resolved.at, zone)
+    return replace(moment, whole_day=not found.has_clock), resolved.rule
+
+
+def counts_from_now(text: str, zone: ZoneInfo, now: datetime) -> bool:
+    """Whether a text is so much time from now, as "in 20 minutes" is."""
+    try:
+        return parse_moment(text, zone, now + _NUDGE).at - parse_moment(text, zone, now).at == _NUDGE
+    except UsageError:
+        return False
+
+
+def find_named_day(text: str, zone: ZoneInfo, now: datetime) -> date | None:
+    """The day that a text names; None for an hour alone. Raises `UsageError`."""
+    found = find_times(text)
+    if is_only_time(found) and not found.of_kind("day", "delta", "span"):
+        return None
+    return parse_moment(text, zone, now).local.date()
+
+
 def _iso(text: str, zone: ZoneInfo) -> ParsedMoment | None:
     """A date, or a date and a time, as computers write them; with an offset, exactly that moment."""
     if not re.match(r"\d{4}-\d{2}-\d{2}", text):
@@ -136,7 +174,7 @@ def _iso(text: str, zone: ZoneInfo) -> ParsedMoment | None:
     try:
         read = datetime.fromisoformat(text)
         if len(text) == 10:
-            return _by_the_clock(read.replace(hour=DEFAULT_HOUR), zone)
+            return _by_the_clock(read.replace(hour=DEFAULT_HOUR), zone, whole_day=True)
         if read.tzinfo is None:
             return _by_the_clock(read, zone)
         return ParsedMoment(read.astimezone(UTC), utc_to_local(read, zone))
@@ -156,7 +194,7 @@ def _natural_language(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
     try:
         if period in ("day", "week") and not _HAS_CLOCK.search(written):
             morning = local.replace(hour=DEFAULT_HOUR, minute=0, second=0, microsecond=0)
-            return _by_the_clock(morning, zone)
+            return _by_the_clock(morning, zone, whole_day=True)
         if period not in ("time", "part_of_day") or _names_no_day(written, base):
             raise UsageError(
                 f"{text!r} was understood as {local:%B %Y} or so. Nothing was set; name a day and a time, such as "
@@ -171,8 +209,8 @@ def _natural_language(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
         raise _not_understood(text) from None
 
 
-def _by_the_clock(local: datetime, zone: ZoneInfo) -> ParsedMoment:
-    return ParsedMoment(local_to_utc(local, zone), local)
+def _by_the_clock(local: datetime, zone: ZoneInfo, *, whole_day: bool = False) -> ParsedMoment:
+    return ParsedMoment(local_to_utc(local, zone), local, whole_day)
 
 
 def _next_clock(text: str, base: datetime) -> datetime | None:

@@ -10,7 +10,7 @@ import click
 from pydantic import AliasPath, BeforeValidator, Field
 
 from assistant.cli.home_stores import load_effective_settings
-from assistant.cli.logging_setup import configure_logging
+from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import json_result, print_markdown, print_remark, print_text, require_utf8
 from assistant.cli.shell import with_commands
 from assistant.commands import backups as backup_commands
@@ -81,7 +81,7 @@ def verify(name: str) -> VerifiedBackup:
     > assistant backup verify ~/usb/nocturne-20261120T050000Z-daily.tar.gz
     """
     settings = load_effective_settings()
-    configure_logging("error")
+    log_to_file(settings.home.program_log)
     restorer = build_restorer(settings)
     proved = restorer.verify(restorer.find(require_utf8(name, "NAME")), utc_now())
     print_text("\n".join(_proved_lines(proved, settings)))
@@ -102,7 +102,7 @@ def restore(name: str, force: bool, to: Path | None) -> RestoredHome | None:
     > assistant backup restore ~/usb/nocturne.tar.gz --to ~/restored
     """
     settings = load_effective_settings()
-    configure_logging("error")
+    log_to_file(settings.home.program_log)
     home = Home(to.expanduser().absolute()) if to is not None else settings.home
     restorer = build_restorer(settings)
     path = restorer.find(require_utf8(name, "NAME")) if name else None

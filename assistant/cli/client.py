@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 # A daemon that is alive answers at once; one that is stuck for this long (seconds) is reported as gone.
 _ANSWERS_WITHIN = 60.0
-# A compaction may take `compaction.summary_seconds`, which is an hour at most; a sleep is one for each conversation.
-_SLOW_WITHIN = {"/compact": 3700.0, "/sleep": 12 * 3600.0, "/bridge": 300.0}
 # The daemon sends a sign of life into an event stream every 15 seconds.
 _SILENT_AT_MOST = 45.0
 _LARGEST_EVENT = 256 * 1024 * 1024
@@ -68,7 +66,9 @@ class SocketLink:
         await self._ask("POST", "/deliveries/ack", {"key": key})
 
     async def run_command(self, text: str, session: str) -> str:
-        within = _SLOW_WITHIN.get(text.partition(" ")[0], _ANSWERS_WITHIN)
+        from assistant.commands.registry import max_seconds_of  # all commands: only where one was typed
+
+        within = max(max_seconds_of(text), _ANSWERS_WITHIN)
         return str((await self._ask("POST", "/commands", {"text": text, "session": session}, within))["text"])
 
     async def run_argv(self, argv: Sequence[str], session: str, max_seconds: float) -> CommandResult:
@@ -76,7 +76,7 @@ class SocketLink:
 
         answer = await self._ask("POST", "/commands", {"argv": list(argv), "session": session}, max_seconds)
         confirmation = Confirmation(**answer["confirmation"]) if answer["confirmation"] else None
-        return CommandResult(answer["text"], answer["value"], answer["exit_code"], confirmation)
+        return CommandResult(answer["text"], answer["value"], answer["exit_code"], confirmation, answer["remark"])
 
     async def stop(self, session: str) -> bool:
         return bool((await self._ask("POST", "/stop", {"session": session}))["stopped"])

@@ -96,7 +96,7 @@ def _section(record: LogRecord, generation: Generation, zone: ZoneInfo) -> str:
     calls = "".join(
         f"\n\n→ `{call.name}` {json.dumps(dict(call.arguments), ensure_ascii=False)}" for call in record.tool_calls
     )
-    heading = f"## {who}, {format_local_time(record.ts, zone)} (#{record.id})"
+    heading = f"## {who}, {format_local_time(record.ts, zone)}"
     return f"\n{heading}\n\n{clean_for_terminal(record.content)}{clean_for_terminal(calls)}"
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from assistant.cli.logging_setup import configure_logging
+from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import print_remark
 from assistant.core.calendar import utc_now
 from assistant.core.errors import HomeError, SettingsError, UsageError
@@ -16,43 +19,70 @@ from assistant.settings.home import Home, home_from_environment
 from assistant.settings.layers import SettingsLayer, read_file_layer
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.backup.restore import is_restore_interrupted
+from assistant.store.home.guard import HOME_MISSING, is_home_missing
 from assistant.wire.stores import Stores
 
 
 @contextmanager
-def open_home_stores(settings: Settings, *, reading: bool = True, log_level: str = "warning") -> Iterator[Stores]:
-    """The stores beside a running daemon; to change them (`reading` False) the caller holds the home's lock.
+def open_home_stores(settings: Settings, *, reading: bool = True) -> Iterator[Stores]:
+    """The stores beside a running daemon; to change them (`reading` False) the caller holds the home's lock. Whoever
+    reads where nothing was ever said is told so, and reads empty stores.
 
-    Raises `HomeError` where nothing was ever said, `NewerSchema`, `StoreError`."""
-    require_home(settings)
-    configure_logging(log_level)
-    stores = Stores(settings, utc_now(), reading=reading)
-    try:
-        yield stores
-    finally:
-        stores.close()
+    Raises `HomeError` (see `is_new_home`; also where there is nothing to change), `NewerSchema`, `StoreError`."""
+    with ExitStack() as stack:
+        if not reading:
+            require_home(settings)
+        elif is_new_home(settings.home):
+            print_remark(f"{_nothing_yet(settings.home)} {_BEGIN}")
+            empty = stack.enter_context(TemporaryDirectory(prefix="nocturne-"))
+            settings, reading = replace(settings, home=Home(Path(empty))), False
+        log_to_file(settings.home.program_log)
+        yield stack.enter_context(closing(Stores(settings, utc_now(), reading=reading)))
+
+
+_BEGIN = "`assistant setup` connects a model, `assistant chat` begins without one."
+
+
+def _nothing_yet(home: Home) -> str:
+    return f"There is nothing in {home.path} yet."
 
 
 def require_home(settings: Settings) -> None:
     """Raises `HomeError` where nothing was ever said, so that a command which changes a data folder creates none."""
-    home = settings.home.path
-    database = home / "script.db"
-    if is_restore_interrupted(home):
+    if is_new_home(settings.home):
+        raise HomeError(f"{_nothing_yet(settings.home)} Nothing was changed. {_BEGIN}")
+
+
+def is_new_home(home: Home) -> bool:
+    """Whether nothing was ever said in a data folder. Raises `HomeError` where something was: its database is missing,
+    the whole folder is, or a restore of it was interrupted."""
+    folder = home.path
+    database = folder / "script.db"
+    if is_restore_interrupted(folder):
         raise HomeError(
-            f"A restore of {home} was interrupted. Nothing is lost; starting the assistant finishes it, and so does "
+            f"A restore of {folder} was interrupted. Nothing is lost; starting the assistant finishes it, and so does "
             "`assistant backup restore` without a name."
         )
     if database.exists():
-        return
-    if any(home.glob("log/*/*.jsonl")):
+        return False
+    if any(folder.glob("log/*/*.jsonl")):
         raise HomeError(
             f"{database} is missing. The message log is there, so nothing is lost; `assistant run` rebuilds it from "
             "the log."
         )
-    raise HomeError(
-        f"There is nothing in {home} yet. Begin with `assistant chat`; if there was something, bring it back first (is "
-        "its disk mounted?)."
-    )
+    if is_home_missing(folder, home.folder_list):
+        raise HomeError(HOME_MISSING.format(home=folder))
+    return True
+
+
+def remark_missing_home(settings: Settings) -> None:
+    """For whoever begins a data folder: say it where there was one."""
+    home = settings.home
+    if is_home_missing(home.path, home.folder_list):
+        print_remark(
+            f"There was a data folder at {home.path}, and it is not there now, so a new one begins. If its disk is not "
+            "mounted, stop this first (Ctrl-C, `assistant stop`), mount it, and start again."
+        )
 
 
 def scope_of_session(conversation: Conversation, session: str) -> str:

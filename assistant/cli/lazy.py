@@ -71,7 +71,11 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(context, args)
         except click.UsageError as error:
-            for near in difflib.get_close_matches(args[0], self._names, 1):
+            from assistant.commands.argv import expand_alias  # only where it is needed
+
+            meant = expand_alias(args[:1])
+            found = [" ".join(meant)] if meant[0] in self._names else difflib.get_close_matches(args[0], self._names, 1)
+            for near in found:
                 message = f"{error.message} Did you mean `{context.command_path} {near}`?"
                 raise click.UsageError(message, error.ctx) from None
             raise

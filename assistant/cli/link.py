@@ -20,7 +20,7 @@ from assistant.core.calendar import utc_now
 from assistant.core.errors import AssistantError, HomeLocked
 from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.core.sessions import MAIN_SESSION, session_scope
-from assistant.service.home_lock import home_lock, is_home_served, is_listening
+from assistant.service.home_lock import home_lock, is_home_claimed, is_home_served, is_listening
 from assistant.settings.home import Home
 from assistant.settings.settings import Settings
 
@@ -108,14 +108,14 @@ LocalLinkFactory = Callable[[Settings], AbstractAsyncContextManager[Link]]
 
 _STARTS_WITHIN = 15.0
 _LOOK_EVERY = 0.05
-# Whoever asks one thing is answered first, and most who talk take longer to type.
-_WARM_AFTER = 1.0
 
 
 @asynccontextmanager
 async def open_link(settings: Settings, inside: LocalLinkFactory | None = None) -> AsyncIterator[Link]:
-    """The daemon's link when one runs, else `inside` this process: `serve_in_process` by default. Raises
+    """The daemon's link when one runs, else `inside` this process: `handover.serve_in_process` by default. Raises
     `HomeError`, `StoreError`, `SettingsError`."""
+    from assistant.cli.handover import serve_in_process  # is a link itself
+
     home, open_here = settings.home, inside or serve_in_process
     async with contextlib.AsyncExitStack() as stack:
         link: Link | None = None
@@ -135,24 +135,6 @@ def open_daemon_link(home: Home) -> AbstractAsyncContextManager[Link]:
     return open_socket_link(home.socket)
 
 
-@asynccontextmanager
-async def serve_in_process(settings: Settings) -> AsyncIterator[Link]:
-    """The whole daemon within this process. Raises `HomeLocked` when another process has the home; if the runtime ends
-    by itself, this task is cancelled and what ended it is raised."""
-    from assistant.daemon import serve_daemon  # all of the program: loaded where it has to run here, and only then
-
-    async with serve_daemon(settings, warm_after=_WARM_AFTER) as daemon:
-        task = asyncio.current_task()
-        assert task is not None
-        watch = asyncio.create_task(_cancel_after(daemon.worker, task))
-        try:
-            yield InProcessLink(daemon.app.control, daemon.app.terminal)
-        finally:
-            watch.cancel()
-            if daemon.worker.done():
-                daemon.worker.result()
-
-
 def run_once(
     settings: Settings, argv: Sequence[str], *, creates_home: bool = False, max_seconds: float = 300.0
 ) -> CommandResult:
@@ -170,13 +152,16 @@ def run_once(
 async def open_home_locally(settings: Settings, *, begins: bool = True) -> AsyncIterator[Link]:
     """The data folder, open under its lock, without answering messages or listening on its socket. Raises `HomeLocked`
     when another process has it, `HomeError` where there is none and the command does not create it (`begins`)."""
-    from assistant.cli.home_stores import require_home  # the stores are loaded where they have to be opened here
+    # The stores are loaded where they have to be opened here.
+    from assistant.cli.home_stores import remark_missing_home, require_home
+    from assistant.service.presence import will_stay
     from assistant.wire.app import build_app
 
-    if not begins:
-        require_home(settings)
+    check_home = remark_missing_home if begins else require_home
+    check_home(settings)
     with home_lock(settings.home.path):
         app = build_app(settings, utc_now)
+        app.agenda.stays = partial(will_stay, settings.home.path)
         try:
             app.stores.conversation.recover_after_crash(utc_now())
             yield InProcessLink(app.control, app.terminal)
@@ -187,17 +172,12 @@ async def open_home_locally(settings: Settings, *, begins: bool = True) -> Async
             app.close()
 
 
-async def _cancel_after(worker: asyncio.Task[None], task: asyncio.Task[T]) -> None:
-    await asyncio.wait([worker])
-    task.cancel()
-
-
 async def wait_for_daemon(home: Home) -> bool:
-    """Wait for the socket of the process that holds the home's lock; False when it gives the lock back or takes too
-    long."""
+    """Wait for the socket of the process that holds the home's lock, or is next to; False when there is none, or it
+    takes too long."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_STARTS_WITHIN):
-            while is_home_served(home.path):
+            while is_home_served(home.path) or is_home_claimed(home.path):
                 if is_listening(home.socket):
                     return True
                 await asyncio.sleep(_LOOK_EVERY)

@@ -12,12 +12,11 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from assistant.cli.home_stores import load_effective_settings, open_home_stores, scope_of_session
-from assistant.cli.output import json_option, print_json, print_text, require_utf8, shorten_line
+from assistant.cli.home_stores import load_effective_settings, open_home_stores, require_home, scope_of_session
+from assistant.cli.output import clean_line, json_option, print_json, print_text, require_utf8
 from assistant.commands.archive import MessageItem
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
-from assistant.settings.settings import Settings
 from assistant.store.search.history import StoredHistory
 
 _LOOK_EVERY = 0.5
@@ -28,41 +27,44 @@ _LOOK_EVERY = 0.5
 @click.option("--grep", metavar="TEXT", help="Only the newest messages that contain TEXT.")
 @click.option("--session", metavar="NAME", help="Only this conversation.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1_000_000), help="How many messages.")
+@click.option("--numbers", is_flag=True, help="Also the number of each message, as `branch`, `pins`, `forget` take it.")
 @json_option(MessageItem, "Print one JSON object a line.")
-def log(follow: bool, grep: str | None, session: str | None, limit: int, json_out: bool) -> None:
+def log(follow: bool, grep: str | None, session: str | None, limit: int, numbers: bool, json_out: bool) -> None:
     """Print messages from the message log, oldest first.
 
     > assistant log --limit 50
-    > assistant log --grep "passport" --json
+    > assistant log --grep "passport" --numbers
     > assistant log --follow
     """
     settings = load_effective_settings(read_only=True)
+
+    def show(record: LogRecord) -> None:
+        if json_out:
+            print_json(MessageItem.model_validate(record).model_dump(mode="json"), indent=None)
+        else:
+            print_record(record, settings.zone, numbers=numbers)
+
     needle = require_utf8(grep, "TEXT").casefold() if grep else ""
+    if follow:
+        require_home(settings)
     with open_home_stores(settings) as stores:
         scope = scope_of_session(stores.conversation, session) if session else OWNER_SCOPE
         matching = (r for r in records_newest_first(stores.history, scope, session) if needle in r.content.casefold())
         last = 0
         for record in reversed(list(islice(matching, limit))):
-            _show(record, settings, json_out)
+            show(record)
             last = max(last, record.id)
         while follow:
             time.sleep(_LOOK_EVERY)
             for record in _since(stores.history, scope, session, last):
                 last = record.id
                 if needle in record.content.casefold():
-                    _show(record, settings, json_out)
+                    show(record)
 
 
 def _since(history: StoredHistory, scope: str, session: str | None, last: int) -> list[LogRecord]:
     """The records after message `last`, oldest first."""
     return [*takewhile(lambda record: record.id > last, records_newest_first(history, scope, session))][::-1]
-
-
-def _show(record: LogRecord, settings: Settings, json_out: bool) -> None:
-    if json_out:
-        print_json(MessageItem.model_validate(record).model_dump(mode="json"), indent=None)
-    else:
-        print_record(record, settings.zone)
 
 
 _PAGE = 200
@@ -77,14 +79,15 @@ def records_newest_first(history: StoredHistory, scope: str, session: str | None
         before = min(record.id for record in page)
 
 
-def print_record(record: LogRecord, zone: ZoneInfo) -> None:
-    """When, id, session (but for the owner's own), speaker, words; then the calls of tools."""
+def print_record(record: LogRecord, zone: ZoneInfo, *, numbers: bool = True) -> None:
+    """When, number, session (but for the owner's own), speaker, words; then the calls of tools."""
     who = record.name if record.role == "tool" else record.role
-    of = f" of {', '.join(map(str, record.refs))}" if record.refs else ""
+    of = f" of {', '.join(map(str, record.refs))}" if record.refs and numbers else ""
     kind = "" if record.kind == "message" else f" [{record.kind}{of}]"
     calls = "".join(
-        f"{_CONTINUED}→ {c.name} {shorten_line(json.dumps(dict(c.arguments)), 200)}" for c in record.tool_calls
+        f"{_CONTINUED}→ {c.name} {clean_line(json.dumps(dict(c.arguments)), 200)}" for c in record.tool_calls
     )
     where = "" if record.session == MAIN_SESSION else f" {record.session}"
+    number = f" #{record.id}" if numbers else ""
     words = _CONTINUED.join(record.content.splitlines())
-    print_text(f"{record.ts.astimezone(zone):%Y-%m-%d %H:%M:%S} #{record.id}{where} {who}{kind}: {words}{calls}")
+    print_text(f"{record.ts.astimezone(zone):%Y-%m-%d %H:%M:%S}{number}{where} {who}{kind}: {words}{calls}")

@@ -1,4 +1,5 @@
-"""The daemon's own log: lines on standard error, so that answers on standard output stay alone.
+"""The program's own log: lines on standard error for the daemon, whose manager collects them, and in a file wherever a
+person talks or types a command, who is told in words what they have to know.
 
 Each is a line of `name=value` (logfmt), which people read as well as programs do, whoever reads it. What people say is
 in none of them: of a fault they tell its kind and its place, never its own words, which may quote somebody.
@@ -10,16 +11,20 @@ must never fail what goes on.
 from __future__ import annotations
 
 import contextlib
+import logging
+import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TextIO, cast
 
 import structlog
-from structlog.typing import EventDict
+from structlog.typing import EventDict, Processor
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+_LARGEST_FILE = 1_000_000
 
 
 class _StandardError:
@@ -34,9 +39,48 @@ class _StandardError:
             sys.stderr.flush()
 
 
-def configure_logging(level: str) -> None:
+class _LogFile:
+    """A file of log lines, where its folder is; a full one becomes the former one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            with open(self._path, "a", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
+                file.write(text)
+                is_full = file.tell() > _LARGEST_FILE
+            if is_full:
+                self._path.replace(self._path.with_suffix(".old.log"))
+
+    def flush(self) -> None:
+        pass
+
+
+class _OfLibraries(logging.Handler):
+    """What libraries log, without their words, which may quote somebody."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        exception = record.exc_info[1] if record.exc_info else None
+        structlog.get_logger().warning("library", of=record.name, at_level=record.levelname, exc_info=exception)
+
+
+def log_to_stderr(level: str) -> None:
+    """For the daemon alone."""
+    _configure(level, _StandardError())
+
+
+def log_to_file(path: Path, level: str = "warning") -> None:
+    """Where a person talks or types a command. Nothing that was said gets there, whatever the level: it would be found
+    there after it was forgotten."""
+    logging.basicConfig(handlers=[_OfLibraries()], level=logging.WARNING, force=True)
+    _configure(level, _LogFile(path), _without_debug)
+
+
+def _configure(level: str, file: _StandardError | _LogFile, *processors: Processor) -> None:
     structlog.configure(
         processors=[
+            *processors,
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -45,8 +89,15 @@ def configure_logging(level: str) -> None:
             structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(cast(TextIO, _StandardError())),
+        logger_factory=structlog.WriteLoggerFactory(cast(TextIO, file)),
     )
+
+
+def _without_debug(logger: object, method: str, event: EventDict) -> EventDict:
+    """A `structlog` processor."""
+    if method == "debug":
+        raise structlog.DropEvent
+    return event
 
 
 def _place_of_fault(logger: object, method: str, event: EventDict) -> EventDict:

@@ -37,7 +37,8 @@ _MENU = {
         "archive": "Conversations that ended, and where they are archived.",
     },
     "Time": {
-        "todo": "Your to-do list.",
+        "agenda": "What is on: a day, or a week.",
+        "todo": "Your to-do lists.",
         "remind": "Reminders.",
         "schedule": "Prompts that are asked for you at set times.",
     },
@@ -83,7 +84,7 @@ def _load(name: str) -> click.Command:
         case "bridge":
             from assistant.cli.bridge.command import bridge as command
         case "setup":
-            from assistant.cli.setup import setup as command
+            from assistant.cli.setup.command import setup as command
         case "config":
             from assistant.cli.config.command import config as command
         case "run":
@@ -127,8 +128,10 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.erasure import forget as command
         case "sleep":
             from assistant.commands.sleep import sleep as command
+        case "agenda":
+            from assistant.commands.todo import agenda as command
         case "todo":
-            from assistant.commands.tasks import todo as command
+            from assistant.commands.todo import todo as command
         case "remind":
             from assistant.commands.reminders import remind as command
         case "schedule":

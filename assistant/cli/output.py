@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assistant.core.errors import UsageError
+from assistant.core.text import shorten_line
 
 if TYPE_CHECKING:  # rich is loaded only where something is drawn
     from rich.console import Console
@@ -42,10 +43,9 @@ def clean_for_terminal(text: str) -> str:
     return text.translate(_SHOWN_AS)
 
 
-def shorten_line(text: str, limit: int = 100) -> str:
+def clean_line(text: str, limit: int = 100) -> str:
     """The beginning of `text` as one clean line of at most `limit` characters."""
-    line = clean_for_terminal(" ".join(text[: limit * 4].split()))
-    return line if len(line) <= limit and len(text) <= limit * 4 else f"{line[: limit - 1]}…"
+    return shorten_line(clean_for_terminal(text), limit)
 
 
 def is_utf8(text: str) -> bool:

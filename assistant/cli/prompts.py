@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import TypeVar
 
 import click
@@ -22,6 +23,7 @@ from assistant.core.errors import AssistantError, UsageError
 SKIP_ANSWER = "-"
 
 T = TypeVar("T")
+_NO_ALIASES: Mapping[str, str] = {}
 
 
 class StepSkipped(Exception):
@@ -60,19 +62,42 @@ def _answer(prompt: str, secret: bool) -> str:
     return line
 
 
-def prompt_choice(question: str, choices: dict[str, str], default: str) -> str:
-    """One of `choices` (a word, and what it means), by its word or its number."""
+def prompt_choice(
+    question: str, choices: Mapping[str, str], default: str, aliases: Mapping[str, str] = _NO_ALIASES
+) -> str:
+    """One of `choices` (a word, and what it means), by its word, its number, or another name in `aliases`."""
     from_number = {str(number): word for number, word in enumerate(choices, 1)}
     for number, word in from_number.items():
         print_text(f"  {number}  {word}: {choices[word]}")
 
     def parse(answer: str) -> str:
-        word = from_number.get(answer, answer.casefold())
-        if word not in choices:
+        word = from_number.get(answer) or read_choice_answer(answer, choices, aliases)
+        if word is None:
             raise AssistantError(f"Answer with one of: {', '.join([*choices, *from_number])}.")
         return word
 
     return prompt_until_valid(question, default, parse)
+
+
+_YES = ("y", "yeah", "yep", "sure", "ok", "okay", "please", "ja", "oui", "si", "sí")
+_NO = ("n", "nope", "later", "nein", "non", "never", "not")
+
+
+def read_choice_answer(text: str, words: Iterable[str], aliases: Mapping[str, str]) -> str | None:
+    """The word that is meant: itself, another name of it, or the only one among the words of a sentence."""
+    words = tuple(words)
+    names = {word.casefold(): word for word in words}
+    for word, others in (("yes", _YES), ("no", _NO)):
+        names |= dict.fromkeys(others, word) if word in words else {}
+    names |= aliases
+    folded = text.casefold().strip(" .!?")
+    if folded in names:
+        return names[folded]
+    named = {names[word] for word in re.findall(r"[\w.'’-]+", folded) if word in names}
+    named |= {word for name, word in names.items() if " " in name and name in folded}
+    if not named and len(folded) >= 3:
+        named = {word for name, word in names.items() if name.startswith(folded)}
+    return named.pop() if len(named) == 1 else None
 
 
 _CHUNK = 64 * 1024
@@ -90,9 +115,10 @@ async def read_stdin_lines() -> AsyncIterator[str | UsageError]:
             yield _decoded(line, number)
 
 
-async def read_next_line() -> str:
-    """The next line of standard input, blank or not, without its end; "" at its end."""
-    return (await _read_in_thread().get() or b"").decode("utf-8", "replace").rstrip("\r\n")
+async def read_next_line() -> str | None:
+    """The next line of standard input, blank or not, without its end; None where there is none any more."""
+    line = await _read_in_thread().get()
+    return line.decode("utf-8", "replace").rstrip("\r\n") if line is not None else None
 
 
 def read_all_stdin() -> str:

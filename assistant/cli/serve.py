@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import click
 
-from assistant.cli.chat.command import answer_lines, talk_here
-from assistant.cli.home_stores import load_effective_settings
+from assistant.cli.chat.command import answer_lines, print_unattended, talk_here
+from assistant.cli.handover import HandoverLink, serve_when_free
+from assistant.cli.home_stores import load_effective_settings, remark_missing_home
 from assistant.cli.link import open_link, run_with_signals
-from assistant.cli.logging_setup import configure_logging
+from assistant.cli.logging_setup import log_to_file, log_to_stderr
 from assistant.cli.output import json_result, print_remark, print_text
 from assistant.cli.prompts import read_stdin_lines
 from assistant.core.errors import AssistantError, SettingsError, UsageError
@@ -24,7 +25,8 @@ from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import service_manager_timeout
 from assistant.service.home_lock import is_home_served, lock_holder
 from assistant.service.malloc import limit_heap
-from assistant.settings.home import home_from_environment, notify_target_from_environment
+from assistant.service.presence import is_service_enabled
+from assistant.settings.home import Home, home_from_environment, notify_target_from_environment
 from assistant.settings.secrets import IN_FILE
 from assistant.settings.sections import WEB_TOKEN_KEY
 from assistant.settings.settings import Settings, load_settings, parse_settings_values
@@ -33,6 +35,9 @@ from assistant.store.home.config_file import create_web_token
 _HOW_TO_TALK = (
     "The assistant runs with {home}. Talk to it from another terminal with `assistant chat`, "
     'or ask one thing with `assistant chat -m "..."`. `assistant stop` stops it.'
+)
+_KEEP_OPEN = (
+    "Keep this terminal open: reminders come while it runs. `assistant service install` runs it in the background."
 )
 # Input that stays silent for this long (seconds) may never come: say how to talk meanwhile.
 _SILENT_AFTER = 1.0
@@ -56,17 +61,18 @@ def run(context: click.Context, with_chat: bool) -> None:
     manager = notify_target_from_environment()
     settings = load_settings()
     hint = _HOW_TO_TALK.format(home=settings.home.path)
+    if not (manager.address or manager.watchdog_seconds or is_service_enabled(settings.home.path)):
+        hint = f"{hint} {_KEEP_OPEN}"
     if not with_chat:
-        configure_logging(settings.values.log.level)
-        from assistant.daemon import main
-
-        asyncio.run(main(settings, lambda: print_remark(hint), manager))
+        log_to_stderr(settings.values.log.level)
+        remark_missing_home(settings)
+        asyncio.run(serve_when_free(settings, lambda: print_remark(hint), manager))
         return
+    log_to_file(settings.home.program_log, settings.values.log.level)
     if is_home_served(settings.home.path):
         print_remark(f"Process {lock_holder(settings.home.path)} runs it already; this terminal connects to it.")
     if _talks_at_a_terminal():
         context.exit(talk_here(settings, MAIN_SESSION))
-    configure_logging("warning")
     context.exit(run_with_signals(_answer_or_serve(settings, hint)))
 
 
@@ -82,7 +88,7 @@ class StoppedProcess:
 def stop() -> StoppedProcess:
     """Stop the running assistant; returns when it has ended.
 
-    Answers under way get `daemon.drain_seconds` to finish. Accepted messages are kept.
+    Answers under way get `daemon.drain_seconds` to finish. Accepted messages are kept. If reminders wait, it says so.
 
     > assistant stop
     """
@@ -105,6 +111,10 @@ def stop() -> StoppedProcess:
             raise AssistantError(f"Process {holder} was asked to stop and still runs. Its log says why.")
         time.sleep(_LOOK_EVERY)
     print_remark(f"Stopped process {holder}.")
+    from assistant.cli.status import read_status_report  # and all that it looks at
+
+    with contextlib.suppress(AssistantError):
+        print_unattended(read_status_report(home)["unattended"])
     return StoppedProcess(holder)
 
 
@@ -119,7 +129,6 @@ def _talks_at_a_terminal() -> bool:
 
 async def _answer_or_serve(settings: Settings, hint: str) -> int:
     """Answer the lines that were piped in; where there are none, serve until told to stop."""
-    served_elsewhere = is_home_served(settings.home.path)
     async with open_link(settings) as link:
         lines = read_stdin_lines()
         first = asyncio.ensure_future(anext(lines, None))
@@ -131,10 +140,10 @@ async def _answer_or_serve(settings: Settings, hint: str) -> int:
             return await answer_lines(link, _with_first(line, lines), MAIN_SESSION)
         if not silent:
             print_remark(hint)
-        if not served_elsewhere:
+        if isinstance(link, HandoverLink):
             # Ctrl-C and SIGTERM cancel; here that is the ordinary end.
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.Event().wait()
+                await link.handed_over.wait()
     return 0
 
 
@@ -154,13 +163,30 @@ _WEB_IS_OFF = "The web API is off. `assistant config set web.port 8484` turns it
 def web(context: click.Context) -> None:
     """The web API, for other programs. docs/web-api.md describes it. Without a command it shows the address.
 
+    Exits with 1 while the assistant runs and nothing listens there.
+
     > assistant config set web.port 8484
     > assistant web token
     """
     if context.invoked_subcommand is None:
-        settings = load_effective_settings().values.web
-        scheme = "https" if settings.certificate else "http"
-        print_text(f"{scheme}://{settings.host}:{settings.port}" if settings.port else _WEB_IS_OFF)
+        settings = load_effective_settings()
+        web = settings.values.web
+        print_text(f"{'https' if web.certificate else 'http'}://{web.host}:{web.port}" if web.port else _WEB_IS_OFF)
+        if web.port and (problem := _why_nothing_listens(settings.home)):
+            print_remark(problem)
+            context.exit(int(is_home_served(settings.home.path)))
+
+
+def _why_nothing_listens(home: Home) -> str:
+    """Why nobody is answered at the web API's address, and what to do; "" where it listens."""
+    from assistant.cli.status import read_status_report  # and all that it looks at
+
+    if not is_home_served(home.path):
+        return "Nothing listens there now: the assistant is not running. `assistant run` starts it."
+    web = read_status_report(home).get("web")
+    if web is None:
+        return "Nothing listens there yet: web.port takes effect when the assistant is started again."
+    return "" if web["address"] else f"Nothing listens there: {' '.join(web['problems'])}"
 
 
 @dataclass(frozen=True, slots=True)

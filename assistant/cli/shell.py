@@ -20,12 +20,12 @@ import click
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.lazy import ARGV
 from assistant.cli.link import open_home_locally, open_link, run_with_signals
-from assistant.cli.logging_setup import configure_logging
+from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import clean_for_terminal, print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.prompts import read_next_line
 from assistant.commands.argv import rewrite_for_shell
 from assistant.commands.context import CommandContext, CommandStores
-from assistant.commands.table import CommandGroup, CommandResult, ParsedCommand, TableCommand
+from assistant.commands.table import CommandGroup, CommandResult, Confirmation, ParsedCommand, TableCommand
 from assistant.core.calendar import utc_now
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.sessions import MAIN_SESSION
@@ -98,7 +98,7 @@ async def _read(settings: Settings, parsed: ParsedCommand, session: str) -> Comm
 
 
 async def _run(settings: Settings, parsed: ParsedCommand, argv: Sequence[str], session: str) -> CommandResult:
-    configure_logging("error")
+    log_to_file(settings.home.program_log)
     command = parsed.command
     async with open_link(settings, partial(open_home_locally, begins=command.creates_home)) as link:
         result = await _answer(settings, command, link.run_argv(argv, session, command.max_seconds))
@@ -107,10 +107,11 @@ async def _run(settings: Settings, parsed: ParsedCommand, argv: Sequence[str], s
             return result
         if result.text:
             print_markdown(rewrite_for_shell(result.text))
-        if not await _is_confirmed(confirmation.question):
+        chosen = await _choose(confirmation)
+        if chosen is None:
             print_remark("Nothing was changed.")
             return CommandResult("", None, result.exit_code)
-        return await link.run_argv(confirmation.argv, session, command.max_seconds)
+        return await link.run_argv(chosen, session, command.max_seconds)
 
 
 async def _answer(
@@ -143,12 +144,18 @@ async def _show_progress(
             await asyncio.wait([task], timeout=_LOOK_EVERY)
 
 
-async def _is_confirmed(question: str) -> bool:
+async def _choose(confirmation: Confirmation) -> Sequence[str] | None:
+    """The words to run by what a person answers; None to leave everything as it is."""
     if not sys.stdin.isatty():
         raise UsageError("This needs an answer, and there is no terminal to ask at; add `--yes`. Nothing was changed.")
-    sys.stderr.write(f"{question} [y/N] ")
+    has_choice = confirmation.otherwise is not None
+    sys.stderr.write(f"{confirmation.question} {'[Y/n, c to cancel]' if has_choice else '[y/N]'} ")
     sys.stderr.flush()
-    return (await read_next_line()).strip().lower() in ("y", "yes")
+    line = await read_next_line()
+    answer = (line or "").strip().lower()
+    if answer in ("y", "yes") or (has_choice and line is not None and not answer):
+        return confirmation.argv
+    return confirmation.otherwise if answer in ("n", "no") else None
 
 
 def _words(context: click.Context, parsed: ParsedCommand) -> list[str]:

@@ -8,8 +8,9 @@ import asyncio
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import click
 
 from assistant.cli.home_stores import load_readable_settings, open_home_stores
 from assistant.cli.link import LinkLost, open_daemon_link, run_with_signals
-from assistant.cli.logging_setup import configure_logging
+from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import json_result, print_text
 from assistant.cli.service.install import (
     DEFAULT_SERVICE_NAME,
@@ -29,7 +30,7 @@ from assistant.cli.service.install import (
 from assistant.commands.argv import rewrite_for_shell
 from assistant.commands.general import StatusReport
 from assistant.core.calendar import utc_now
-from assistant.core.errors import SettingsError
+from assistant.core.errors import SettingsError, StoreError
 from assistant.core.text import pluralize
 from assistant.health.doctor import DoctorOptions, run_doctor
 from assistant.health.doctor_checks import DaemonState, Finding, run_check
@@ -102,7 +103,10 @@ def read_status_report(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str,
         settings, notice = load_readable_settings(home, error)
         problems.append(notice)
     with open_home_stores(settings) as stores:
-        report = stored_status(settings, stores, utc_now())
+        if not home.path.exists():
+            # The disk that it will be on.
+            settings = replace(settings, home=Home(next(it for it in home.path.parents if it.exists())))
+        report = stored_status(settings, stores, utc_now()) | {"home": str(home.path)}
     served = is_home_served(home.path)
     if not served and report["waiting"]:
         # That nothing runs is a problem only where somebody waits for an answer.
@@ -127,7 +131,7 @@ class DoctorReport:
 
 
 @click.command()
-@click.option("--fix", is_flag=True, help="Repair what is safe: permissions, a stale socket.")
+@click.option("--fix", is_flag=True, help="Repair what is safe: permissions, a stale socket; download a vocabulary.")
 @click.option("--call", is_flag=True, help="Also ask the model something; it costs a little.")
 @click.option("--verbose", is_flag=True, help="Also say how it works inside, where there is more to say.")
 @json_result(DoctorReport, "Print JSON; `ok` is false when anything needs you.", ok=attrgetter("ok"))
@@ -141,8 +145,8 @@ def doctor(fix: bool, call: bool, verbose: bool) -> DoctorReport:
     > assistant doctor --fix
     > assistant doctor --call --json
     """
-    configure_logging("error")
     home = home_from_environment()
+    log_to_file(home.program_log)
     findings: list[Finding] = []
     width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else _WIDTH_OF_A_FILE
     for finding in _findings(home, DoctorOptions(fix, call)):
@@ -166,10 +170,31 @@ def _findings(home: Home, options: DoctorOptions) -> Iterator[Finding]:
     served = is_home_served(home.path)
     holder = lock_holder(home.path) if served else None
     serving = DaemonState(served, holder, is_listening(home.socket), home.socket.exists(), home.socket.unlink)
-    yield from run_doctor(home, serving, options, doctor_deps(utc_now, served=served), utc_now())
+    problems: list[Finding] = []
+    for finding in run_doctor(home, serving, options, doctor_deps(utc_now, served=served), utc_now()):
+        problems += [finding] * (finding.verdict == "problem")
+        yield finding
+    if (home.path / "script.db").is_file():
+        look = "`assistant status` shows how everything is."
+        yield from run_check("status", partial(_check_status, home, problems), look)
+    yield Finding("program log", "ok", f"in {home.program_log} where you talk; `assistant run` logs on standard error")
     yield from run_check(
         "service", lambda: [_check_service(home)], "`assistant service print` shows what it should be."
     )
+
+
+def _check_status(home: Home, known: Sequence[Finding]) -> Iterator[Finding]:
+    """What turns `assistant status` red and was not found yet, so that the two never disagree."""
+    texts, subjects = {finding.text for finding in known}, {finding.subject.casefold() for finding in known}
+    try:
+        report = read_status_report(home)
+    except StoreError as error:
+        if str(error) not in texts:
+            raise
+        return
+    for problem in report["problems"]:
+        if problem not in texts and problem.partition(":")[0].casefold() not in subjects:
+            yield Finding("status", "problem", rewrite_for_shell(problem))
 
 
 def _check_service(home: Home) -> Finding:

@@ -12,7 +12,7 @@ from typing import Annotated
 import click
 from pydantic import BeforeValidator
 
-from assistant.cli.home_stores import load_effective_settings, open_home_stores, require_home
+from assistant.cli.home_stores import is_new_home, load_effective_settings, open_home_stores, require_home
 from assistant.cli.output import json_result, print_text
 from assistant.cli.shell import with_commands
 from assistant.commands import archive as archive_commands
@@ -54,6 +54,8 @@ def verify(repair: bool, archives: bool) -> IntegrityReport:
     > assistant verify --repair
     """
     settings = load_effective_settings()
+    if repair:
+        require_home(settings)
     with (
         home_lock(settings.home.path) if repair else nullcontext(),
         open_home_stores(settings, reading=not repair) as stores,
@@ -79,6 +81,9 @@ def _report_lines(report: IntegrityReport) -> list[str]:
     return [*lines, "All is well." if report.ok else f"{pluralize(len(report.problems), 'problem')}."]
 
 
+_NO_ARCHIVES = "Nothing is archived yet."
+
+
 @click.command("verify")
 @click.argument("session", metavar="[SESSION]", required=False)
 @click.argument("generation", metavar="[GENERATION]", type=click.IntRange(min=1), required=False)
@@ -92,6 +97,10 @@ def verify_archives(session: str | None, generation: int | None, repair: bool) -
     > assistant archive verify
     > assistant archive verify main 3 --repair
     """
+    settings = load_effective_settings()
+    if is_new_home(settings.home) and not (repair or session):
+        print_text(_NO_ARCHIVES)
+        return []
     settings, store = _open_archive()
     chosen = _chosen(store, session, generation)
     if repair:
@@ -111,7 +120,7 @@ def verify_archives(session: str | None, generation: int | None, repair: bool) -
             "`assistant archive verify --repair` archives it again; where it is not, keep what is left of both."
         )
     else:
-        print_text("All is well." if checked else "Nothing is archived yet.")
+        print_text("All is well." if checked else _NO_ARCHIVES)
     return every_problem
 
 

@@ -127,7 +127,7 @@ def _render_conversation(conversation: ArchivedConversation, zone: tzinfo) -> st
     lines = [f"{title}: {text}\n" for title, text in notes if text]
     is_whole = len(conversation.records) == conversation.messages
     lines += [
-        f"- {format_local_time(record.at, zone)} {record.name or record.role} #{record.id}: "
+        f"- {format_local_time(record.at, zone)} {record.name or record.role}: "
         + (record.content if is_whole else shorten_line(record.content, _EXCERPT))
         for record in conversation.records
     ]
@@ -170,7 +170,7 @@ async def show(context: CommandContext, session: str, number: int | None) -> Arc
 
 def _render_hits(hits: Sequence[ArchiveHit], zone: tzinfo) -> str:
     lines = [
-        f"- `{hit.session} {hit.generation}` {format_local_time(hit.at, zone)} {hit.role} #{hit.message_id}: "
+        f"- `{hit.session} {hit.generation}` {format_local_time(hit.at, zone)} {hit.role}: "
         f"{shorten_line(hit.text, 300)}"
         for hit in hits
     ]

@@ -16,19 +16,22 @@ ALIASES = {
     "drop": ("requests", "drop"),
     "why": ("memory", "why"),
     "pair": ("people", "pair"),
+    "start": ("help",),  # what Telegram sends when a person opens the conversation
 }
 # The commands that a conversation knows: offered for completion, and told from messages that begin with a slash.
 _NAMES = """
-help status model usage todo session sessions reset compact branch pin unpin pins requests done drop remind
-schedule memory why forget sleep people pair bridge deliveries backup archive undo retry stop
+help status model usage agenda todo session sessions reset compact branch pin unpin pins requests done drop remind
+schedule memory why forget sleep people pair start bridge deliveries backup archive undo retry stop
 """
 SLASH_COMMANDS = tuple(f"/{name}" for name in _NAMES.split())
 LEAVE_COMMANDS = ("/quit", "/exit")
+_LEAVE_WORDS = ("exit", "quit", "bye")
 # These a shell does not have, or it means something else there.
-_CHAT_ONLY = frozenset({"/help", "/model", "/session", "/retry", "/stop"})
+_CHAT_ONLY = frozenset({"/help", "/model", "/session", "/retry", "/start", "/stop"})
 _TOKEN = re.compile(
     r'(?P<lead>--[\w-]+=)?(?:"(?P<double>[^"]*)"|“(?P<curly>[^”]*)”|\'(?P<single>[^\']*)\')(?=\s|$)|\S+'
 )
+_COMMAND = re.compile(r"\s*/(?P<name>[^\W\d_]+)(?:@\w+)?[.,:;?!]*(?!\S)")
 _NAMED = re.compile(r"`/(\w+)(?=[ `])")
 
 
@@ -84,6 +87,11 @@ def rewrite_for_shell(text: str) -> str:
     return _NAMED.sub(_named_in_shell, text)
 
 
+def rewrite_for_chat(text: str) -> str:
+    """`text` with the shell commands that it names as one types them in a conversation."""
+    return re.sub(rf"(^ *|`)assistant (?=(?:{'|'.join(_NAMES.split())})\b)", r"\1/", text, flags=re.MULTILINE)
+
+
 def _named_in_shell(match: re.Match[str]) -> str:
     name = match[1]
     if name == "session":
@@ -93,8 +101,11 @@ def _named_in_shell(match: re.Match[str]) -> str:
     return f"`assistant {' '.join(ALIASES.get(name, (name,)))}"
 
 
-def is_slash_command(text: str) -> bool:
-    return text.split(maxsplit=1)[0].lower() in SLASH_COMMANDS if text.startswith("/") else False
+def command_name(text: str) -> str:
+    """The name of the command that was typed, in lower case, whether there is such a command or not; empty for a
+    message. A command begins with a slash and letters alone: "/etc/hosts" and "/ 2" are messages."""
+    match = _COMMAND.match(text)
+    return match["name"].lower() if match else ""
 
 
 def session_after_command(text: str, session: str) -> str:
@@ -103,8 +114,10 @@ def session_after_command(text: str, session: str) -> str:
     return parse_session_name(rest.strip()) if name.lower() == "/session" and rest.strip() else session
 
 
-def is_leave_command(text: str) -> bool:
-    return text.strip().lower() in LEAVE_COMMANDS
+def is_leave_command(text: str, *, at_terminal: bool = False) -> bool:
+    """Whether it ends the conversation. At a terminal people part in words, too."""
+    word = text.strip().lower()
+    return f"/{command_name(text)}" in LEAVE_COMMANDS or (at_terminal and word.rstrip(".!") in _LEAVE_WORDS)
 
 
 def with_examples(docstring: str | None) -> str:

@@ -106,12 +106,13 @@ class Branch:
 
     session: str
     message_id: int  # the last message that both have
+    text: str  # how that begins
 
 
 @click.command(
     cls=TableCommand,
     render=lambda branch, _: (
-        f"{branch.session} begins after message #{branch.message_id}; this conversation stays as it is. "
+        f"{branch.session} has everything up to {branch.text!r}; this conversation stays as it is. "
         f"`/session {branch.session}` goes there."
     ),
 )
@@ -128,7 +129,9 @@ def branch(context: CommandContext, ids: Sequence[int]) -> Branch:
     message_id = ids[0] if ids else _last_user_message(context).id
     assert message_id is not None
     made = context.stores.conversation.branch_session(context.session, message_id, context.now)
-    return Branch(made.key, message_id)
+    messages = context.stores.conversation.load_view(context.session).messages
+    last = next(message for message in messages if message.id == message_id)
+    return Branch(made.key, message_id, shorten_line(last.content, 60))
 
 
 # ----------------------------------------------------------------------------------------------------------------- pins
@@ -159,7 +162,7 @@ def pins() -> None:
 def _render_pins(pins: Sequence[Pin], _: tzinfo) -> str:
     lines = [
         f"- {pin.id}: {shorten_line(pin.text, 120)}"
-        + (f" (message #{pin.message_id}, {pin.role})" if pin.message_id is not None else "")
+        + (f" (said by {'you' if pin.role == 'user' else 'the assistant'})" if pin.message_id is not None else "")
         for pin in pins
     ]
     return "\n".join(lines) or "Nothing is pinned. `/pins add TEXT` pins something."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +13,7 @@ from assistant.core.messages import Trust
 from assistant.core.sessions import session_scope
 
 if TYPE_CHECKING:  # a shell loads what its command needs, and no more
+    from assistant.agenda.day import AgendaDays
     from assistant.agenda.service import AgendaService
     from assistant.backup.scheduler import BackupScheduler
     from assistant.core.memories import SleepReport
@@ -57,6 +58,7 @@ class CommandStores:
     history: StoredHistory
     journal: StoredJournal
     agenda: AgendaService
+    days: AgendaDays
     outbox: StoredOutbox
     deliveries: StuckItems
     backups: BackupFolder
@@ -96,6 +98,18 @@ class CommandServices:
     wake: Callable[[], None]  # something waits to be answered
 
 
+@dataclass(frozen=True, slots=True)
+class CommandEntry:
+    """A command, or a short form of one, as `/help` tells of it."""
+
+    name: str  # as typed, with the slash: "/pin", "/pins add"
+    subject: str  # the heading that it stands under
+    usage: str
+    about: str  # in a line
+    more: str
+    examples: list[str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
     """One use of a command."""
@@ -110,7 +124,7 @@ class CommandContext:
     target: str = ""  # where on the bridge an answer goes that comes later
     sender: str = "owner"
     trust: Trust = "owner"
-    describe_commands: Callable[[Sequence[str]], str] = field(default=lambda _: "")  # all, or the one that is named
+    list_commands: Callable[[], Sequence[CommandEntry]] = tuple  # those that may be used here, in the order of `/help`
 
     @property
     def scope(self) -> str:

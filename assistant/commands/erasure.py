@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,14 @@ import click
 
 from assistant.commands.context import CommandContext
 from assistant.commands.table import Confirmation, TableCommand, words_argument
-from assistant.core.erasure import ErasureMatches, ErasurePreview, ErasureRequest, ErasureResult
+from assistant.core.erasure import (
+    SEARCHED_FORMS,
+    ErasureLeftover,
+    ErasureMatches,
+    ErasurePreview,
+    ErasureRequest,
+    ErasureResult,
+)
 from assistant.core.errors import UsageError
 from assistant.core.memories import MIN_ID_DIGITS
 from assistant.core.text import lazy_regex, pluralize
@@ -28,13 +36,14 @@ _CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
 
 
 def parse_forget_target(argument: str, scope: str) -> ErasureRequest:
-    """What is meant: `#17` or `17` a message, `entry 12` a journal entry, `1a2b3c4d` or `memory 1a2b` a memory, eight
+    """What is meant: `#17` or `17` a message, `e12` a journal entry, `1a2b3c4d` or `memory 1a2b` a memory, eight
     digits alone one or the other, anything else the words themselves; in quotes, words that look like one of these.
     Raises `UsageError` for nothing."""
     text = argument.strip()
     if not text:
         raise UsageError(
-            "Say what to forget: #17 (a message), entry 12, a memory's id, or the words. Nothing was changed."
+            "Say what to forget: #17 (a message), e12 (a journal entry), a memory's id, or the words. "
+            "Nothing was changed."
         )
     if any(len(text) > 2 and text[0] == pair[0] and text[-1] == pair[1] for pair in _QUOTES):
         return ErasureRequest(scope, text=text[1:-1].strip())
@@ -58,20 +67,43 @@ def render_forget_preview(preview: ErasurePreview, code: str = "", *, shown: boo
     if not preview:
         kept = f"Only backups have it, and you keep them: {'; '.join(preview.backups)}."
         nothing = f"Nothing {'more ' if earlier else ''}of that is kept anywhere."
-        return [*earlier, f"{kept if preview.backups else nothing} Nothing was changed."]
+        if preview.leftovers:
+            nothing = "There is nothing to forget. The words are in places that are yours to change:"
+        return [
+            *earlier,
+            f"{kept if preview.backups else nothing}{'' if preview.leftovers else ' Nothing was changed.'}",
+            *_leftover_lines(preview.leftovers),
+        ]
     lines = [*earlier, "Nothing was changed yet. This would be forgotten for good:"]
     for place in preview.places:
         more = "; ..." if place.count > len(place.examples) else ""
         examples = f" ({'; '.join(map(_one_line, place.examples))}{more})" if shown else ""
         lines.append(f"- {place.kind}: {place.count}{examples}")
+    if preview.values and shown:
+        lines.append(f"Values that nothing else said, and that are searched for: {_listed(preview.values)}")
     lines += _backup_lines(preview)
     if preview.related:
-        lines.append("Learned from these messages in other words, and staying unless named:")
+        lines.append("Also learned from these messages, and from others; this stays unless you forget it, too:")
         lines += [f"- {_one_line(text)}" for text in preview.related[:_RELATED]]
+    if preview.came_from:
+        keeps = preview.request.keep_messages
+        it = "It" if len(preview.came_from) == 1 else "These"
+        fate = "stays, and nothing is learned of it again" if keeps else f"{it.lower()} would be forgotten, too"
+        count = pluralize(len(preview.came_from), "message")
+        lines.append(f"It came from {count}; {fate}{':' if shown else '.'}")
+        lines += [f"- {_one_line(text)}" for text in preview.came_from if shown]
     if code:
         lines.append("")  # or a reader of Markdown takes it for a part of the last item
-        lines.append(f"It cannot be undone. To forget it, the user types /forget {code} within 15 minutes.")
+        who = "type" if shown else "the user types"
+        lines.append(f"It cannot be undone. To forget it, {who} /forget {code} within 15 minutes.")
+        if preview.came_from and not preview.request.keep_messages:
+            lines.append(f"To keep what it came from: /forget {code} --keep-message")
     return lines
+
+
+def _listed(values: Sequence[str]) -> str:
+    more = f" and {len(values) - _RELATED} more" if len(values) > _RELATED else ""
+    return f"{'; '.join(map(_one_line, values[:_RELATED]))}{more}"
 
 
 def _backup_lines(preview: ErasurePreview) -> list[str]:
@@ -91,14 +123,29 @@ def render_forget_result(result: ErasureResult) -> list[str]:
     if result.was_resumed:
         return _finished_lines(result)
     if not result.places:
-        return ["Nothing of that is kept anywhere. Nothing was changed."]
+        return render_forget_preview(ErasurePreview(ErasureRequest(""), (), (), leftovers=result.leftovers))
     return [
         "Forgotten, except for what is listed below:" if result.leftovers else "Forgotten:",
         *(f"- {place.kind}: {place.count}" for place in result.places),
-        f"Every byte of {pluralize(result.files_searched, 'file')} was searched for the words afterwards.",
+        _search_line(result),
         "Still there:" if result.leftovers else "They are found nowhere any more.",
-        *(f"- {leftover.where} ({leftover.count}): {leftover.why}" for leftover in result.leftovers),
+        *_leftover_lines(result.leftovers),
     ]
+
+
+def _leftover_lines(leftovers: Sequence[ErasureLeftover]) -> list[str]:
+    return [f"- {leftover.where} ({leftover.count}): {leftover.why}" for leftover in leftovers]
+
+
+def _search_line(result: ErasureResult) -> str:
+    """What was searched for, and where; none of the words."""
+    kinds = Counter(result.value_kinds)
+    listed = ", ".join(pluralize(number, kind) for kind, number in kinds.items())
+    values = f" and for what else they carried ({listed})" if kinds else ""
+    return (
+        f"Every byte of {pluralize(result.files_searched, 'file')}, those in backups included, was searched for the "
+        f"words{values}: {SEARCHED_FORMS}."
+    )
 
 
 def _finished_lines(result: ErasureResult) -> list[str]:
@@ -107,8 +154,8 @@ def _finished_lines(result: ErasureResult) -> list[str]:
     state = "is finished now" if is_done else "was continued, and is not finished yet"
     gone = ", ".join(f"{place.kind} {place.count}" for place in result.places)
     return [
-        f"An earlier forgetting that was cut off {state}{f'; what was left of it: {gone}' if gone else ''}. Every byte "
-        f"of {pluralize(result.files_searched, 'file')} was searched for its words afterwards.",
+        f"An earlier forgetting that was cut off {state}{f'; what was left of it: {gone}' if gone else ''}. "
+        f"{_search_line(result)}",
         *(f"Still there: {leftover.where} ({leftover.count}): {leftover.why}" for leftover in result.leftovers),
     ]
 
@@ -128,12 +175,18 @@ class ForgetReport:
     places: dict[str, int]  # how often it was in each place
     report: str  # Markdown
     code: str  # confirms what is shown here; "" where there is nothing to confirm
+    messages: int = 0  # how many messages a memory or a journal entry came from
 
 
 def _ask(report: ForgetReport) -> Confirmation | None:
     if not report.code:
         return None
-    return Confirmation("It cannot be undone. Forget it?", ("forget", "--code", report.code))
+    argv = ("forget", "--code", report.code)
+    if not report.messages:
+        return Confirmation("It cannot be undone. Forget it?", argv)
+    them = "message that it" if report.messages == 1 else f"{report.messages} messages that it"
+    question = f"It cannot be undone. Forget the {them} came from, too?"
+    return Confirmation(question, argv, (*argv, "--keep-message"))
 
 
 @click.command(
@@ -146,13 +199,19 @@ def _ask(report: ForgetReport) -> Confirmation | None:
 )
 @words_argument("text", required=False, metavar="ID|TEXT", keep_quotes=True)
 @click.option("--keep-backups", is_flag=True, help="List the backups that have it, and keep them.")
+@click.option(
+    "--keep-message", is_flag=True, help="Of a memory: keep the message it came from, and learn nothing of it."
+)
 @click.option("--yes", is_flag=True, help="Do it without asking.")
 @click.option("--code", hidden=True, help="Confirm what was shown with this code.")
-async def forget(context: CommandContext, text: str, keep_backups: bool, yes: bool, code: str | None) -> ForgetReport:
+async def forget(
+    context: CommandContext, text: str, keep_backups: bool, keep_message: bool, yes: bool, code: str | None
+) -> ForgetReport:
     """Forget something for good, in every copy.
 
     That is a memory by its id, a journal entry (e12), a message (#17), or TEXT. It shows what would be erased and asks.
-    It cannot be undone. Backups that have it are removed, and one new backup is made.
+    With a memory goes the message that it came from, and with a message all that was made of it. It cannot be undone.
+    Backups that have it are removed, and one new backup is made.
 
     > assistant forget 1a2b3c4d
     > assistant forget "the code of the gate" --yes
@@ -161,17 +220,21 @@ async def forget(context: CommandContext, text: str, keep_backups: bool, yes: bo
     if context.surface == "chat" and _CODE.fullmatch(text):
         code = text
     if code is not None:
-        return _report(await erasure.confirm(code, context.scope, context.now))
+        return _report(await erasure.confirm(code, context.scope, context.now, keep_messages=keep_message))
     if context.surface == "chat" and yes:
         raise UsageError("--yes is for a shell. Nothing was changed.")
     if context.surface == "shell" and _CODE.fullmatch(text):
         text = f"#{text}" if text.isdecimal() else f"memory {text}"
-    request = replace(parse_forget_target(text, context.scope), keep_backups=keep_backups)
+    request = parse_forget_target(text, context.scope)
+    if keep_message and (request.text or request.messages):
+        raise UsageError("--keep-message is for a memory or a journal entry. Nothing was changed.")
+    request = replace(request, keep_backups=keep_backups, keep_messages=keep_message)
     preview, code = await erasure.request_code(request, context.now)
     if code and yes:
         return _report(await erasure.confirm(code, context.scope, context.now))
     lines = render_forget_preview(preview, code if context.surface == "chat" else "")
-    return ForgetReport(False, _counts(preview.places), "\n".join(lines), code)
+    asked = 0 if keep_message else len(preview.came_from)
+    return ForgetReport(False, _counts(preview.places), "\n".join(lines), code, asked)
 
 
 def _report(result: ErasureResult) -> ForgetReport:

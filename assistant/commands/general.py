@@ -9,10 +9,10 @@ from operator import attrgetter
 from typing import Annotated, Any
 
 import click
-from pydantic import BeforeValidator, ConfigDict
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import Item, TableCommand, words_argument
+from assistant.commands.table import Item, TableCommand
 from assistant.core.errors import UsageError
 from assistant.core.messages import ABORTED_MARKER, Message
 from assistant.core.permissions import ALL_ROLES
@@ -27,28 +27,17 @@ class TextAnswer:
     text: str  # Markdown
 
 
-@click.command(cls=TableCommand, roles=ALL_ROLES, with_session=False)
-@words_argument("words", required=False, metavar="COMMAND")
-def help(context: CommandContext, words: str) -> TextAnswer:
-    """Show what you can type, or what one command does.
-
-    > /help
-    > /help pins
-    """
-    return TextAnswer(context.describe_commands(words.removeprefix("/").split()))
-
-
 class StatusReport(Item):
-    """How the assistant is; `problems` are what needs a person, a line each. Every other field is about one part."""
+    """How the assistant is. Every other field is about one part."""
 
     model_config = ConfigDict(extra="allow")
 
-    ok: bool
-    problems: list[str]
+    ok: bool = Field(description="False when anything needs a person.")
+    problems: list[str] = Field(description="A line each, ending with what to do.")
 
 
 @dataclass(frozen=True, slots=True)
-class StatusAnswer:
+class RenderedStatus:
     """How the assistant is."""
 
     report: Mapping[str, Any]
@@ -58,25 +47,43 @@ class StatusAnswer:
 @click.command(
     cls=TableCommand, result=Annotated[StatusReport, BeforeValidator(attrgetter("report"))], with_session=False
 )
-def status(context: CommandContext) -> StatusAnswer:
+def status(context: CommandContext) -> RenderedStatus:
     """Show how the assistant is.
 
     > /status
     """
     report = context.services.status()
-    return StatusAnswer(report, "\n".join(f"- {line}" for line in context.services.status_lines(report)))
+    return RenderedStatus(report, "\n".join(f"- {line}" for line in context.services.status_lines(report)))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOption:
+    """A model that may answer, as `/model` takes it."""
+
+    name: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """Which model answers."""
+
+    text: str
+    choices: list[ModelOption]
 
 
 @click.command(cls=TableCommand, with_session=False)
 @click.argument("choice", metavar="[PROVIDER[:NAME]]", default="")
-def model(context: CommandContext, choice: str) -> TextAnswer:
-    """Show which model answers, or choose one until a restart.
+def model(context: CommandContext, choice: str) -> ModelAnswer:
+    """Show which model answers, or choose one until a restart; `auto` is what the settings say.
 
     > assistant model
-    > assistant model anthropic:claude-sonnet-5-0
+    > assistant model anthropic:claude-sonnet-5-5
+    > assistant model auto
     """
     models = context.services.models
-    return TextAnswer(models.choose(choice) if choice else models.describe())
+    text = models.choose(choice) if choice else models.describe()
+    return ModelAnswer(text, [ModelOption(name, about) for name, about in models.list_choices().items()])
 
 
 # --------------------------------------------------------------------------------------------------- the last exchange

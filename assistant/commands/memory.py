@@ -163,7 +163,7 @@ _WHY_JSON = Annotated[
 async def why(context: CommandContext, reference: str) -> WhyReport:
     """Show the words that a memory came from, with their date.
 
-    Without an ID: where that came from which came to mind for the last answer.
+    Without an ID: the sources of what was recalled for the last answer.
 
     > assistant memory why 1a2b3c4d
     """

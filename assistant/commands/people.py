@@ -11,6 +11,7 @@ from pydantic import Field
 
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Item, phrase_option, words_argument
+from assistant.core.bridge_api import NETWORK_NAMES
 from assistant.core.errors import UsageError
 from assistant.core.people import AccessState, Identity, KnownRoom, Pairing, Person, PersonRole, clean_display_name
 from assistant.people.pairing import as_verbatim, describe_applicant, strip_markdown, supersede_denied
@@ -186,8 +187,8 @@ def link(context: CommandContext, bridge: str, account: str | None) -> PeopleCha
     """
     if account is None:
         return _change(context, context.stores.pairing.offer_link(_bridge(context, bridge), context.now))
-    if not account:
-        raise UsageError("The ID is empty. Nothing was changed.")
+    if not account or account.startswith("--"):
+        raise UsageError(f"{account!r} is no ID of an account. Nothing was changed.")
     context.stores.people.link_owner(Identity(_bridge(context, bridge), account), context.now)
     context.stores.pairing.remove_requests(bridge, account, None)
     return _change(context, f"{account} on {bridge} is you from now on.")
@@ -314,11 +315,15 @@ def _change(context: CommandContext, text: str) -> PeopleChange:
 
 
 def _bridge(context: CommandContext, name: str) -> str:
-    """Where there are bridges, any other name is a mistake."""
+    """A bridge that is set up: nobody writes over another one, and a code sent there would not arrive."""
     names = context.services.bridge_names()
-    if names and name not in names:
-        raise UsageError(f"There is no bridge {name!r}; there are: {', '.join(names)}. Nothing was changed.")
-    return name
+    if name in names:
+        return name
+    there = f"these are set up: {', '.join(names)}" if names else "none is set up yet"
+    raise UsageError(
+        f"There is no bridge {name!r}; {there}. `/bridge add` sets one up ({', '.join(NETWORK_NAMES)}). Nothing was "
+        "changed."
+    )
 
 
 def _whom(context: CommandContext, who: Sequence[str]) -> Sequence[str]:

@@ -5,8 +5,9 @@ Who may use what is decided before anything of a command runs (`Permissions`).
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from functools import partial
 
@@ -26,56 +27,55 @@ from assistant.commands import (
     sessions,
     sleep,
     tasks,
+    todo,
     usage,
 )
 from assistant.commands import argv as argv_words
-from assistant.commands.context import CommandContext, CommandServices, CommandStores, Surface
+from assistant.commands import help as help_command
+from assistant.commands.context import CommandContext, CommandEntry, CommandServices, CommandStores, Surface
 from assistant.commands.table import (
+    DEFAULT_MAX_SECONDS,
     CommandResult,
     ParsedCommand,
-    command_help,
     leaf_commands,
     parse_command,
-    short,
-    usage_line,
 )
 from assistant.core.errors import UsageError
 from assistant.core.permissions import Permissions
 from assistant.core.sessions import SessionRole, session_role
 
-# In the order in which `/help` lists them.
-_COMMANDS: tuple[click.Command, ...] = (
-    general.help,
-    general.status,
-    general.model,
-    compaction.compact,
-    compaction.branch,
-    compaction.pins,
-    tasks.requests,
-    tasks.todo,
-    sessions.session,
-    sessions.sessions,
-    sessions.reset,
-    archive.archive,
-    sleep.sleep,
-    memory.memory,
-    erasure.forget,
-    reminders.remind,
-    schedules.schedule,
-    people.people,
-    bridges.bridge,
-    bridges.deliveries,
-    backups.backup,
-    usage.usage,
-    general.undo,
-    general.retry,
-    general.stop,
-)
+# By subject, in the order in which `/help` lists them.
+_COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
+    "Talk": (
+        *(help_command.help, general.undo, general.retry, general.stop, sessions.session, sessions.sessions),
+        *(sessions.reset, compaction.compact, compaction.branch, compaction.pins, tasks.requests),
+    ),
+    "Remember": (memory.memory, erasure.forget, sleep.sleep, archive.archive),
+    "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule),
+    "People and networks": (people.people, bridges.bridge, bridges.deliveries),
+    "Look after it": (general.status, general.model, usage.usage, backups.backup),
+}
 
 
 def command_root() -> click.Group:
     """All commands of the table, as one group of click."""
-    return click.Group("", {command.name or "": command for command in _COMMANDS})
+    return click.Group("", {command.name or "": command for commands in _COMMANDS.values() for command in commands})
+
+
+def grantable_roles(root: click.Group) -> dict[str, frozenset[str]]:
+    """Who may be granted a command by the settings, which name whole groups and short forms."""
+    leaves = {path: leaf.roles for path, leaf in leaf_commands(root)}
+    groups: dict[str, frozenset[str]] = {}
+    for path, roles in leaves.items():
+        groups[path[0]] = groups.get(path[0], frozenset()) | roles
+    return groups | {name: leaves[path] for name, path in argv_words.ALIASES.items()}
+
+
+def max_seconds_of(text: str) -> float:
+    """How long the commands of a typed line's name may take, at most."""
+    words = argv_words.expand_alias([argv_words.command_name(text)])
+    leaves = [leaf for path, leaf in leaf_commands(command_root()) if path[0] == words[0]]
+    return max((leaf.max_seconds for leaf in leaves), default=DEFAULT_MAX_SECONDS)
 
 
 class CommandRegistry:
@@ -102,24 +102,18 @@ class CommandRegistry:
         return [f"/{name}" for name in (*self.root.commands, *argv_words.ALIASES)]
 
     def grantable_roles(self) -> dict[str, frozenset[str]]:
-        """Who may be granted a command by the settings, which name whole groups and short forms."""
-        leaves = {path: leaf.roles for path, leaf in leaf_commands(self.root)}
-        groups: dict[str, frozenset[str]] = {}
-        for path, roles in leaves.items():
-            groups[path[0]] = groups.get(path[0], frozenset()) | roles
-        return groups | {name: leaves[path] for name, path in argv_words.ALIASES.items()}
+        return grantable_roles(self.root)
 
     async def run(
         self, text: str, session: str, *, bridge: str = "terminal", target: str = "", sender: str = "owner"
     ) -> str:
         """Run `text` ("/name rest") as the role of the session may. Raises `UsageError` for anything else."""
-        words = argv_words.split_line(text.strip().removeprefix("/"))
-        expanded = argv_words.expand_alias(words)
-        if not expanded or expanded[0] not in self.root.commands:
-            name = words[0] if words else ""
-            raise UsageError(f"There is no command /{name}. Nothing was changed; /help lists them.")
+        words, name = argv_words.split_line(text.strip().removeprefix("/")), argv_words.command_name(text)
+        expanded = argv_words.expand_alias([name, *words[1:]])
+        if expanded[0] not in self.root.commands:
+            raise UsageError(self._unknown(name or "".join(words[:1]), session_role(session), bridge))
         context = self._context(session, bridge=bridge, target=target, sender=sender)
-        parsed = self._parse(expanded, context, str(words[0]).lower())
+        parsed = self._parse(expanded, context, name)
         result = await parsed.command.run(context, parsed.params)
         return json.dumps(result.value, ensure_ascii=False, indent=2) if parsed.as_json else result.text_and_remark
 
@@ -148,7 +142,7 @@ class CommandRegistry:
             target=target,
             sender=sender,
             trust="owner" if session_role(session) == "owner" else "guest",
-            describe_commands=partial(self.describe, session_role(session)),
+            list_commands=partial(self.list_commands, session_role(session)),
         )
 
     def _parse(self, argv: Sequence[str], context: CommandContext, typed_as: str) -> ParsedCommand:
@@ -169,22 +163,25 @@ class CommandRegistry:
         if not any(self._authority.may_run_command(role, typed, admitted[typed]) for typed in {name, typed_as}):
             raise UsageError(_not_here(typed_as))
 
-    def describe(self, role: SessionRole, words: Sequence[str]) -> str:
-        """What a role can type, or what one command does."""
-        admitted = self.grantable_roles()
-        if words:
-            path = argv_words.expand_alias(words)
-            # What a role may not use is not described to it.
-            if path[0] in admitted and not self._authority.may_run_command(role, path[0], admitted[path[0]]):
-                raise UsageError(_not_here(path[0]))
-            return command_help(self.root, path)
-        rows = [
-            f"- `{usage_line(command, [name])}` — {short(command)}"
-            for name, command in self.root.commands.items()
-            if self._authority.may_run_command(role, name, admitted[name])
-        ]
-        leaving = "- `/quit` — leave this terminal; the assistant keeps what was said"
-        return "\n".join([*rows, leaving] if role == "owner" else rows)
+    def _unknown(self, name: str, role: SessionRole, bridge: str) -> str:
+        """What is said of a command that there is not, with the one like it that the role may use."""
+        usable, typed = self._usable(role), name.lower()
+        if f"/{typed}" in argv_words.LEAVE_COMMANDS:
+            return f"/{typed} leaves a conversation in a terminal; here there is nothing to leave. Nothing was changed."
+        if bridge == "terminal":
+            usable = [*usable, *(it.removeprefix("/") for it in argv_words.LEAVE_COMMANDS)]
+        near = [it for it in usable if typed and it.startswith(typed)] or difflib.get_close_matches(typed, usable, 1)
+        meant = f" Did you mean {' or '.join(f'`/{it}`' for it in near)}?" if len(near) in range(1, 4) else ""
+        return f"There is no command /{name}.{meant} Nothing was changed or sent; /help lists the commands."
+
+    def _usable(self, role: SessionRole) -> Sequence[str]:
+        """The commands, and short forms, that a role may type."""
+        grantable = self.grantable_roles().items()
+        return [name for name, roles in grantable if self._authority.may_run_command(role, name, roles)]
+
+    def list_commands(self, role: SessionRole) -> Sequence[CommandEntry]:
+        """What a role can type. What it may not use is not described to it."""
+        return list(help_command.describe_commands(_COMMANDS, self._usable(role), role))
 
 
 def _not_here(name: str) -> str:

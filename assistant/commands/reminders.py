@@ -52,6 +52,7 @@ class JobItem(Item):
     bridge: str = Field(validation_alias=AliasPath("place", "bridge"))
     created_at: datetime
     when: str = ""  # when it is due, and how often, in words
+    warning: str = ""  # that nothing will run then, where that is so
 
 
 class SlotItem(Item):
@@ -66,7 +67,7 @@ class SlotItem(Item):
     state: SlotState
     ended: datetime = Field(validation_alias="ended_at")
     note: str  # why, "" where there is nothing to explain
-    seen: datetime | None = Field(validation_alias="seen_at")  # when somebody looked at it, of one that was missed
+    seen: datetime | None = Field(validation_alias="seen_at")  # when somebody looked at a missed or late one
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class AgendaHistory:
 def render_history(history: AgendaHistory, zone: tzinfo) -> str:
     lines = [_slot_line(slot, zone) for slot in history.slots] or ["Nothing was due yet."]
     others = [
-        f"- of {scope}: {pluralize(count, 'due time')} missed"
+        f"- of {scope}: {pluralize(count, 'due time')} missed or late"
         for scope, count in sorted(history.missed_of_others.items())
     ]
     return "\n".join([*lines, *others])
@@ -100,13 +101,13 @@ limit_option = click.option(
 
 
 def load_history(context: CommandContext, kind: JobKind | None, job_id: int | None, limit: int) -> AgendaHistory:
-    """The owner has then seen what was missed, of anybody, so that status is green again."""
+    """The owner has then seen what was missed or late, of anybody, so that status is green again."""
     jobs = context.stores.agenda.jobs
     slots = jobs.ended_slots(context.scope, kind=kind, job_id=job_id, limit=limit)
     if context.scope != OWNER_SCOPE or job_id is not None:
         return AgendaHistory(slots, {})
-    others = {scope: count for scope, count in jobs.count_missed().items() if scope != OWNER_SCOPE}
-    jobs.mark_missed_seen(context.now)
+    others = {scope: count for scope, count in jobs.count_unseen().items() if scope != OWNER_SCOPE}
+    jobs.mark_seen(context.now)
     return AgendaHistory(slots, others)
 
 
@@ -120,6 +121,11 @@ def delivery_target(context: CommandContext) -> DeliveryTarget:
 
 def job_item(context: CommandContext, job: Job) -> JobItem:
     return JobItem.model_validate(job).model_copy(update={"when": context.stores.agenda.describe_due(job)})
+
+
+def set_item(context: CommandContext, job: Job) -> JobItem:
+    """One that was set just now."""
+    return job_item(context, job).model_copy(update={"warning": context.stores.agenda.warning(context.scope)})
 
 
 def job_line(item: JobItem) -> str:
@@ -154,14 +160,14 @@ def _is_reminder(words: Sequence[str]) -> bool:
     match name:
         case "list" | "history":
             return bool(rest) and not rest[0].startswith("-")
-        case "again" | "done":
-            return bool(rest) and not (number and (name == "again" or len(rest) == 1 or rest[1].startswith("--")))
+        case "again" | "done" | "change":
+            return bool(rest) and not (number and (name != "done" or len(rest) == 1 or rest[1].startswith("--")))
     return False
 
 
 @click.group(cls=CommandGroup, default="add", is_free_text=_is_reminder)
 def remind() -> None:
-    """Set reminders; list, repeat or cancel them.
+    """Set reminders; list, change, repeat or cancel them.
 
     A reminder comes to the conversation it was set in. Times are by the clock of your time zone. `add` may be left out.
 
@@ -175,6 +181,7 @@ def remind() -> None:
 @remind.command(
     "add",
     render=_render_set,
+    remark=attrgetter("warning"),
     roles=ALL_ROLES,
     creates_home=True,
     context_settings={"ignore_unknown_options": True},
@@ -198,11 +205,32 @@ async def add_reminder(context: CommandContext, words: str, when: str | None, re
 
 @remind.command("list", render=_render_reminders, roles=ALL_ROLES, reads=True)
 def list_reminders(context: CommandContext) -> list[JobItem]:
-    """List the reminders that wait, the next one first.
+    """List the reminders that wait, the next one first. `agenda` shows those of a day.
 
     > assistant remind list --json
     """
     return [job_item(context, job) for job in context.stores.agenda.list_reminders(context.scope)]
+
+
+@remind.command(
+    "change", render=lambda item, _: f"Changed:\n{job_line(item)}", remark=attrgetter("warning"), roles=ALL_ROLES
+)
+@number_argument("job_id")
+@words_argument("text", required=False)
+@phrase_option("--at", "when", metavar="WHEN", help='When: "friday at 9", "in 20 minutes".')
+@phrase_option("--every", "repeat", metavar="HOW_OFTEN", help='How often: "weekday", "2 hours"; "once" for no more.')
+async def change(context: CommandContext, job_id: int, text: str, when: str | None, repeat: str | None) -> JobItem:
+    """Move a reminder, reword it, have it repeat or not.
+
+    One that came already waits again.
+
+    > assistant remind change 3 --at "friday at 15:00"
+    > assistant remind change 3 call mum and dad
+    > assistant remind change 3 --every once
+    """
+    often = repeat if repeat is None or repeat.strip() == "once" else spoken_every(repeat)
+    request = JobRequest(command_key(context), delivery_target(context), text, when or "", often or "")
+    return set_item(context, await context.stores.agenda.change_reminder(job_id, request, context.now))
 
 
 @remind.command("cancel", render=lambda item, _: f"Cancelled: {item.id}, {item.text}", roles=ALL_ROLES)
@@ -216,7 +244,7 @@ def cancel(context: CommandContext, job_id: int) -> JobItem:
     return job_item(context, replace(job, state="cancelled"))
 
 
-@remind.command("again", render=_render_set, roles=ALL_ROLES)
+@remind.command("again", render=_render_set, remark=attrgetter("warning"), roles=ALL_ROLES)
 @number_argument("job_id")
 @words_argument("when", metavar="WHEN")
 async def again(context: CommandContext, job_id: int, when: str) -> JobItem:
@@ -251,7 +279,7 @@ def reminder_history(context: CommandContext, limit: int) -> AgendaHistory:
 
 async def _create_reminder(context: CommandContext, key: str, text: str, when: str, repeat: str) -> JobItem:
     request = JobRequest(key, delivery_target(context), text, when, repeat)
-    return job_item(context, await context.stores.agenda.create_reminder(request, context.now))
+    return set_item(context, await context.stores.agenda.create_reminder(request, context.now))
 
 
 def _find_reminder(context: CommandContext, job_id: int) -> Job:

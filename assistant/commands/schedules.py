@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import tzinfo
+from operator import attrgetter
 
 import click
 
@@ -22,6 +23,7 @@ from assistant.commands.reminders import (
     limit_option,
     load_history,
     render_history,
+    set_item,
     spoken_every,
 )
 from assistant.commands.table import CommandGroup, phrase_option, words_argument
@@ -48,7 +50,9 @@ def _render_schedule(item: JobItem, _: tzinfo) -> str:
     return f"{job_line(item)}\n- catch-up: {item.catch_up}\n\n{item.text}"
 
 
-@schedule.command("add", render=lambda item, _: f"Scheduled:\n{job_line(item)}", creates_home=True)
+@schedule.command(
+    "add", render=lambda item, _: f"Scheduled:\n{job_line(item)}", remark=attrgetter("warning"), creates_home=True
+)
 @click.argument("name")
 @words_argument("prompt", metavar="PROMPT")
 @phrase_option("--every", "every", metavar="HOW_OFTEN", help='In words: "weekday at 8:30", "Monday", "2 hours".')
@@ -78,7 +82,7 @@ async def add_schedule(
         parse_cron(cron)
     repeat = repeats[0] if repeats else ""
     request = JobRequest(command_key(context), delivery_target(context), prompt, when or "", repeat, name, catch_up)
-    return job_item(context, await context.stores.agenda.create_schedule(request, context.now))
+    return set_item(context, await context.stores.agenda.create_schedule(request, context.now))
 
 
 @schedule.command("list", render=_render_schedules, reads=True)
@@ -116,7 +120,7 @@ def pause_schedule(context: CommandContext, name: str) -> JobItem:
     return job_item(context, replace(job, state="paused"))
 
 
-@schedule.command("resume", render=lambda item, _: f"Resumed:\n{job_line(item)}")
+@schedule.command("resume", render=lambda item, _: f"Resumed:\n{job_line(item)}", remark=attrgetter("warning"))
 @words_argument("name", metavar="NAME")
 def resume_schedule(context: CommandContext, name: str) -> JobItem:
     """Resume a schedule that was paused, from its next time on.
@@ -124,7 +128,7 @@ def resume_schedule(context: CommandContext, name: str) -> JobItem:
     > assistant schedule resume news
     """
     agenda = context.stores.agenda
-    return job_item(context, agenda.resume_schedule(agenda.find_schedule(name, context.scope), context.now))
+    return set_item(context, agenda.resume_schedule(agenda.find_schedule(name, context.scope), context.now))
 
 
 @schedule.command(

@@ -84,7 +84,7 @@ def _follow(stores: CommandStores, now: datetime) -> str:
     follow=_follow,
 )
 @click.option("--dry-run", is_flag=True, help="Only show what a sleep would do now, and about what it would cost.")
-@click.option("--phase", metavar="NAME", help="This phase alone: extract, score, consolidate, curate or compact.")
+@click.option("--phase", metavar="NAME", help=f"This phase alone: {', '.join(PHASES[:-1])} or {PHASES[-1]}.")
 @click.option("--last", is_flag=True, help="Show what the last sleep did, or does.")
 @click.option("--undo", is_flag=True, help="Undo the last sleep that changed something; again: the one before it.")
 async def sleep(context: CommandContext, dry_run: bool, phase: str | None, last: bool, undo: bool) -> SleepValue:
@@ -103,7 +103,7 @@ async def sleep(context: CommandContext, dry_run: bool, phase: str | None, last:
         raise UsageError("Give one of --dry-run, --phase, --last and --undo. Nothing was changed.")
     services = context.services
     if dry_run:
-        return await services.sleep_dry_run.run()
+        return await services.sleep_dry_run.run(context.now)
     if last:
         report = next(iter(context.stores.journal.list_cycles(limit=1)), None)
         return None if report is None else SleepItem.model_validate(report)
@@ -126,6 +126,7 @@ _PHASE_NAMES = {
     "consolidate": "remembering",
     "curate": "files and profiles",
     "compact": "compacting",
+    "notes": "notes of the day",
 }
 # What became of entries that are no new memory.
 _DECIDED = {"merged": "merged with known ones", "superseded": "replaced by newer ones", "junk": "rejected as junk"}
@@ -219,6 +220,16 @@ def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
             profiles = pluralize(phase.get("profiles", 0), "profile") if phase.get("profiles") else ""
             if files := ", ".join(filter(None, [notes, profiles, "MEMORY.md" if phase.get("curated") else ""])):
                 yield f"Written: {files}."
+            if secrets := phase.get("secrets"):
+                yield (
+                    f"Left out of these and of the notes of the day: {pluralize(secrets, 'thing')} that looked like a "
+                    "password, key, PIN or card number. It is remembered; ask for it by its name to see it."
+                )
+        case "notes":
+            if phase.get("notes"):
+                yield f"Written: {pluralize(phase['notes'], 'note of a day', 'notes of days')}."
+            if rejected:
+                yield f"Not noted: {rejected}"
         case "compact":
             for session, compacted in phase.get("compacted", {}).items():
                 yield (
@@ -246,7 +257,8 @@ def render_forecast(forecast: SleepForecast) -> str:
     """What a sleep would do."""
     lines = [
         f"{unread.session}: {pluralize(unread.messages, 'message')} to read"
-        + (f", about {pluralize(unread.calls, 'call')} and {unread.tokens:,} tokens." if unread.calls else ".")
+        + (f", about {pluralize(unread.calls, 'call')} and {unread.tokens:,} tokens" if unread.calls else "")
+        + ("." if unread.entries is None else f", {pluralize(unread.entries, 'entry', 'entries')} for the journal.")
         for unread in forecast.unread
     ]
     if forecast.pending:

@@ -31,12 +31,14 @@ from assistant.commands.context import CommandContext, CommandStores
 from assistant.core.errors import UsageError
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.sessions import parse_session_name
+from assistant.core.text import lazy_regex
 
 # A daemon that is alive answers at once.
 DEFAULT_MAX_SECONDS = 60.0
 _JSON, _SESSION = "as_json", "session_name"
 # Where a click context keeps the words of a command as they were typed.
 _TYPED = f"{__name__}.typed"
+_ASSURANCE = lazy_regex(r"\s?Nothing was changed(?:\.|[;:] (\w?))")
 # What a database takes for a number.
 _LARGEST = 2**63 - 1
 
@@ -62,6 +64,7 @@ class Confirmation:
 
     question: str
     argv: Sequence[str]
+    otherwise: Sequence[str] | None = None  # run for "no"; then "yes" is what an empty answer means
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +154,12 @@ class TableCommand(click.Command):
     async def run(self, context: CommandContext, params: Mapping[str, Any]) -> CommandResult:
         """Raises whatever the function raises: `UsageError` for what cannot be done as asked."""
         assert self.callback is not None
-        value = self.callback(context, **params)
-        if inspect.isawaitable(value):
-            value = await value
+        try:
+            value = self.callback(context, **params)
+            if inspect.isawaitable(value):
+                value = await value
+        except UsageError as error:
+            raise (_without_assurance(error) if self.reads else error) from None
         return CommandResult(
             self.render(value, context.zone).strip(),
             to_json(self.adapter, value),
@@ -161,6 +167,13 @@ class TableCommand(click.Command):
             self._confirm(value) if self._confirm else None,
             self._remark(value) if self._remark else "",
         )
+
+
+def _without_assurance(error: UsageError) -> UsageError:
+    """What a command that only reads has to say: that it changed nothing goes without saying."""
+    return type(error)(
+        _ASSURANCE.sub(lambda match: "" if match[1] is None else f" {match[1].upper()}", str(error)).strip()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,32 +244,15 @@ def usage_line(command: click.Command, path: Sequence[str]) -> str:
     if isinstance(command, click.Group):
         pieces = [f"[{' | '.join(command.commands)}]"]
     options = [
-        f"[{option.opts[0]}{'' if option.is_flag else f' {option.metavar or option.name}'}]"
+        f"[{option.opts[0]}{'' if option.is_flag else f' {option.metavar or _placeholder(option)}'}]"
         for option in command.params
         if isinstance(option, click.Option) and option.name not in (_JSON, _SESSION) and not option.hidden
     ]
     return " ".join([f"/{' '.join(path)}", *pieces, *options])
 
 
-def command_help(root: click.Group, words: Sequence[str]) -> str:
-    """What a command does, as Markdown. Raises `UsageError` for what is no command."""
-    command: click.Command = root
-    for n, word in enumerate(words):
-        inner = command.commands.get(word) if isinstance(command, click.Group) else None
-        if inner is None:
-            raise UsageError(f"There is no command /{' '.join(words[: n + 1])}. `/help` lists them.")
-        command = inner
-    lines = [f"`{usage_line(command, words)}`", "", _first_paragraphs(command.help or "")]
-    if isinstance(command, click.Group):
-        lines += [
-            "",
-            *(f"- `{usage_line(leaf, [*words, name])}` — {short(leaf)}" for name, leaf in command.commands.items()),
-        ]
-    return "\n".join(lines)
-
-
-def short(command: click.Command) -> str:
-    return command.get_short_help_str(limit=200).rstrip(".")
+def _placeholder(option: click.Option) -> str:
+    return "N" if isinstance(option.type, click.types.IntParamType) else str(option.name).upper()
 
 
 def leaf_commands(root: click.Group) -> Iterable[tuple[tuple[str, ...], TableCommand]]:
@@ -367,7 +363,3 @@ def _how(error: click.UsageError) -> str:
         return "`/help` lists the commands. "
     path = error.ctx.command_path.split()
     return f"Use `{usage_line(error.ctx.command, path)}`. "
-
-
-def _first_paragraphs(text: str) -> str:
-    return "\n\n".join(part.strip() for part in inspect.cleandoc(text).split("\n\n") if not part.startswith("\b"))

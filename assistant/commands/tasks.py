@@ -1,4 +1,4 @@
-"""`requests`: what you asked for, and what became of it; `todo`: your to-do list."""
+"""`requests`: what you asked for, and what became of it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import click
 from pydantic import Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, Item, numbers_argument, words_argument
+from assistant.commands.table import CommandGroup, Item, numbers_argument
 from assistant.core.checkpoints import RequestState, UserRequest
 from assistant.core.permissions import ALL_ROLES
-from assistant.core.records import TodoItem
 from assistant.core.text import shorten_line
 
 _LIMIT = 1000
@@ -57,10 +56,12 @@ def _render_list(requests: Sequence[UserRequest], zone: tzinfo) -> str:
 
 
 def _line(request: UserRequest, zone: tzinfo) -> str:
-    ended = "dropped" if request.state == "superseded" else request.state
+    ended: str = "dropped" if request.state == "superseded" else request.state
+    if request.closed_at is not None:
+        ended += f" {request.closed_at.astimezone(zone).date()}"
     state = ", ".join(filter(None, [ended, _CLOSED_BY.get(request.closed_by)]))
     if request.state == "open":
-        state = f"answered in #{request.answered_by}" if request.answered_by is not None else "not answered"
+        state = "answered" if request.answered_by is not None else "not answered"
     day = request.opened_at.astimezone(zone).date()
     return f"- #{request.message_id} ({day}, {state}): {shorten_line(request.text, 100)}"
 
@@ -104,74 +105,3 @@ def drop(context: CommandContext, ids: Sequence[int]) -> Sequence[UserRequest]:
     > assistant requests drop 12
     """
     return context.stores.requests.close_requests(context.session, ids, "superseded", "user", (), context.now)
-
-
-# --------------------------------------------------------------------------------------------------------------- to-dos
-
-
-@click.group(cls=CommandGroup)
-def todo() -> None:
-    """Show your to-do list, and change it.
-
-    > assistant todo
-    > assistant todo add buy lamp oil
-    > assistant todo done 2 3
-    """
-
-
-def _render_todos(items: Sequence[TodoItem], _: tzinfo) -> str:
-    return "\n".join(f"- [{'x' if item.done else ' '}] #{item.id} {item.text}" for item in items) or (
-        "Nothing on the list."
-    )
-
-
-@todo.command("list", render=_render_todos, roles=ALL_ROLES, reads=True)
-def list_todos(context: CommandContext) -> list[TodoItem]:
-    """List what is to be done.
-
-    > assistant todo list --json
-    """
-    return context.stores.todos.list_todos(context.scope)
-
-
-@todo.command(
-    "add",
-    render=_render_todos,
-    roles=ALL_ROLES,
-    creates_home=True,
-    context_settings={"ignore_unknown_options": True},
-)
-@words_argument("text")
-def add_todo(context: CommandContext, text: str) -> list[TodoItem]:
-    """Add something to the list.
-
-    > assistant todo add buy lamp oil
-    """
-    context.stores.todos.add(context.scope, [text], _key(context), context.now)
-    return context.stores.todos.list_todos(context.scope)
-
-
-@todo.command("done", render=_render_todos, roles=ALL_ROLES)
-@numbers_argument("ids")
-def finish_todos(context: CommandContext, ids: Sequence[int]) -> list[TodoItem]:
-    """Mark items as done, by their numbers.
-
-    > assistant todo done 2 3
-    """
-    context.stores.todos.complete(context.scope, ids, _key(context), context.now)
-    return context.stores.todos.list_todos(context.scope)
-
-
-@todo.command("remove", render=_render_todos, roles=ALL_ROLES)
-@numbers_argument("ids")
-def remove_todos(context: CommandContext, ids: Sequence[int]) -> list[TodoItem]:
-    """Remove items that are not wanted any more.
-
-    > assistant todo remove 2
-    """
-    context.stores.todos.remove(context.scope, ids, _key(context), context.now)
-    return context.stores.todos.list_todos(context.scope)
-
-
-def _key(context: CommandContext) -> str:
-    return f"command:{context.now.isoformat()}"

@@ -194,7 +194,7 @@ def usage_lines(report: UsageReport) -> list[str]:
     """All of it, for a terminal."""
     if not report.rows:
         return [*_standing(report.budget), "", f"No model was called in the last {_days(report.days)}."]
-    return [*_standing(report.budget), "", _split_line(report), "", *_chart(report)]
+    return [*_standing(report.budget), "", _split_line(report), *_cut_off_lines(report), "", *_chart(report)]
 
 
 def _standing(budget: BudgetStatus) -> list[str]:
@@ -229,6 +229,18 @@ def _split_line(report: UsageReport) -> str:
         f"Last {_days(report.days)}: {dollars}{format_count(whole.tokens)} tokens, {pluralize(whole.calls, 'call')}; "
         f"{1 - share:.0%} answers, {share:.0%} background"
     )
+
+
+def _cut_off_lines(report: UsageReport) -> list[str]:
+    """Why the tokens may be more than what went in and came out."""
+    whole = _sum(list(report.split.values()))
+    more = whole.tokens - whole.usage.prompt - whole.usage.output
+    if more <= 0:
+        return []
+    return [
+        f"{format_count(more)} of these tokens are of calls that were cut off: they",
+        "count as the most that they may have used, as nobody reported what it was.",
+    ]
 
 
 # ------------------------------------------------------------------------------------------------------------ the chart

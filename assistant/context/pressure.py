@@ -13,12 +13,9 @@ from typing import Literal
 from assistant.context.structure import tool_loop_start
 from assistant.context.tokens import TokenCounter
 from assistant.core.messages import Message
-from assistant.core.model_api import ModelLimits
+from assistant.core.model_api import FULL_CONTEXT_TOKENS, ModelLimits
 from assistant.core.records import ContextView
 
-# Beyond this many tokens recall degrades and cost grows, however large the window is; fixed numbers of tokens in the
-# settings are meant for a context of this size, and shrink with a smaller one.
-FULL_CONTEXT_TOKENS = 160_000
 MIN_ANSWER_TOKENS = 256
 
 BudgetKind = Literal["tokens", "bytes", "images"]

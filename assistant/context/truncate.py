@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from assistant.context.pressure import utf8_length
 from assistant.core.messages import Message, ToolCall
+from assistant.core.quoting import quoted_words
 from assistant.core.records import LogLocation, strip_schedule_heading
 from assistant.core.text import lazy_regex, shorten
 
@@ -122,6 +123,9 @@ class _Truncation:
         """The cut text, within `limit`, and how much of the whole it leaves out."""
         for detail in (2, 1, 0):
             room = limit - measure(self._assembled("", "", self.total, detail))
+            if detail == 2 and room < limit // 2:
+                # Words of the text tell more than where exactly the rest is.
+                continue
             while room > 0:
                 head = _prefix(self.text, int(room * split), measure)
                 tail = _suffix(self.text[len(head) :], room - int(room * split), measure)
@@ -271,7 +275,7 @@ def mask_tool_result(
     """The tool result `message` (of `call`, which took `tokens`) by reference. `repeats` is how often the same call
     stands in view, `latest` the message with its newest result, where that is another one."""
     when = f", {message.ts:%Y-%m-%d %H:%M}" if message.ts else ""
-    topics = topic_words(message.content)
+    topics = topic_words(quoted_words(original_words(message)))
     about = f"; about: {', '.join(topics)}" if topics else ""
     repetition = ""
     if repeats > 1:

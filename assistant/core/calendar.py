@@ -88,6 +88,11 @@ def format_moment(at: datetime, zone: tzinfo) -> str:
     return f"{local:%A %Y-%m-%d %H:%M}" + (f":{local:%S}" if local.second else "")
 
 
+def format_due(due: str) -> str:
+    """A local day or time as people read it: "Friday 2026-03-13", "Friday 2026-03-13 17:00"."""
+    return f"{datetime.fromisoformat(due):%A} {due[:16].replace('T', ' ')}"
+
+
 def format_local_time(moment: datetime, zone: tzinfo) -> str:
     """`moment` as people of `zone` read it: "Fri 2026-11-20 14:03"."""
     return moment.astimezone(zone).strftime("%a %Y-%m-%d %H:%M")

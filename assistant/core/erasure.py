@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
+from urllib.parse import quote
 
+from assistant.core.erasure_values import MIN_LETTERS, MIN_SPACELESS_LETTERS, is_number
 from assistant.core.text import lazy_regex
 
 
@@ -29,6 +31,7 @@ class ErasureRequest:
     text: str = ""  # found in any case, and however its words are spaced or broken into lines
     digits: str = ""  # the beginning of a memory's id, or else the number of a message
     keep_backups: bool = False  # backups that have the words are listed, not removed
+    keep_messages: bool = False  # of a memory or entry: messages that it came from stay, and nothing is learned of them
 
     def __bool__(self) -> bool:
         return bool(self.messages or self.entries or self.memories or self.text.strip() or self.digits)
@@ -53,6 +56,9 @@ class ErasurePreview:
     related: tuple[str, ...] = ()  # journal entries learned from these messages in other words; they stay unless named
     backups: tuple[str, ...] = ()  # backups and copies of databases that have the words
     finished: tuple[ErasureResult, ...] = ()  # interrupted erasures of the scope that were finished just now
+    values: tuple[str, ...] = ()  # what these messages alone said: numbers, names and the like
+    leftovers: tuple[ErasureLeftover, ...] = ()  # where nothing can be removed: what still has the words
+    came_from: tuple[str, ...] = ()  # the messages that a memory or entry came from, a line each
 
     def __bool__(self) -> bool:
         return bool(self.places) or (bool(self.backups) and not self.request.keep_backups)
@@ -82,12 +88,17 @@ class ErasureResult:
     leftovers: tuple[ErasureLeftover, ...]
     complete: bool  # everything the program may remove is removed; what is left is for a person to decide
     files_searched: int
+    value_kinds: tuple[str, ...] = ()  # of each value that was searched for ("number")
     was_resumed: bool = False  # this finished an interrupted erasure, and `places` are what was still there
 
 
 _SPACELESS = lazy_regex("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u31f0-\u9fff\uf900-\ufaff\uff66-\uff9f]")
 # Alternatives, never a class: the same pattern is encoded to search bytes.
-_SPACE = r"(?:\s|" + "\u00a0|\u2009|\u202f|\u2028|\u3000" + r"|\\+[nrtf]|\\+u00(?:0[9a-d]|20|a0)|\\+u(?:3000|2028))"
+_SPACE = (
+    r"(?:\s|"
+    + "\u00a0|\u2009|\u202f|\u2028|\u3000"
+    + r"|\\+[nrtf]|\\+u00(?:0[9a-d]|20|a0)|\\+u(?:3000|2028)|%(?:20|0a|09)|\+)"
+)
 _GAP = rf"{_SPACE}+(?:[>|]{_SPACE}*)*"
 _SENTENCE_END = lazy_regex(
     "[.!?\u2026]+[\"')\\]\u201d\u2019\u00bb*_]*(?=\\s|$)|[\u3002\uff01\uff1f]+[\u300d\u300f\u201d]*"
@@ -100,72 +111,95 @@ _MOST_CHARACTERS = 20_000
 _LONGEST_PHRASE = 300
 _FEWEST, _FEWEST_SPACELESS = 12, 6
 _LAST_SHOWN = 60
+_LONG_VALUE = 8
+_ANCHOR = lazy_regex(r"[a-z0-9]+")
+SEARCHED_FORMS = "plain, escaped (JSON, percent), UTF-16, base64 and compressed"
 _HIDING = frozenset({"Cc", "Cf", "Zl", "Zp"})
-MIN_LETTERS, MIN_SPACELESS_LETTERS = 4, 2
-"""A text with fewer letters or digits, and fewer of a script without spaces, is too short to be looked for."""
 PREVIEW_LENGTHS = (300, 400)
 """How many characters of a long text notes, MEMORY.md and prompts show, the last of them an ellipsis."""
 
 
 class PhraseMatcher:
-    """Some phrases. Without any, nothing is found."""
+    """Some phrases, and values (`find_values`), which are whole words and may have other signs between their digits.
+    Without any, nothing is found."""
 
-    def __init__(self, phrases: Sequence[str]) -> None:
-        forms = dict.fromkeys(
-            _pattern(form)
-            for phrase in sorted(phrases, key=len, reverse=True)
-            # As it is, too: somebody may have put marks in an order that neither form has.
-            for form in (unicodedata.normalize("NFC", phrase), unicodedata.normalize("NFD", phrase), phrase)
-            if phrase.strip()
-        )
-        pattern = "|".join(forms)
-        self._texts = re.compile(pattern, re.IGNORECASE) if forms else None
-        self._bytes = re.compile(pattern.encode(), re.IGNORECASE) if forms else None
+    def __init__(self, phrases: Sequence[str], values: Sequence[str] = ()) -> None:
+        self.phrases, self.values = tuple(phrases), tuple(values)
+        self._forms = list(_forms(self.phrases, self.values))
+        self._compiled: dict[int, tuple[re.Pattern[str], re.Pattern[bytes]]] = {}
 
     def __bool__(self) -> bool:
-        return self._texts is not None
+        return bool(self._forms)
+
+    def _present(self, lowered: bytes) -> Iterator[tuple[re.Pattern[str], re.Pattern[bytes], str]]:
+        for number, form in enumerate(self._forms):
+            if form.anchor in lowered:
+                if number not in self._compiled:
+                    data = re.compile(form.data.encode(), re.IGNORECASE)
+                    self._compiled[number] = re.compile(form.text, re.IGNORECASE), data
+                yield *self._compiled[number], form.source
+
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        folded = text.casefold().encode(errors="surrogatepass")
+        return _merged(match.span() for pattern, _, _ in self._present(folded) for match in pattern.finditer(text))
+
+    def _byte_spans(self, data: bytes) -> list[tuple[int, int]]:
+        return _merged(
+            match.span() for _, pattern, _ in self._present(data.lower()) for match in pattern.finditer(data)
+        )
 
     def matches(self, text: str) -> bool:
-        return self._texts is not None and self._texts.search(text) is not None
-
-    def count_matches(self, text: str) -> int:
-        return 0 if self._texts is None else sum(1 for _ in self._texts.finditer(text))
+        folded = text.casefold().encode(errors="surrogatepass")
+        return any(pattern.search(text) for pattern, _, _ in self._present(folded))
 
     def match_ends(self, data: bytes) -> list[int]:
         """Where in UTF-8 bytes the copies end."""
-        return [] if self._bytes is None else [match.end() for match in self._bytes.finditer(data)]
+        return [end for _, end in self._byte_spans(data)]
+
+    def matched(self, data: bytes) -> set[str]:
+        """Which of the phrases and values are in UTF-8 bytes."""
+        return {source for _, pattern, source in self._present(data.lower()) if pattern.search(data)}
 
     def blank_bytes(self, data: bytes) -> bytes:
         """Bytes of the same length with spaces in place of the words."""
-        return data if self._bytes is None else self._bytes.sub(lambda match: b" " * len(match[0]), data)
+        blanked = bytearray(data)
+        for start, end in self._byte_spans(data):
+            blanked[start:end] = b" " * (end - start)
+        return bytes(blanked)
 
     def remove_from_text(self, text: str) -> str:
         """The text without the sentences, or lines, that have the words, "" where nothing is left; a text without the
         words as it is."""
-        if self._texts is None or not self._texts.search(text):
+        spans = self._spans(text)
+        if not spans:
             return text
-        for start, end in reversed(_merged(_sentence(text, *match.span()) for match in self._texts.finditer(text))):
+        for start, end in reversed(_merged(_sentence(text, *span) for span in spans)):
             text = _cut(text, start, end)
         # What was apart may have come together.
         return self.remove_from_text(text) if text.strip() else ""
 
     def excerpt(self, text: str, around: int = 30) -> str:
         """One line that shows a person where the words stand."""
-        match = self._texts.search(text) if self._texts else None
-        start, end = match.span() if match else (0, 2 * around)
+        start, end = next(iter(self._spans(text)), (0, 2 * around))
         cut = text[max(0, start - around) : min(end, start + 3 * around) + around]
         return " ".join(cut.split())
 
-    def remove_from_json(self, value: Any, instead: str) -> Any:
+    def remove_from_json(self, value: Any, instead: str, own_keys: Collection[str] = ()) -> Any:
         """A JSON value with every text in it cut as by `remove_from_text`. Where nothing is left of one it goes from a
-        list of texts, and becomes `instead` elsewhere; keys that have the words go with their values."""
+        list of texts, and becomes `instead` elsewhere; keys that have the words go with their values, except those of
+        the format itself."""
         if isinstance(value, str):
             return (self.remove_from_text(value) or instead) if self.matches(value) else value
         if isinstance(value, dict):
-            return {key: self.remove_from_json(item, instead) for key, item in value.items() if not self.matches(key)}
+            return {
+                key: self.remove_from_json(item, instead, own_keys)
+                for key, item in value.items()
+                if key in own_keys or not self.matches(key)
+            }
         if isinstance(value, list):
             texts = all(isinstance(item, str) for item in value)
-            return [self.remove_from_json(item, instead) for item in value if not (texts and self._is_all(item))]
+            kept = [item for item in value if not (texts and self._is_all(item))]
+            return [self.remove_from_json(item, instead, own_keys) for item in kept]
         return value
 
     def _is_all(self, text: str) -> bool:
@@ -209,6 +243,50 @@ def _is_long(phrase: str) -> bool:
     return spaceless >= _FEWEST_SPACELESS or (len(phrase) >= _FEWEST and len(phrase.split()) >= 2)
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A way in which a phrase or a value is written."""
+
+    source: str  # the phrase or value
+    anchor: bytes  # letters or digits, in small letters, that every copy has: whatever lacks them need not be searched
+    text: str  # a regular expression
+    data: str  # one for bytes
+
+
+def _forms(phrases: Sequence[str], values: Sequence[str]) -> Iterator[_Form]:
+    written: dict[str, _Form] = {}
+    for text in sorted({*phrases, *values}, key=lambda text: (-len(text), text)):
+        as_value = text in values and text not in phrases
+        anchor = b"" if as_value and is_number(text) else _anchor(text)
+        # As it is, too: somebody may have put marks in an order that neither form has.
+        for form in (unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text), text):
+            if pattern := _value(form) if as_value and is_number(form) else _pattern(form):
+                whole = _Form(text, anchor, pattern, pattern)
+                written.setdefault(pattern, _bounded(whole, form) if as_value else whole)
+    yield from written.values()
+
+
+def _anchor(text: str) -> bytes:
+    return max(_ANCHOR.findall(unicodedata.normalize("NFC", text).lower()), key=len, default="").encode()
+
+
+def _bounded(form: _Form, value: str) -> _Form:
+    """What is short, or a plain word, is looked for as a whole word. Bytes have columns side by side, clocks and
+    counters: a short number is none of these, and a name is written as it was."""
+    is_plain = value.isalpha() or value.isdecimal()
+    if not is_plain or (value.isdecimal() and len(value) >= _LONG_VALUE):
+        return form
+    data = rf"(?-i:(?:(?<!\w)|(?<=\\[nrt])){form.text}(?!\w))"
+    if value.isdecimal():
+        data = rf"(?<![\w:+\[-])(?<!\d\.){form.text}(?!\w|[.:]\d)"
+    return replace(form, text=rf"(?<!\w){form.text}(?!\w)", data=data)
+
+
+def _value(number: str) -> str:
+    """A number, with or without signs between its digits."""
+    return rf"(?:{_SPACE}|[-./()]){{0,3}}".join(char for char in number if char.isalnum())
+
+
 def _pattern(phrase: str) -> str:
     return _GAP.join(_word(word) for word in phrase.split())
 
@@ -227,16 +305,16 @@ def _char(char: str) -> str:
     if char == "\\":
         return r"\\+"
     if char in "\"'/":
-        return rf"(?:\\*{char}|\\+u00{ord(char):02x})"
+        return rf"(?:\\*{char}|\\+u00{ord(char):02x}|%{ord(char):02x})"
     if unicodedata.category(char) in _HIDING:
         # Files show a mark instead of what would hide the lines around it.
         return f"(?:{re.escape(char)}|\ufffd|{_escaped(char)})"
     if char.isascii():
-        return re.escape(char)
+        return re.escape(char) if char.isalnum() else f"(?:{re.escape(char)}|%{ord(char):02x})"
     cases = dict.fromkeys((char, char.lower(), char.upper(), char.casefold()))
     # A text may have the one form here and the other there.
     forms = dict.fromkeys((*cases, *(unicodedata.normalize("NFD", case) for case in cases)))
-    return f"(?:{'|'.join([*map(re.escape, forms), *map(_escaped, forms)])})"
+    return f"(?:{'|'.join([*map(re.escape, forms), *map(_escaped, forms), *map(quote, forms)])})"
 
 
 def _escaped(text: str) -> str:
@@ -259,7 +337,7 @@ def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
+        if merged and start < merged[-1][1]:
             merged[-1] = merged[-1][0], max(end, merged[-1][1])
         else:
             merged.append((start, end))

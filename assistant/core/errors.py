@@ -12,7 +12,18 @@ from typing import Literal
 
 _LONGEST_WAIT = 24 * 3600.0
 
-ModelErrorKind = Literal["overflow", "rate_limit", "overload", "auth", "budget", "refusal", "bad_request", "network"]
+ModelErrorKind = Literal[
+    "overflow",
+    "rate_limit",
+    "overload",
+    "auth",
+    "no_credit",
+    "unknown_model",
+    "budget",
+    "refusal",
+    "bad_request",
+    "network",
+]
 
 
 class AssistantError(Exception):
@@ -121,8 +132,9 @@ class ModelError(AssistantError):
     """The model did not answer. Your message is kept.
 
     `kind` decides what happens next: `overflow` compacts, `rate_limit`, `overload` and `network` are retried
-    (honouring `retry_after`, seconds) and then failed over, `auth`, `refusal` and `bad_request` fail over at once,
-    `budget` falls back to offline mode. `partial` is the text streamed before the failure.
+    (honouring `retry_after`, seconds) and then failed over, `auth`, `no_credit`, `unknown_model`, `refusal` and
+    `bad_request` fail over at once, `budget` falls back to offline mode. `partial` is the text streamed before the
+    failure.
     """
 
     exit_code = 3

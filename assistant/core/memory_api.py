@@ -125,6 +125,8 @@ class MemoryFilesPort(Protocol):
         """Replace MEMORY.md if it is still `base`, keeping an `UndoableEdit`. Raises `StaleView` where somebody edited
         it meanwhile, and `UsageError` where the text is over its limit."""
 
+    def read_daily_note(self, scope: str, day: date) -> str: ...
+
     def append_daily_note(
         self, scope: str, day: date, time: str, lines: Sequence[str], key: str, *, cycle: int | None = None
     ) -> bool:

@@ -6,9 +6,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
+from assistant.core.errors import ModelErrorKind
 from assistant.core.messages import Message, Usage
+from assistant.core.notices import Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,27 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class Fallback:
+    """Why another model answered than the first one."""
+
+    model: str  # the one that could not, as people know it
+    kind: ModelErrorKind
+    reason: str  # what happened, as part of a sentence
+    answering: str  # who answered, as people know them
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOutage:
+    """A model that does not answer."""
+
+    model: str  # its provider and name
+    name: str  # as people know it
+    kind: ModelErrorKind
+    reason: str  # what happened last, as part of a sentence
+    began_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ModelReply:
     """The end of a model call: the whole assistant message and what it cost."""
 
@@ -58,18 +82,26 @@ class ModelReply:
     usage: Usage
     stop: StopReason
     estimated: bool = False  # the provider reported no usage
+    fallback: Fallback | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ModelNotice:
-    """Something a person should know about how an answer came about (a retry, a fallback), in one line."""
+    """How an answer comes about (a retry, a fallback), in one line for those who look on; `notice` is for the person,
+    wherever they are."""
 
-    text: str
+    text: str = ""
     restarted: bool = False  # what was streamed so far is withdrawn, the answer begins anew
     over_budget: str = ""  # why the budget kept a model from answering, in a sentence
+    notice: Notice | None = None
 
 
 ModelEvent = TextDelta | ModelNotice | ModelReply
+
+
+# Beyond this many tokens recall degrades and cost grows, however large the window is; fixed numbers of tokens in the
+# settings are meant for a context of this size, and shrink with a smaller one.
+FULL_CONTEXT_TOKENS = 160_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,14 @@ Rules for every implementation:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from assistant.core.checkpoints import CircuitBreaker
+from assistant.core.errors import ModelError
 from assistant.core.messages import Usage
 from assistant.core.model_api import (
     CallPurpose,
@@ -76,6 +77,19 @@ class ModelPair:
 
 UseModels = Callable[[], AbstractContextManager[ModelPair]]
 """The models of now, which are not closed while they are in use, whatever is chosen meanwhile."""
+
+
+class OutageLog(Protocol):
+    """Which models do not answer. `model` is a provider and a name. Raises nothing: an answer does not wait for it."""
+
+    def record_failure(self, model: str, name: str, error: ModelError, reason: str, purpose: CallPurpose) -> None:
+        """It could not be reached, or refused everything, and is not asked again for this call."""
+
+    def record_answer(self, model: str, behind: Collection[str] = ()) -> None:
+        """It answered, so that those `behind` it are not asked: what kept them from answering is no outage."""
+
+    def keep_only(self, models: Collection[str]) -> None:
+        """No other model is asked any more."""
 
 
 class LedgerPort(Protocol):

@@ -17,8 +17,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Any
 
+from assistant.core.calendar import format_due, format_moment
 from assistant.core.records import TodoItem
 from assistant.core.text import lazy_regex
 
@@ -86,9 +88,11 @@ _UNSAFE = lazy_regex("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _UNSAFE_IN_BLOCK = lazy_regex("[\x00-\x08\x0e-\x1b\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _QUOTE_LINE = lazy_regex(rf"#(\d+) (\w+ \d{{4}}-\d\d-\d\d \d\d:\d\d) (\w+|(?=\"))(?: ?({_STRING}))?: ({_STRING})")
-_TODO_LINE = lazy_regex(rf"- \[([ x])\] (\d+): ({_STRING})")
-_CHANGE_LINE = lazy_regex(r"(Added|Completed|Removed): (\d+(?:, \d+)*)")
-_LIST_HEADING = lazy_regex(r"To-do list: (\d+) open")
+_TODO_LINE = lazy_regex(
+    rf"- \[([ x])\] (\d+): ({_STRING})(?:, list ({_STRING}))?(?:, due ([\w :-]+))?(?:, done [\w :-]+)?"
+)
+_CHANGE_LINE = lazy_regex(r"(Added|Completed|Reopened|Removed|Changed): (\d+(?:, \d+)*)")
+_LIST_HEADING = lazy_regex(rf"To-do list(?: {_STRING})?: (\d+) open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,8 @@ class TodoLine:
     id: int
     text: str
     done: bool = False
+    list: str = ""  # its name; "" for the ordinary one
+    due: str = ""  # as people read it
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,7 @@ class TodoListResult:
     """What a to-do result says."""
 
     lines: tuple[TodoLine, ...]
-    change: str = ""  # "Added", "Completed", "Removed", or "" for a mere look
+    change: str = ""  # "Added", "Completed", "Reopened", "Removed", "Changed", or "" for a mere look
     changed: tuple[int, ...] = ()
     open: int = 0  # how many are open, also those that a long list does not show
 
@@ -134,6 +140,26 @@ def quote_block(text: str) -> str:
     """`text` with "> " before every line; every kind of line end counts as one."""
     lines = text.encode("utf-8", "replace").decode().splitlines() or [""]
     return "\n".join("> " + _UNSAFE_IN_BLOCK.sub("\N{REPLACEMENT CHARACTER}", line) for line in lines)
+
+
+# A line of a list whose words are quoted: "#12 2026-03-01 user: ...", "[m4] 2026-03-01: ...", "- file ...".
+_LISTED = lazy_regex(r"(?:#\d+|\[[^\]\s]+\]|- \w+) .*\"")
+_QUOTED = lazy_regex(r'"(?:[^"\\]|\\.)*"')
+
+
+def quoted_words(result: str) -> str:
+    """What a tool's result quotes, without what the tool says around it; the whole result where it quotes nothing."""
+    lines = result.split("\n")
+    block = [line[2:] for line in lines if line.startswith("> ")]
+    listed = [match[0] for line in lines if _LISTED.match(line) for match in _QUOTED.finditer(line)]
+    return "\n".join(block) or "\n".join(map(_unquoted, listed)) or result
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return text
 
 
 def fit_quote_block(text: str, max_bytes: int) -> str:
@@ -162,17 +188,32 @@ def parse_quotes(result: str) -> list[QuotedMessage]:
 
 
 def format_todos(
-    open_todos: Iterable[TodoItem], *, change: str = "", changed: Iterable[TodoItem] = (), limit: int = 100
+    open_todos: Iterable[TodoItem],
+    zone: tzinfo,
+    *,
+    list_name: str = "",
+    change: str = "",
+    changed: Iterable[TodoItem] = (),
+    done: Iterable[TodoItem] = (),
+    limit: int = 100,
 ) -> str:
-    """The to-do list as text, after a change if there was one; at most `limit` lines of it."""
+    """A to-do list as text, after a change if there was one, and what was `done` lately; `limit` lines at most."""
     todos = list(open_todos)
     ids = ", ".join(str(todo.id) for todo in changed)
     lines = [f"{change}: {ids}"] if change and ids else []
-    lines.append(f"To-do list: {len([todo for todo in todos if not todo.done])} open")
-    lines += [f"- [{'x' if todo.done else ' '}] {todo.id}: {quote_text(todo.text)}" for todo in todos[:limit]]
+    lines.append(f"To-do list{f' {quote_text(list_name)}' if list_name else ''}: {len(todos)} open")
+    lines += [format_todo(todo, zone) for todo in todos[:limit]]
     if len(todos) > limit:
         lines.append(f"(… {len(todos) - limit} more, not shown)")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(format_todo(todo, zone) for todo in done)])
+
+
+def format_todo(todo: TodoItem, zone: tzinfo) -> str:
+    """The line of a to-do, wherever one is shown."""
+    on_list = f", list {quote_text(todo.list)}" if todo.list else ""
+    due = f", due {format_due(todo.due)}" if todo.due else ""
+    done = f", done {format_moment(todo.done_at.replace(second=0), zone)}" if todo.done and todo.done_at else ""
+    return f"- [{'x' if todo.done else ' '}] {todo.id}: {quote_text(todo.text)}{on_list}{due}{done}"
 
 
 def parse_todos(result: str) -> TodoListResult | None:
@@ -184,7 +225,11 @@ def parse_todos(result: str) -> TodoListResult | None:
     change = _CHANGE_LINE.fullmatch(lines[0])
     matches = (_TODO_LINE.fullmatch(line) for line in lines)
     return TodoListResult(
-        lines=tuple(TodoLine(int(m[2]), json.loads(m[3]), m[1] == "x") for m in matches if m),
+        lines=tuple(
+            TodoLine(int(m[2]), json.loads(m[3]), m[1] == "x", json.loads(m[4] or '""'), m[5] or "")
+            for m in matches
+            if m
+        ),
         change=change[1] if change else "",
         changed=tuple(int(number) for number in change[2].split(", ")) if change else (),
         open=int(heading[1]),

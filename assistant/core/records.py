@@ -67,6 +67,11 @@ class OutgoingMessage:
     media: tuple[Media, ...] = ()  # sent after the text
 
 
+def is_answer_key(key: str) -> bool:
+    """Whether a delivery of a turn is its answer, or says why there is none: others are notices beside it."""
+    return key.startswith(("reply:", "notice:"))
+
+
 OutboxState = Literal["pending", "sending", "sent", "ambiguous", "failed", "withheld", "dropped"]
 
 
@@ -254,6 +259,17 @@ class TodoItem:
     done: bool
     created_at: datetime
     done_at: datetime | None = None
+    list: str = ""  # the name of its list; "" for the ordinary one
+    due: str | None = None  # by the clock of the home: "2026-03-13", or "2026-03-13T17:00"
+
+
+_ORDINARY_LIST = frozenset({"to-do", "todo", "to-dos", "todos", "to do", "to-do list", "todo list"})
+
+
+def find_list_name(words: str) -> str:
+    """The name of a to-do list as it is stored: "" for what people call the ordinary one."""
+    name = " ".join(words.split())
+    return "" if name.lower() in _ORDINARY_LIST else name
 
 
 @dataclass(frozen=True, slots=True)

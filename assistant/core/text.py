@@ -66,6 +66,18 @@ _LETTER = f"(?![{_SPACELESS}_])[\\w{_MARKS}]"
 LETTER = lazy_regex(_LETTER)
 WORD = lazy_regex(f"[{_SPACELESS}]+|(?:{_LETTER})+")
 
+# Letters of scripts that put spaces between words: what is written without them may stand right beside an identifier.
+IDENTIFIER_CHARS = "A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff\u0590-\u05ff\u0620-\u064a\\d"
+_IDENTIFIER_LETTER = IDENTIFIER_CHARS.removesuffix(r"\d")
+# Looking ahead is bounded: on a text without spaces it would take the square of its length.
+IDENTIFIER = lazy_regex(
+    r"https?://[^\s<>\"']+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+|(?<![\w/.])[~.]{0,2}(?:/[\w.@+-]+){2,}"
+    rf"|(?<![{IDENTIFIER_CHARS}_])(?=[{IDENTIFIER_CHARS}_-]{{0,64}}\d)"
+    rf"(?=[\d_-]{{0,64}}[{_IDENTIFIER_LETTER}]|[{_IDENTIFIER_LETTER}])"
+    rf"[{IDENTIFIER_CHARS}]+(?:[-_][{IDENTIFIER_CHARS}]+)*(?![{IDENTIFIER_CHARS}_])"
+)
+_MEASURE = lazy_regex(r"\d+[^\W\d_]{1,3}|[^\W\d_]{1,2}\d{1,2}")
+
 _STOP_WORDS = """
 a about again all also am an and any are as at be been being but by can could d did do does doing don for from had
 has have he her here him his how i if in into is isn it its just ll m may me might more most my no not now of on
@@ -90,6 +102,12 @@ def distinct_words(question: str) -> list[str]:
         pieces = (character_pairs(run) or [strip_separator_signs(run)]) if SPACELESS_RUN.match(run) else [run]
         words.update((fold_text(piece), None) for piece in pieces if piece)
     return list(words)
+
+
+def find_identifiers(text: str) -> list[str]:
+    """The identifiers of a text ("zed-tau-417", a path, an address), folded; no ordinals, measures and the like."""
+    names = (match[0].rstrip(".,;:!?)]}") for match in IDENTIFIER.finditer(text))
+    return [fold_text(name) for name in names if not _MEASURE.fullmatch(name)]
 
 
 def is_spaceless(word: str) -> bool:
@@ -136,6 +154,14 @@ def shorten(text: str, limit: int) -> str:
 def shorten_line(text: str, limit: int) -> str:
     """`text` on one line of at most `limit` characters."""
     return shorten(" ".join(text.split()), limit)
+
+
+_UNFINISHED_WORD = lazy_regex(r"(?<=\s)\S{1,40}\Z")
+
+
+def drop_unfinished_word(text: str) -> str:
+    """`text` that is being written, up to its last whole word; scripts without blanks are shown as they come."""
+    return _UNFINISHED_WORD.sub("", text).rstrip()
 
 
 def preview_line(text: str) -> str:

@@ -20,9 +20,10 @@ from assistant.core.erasure import ErasureLeftover, ErasureRequest
 from assistant.core.errors import AssistantError, StoreError
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.tarball import unpack_backup_file
+from assistant.store.erasure.byte_search import ByteSearch
 from assistant.store.erasure.finder import open_home_copy
 from assistant.store.erasure.plan import ErasurePlan
-from assistant.store.erasure.proof import count_words_in_file, search_home_for_remains
+from assistant.store.erasure.proof import search_home_for_remains
 from assistant.store.files import WriteThrottle
 
 _WAIT_SECONDS = 10.0
@@ -129,7 +130,7 @@ class BackupErasure:
         """What the home has too would be in a new backup as well."""
         if remain.kind not in ("not_done", "own_file"):
             return False
-        return not count_words_in_file(self._folder.home / remain.where, plan.wording)
+        return not ByteSearch(plan).count_in_file(self._folder.home / remain.where)
 
     async def _make_without_words(self, replaced: Sequence[Backup], plan: ErasurePlan, now: datetime) -> None:
         """One that a person made is replaced by one that stays until a person removes it."""

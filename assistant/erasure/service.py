@@ -19,6 +19,7 @@ from pathlib import PurePosixPath
 import structlog
 
 from assistant.core.erasure import ErasureLeftover, ErasureMatches, ErasurePreview, ErasureRequest, ErasureResult
+from assistant.core.erasure_values import value_kind
 from assistant.core.errors import AssistantError, MemoryUnavailable, UsageError
 from assistant.core.memories import MIN_ID_DIGITS, Memory, resolve_id_prefix
 from assistant.core.memory_api import Memories
@@ -78,7 +79,8 @@ class ErasureService:
         """What would be erased; nothing is changed. Raises `UsageError`, `StoreError`, `MemoryUnavailable`."""
         resolved, plan = await self._plan(request)
         preview = self._store.preview(resolved, plan)
-        return replace(preview, backups=(*preview.backups, *await self._find_backups(plan)))
+        preview = replace(preview, backups=(*preview.backups, *await self._find_backups(plan)))
+        return preview if preview else replace(preview, leftovers=tuple(self._store.search_remains(plan)[0]))
 
     async def _find_backups(self, plan: ErasurePlan) -> tuple[str, ...]:
         with self._counted_as_running():
@@ -99,12 +101,14 @@ class ErasureService:
         self._pending[code] = _PendingRequest(preview.request, now + _CODE_LIFETIME)
         return preview, code
 
-    async def confirm(self, code: str, scope: str, now: datetime) -> ErasureResult:
-        """Erase what a code confirms. Raises `UsageError` for one that is unknown, old, or of another scope."""
+    async def confirm(self, code: str, scope: str, now: datetime, *, keep_messages: bool = False) -> ErasureResult:
+        """Erase what a code confirms, or that without the messages it came from. Raises `UsageError` for one that is
+        unknown, old, or of another scope."""
         pending = self._pending.get(code.strip().upper())
         if pending is None or pending.request.scope != scope or pending.expires_at <= now:
             raise UsageError("There is nothing to forget under this code. Nothing was changed; ask for it again.")
-        result = await self.erase(pending.request, now)
+        request = pending.request
+        result = await self.erase(replace(request, keep_messages=keep_messages or request.keep_messages), now)
         self._pending.pop(code.strip().upper(), None)
         return result
 
@@ -120,7 +124,10 @@ class ErasureService:
         resolved, plan = await self._plan(request)
         preview = self._store.preview(resolved, plan)
         if not preview and (plan.keep_backups or not await self._find_backups(plan)):
-            return finished[-1] if finished else ErasureResult((), (), (), complete=True, files_searched=0)
+            if finished:
+                return finished[-1]
+            remains, searched = self._store.search_remains(plan)
+            return ErasureResult((), (), tuple(remains), complete=True, files_searched=searched)
         self._store.refuse_if_running(plan)
         return await self._carry_out(self._store.write_plan(plan), preview, now, is_retry=False)
 
@@ -175,6 +182,9 @@ class ErasureService:
                 backups = await self._backups.erase(plan, now)
             undone += [leftover for leftover in backups.leftovers if leftover.kind == "not_done"]
             remains, files_searched = self._store.search_remains(plan)
+            failed = {leftover.where for leftover in undone}
+            in_archives, archives_searched = await asyncio.to_thread(self._store.search_archives, plan, failed)
+            remains += in_archives
         kept_backups = [kept_backup(name) for name in preview.backups] if plan.keep_backups else []
         kept_backups += [leftover for leftover in backups.leftovers if leftover.kind != "not_done"]
         remains = [remain for remain in remains if remain.where not in {leftover.where for leftover in kept_backups}]
@@ -185,7 +195,8 @@ class ErasureService:
             (*preview.places, *_removed_backups(plan, preview, undone, backups)),
             (*undone, *kept_backups, *remains),
             not undone and not any(remain.kind == "not_done" for remain in remains),
-            files_searched + backups.files_searched,
+            files_searched + archives_searched + backups.files_searched,
+            tuple(map(value_kind, plan.values)),
             is_retry,
         )
 

@@ -14,15 +14,13 @@ from typing import Any
 
 from assistant.core.bridge_api import NETWORK_NAMES, Bridge, BridgeStatus, DeliveryOutcome
 from assistant.core.errors import AssistantError, BridgeError, UsageError
-from assistant.core.records import OutgoingMessage
+from assistant.core.notices import NoticeKind
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.core.text import pluralize
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.script.inbox import BridgeStates
 from assistant.store.script.outbox import StoredOutbox, StuckItems
 from assistant.store.script.people import ConversationRoutes
-
-TEST_MESSAGE = "This is a test: what I send you here arrives. Write to me whenever you like."
 
 # Seconds in which a network says who we are there, where a list would be shorter without it.
 _ACCOUNT_WITHIN = 3.0
@@ -81,7 +79,8 @@ class BridgeOperations:
                 f"`assistant bridge add {name}` shows how."
             )
         key = f"test:{name}:{now.isoformat()}"
-        self.outbox.push(OutgoingMessage(key, MAIN_SESSION, OWNER_SCOPE, name, target, TEST_MESSAGE, "notice"), now)
+        test = NoticeKind.BRIDGE_TEST.fill().to_message(key, MAIN_SESSION, OWNER_SCOPE, name, target)
+        self.outbox.push(test, now)
         self.dispatcher.retry_now(name)
         # Twice: what is on its way to the same place already goes first.
         await self.dispatcher.flush(name)

@@ -15,6 +15,7 @@ import structlog
 
 from assistant.core.bridge_api import Bridge, InboundPort, TurnEvent
 from assistant.core.errors import BridgeError, StoreError
+from assistant.core.notices import NoticeKind
 from assistant.core.people import Identity
 from assistant.core.records import OutgoingMessage, Turn
 from assistant.core.sessions import is_visible_on_bridge, peer_session_key, room_session_key, session_role
@@ -81,9 +82,9 @@ class Dispatcher:
         self._inbound = None
         await asyncio.gather(*(self._stop(managed, timeouts) for managed in self._managed.values()))
 
-    def show_notice(self, session: str, text: str) -> None:
+    def show_progress(self, session: str, text: str) -> None:
         """Show a line to everybody who has the session open now."""
-        self.show(TurnEvent("notice", session, "", {"text": text}))
+        self.show(TurnEvent("notice", session, "", {"text": NoticeKind.RESET_PROGRESS.fill(text=text).text}))
 
     async def put(self, name: str, bridge: Bridge) -> None:
         """Add a bridge; one of the same name is replaced."""

@@ -19,8 +19,9 @@ import structlog
 
 from assistant.core.bridge_api import InboundMessage, MessageChange
 from assistant.core.errors import AssistantError, StoreError, ToolError, UsageError
+from assistant.core.notices import NoticeKind
 from assistant.core.people import Identity, Person, clean_display_name
-from assistant.core.records import InboxReceipt, IncomingMessage, OutgoingMessage, PendingCommand
+from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key, session_role, session_scope
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.script.edits import MessageEdits
@@ -47,6 +48,7 @@ class InboundHandler:
     - `message_edits`: what they edited.
     - `accept`: keeps a message that is to be answered.
     - `handle_stranger`, `redeem_link_code`: what happens to people whom the owner has not let in.
+    - `command_name`: the name of a command that was typed, "" for a message.
     - `command_names`, `run_command`: the slash commands.
     - `answers_everything_in_rooms`: whether a message in a room that was not meant for the assistant is answered.
     """
@@ -59,6 +61,7 @@ class InboundHandler:
     accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]]
     handle_stranger: Callable[[InboundMessage, datetime], None]
     redeem_link_code: Callable[[InboundMessage, datetime], bool]
+    command_name: Callable[[str], str]
     command_names: Callable[[], Collection[str]]
     run_command: Callable[[PendingCommand], Awaitable[str]]
     dispatcher: Dispatcher
@@ -112,8 +115,8 @@ class InboundHandler:
             if arrival.position:
                 self.bridge_states.save_position(arrival.bridge, arrival.position)
             return None
-        if (text := self._parse_command(incoming.content)) is not None:
-            self._accept_command(incoming, text, self.clock())
+        if self._is_command(arrival):
+            self._accept_command(incoming, incoming.content.strip(), self.clock())
             return None
         return await self.accept(incoming)
 
@@ -186,13 +189,10 @@ class InboundHandler:
 
     # --------------------------------------------------------------------------------------------------------- commands
 
-    def _parse_command(self, text: str) -> str | None:
-        """`text` as a command; networks let people address one as in `/help@name`. None where it is a message."""
-        if not text.lstrip().startswith("/"):
-            return None
-        name, *rest = text.strip().split(maxsplit=1)
-        name = name.partition("@")[0].lower()
-        return " ".join([name, *rest]) if name in self.command_names() else None
+    def _is_command(self, arrival: InboundMessage) -> bool:
+        """In a room, one that is none of ours may be another program's, unless it was said to the assistant."""
+        name = self.command_name(arrival.content)
+        return bool(name) and (arrival.room is None or arrival.addressed or f"/{name}" in self.command_names())
 
     def _accept_command(self, incoming: IncomingMessage, text: str, now: datetime) -> None:
         command = self.pending_commands.accept(incoming, text, now)
@@ -226,8 +226,8 @@ class InboundHandler:
             self._save_answer(command, COMMAND_FAILED)
 
     def _save_answer(self, command: PendingCommand, text: str) -> None:
-        outgoing = OutgoingMessage(
-            f"command:{command.id}", command.session, command.scope, command.bridge, command.target, text, "notice"
+        outgoing = NoticeKind.COMMAND_ANSWER.fill(text=text).to_message(
+            f"command:{command.id}", command.session, command.scope, command.bridge, command.target
         )
         self.pending_commands.save_answer(command, outgoing, self.clock())
         self.dispatcher.wake(command.bridge)

@@ -22,6 +22,7 @@ import structlog
 from assistant.core.bridge_api import Bridge, OutgoingPart
 from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError
 from assistant.core.messages import Media
+from assistant.core.notices import NoticeKind
 from assistant.core.records import Button, OutboxItem, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, session_role
 from assistant.core.shutdown import ShutdownTimeouts, finish_within
@@ -316,19 +317,23 @@ def _give_up_notice(item: OutboxItem, state: Literal["ambiguous", "failed"], err
     outgoing, place = item.outgoing, (_TERMINAL_BRIDGE, MAIN_SESSION)
     if outgoing.key.startswith(tuple(_KEY_PREFIXES.values())):
         return None
-    if state == "failed":
-        result = f"was refused by {outgoing.bridge}: {error.rstrip('.')}."
-    else:
-        result = "may or may not have arrived; it was not sent twice."
+    if state == "ambiguous":
         place = (outgoing.bridge, outgoing.target) if _is_owners(outgoing) else place
     retry, drop = f"/deliveries again {item.id}", f"/deliveries drop {item.id}"
-    text = f"{_describe_message(outgoing)} {result} `{retry}` sends it once more, `{drop}` lets it be."
     buttons = (Button("Send it again", retry), Button("Let it be", drop))
     # A message that was sent again gets another notice when it fails again: `attempts` makes their keys differ.
     key = f"{_KEY_PREFIXES[state]}{item.id}:{item.attempts}"
     # The words that it quotes are erased with the message.
-    message_id = outgoing.message_id
-    return OutgoingMessage(key, MAIN_SESSION, OWNER_SCOPE, *place, text, "notice", message_id, buttons=buttons)
+    kind = NoticeKind.DELIVERY_REFUSED if state == "failed" else NoticeKind.DELIVERY_UNCERTAIN
+    notice = kind.fill(
+        buttons=buttons,
+        what=_describe_message(outgoing),
+        bridge=outgoing.bridge,
+        error=error.rstrip("."),
+        retry=retry,
+        drop=drop,
+    )
+    return notice.to_message(key, MAIN_SESSION, OWNER_SCOPE, *place, message_id=outgoing.message_id)
 
 
 def _describe_message(outgoing: OutgoingMessage) -> str:

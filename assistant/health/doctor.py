@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from assistant.context.tokens import openai_encoding
 from assistant.core.bridge_api import Bridge
-from assistant.core.errors import MemoryUnavailable, SettingsError, install_hint
+from assistant.core.errors import AssistantError, MemoryUnavailable, SettingsError, install_hint
 from assistant.core.records import CountingTier
 from assistant.core.text import format_duration
 from assistant.health.doctor_checks import (
@@ -43,7 +44,7 @@ from assistant.health.problems import FindProblems, free_bytes
 from assistant.mem0.client import MemoryStoreSettings
 from assistant.mem0.embedders import open_embedder
 from assistant.settings.home import Home
-from assistant.settings.sections import WebSettings
+from assistant.settings.sections import SettingsValues, WebSettings
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.home.guard import has_fts5, measure_sync_seconds, sqlite_version
@@ -76,9 +77,11 @@ class CheckedStores:
 class DoctorDeps:
     """What other rooms do for a check."""
 
+    setting_name_problems: Callable[[SettingsValues], Sequence[str]]
     open_stores: Callable[[Settings], AbstractContextManager[CheckedStores]]
     ask_model: Callable[[Settings], str]
     counting: Callable[[Settings], tuple[CountingTier, str]]  # how tokens are counted, and how a person reads that
+    install_vocabulary: Callable[[Settings, str], None]  # of an encoding; raises `AssistantError`
     memory_settings: Callable[[Settings], MemoryStoreSettings]
     check_port: Callable[[WebSettings], None]  # raises `HomeError` where the web API could not listen
     open_bridges: Callable[[Settings], Mapping[str, Bridge]]
@@ -94,10 +97,10 @@ def run_doctor(
     settings: Settings | None = None
     try:
         settings = load_settings(home)
-        yield from check_settings((), settings)
+        yield from check_settings(deps.setting_name_problems(settings.values), settings)
     except SettingsError as error:
         yield from check_settings(error.problems, None)
-    yield check_home_exists(home.path)
+    yield check_home_exists(home.path, home.folder_list)
     yield check_daemon(serving)
     yield from permissions
     if exists:
@@ -142,7 +145,7 @@ def _check_backups(settings: Settings, stores: CheckedStores, now: datetime) -> 
         ago = format_duration((now - backups[-1].made_at).total_seconds())
         return Finding("backups", "ok", f"{len(backups)} in {stores.backups.path}, the last {ago} ago")
     if settings.values.backup.at:
-        first = "The first is made tonight; `assistant backup create` makes one now."
+        first = "The first is made in the next night that the assistant runs; `assistant backup create` makes one now."
         return Finding("backups", "note", "none yet", first)
     change = '`assistant config set backup.at "04:30"` changes that.'
     return Finding("backups", "note", "none, and none is made automatically", change)
@@ -155,13 +158,30 @@ def _check_others(
     if options.call_model and settings.provider != "offline":
         call = partial(check_provider_answer, partial(deps.ask_model, settings))
         yield from run_check("provider", call, "`assistant setup` sets it up again.")
-    yield check_tokenizer(*deps.counting(settings))
+    yield _check_tokenizer(settings, deps, fix=options.fix)
     embedder = partial(_check_embedder, deps.memory_settings(settings), options)
     yield from run_check("embedder", embedder, "`assistant config set memory.embedder wordllama`.")
     # A running daemon reports in its status whether it could listen.
     if settings.values.web.port and not serving.served:
         yield from run_check("web", partial(_check_port, settings.values.web, deps), "")
     yield from asyncio.run(check_bridges(deps.open_bridges(settings), _BRIDGE_SECONDS))
+
+
+def _check_tokenizer(settings: Settings, deps: DoctorDeps, *, fix: bool) -> Finding:
+    """Of an OpenAI model the vocabulary is public, and brought where that is asked for."""
+    finding = check_tokenizer(*(counting := deps.counting(settings)))
+    encoding = openai_encoding(counting[0].model)
+    if encoding is None or finding.verdict == "ok":
+        return finding
+    if not fix:
+        to_do = "`assistant doctor --fix` downloads the model's vocabulary (2 to 4 MB), so that counts are exact."
+        return replace(finding, to_do=to_do)
+    try:
+        deps.install_vocabulary(settings, encoding)
+    except AssistantError as error:
+        return replace(finding, mended=str(error), to_do=f"Try again later, or {install_hint('vocabulary')}.")
+    mended = "Downloaded the model's vocabulary and checked it; it is used from the next start on."
+    return replace(check_tokenizer(*deps.counting(settings)), mended=mended)
 
 
 def _check_embedder(settings: MemoryStoreSettings, options: DoctorOptions) -> Iterator[Finding]:

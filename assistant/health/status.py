@@ -49,6 +49,7 @@ def build_stored_report(settings: Settings, stores: StatusSources, tokens: str, 
         "last_sleep": _last_sleep(stores.journal.list_cycles(limit=1)),
         "memory": {"store": settings.values.memory.store, "error": stores.memories.unavailable_reason()},
         "next_due": _iso(stores.jobs.next_due_at()),
+        "unattended": stores.unattended(),
         "backups": _backups(stores),
         "disk_free_bytes": free,
         "tokens": tokens,
@@ -60,6 +61,7 @@ class DaemonStatus:
     """A running daemon, watched. Nothing here writes.
 
     - `bridges` gives by name how each bridge is.
+    - `web` says where the web API listens, and what keeps it; None where it is off.
     - `problems` gives what else needs a person, and no store knows.
     """
 
@@ -72,6 +74,7 @@ class DaemonStatus:
     models: CurrentModels
     estimates: TokenEstimates
     context_window: ContextWindow
+    web: Callable[[], Mapping[str, Any] | None]
     problems: Callable[[], list[str]]
     metrics: Metrics
     clock: Callable[[], datetime]
@@ -85,6 +88,7 @@ class DaemonStatus:
         measured = ((row["session"], self.context_window.pressure(row["session"])) for row in report["sessions"])
         pressures = {session: pressure for session, pressure in measured if pressure is not None}
         report["problems"] += [*self.problems(), *_full_contexts(settings, pressures)]
+        report["web"] = self.web()
         report["changed_settings"] = self.watch.keys_for_next_start()
         runtime = {
             **self.runtime.status(),

@@ -45,6 +45,7 @@ def render_facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         *([("Answering", report["model"])] if "model" in report else []),
         *([("Settings", f"changed ones take effect at the next start: {', '.join(changed)}")] if changed else []),
         *((f"Bridge {name}", _bridge(bridge, times)) for name, bridge in report.get("bridges", {}).items()),
+        *([("Web API", report["web"]["address"] or "does not listen")] if report.get("web") else []),
         *((f"Conversation {session['session']}", _session(session)) for session in report["sessions"]),
         ("Waiting", _waiting(report["waiting"], report["outbox"])),
         *_stored(report, times),
@@ -80,7 +81,7 @@ def _running(report: Mapping[str, Any], times: _TimeFormatter) -> str:
     if daemon.get("last_tick"):
         words.append(f"last activity {times.ago(daemon['last_tick'])}")
     if daemon.get("running_turns"):
-        words.append(pluralize(daemon["running_turns"], "turn runs", "turns run"))
+        words.append(pluralize(daemon["running_turns"], "answer is being written", "answers are being written"))
     return ", ".join(words)
 
 
@@ -123,6 +124,8 @@ def _stored(report: Mapping[str, Any], times: _TimeFormatter) -> Iterator[tuple[
     yield "Memory", f"{report['memory']['store']}, {'cannot be read' if report['memory']['error'] else 'ok'}"
     if report["next_due"]:
         yield "Next due", times.clock(report["next_due"])
+    if report["unattended"]:
+        yield "Unattended", report["unattended"]
     last = report["backups"]["last"]
     yield "Backups", f"{report['backups']['kept']}, the last {times.ago(last)}" if last else "none"
 

@@ -49,7 +49,7 @@ class MemoryLookup:
         entry = self._entry(reference.entry_id, scope)
         if memory_id and entry is not None:
             raise UsageError(
-                f"Both the memory {memory_id[:8]} and entry {entry.id} may be meant. Write `entry {entry.id}`, or more "
+                f"Both the memory {memory_id[:8]} and entry {entry.id} may be meant. Write `e{entry.id}`, or more "
                 "digits of the memory's id. Nothing was changed."
             )
         if memory_id:

@@ -95,7 +95,7 @@ class ProviderFault:
             return "overflow"
         texts = " ".join((self.message, *self.types))
         if self.status in (400, 402, 403, 429) and table.patterns["out_of_credit"].search(texts):
-            return "auth"
+            return "no_credit"
         by_type = next((table.types[name] for name in self.types if name in table.types), None)
         return by_type or table.statuses.get(str(self.status)) or _kind_of_unknown_status(self.status)
 

@@ -9,7 +9,8 @@ By the kind of the failure:
   answer would miss the point. When all decline, the refusal is the answer;
 - `overflow`: raised for the first model, since the runtime can shorten the conversation for it; a fallback with a
   smaller window is asked once more with the newest request alone, so that offline mode never refuses a note.
-A notice reports each change of plan, and whether text that was already streamed is withdrawn.
+A notice reports each change of plan, and whether text that was already streamed is withdrawn; the reply names the model
+that could not answer. What keeps a model from answering anybody is an outage, which is noted until it answers again.
 
 Retry libraries retry a call; here a stream begins anew while its events are passed on, so the loop is written out.
 """
@@ -26,6 +27,7 @@ from assistant.context.structure import tool_loop_start
 from assistant.core.errors import BudgetExceeded, ModelError, ModelErrorKind
 from assistant.core.model_api import (
     CallPurpose,
+    Fallback,
     ModelEvent,
     ModelLimits,
     ModelNotice,
@@ -33,10 +35,13 @@ from assistant.core.model_api import (
     ModelRequest,
     TextDelta,
 )
-from assistant.core.ports import Model
+from assistant.core.notices import NoticeKind
+from assistant.core.ports import Model, OutageLog
 from assistant.models.errors import read_error_table, shorten_reason
 
 RETRIED_KINDS: tuple[ModelErrorKind, ...] = ("rate_limit", "overload", "network")
+# Failures of one request, which say nothing of the next.
+_NO_OUTAGE: tuple[ModelErrorKind, ...] = ("overflow", "refusal", "budget")
 FIRST_WAIT_SECONDS = 1.0
 OFFLINE_PROVIDER = "offline"
 
@@ -68,8 +73,12 @@ class FailoverModel:
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
+        outages: OutageLog | None = None,
     ) -> None:
         self._chain = tuple(chain)
+        # A name may become another one when the model is loaded.
+        self.labels = tuple(f"{model.provider}:{model.name}" for model in self._chain)
+        self._outages = outages
         self._policy = policy
         self._sleep = sleep
         self._jitter = jitter
@@ -96,11 +105,13 @@ class FailoverModel:
         failures: list[ModelError] = []
         declined: ModelReply | None = None
         notice: ModelNotice | None = None
-        for model in self._chain:
+        unable: tuple[str, ModelErrorKind, str] | None = None
+        for model, label in zip(self._chain, self.labels, strict=True):
             if declined is not None and model.provider == OFFLINE_PROVIDER:
                 continue
             if notice is not None:
-                yield replace(notice, text=f"{notice.text} {_next_step(model)}")
+                asking = NoticeKind.ASKING_ANOTHER.fill(reason=notice.text, next_step=_next_step(model))
+                yield replace(notice, text=asking.text)
             streamed = False
             async with aclosing(self._ask(model, request, purpose, session, turn)) as events:
                 async for event in events:
@@ -108,10 +119,17 @@ class FailoverModel:
                         case _Failed():
                             failures.append(event.error)
                             notice = _failure_notice(event)
+                            unable = unable or (_display_name(model), event.error.kind, _reason(event.error))
+                            self._note_failure(label, model, event.error, purpose)
                         case ModelReply(stop="refusal"):
                             declined = event
-                            notice = ModelNotice(f"{_display_name(model)} declined to answer.", restarted=streamed)
+                            notice = ModelNotice(f"{_display_name(model)} declined to answer", restarted=streamed)
+                            unable = unable or (_display_name(model), "refusal", "it declined to answer")
+                            self._note_answer(label)
                         case ModelReply():
+                            self._note_answer(label)
+                            if unable is not None:
+                                event = replace(event, fallback=Fallback(*unable, _answering_name(model)))
                             yield event
                             return
                         case _:
@@ -122,6 +140,14 @@ class FailoverModel:
         if declined is None:
             raise _final_error(failures)
         yield declined
+
+    def _note_failure(self, label: str, model: Model, error: ModelError, purpose: CallPurpose) -> None:
+        if self._outages is not None and error.kind not in _NO_OUTAGE and model.provider != OFFLINE_PROVIDER:
+            self._outages.record_failure(label, _display_name(model), error, _reason(error), purpose)
+
+    def _note_answer(self, label: str) -> None:
+        if self._outages is not None:
+            self._outages.record_answer(label, self.labels[self.labels.index(label) + 1 :])
 
     async def aclose(self) -> None:
         for model in self._chain:
@@ -147,11 +173,13 @@ class FailoverModel:
                 failure = error
             if failure.kind == "overflow" and may_shorten:
                 attempt, may_shorten, request = 0, False, _newest_turn(request)
-                yield ModelNotice(f"{_display_name(model)} has a smaller window, so it sees only the newest message.")
+                smaller = NoticeKind.NEWEST_MESSAGE_ONLY.fill(turn, model=_display_name(model))
+                yield ModelNotice(smaller.text, notice=smaller)
             elif failure.kind in RETRIED_KINDS and attempt < self._policy.retries:
                 wait = self._wait(failure, attempt)
                 attempt += 1
-                yield ModelNotice(f"{_reason(failure)}. Trying again in {wait:.0f} s.", restarted=streamed)
+                retrying = NoticeKind.RETRYING.fill(reason=_reason(failure), seconds=f"{wait:.0f}")
+                yield ModelNotice(retrying.text, restarted=streamed)
                 await self._sleep(wait)
             else:
                 yield _Failed(failure, streamed)
@@ -167,15 +195,19 @@ def _display_name(model: Model) -> str:
     return "Offline mode" if model.provider == OFFLINE_PROVIDER else model.name or model.provider
 
 
+def _answering_name(model: Model) -> str:
+    return f"{_display_name(model)}{' (no language model)' if model.provider == OFFLINE_PROVIDER else ''}"
+
+
 def _next_step(model: Model) -> str:
     if model.provider == OFFLINE_PROVIDER:
-        return "Offline mode (no language model) answers instead."
+        return f"{_answering_name(model)} answers instead."
     return f"Asking {_display_name(model)} instead."
 
 
 def _failure_notice(failed: _Failed) -> ModelNotice:
-    why = f"{_reason(failed.error)}."
-    return ModelNotice(why, failed.streamed, over_budget=why if failed.error.kind == "budget" else "")
+    why = _reason(failed.error)
+    return ModelNotice(why, failed.streamed, over_budget=f"{why}." if failed.error.kind == "budget" else "")
 
 
 def _newest_turn(request: ModelRequest) -> ModelRequest:

@@ -36,6 +36,7 @@ from assistant.core.model_api import (
     TextDelta,
     request_fingerprint,
 )
+from assistant.core.notices import NoticeKind
 from assistant.core.ports import LedgerPort, Model
 from assistant.core.telemetry import NULL_TRACER, Tracer, TraceSpan
 from assistant.models.encoding import CHARS_PER_TOKEN
@@ -132,7 +133,7 @@ class MeteredModel:
         call = ModelCall(purpose, self.provider, self.name, prompt, output, worst, session, turn, fingerprint)
         if price is None and not self._noticed_unpriced:
             self._noticed_unpriced = True
-            yield ModelNotice(f"No price is known for {self.name}: its use is counted in tokens only.")
+            yield ModelNotice(NoticeKind.UNKNOWN_PRICE.fill(model=self.name).text)
         reservation = self._ledger.reserve(call, self._clock())
         # Until something else is known, an attempt that is cut off has cost its prompt.
         bill = Usage(input=prompt)

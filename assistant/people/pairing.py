@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 from assistant.core.bridge_api import InboundMessage
 from assistant.core.errors import UsageError
+from assistant.core.notices import Notice, NoticeKind
 from assistant.core.people import (
     CODE_LENGTH,
     AccessRequest,
@@ -33,12 +34,6 @@ from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, peer_session_key,
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
 from assistant.store.script.people import ConversationRoutes, Pairings, People
-
-NOT_LET_IN = "I do not know you yet, and I did not keep what you wrote."
-TOO_MANY = "I only talk to people my owner has approved, and too many are waiting now. Try again later."
-WELCOME = "You are approved. Write to me."
-WELCOME_ROOM = "This room is approved. What is said here stays here."
-WELCOME_OWNER = "This account is yours from now on, like your others."
 
 _SALT_BYTES = 16
 
@@ -72,7 +67,7 @@ class PairingService:
         if self.rules.unknown == "ignore":
             return
         if self.rules.unknown == "tell":
-            self.people.notify_once(_notice(arrival, f"told:{_session(arrival)}", NOT_LET_IN), now)
+            self.people.notify_once(_notice(arrival, f"told:{_session(arrival)}", NoticeKind.NOT_LET_IN.fill()), now)
             return
         # Looked at first: whoever writes on and on costs a look, not a code.
         if any(_is_of(pairing, arrival) for pairing in self.list_requests(now)):
@@ -80,32 +75,32 @@ class PairingService:
         code, offer = self._code(now)
         name = arrival.sender_name if arrival.room is None else arrival.room_name
         request = AccessRequest(arrival.bridge, arrival.sender, arrival.room, arrival.target, clean_display_name(name))
-        text = (
-            "I only talk to people my owner has approved. Ask them to approve this code within "
-            f"{pluralize(round(self.rules.minutes), 'minute')}: {code}"
-        )
-        notice = _notice(arrival, f"pairing:{_session(arrival)}:{now.isoformat()}", text)
+        told = NoticeKind.PAIRING_CODE.fill(time=pluralize(round(self.rules.minutes), "minute"), code=code)
+        notice = _notice(arrival, f"pairing:{_session(arrival)}:{now.isoformat()}", told)
 
         def asking(pairing: int) -> OutgoingMessage:
             return self._owner_question(pairing, request, offer.valid_until)
 
         if not self.pairings.request_access(request, offer, notice, asking):
-            self.people.notify_once(_notice(arrival, f"told:{_session(arrival)}", TOO_MANY), now)
+            too_many = NoticeKind.TOO_MANY_STRANGERS.fill()
+            self.people.notify_once(_notice(arrival, f"told:{_session(arrival)}", too_many), now)
 
     def _owner_question(self, pairing: int, request: AccessRequest, until: datetime) -> OutgoingMessage:
         """The owner is asked where they are on that bridge, or at the terminal; names that strangers chose stay on
         their line."""
         allow, deny = f"/pair allow {pairing}", f"/pair deny {pairing}"
-        body = (
-            f"{describe_applicant(request)} asks to talk to me. They chose the name; the account is verified by the "
-            f"network. `{allow}` approves them as a guest, until {until.astimezone(self.zone):%H:%M}; `{deny}` stops "
-            "all answers to them."
-        )
-        body = body[0].upper() + body[1:]
+        who = describe_applicant(request)
         buttons = (Button("Approve", allow), Button("Deny", deny))
         target = self.routes.find_owner_target(request.bridge)
         place = (self.terminal_bridge, MAIN_SESSION) if target is None else (request.bridge, target)
-        return OutgoingMessage(f"knock:{pairing}", MAIN_SESSION, OWNER_SCOPE, *place, body, "notice", buttons=buttons)
+        question = NoticeKind.ACCESS_REQUEST.fill(
+            buttons=buttons,
+            who=who[0].upper() + who[1:],
+            allow=allow,
+            deny=deny,
+            until=f"{until.astimezone(self.zone):%H:%M}",
+        )
+        return question.to_message(f"knock:{pairing}", MAIN_SESSION, OWNER_SCOPE, *place)
 
     def redeem_link_code(self, arrival: InboundMessage, now: datetime) -> bool:
         """Whether this message was the owner's own code, and its sender is the owner from now on."""
@@ -121,7 +116,7 @@ class PairingService:
         if fitting is None:
             self.pairings.record_wrong_code(offered, self.rules.tries)
             return False
-        outgoing = _notice(arrival, f"paired:{_session(arrival)}:{now.isoformat()}", WELCOME_OWNER)
+        outgoing = _notice(arrival, f"paired:{_session(arrival)}:{now.isoformat()}", NoticeKind.ACCOUNT_LINKED.fill())
         self.pairings.redeem(fitting, Identity(arrival.bridge, arrival.sender), outgoing, now)
         return True
 
@@ -243,14 +238,15 @@ def _session(whose: InboundMessage | Pairing) -> str:
     return peer_session_key(whose.bridge, whose.sender)
 
 
-def _notice(whose: InboundMessage | Pairing, key: str, body: str) -> OutgoingMessage:
+def _notice(whose: InboundMessage | Pairing, key: str, notice: Notice) -> OutgoingMessage:
     session = _session(whose)
-    return OutgoingMessage(key, session, session, whose.bridge, whose.target, body, "notice")
+    return notice.to_message(key, session, session, whose.bridge, whose.target)
 
 
 def _welcome(pairing: Pairing, *, as_owner: bool) -> OutgoingMessage:
-    body = WELCOME_ROOM if pairing.room is not None else WELCOME_OWNER if as_owner else WELCOME
-    return _notice(pairing, f"paired:{pairing.id}:{_session(pairing)}", body)
+    kind = NoticeKind.ACCOUNT_LINKED if as_owner else NoticeKind.APPROVED
+    kind = NoticeKind.ROOM_APPROVED if pairing.room is not None else kind
+    return _notice(pairing, f"paired:{pairing.id}:{_session(pairing)}", kind.fill())
 
 
 def _let_in_text(pairing: Pairing, name: str, *, as_owner: bool) -> str:

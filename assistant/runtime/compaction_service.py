@@ -1,42 +1,50 @@
 """When conversations are compacted, and what people are told of it.
 
 What always holds: one way leads to every compaction (`sleep/compaction/compactor.py`); each trigger only says when,
-under which terms, and whether a person is waiting. What happened while nobody was there is told with the next turn,
-once. That a context is at its floor is told once, until it no longer is (F02).
+under which terms, and whether a person is waiting. That a context is at its floor is told once, until it no longer is,
+across restarts too (F02).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from assistant.core.checkpoints import describe_tier
 from assistant.core.errors import UsageError
+from assistant.core.notices import Notice, NoticeKind
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
+from assistant.gateway.notices import NoticeSender
 from assistant.runtime.context_meter import ContextMeter
 from sleep.compaction.budget import SleepBudget
 from sleep.compaction.compactor import Compactor
-from sleep.compaction.plan import CompactionPlan
-from sleep.compaction.values import CachedPrompt, CompactionLimits, CompactionRequest, CompactionResult, SummaryEstimate
+from sleep.compaction.preview import CompactionPreview
+from sleep.compaction.values import CachedPrompt, CompactionLimits, CompactionRequest, CompactionResult
 from sleep.cycle.cycle import CompactedSession
 
-Notify = Callable[[str], None]
+Notify = Callable[..., None]  # takes notices
 
 
 class CompactionService:
     """Compaction for turns, for sleep and for people."""
 
     def __init__(
-        self, conversation: Conversation, compactor: Compactor, meter: ContextMeter, clock: Callable[[], datetime]
+        self,
+        conversation: Conversation,
+        compactor: Compactor,
+        meter: ContextMeter,
+        notices: NoticeSender,
+        clock: Callable[[], datetime],
     ) -> None:
         self._conversation = conversation
         self._compactor = compactor
         self._meter = meter
         self._clock = clock
-        self._pending_notices: defaultdict[str, list[str]] = defaultdict(list)
-        self._at_floor: set[str] = set()
+        self._notices = notices
+        # After each compaction but those of a sleep, which does the same by itself: the session, what was done, and
+        # whether a person waits for it.
+        self.on_compacted: Callable[[str, CompactionResult, bool], Awaitable[None]] | None = None
 
     async def make_room(
         self,
@@ -55,8 +63,9 @@ class CompactionService:
                 session, trigger, terms, cached_prompt=cached_request, without_model=plain, min_pressure=above
             )
         )
-        for line in self._notices(session, outcome):
-            notify(line)
+        await self._tell_compacted(session, outcome, person_waits=False)
+        notify(*_notices_of(session, outcome))
+        self._clear_unless_stuck(session, outcome)
 
     async def compact_in_sleep(
         self, session: str, trigger: str, budget: SleepBudget | None = None
@@ -69,7 +78,8 @@ class CompactionService:
         if self._meter.pressure_ratio(session) < self._meter.compaction_settings.sleep_threshold:
             trigger = "messages"
         outcome = await self._compactor.compact(CompactionRequest(session, trigger, terms, sleep_budget=budget))
-        self._pending_notices[session] += self._notices(session, outcome)
+        self._notices.send_to_session(session, *_notices_of(session, outcome))
+        self._clear_unless_stuck(session, outcome)
         return outcome
 
     async def compact_for_cycle(
@@ -95,26 +105,18 @@ class CompactionService:
         many = self._meter.has_too_many_messages(self._conversation.load_view(session))
         return settings.auto and (many or self._meter.pressure_ratio(session) >= settings.sleep_threshold)
 
-    async def preview_sleep(self, session: str) -> tuple[CompactionPlan, SummaryEstimate | None] | None:
-        """What a sleep would do to the session first, and what its model calls would take; None where it would leave
-        the session alone. Changes nothing and calls no model."""
+    async def preview_sleep(self, session: str) -> CompactionPreview | None:
+        """What a sleep would do to the session; None where it would leave it alone. Changes nothing and calls no
+        model."""
         request = CompactionRequest(session, "sleep", await self._meter.load_terms(session))
         if not self.needs_sleep_compaction(session):
             return None
-        plan = await self._compactor.preview_plan(request)
-        return (plan, await self._compactor.estimate_summary(request, plan)) if plan.has_changes else None
+        preview = await self._compactor.preview(request)
+        return preview if preview.result.checkpoints else None
 
     def clear_stuck_notice(self, session: str) -> None:
         """The session's context is no longer at its floor, if it was."""
-        self._at_floor.discard(session)
-
-    def take_pending_notices(self, session: str) -> list[str]:
-        """What happened while nobody was there; told once."""
-        return self._pending_notices.pop(session, [])
-
-    def add_pending_notice(self, session: str, line: str) -> None:
-        """Have the person told with their next turn."""
-        self._pending_notices[session].append(line)
+        self._notices.notices.clear(Notice(NoticeKind.CONTEXT_STAYS_FULL, "", session))
 
     def is_compacting(self, session: str) -> bool:
         """Whether the session is being compacted now."""
@@ -132,26 +134,27 @@ class CompactionService:
             return "Another compaction of this conversation is under way; nothing was changed by this one."
         if not outcome.checkpoints:
             return f"There is nothing to gain by compacting. The context is at {outcome.before.describe()}."
+        await self._tell_compacted(session, outcome, person_waits=True)
         kinds = ", ".join(dict.fromkeys(describe_tier(checkpoint.tier) for checkpoint in outcome.checkpoints))
-        undo = "--undo" if len(outcome.checkpoints) == 1 else f"--undo {outcome.checkpoints[0].id}"
-        before, after = outcome.before, outcome.after
+        made = [checkpoint.id for checkpoint in outcome.checkpoints if not checkpoint.is_merge]
+        number = (made or [outcome.checkpoints[0].id])[0]
         summary = (
-            f"Compacted {pluralize(outcome.message_count, 'message')} ({kinds}): {before.prompt_tokens:,} tokens "
-            f"became {after.prompt_tokens:,}, {outcome.tokens_saved:,} saved ({before.ratio:.0%} to {after.ratio:.0%} "
-            f"of the context).{_cost_text(outcome)} The messages stay in the message log: `aihistory show "
-            f"{outcome.checkpoints[-1].id}` shows what was kept, `/compact {undo}` undoes it."
+            f"Compacted {pluralize(outcome.message_count, 'message')} ({kinds}): {_describe_sizes(outcome)}"
+            f"{_cost_text(outcome)} The messages stay in the message log: `aihistory show {number}` shows what was "
+            f"kept, `/compact --undo {number}` undoes it."
         )
-        return "\n\n".join([summary, *self._notices(session, outcome)])
+        told = self._notices.notices.mark_new(_notices_of(session, outcome), self._clock())
+        return "\n\n".join([summary, *(notice.text for notice in told)])
 
     async def preview(self, session: str, focus: str, cached_request: CachedPrompt | None) -> str:
         """`/compact --dry-run`: what would go, what would stay and why, and what it would cost."""
         request = CompactionRequest(
             session, "manual", await self._meter.load_terms(session), focus=focus, cached_prompt=cached_request
         )
-        plan = await self._compactor.preview_plan(request)
-        if not plan.has_changes:
-            return f"There is nothing to gain by compacting. The context is at {plan.before.describe()}."
-        return _preview_text(plan, await self._compactor.estimate_summary(request, plan))
+        preview = await self._compactor.preview(request)
+        if not preview.result.checkpoints:
+            return f"There is nothing to gain by compacting. The context is at {preview.result.before.describe()}."
+        return _preview_text(preview)
 
     async def undo(self, session: str, checkpoint_id: int | None) -> str:
         """`/compact --undo [ID]`. Raises `UsageError` where there is nothing to take back, or no room for it."""
@@ -159,6 +162,8 @@ class CompactionService:
         if self._compactor.is_compacting(session):
             raise UsageError("This conversation is being compacted. Nothing was undone; try again in a minute.")
         restore = self._conversation.plan_uncompact(session, checkpoint_id)
+        merges = {checkpoint.id for checkpoint in self._conversation.checkpoints(session) if checkpoint.is_merge}
+        ids = [number for number in restore.checkpoint_ids if number not in merges] or restore.checkpoint_ids
         needed = terms.counter.corrected(restore.tokens + terms.fixed.tokens + terms.adding.tokens)
         budgets = terms.budgets
         too_many = bool(budgets.images) and restore.images > budgets.images
@@ -166,42 +171,62 @@ class CompactionService:
             raise UsageError(
                 f"The earlier view has about {needed:,} tokens, and with {budgets.reserve:,} kept for the answer that "
                 f"is more than the context of {budgets.tokens:,}. Nothing was undone; `aihistory recover "
-                f"{restore.checkpoint_ids[-1]}` prints the messages."
+                f"{ids[-1]}` prints the messages."
             )
         self._conversation.undo_compaction(restore, session, self._clock())
-        ids = ", ".join(map(str, restore.checkpoint_ids))
+        undone = f"Undid compaction {' and '.join(map(str, reversed(ids)))}"
+        if not restore.messages:
+            return f"{undone}, which had joined earlier summaries: the model sees each of them again."
+        are = "is" if restore.messages == 1 else "are"
         return (
-            f"Undid compaction {ids}: {pluralize(restore.messages, 'message')} shown to the model again, with "
-            "everything said since at the end. The next sleep compacts again where the context is full."
+            f"{undone}: {pluralize(restore.messages, 'message')} {are} shown to the model whole again, with everything "
+            "said since at the end. The next sleep compacts again if the context is full."
         )
 
-    def _notices(self, session: str, outcome: CompactionResult) -> list[str]:
-        """What to tell the person: that a context is at its floor once, until it is no longer."""
-        stuck, was_told = outcome.stuck_reason, session in self._at_floor
-        if not stuck:
-            self._at_floor.discard(session)
-            return list(outcome.notices)
-        self._at_floor.add(session)
-        return [*outcome.notices] if was_told else [*outcome.notices, stuck]
+    async def _tell_compacted(self, session: str, outcome: CompactionResult, *, person_waits: bool) -> None:
+        if outcome.checkpoints and self.on_compacted is not None:
+            await self.on_compacted(session, outcome, person_waits)
+
+    def _clear_unless_stuck(self, session: str, outcome: CompactionResult) -> None:
+        if not outcome.stuck_reason:
+            self.clear_stuck_notice(session)
 
 
-def _preview_text(plan: CompactionPlan, estimate: SummaryEstimate | None) -> str:
+def _notices_of(session: str, outcome: CompactionResult) -> list[Notice]:
+    """What to tell the person."""
+    stuck = [Notice(NoticeKind.CONTEXT_STAYS_FULL, outcome.stuck_reason, session)] if outcome.stuck_reason else []
+    return [*outcome.notices, *stuck]
+
+
+def _describe_sizes(outcome: CompactionResult, bound: str = "") -> str:
+    """The tokens and shares before and after, which agree: both count the room for the answer, and say so."""
+    before, after = outcome.before, outcome.after
+    text = f"{before.prompt_tokens:,} tokens become {bound}{after.prompt_tokens:,}, {outcome.tokens_saved:,} saved."
+    if {before.fullest_budget, after.fullest_budget} != {"tokens"}:
+        return f"{text} The context is {before.describe()} before, and {bound}{after.describe()} after."
+    reserve, budget = before.budgets.reserve, before.budgets.tokens
+    return (
+        f"{text} With the {reserve:,} kept for the answer, {before.ratio:.0%} of the context of {budget:,} becomes "
+        f"{bound}{after.ratio:.0%}."
+    )
+
+
+def _preview_text(preview: CompactionPreview) -> str:
     rows = ["| | messages | tokens | why |", "|---|---:|---:|---|"]
-    for change in plan.planned_changes:
+    for change in preview.planned_changes:
         tokens = f"{change.tokens:,}" if change.tokens else ""
         fate = "removed" if change.is_removed else "kept"
         rows.append(f"| {fate}: {change.what} | {change.messages:,} | {tokens} | {change.why} |")
-    before, after = plan.before, plan.after
+    estimate, result = preview.estimate, preview.result
     cost = "No model is asked; it costs nothing."
-    if estimate is not None and estimate.calls:
+    if estimate is not None:
         price = "no known price" if estimate.usd is None else f"about ${estimate.usd:.4f}"
         calls = pluralize(estimate.calls, "call")
         cost = f"{calls} of {estimate.model}, about {estimate.input_tokens:,} tokens in: {price}."
-    sizes = (
-        f"Tokens: {before.prompt_tokens:,} now ({before.ratio:.0%}), about {after.prompt_tokens:,} after "
-        f"({after.ratio:.0%}). {plan.minimum.describe()}"
-    )
-    head = f"Nothing was changed. This would be done ({plan.tier}):"
+    # How long a model's summary will be nobody knows: at most as long as it may be.
+    sizes = f"{_describe_sizes(result, 'at most ' if estimate else '')} {preview.plans[0].minimum.describe()}"
+    kinds = ", ".join(dict.fromkeys(describe_tier(checkpoint.tier) for checkpoint in result.checkpoints))
+    head = f"Nothing was changed. This would compact {pluralize(result.message_count, 'message')} ({kinds}):"
     return "\n".join([head, "", *rows, "", sizes, "", cost])
 
 

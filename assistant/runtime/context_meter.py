@@ -13,7 +13,6 @@ from datetime import UTC, datetime, tzinfo
 
 from assistant.context.build import PromptFrame
 from assistant.context.pressure import (
-    FULL_CONTEXT_TOKENS,
     Pressure,
     PromptSize,
     RequestBudgets,
@@ -22,7 +21,7 @@ from assistant.context.pressure import (
     utf8_length,
 )
 from assistant.context.tokens import TokenCounter, update_calibration
-from assistant.core.model_api import ModelLimits, ModelRequest
+from assistant.core.model_api import FULL_CONTEXT_TOKENS, ModelLimits, ModelRequest
 from assistant.core.ports import Model
 from assistant.core.records import ContextView
 from assistant.core.sessions import session_role

@@ -84,8 +84,6 @@ class ContextWindow:
             view = self._conversation.load_view(turn.session)
         else:
             self._compaction.clear_stuck_notice(turn.session)
-        for note in self._compaction.take_pending_notices(turn.session):
-            notify(note)
         pressure = self._meter.pressure(view, terms)
         room = answer_token_limit(limits, pressure, self._max_output)
         frame, _ = self._meter.frame(turn.session, model.name)

@@ -8,7 +8,7 @@ replaced is closed once, when nothing is under way that may use it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from assistant.core.ports import Model, ModelPair
@@ -78,13 +78,16 @@ class ModelChoice:
         models: CurrentModels,
         build: Callable[[str], ModelPair],
         is_answering: Callable[[], bool],
+        list_choices: Callable[[], Mapping[str, str]],
     ) -> None:
         """- `build`: makes the models of a choice, and raises `UsageError` for one that there is not.
+        - `list_choices`: those that are known, with what is to be said of them.
         - `is_answering`: whether a turn runs, which ends with the model that it began with.
         """
         self._models = models
         self._build = build
         self._is_answering = is_answering
+        self.list_choices = list_choices
 
     def describe(self) -> str:
         """The model that answers."""

@@ -4,6 +4,7 @@ memories and journal entries (`MemoryRecall`), and profiles (`ProfileRecall`).
 What always holds for all of them:
 - It is text for the volatile block and for nothing else: no view and no log ever has it, so that nothing recalled is
   learned again as if it had been said again.
+- What looks like a password, a key, a PIN or a card number is left out, unless the message asks for such a thing.
 - Words come from the scope alone (I10), are quoted as data, dated, and marked as recalled; what the view still shows is
   not recalled. Each memory has the reference by which it can be looked up, corrected or forgotten.
 
@@ -24,16 +25,17 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 
 from assistant.context.memory_block import profiles_block
-from assistant.context.pressure import FULL_CONTEXT_TOKENS
 from assistant.context.question import find_past_period, is_question, searchable_text
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import Memory, MemoryHit
+from assistant.core.model_api import FULL_CONTEXT_TOKENS
 from assistant.core.quoting import MEMORY_MARK, RECORD_TAG, QuotedMessage, format_quote, quote_in_tag, quote_text
 from assistant.core.records import ContextView, LogRecord, MatchQuality, SearchHit
-from assistant.core.text import STOP_WORDS, distinct_words, lazy_regex, shorten_line
+from assistant.core.text import STOP_WORDS, distinct_words, find_identifiers, fold_text, lazy_regex, shorten_line
 from assistant.store.character.profiles import StoredProfiles
 from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.search.history import StoredHistory
+from sleep.rules.secrets import asks_for_secret, mask_secrets
 
 HISTORY_MARK = "Recalled from earlier; not part of the conversation now."
 _HISTORY_HEADING = (
@@ -41,6 +43,7 @@ _HISTORY_HEADING = (
 )
 
 _HITS_READ = 12
+_HITS_READ_OF_REPEATED = 400
 _REPLY_LENGTH = 300
 _REPLY_WITHIN = 4
 
@@ -88,16 +91,26 @@ class HistoryRecall:
         the session's, before or after the question entered it. Raises `StoreError`."""
         words = searchable_text(question)
         room = self._budget()
-        if room <= 0 or not is_question(words) or not any(message.is_summary for message in view.messages):
+        identifiers = find_identifiers(words)
+        if room <= 0 or not any(message.is_summary for message in view.messages):
+            return ""
+        if not is_question(words):
+            # Of a statement only what an identifier in it stands for may be wanted.
+            words = " ".join(identifiers)
+        if not words:
             return ""
         shown = fully_shown_ids(view)
         quotes: dict[int, str] = {}
         for hit in self._hits(words, scope, _tail_start(view, now), now):
             is_shown = hit.message_id in shown or hit.message_id in quotes
             quotes_the_past = hit.role == "tool" and hit.name in self._quoting_tools
-            if not is_shown and not quotes_the_past and _fits_well(hit.quality, _MOST_BY_CHANCE):
+            if (
+                not is_shown
+                and not quotes_the_past
+                and (_fits_well(hit.quality, _MOST_BY_CHANCE) or _says_one(hit, identifiers))
+            ):
                 room = self._add(quotes, self._with_reply(hit, scope, session, shown), room)
-        lines = [quotes[message_id] for message_id in sorted(quotes)]
+        lines = [_without_unasked_secrets(quotes[message_id], words) for message_id in sorted(quotes)]
         return quote_in_tag(RECORD_TAG, "\n".join([_HISTORY_HEADING, *lines])) if lines else ""
 
     def _hits(self, words: str, scope: str, tail: datetime, now: datetime) -> list[SearchHit]:
@@ -105,10 +118,23 @@ class HistoryRecall:
         period = find_past_period(words, now, self._zone)
         if period is not None:
             until = min(tail, period.before)
-            hits = self._history.search(words, scope, limit=_HITS_READ, after=period.after, before=until)
+            hits = self._distinct_hits(words, scope, until, period.after)
             if any(_fits_well(hit.quality, _MOST_BY_CHANCE) for hit in hits):
                 return hits
-        return self._history.search(words, scope, limit=_HITS_READ, before=tail)
+        return self._distinct_hits(words, scope, tail)
+
+    def _distinct_hits(
+        self, words: str, scope: str, before: datetime, after: datetime | None = None
+    ) -> list[SearchHit]:
+        """Each text once: a question that was asked again and again leaves room for what answers it."""
+        distinct: dict[str, SearchHit] = {}
+        for limit in (_HITS_READ, _HITS_READ_OF_REPEATED):
+            hits = self._history.search(words, scope, limit=limit, after=after, before=before)
+            for hit in hits:
+                distinct.setdefault(fold_text(hit.text), hit)
+            if len(hits) < limit or len(distinct) > _HITS_READ // 2:
+                break
+        return list(distinct.values())[:_HITS_READ]
 
     def _add(self, quotes: dict[int, str], lines: dict[int, str], room: int) -> int:
         """Put lines that belong together to the others if all of them fit and are new; the room that is left."""
@@ -145,6 +171,15 @@ def _fits_well(fit: MatchQuality, max_chance: float) -> bool:
     if fit.words == 1:
         return fit.chance <= _MOST_ALONE and fit.share >= _LEAST_SHARE_ALONE
     return fit.chance <= max_chance and fit.share >= _LEAST_SHARE
+
+
+def _says_one(hit: SearchHit, identifiers: Sequence[str]) -> bool:
+    """Whether it says something of an identifier, however rare that is in a short history."""
+    return not _ENDS_ASKING.search(hit.text) and any(name in fold_text(hit.text) for name in identifiers)
+
+
+def _without_unasked_secrets(text: str, message: str) -> str:
+    return text if asks_for_secret(message) else mask_secrets(text)
 
 
 def fully_shown_ids(view: ContextView) -> frozenset[int]:
@@ -204,7 +239,7 @@ class MemoryRecall:
             is_shown = hit.sources and shown.issuperset(hit.sources)
             if is_shown or _flat(hit.memory.text) in flat:
                 continue
-            line = self._line(hit.memory)
+            line = _without_unasked_secrets(self._line(hit.memory), words)
             if len(lines) == _MAX_MEMORIES or self._count(_block([*lines, line])) > room:
                 break
             lines.append(line)
@@ -248,7 +283,8 @@ class ProfileRecall:
     def recall(self, text: str, scope: str) -> str:
         """A block for the volatile block; "" where nobody is named. Raises `StoreError`."""
         named = self._profiles.find_in_text(text, scope) if self._max_tokens else []
-        return profiles_block(named, self._count, self._max_tokens, self._zone) if named else ""
+        block = profiles_block(named, self._count, self._max_tokens, self._zone) if named else ""
+        return _without_unasked_secrets(block, text)
 
 
 def _block(lines: Sequence[str]) -> str:

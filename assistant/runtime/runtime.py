@@ -21,12 +21,13 @@ import structlog
 
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import HomeReplaced, StoreError
-from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, Turn
+from assistant.core.notices import NoticeKind
+from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, Turn, is_answer_key
 from assistant.core.sessions import session_role
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.core.store_ports import Conversation, Outbox
 from assistant.runtime.running_turns import RunningTurns
-from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner
+from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner, describe_fallback
 from assistant.runtime.turn_context import TurnContextBuilder
 from assistant.service.heartbeat import RuntimeActivity
 
@@ -245,7 +246,8 @@ class Runtime:
         if self._running.backoff.start_waiting(session, str(error), self._clock()):
             log.error("home cannot be written", session=session, error=str(error))
             text = str(error) if session_role(session) == "owner" else StoreError.__doc__
-            self._show(TurnEvent("notice", session, "", {"text": text, "disk": True}))
+            notice = NoticeKind.DISK_TROUBLE.fill(text=text)
+            self._show(TurnEvent("notice", session, "", {"text": notice.text, "disk": True}))
 
     def _retry_blocked(self, now: datetime) -> None:
         """Take up the turns that wait for the disk, where it takes and gives again."""
@@ -296,7 +298,9 @@ class Runtime:
     def result(self, item: InboxItem) -> dict[str, Any]:
         """What became of an accepted message (see `DaemonControl.result`)."""
         sent = self._outbox.list_by_turn(item.turn) if item.turn else []
-        return self._outcomes.describe_result(item, sent[0].outgoing.body if sent else "")
+        answers = [one.outgoing.body for one in sent if is_answer_key(one.outgoing.key)]
+        notices = [one.outgoing.body for one in sent if not is_answer_key(one.outgoing.key)]
+        return self._outcomes.describe_result(item, answers[0] if answers else "", list(dict.fromkeys(notices)))
 
     def status(self) -> Mapping[str, Any]:
         return {
@@ -320,12 +324,13 @@ class TurnOutcomes:
         while len(self._by_turn) > _OUTCOMES_KEPT:
             self._by_turn.popitem(last=False)
 
-    def describe_result(self, item: InboxItem, sent: str) -> dict[str, Any]:
-        """What became of an accepted message; `sent` is what its turn sent first."""
+    def describe_result(self, item: InboxItem, sent: str, notices: list[str]) -> dict[str, Any]:
+        """What became of an accepted message; `sent` is what its turn answered, `notices` what it told beside that."""
         outcome = self._by_turn.get(item.turn or "")
         answered = item.state == "answered"
         failed = item.state not in ("accepted", "running", "answered")
         text = outcome.text if outcome else sent
+        fallback = outcome.fallback if outcome else None
         return {
             "state": item.state,
             "reply": text if answered else "",
@@ -334,6 +339,9 @@ class TurnOutcomes:
             "session": item.incoming.session,
             "turn": item.turn,
             "model": outcome.model if outcome else None,
+            "fallback": outcome.fallback is not None if outcome else None,
+            "fallback_reason": describe_fallback(fallback) if fallback else "",
+            "notices": notices,
             "usage": asdict(outcome.usage) if outcome else None,
             "pressure": round(outcome.pressure, 4) if outcome else None,
         }

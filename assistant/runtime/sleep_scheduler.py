@@ -205,9 +205,9 @@ class SleepScheduler:
         self._last = (request, task)
         return task
 
-    def start_extraction(self, session: str) -> None:
-        """Read what is new in one session for the journal, beside everything else."""
-        self.start("phase", [session], "extract")
+    def start_extraction(self, session: str) -> SleepTask:
+        """Read what is new in one session for the journal and its notes, beside everything else."""
+        return self.start("phase", [session], "extract")
 
     async def run_now(self, trigger: str, phase: str = "") -> SleepReport | None:
         """Sleep now, in one phase alone where one is named; what it did, None where it failed. Whoever waits for it may
@@ -229,4 +229,4 @@ class SleepScheduler:
 def _covers(running: SleepRequest, request: SleepRequest) -> bool:
     """Whether the sleep that is under way is the one that is wanted."""
     whole = running.trigger in FULL_CYCLE_TRIGGERS and request.trigger in FULL_CYCLE_TRIGGERS
-    return whole or (running.trigger, running.phase) == (request.trigger, request.phase)
+    return whole or running == request

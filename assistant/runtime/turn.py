@@ -22,13 +22,21 @@ from typing import Any
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import ABORTED_MARKER, Message, ToolCall, Usage
-from assistant.core.model_api import CallPurpose, ModelNotice, ModelReply, ModelRequest, TextDelta
+from assistant.core.model_api import CallPurpose, Fallback, ModelNotice, ModelReply, ModelRequest, TextDelta
+from assistant.core.notices import NoticeKind
 from assistant.core.ports import Model, ModelPair, ToolContext
-from assistant.core.records import OutgoingMessage, Turn, TurnState, is_timed_schedule_prompt
+from assistant.core.records import (
+    SCHEDULE_SENDER_PREFIX,
+    OutgoingMessage,
+    Turn,
+    TurnState,
+    is_timed_schedule_prompt,
+)
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import pluralize
+from assistant.gateway.notices import NoticeSender
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.tool_registry import ToolRegistry
@@ -54,6 +62,7 @@ class TurnControl:
       end; `exit_stack` releases them. A turn taken up after a restart uses those of then.
     - `partial`: what the model has said of the answer that it is giving.
     - `over_budget`: why the budget kept a model from giving the newest reply.
+    - `fallback`: why another model than the first one gave it.
     """
 
     turn: Turn
@@ -66,7 +75,7 @@ class TurnControl:
     model: str | None = None
     partial: str = ""
     over_budget: str = ""
-    notices: set[str] = field(default_factory=set)
+    fallback: Fallback | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +90,7 @@ class TurnOutcome:
     model: str | None = None
     usage: Usage = field(default_factory=Usage)
     pressure: float = 0.0
+    fallback: Fallback | None = None
 
 
 class TurnRunner:
@@ -95,6 +105,7 @@ class TurnRunner:
         guard: TurnGuard,
         settings: TurnSettings,
         publish: Callable[[TurnEvent], None],
+        notices: NoticeSender,
         clock: Callable[[], datetime],
         tracer: Tracer = NULL_TRACER,
     ) -> None:
@@ -105,6 +116,7 @@ class TurnRunner:
         self._guard = guard
         self._settings = settings
         self._publish = publish
+        self._notices = notices
         self._clock = clock
         self._tracer = tracer
 
@@ -131,6 +143,7 @@ class TurnRunner:
             limit = f"{self._settings.max_seconds:g} seconds"
             return self.fail(control, f"This took longer than {limit} (turn.max_seconds), so I stopped.")
         except ModelError as error:
+            self._notices.note_unanswered(control.turn)
             return self.fail(control, _error_text(error, control.turn), error.exit_code)
         except asyncio.CancelledError:
             if control.abort_reason is None:
@@ -141,6 +154,8 @@ class TurnRunner:
             return self._abort(control)
 
     async def _until_answered(self, control: TurnControl) -> TurnOutcome:
+        self._notices.announce_new_conversation(control.turn)
+        self._notices.announce_secret(control.turn)
         while True:
             messages = self._conversation.turn_messages(control.turn)
             last = _newest_reply(messages)
@@ -178,7 +193,7 @@ class TurnRunner:
         if control.models is None:
             control.models = control.exit_stack.enter_context(self._models.use())
         model = control.models.answering
-        notify = partial(self._notify, control)
+        notify = partial(self._notices.send_to_turn, turn)
         overflow: ModelError | None = None
         for attempt in range(self._settings.overflow_retries + 1):
             if overflow is not None:
@@ -207,17 +222,23 @@ class TurnRunner:
             async for event in events:
                 match event:
                     case TextDelta(text):
+                        self._emit(turn, "delta", text=text if control.partial else _schedule_heading(turn) + text)
                         control.partial += text
-                        self._emit(turn, "delta", text=text)
                     case ModelNotice():
                         if event.restarted:
                             self._discard_partial(control)
                         control.over_budget = event.over_budget or control.over_budget
-                        self._notify(control, event.text)
+                        if event.notice is not None:
+                            self._notices.send_to_turn(turn, event.notice)
+                        elif session_role(turn.session) == "owner":
+                            self._emit(turn, "notice", text=event.text, progress=True)
                     case ModelReply():
                         reply = event
         if reply is None:
             raise ModelError("The model's stream ended without an answer. Your message is kept.", kind="network")
+        control.fallback = reply.fallback
+        if reply.fallback is not None:
+            self._notices.report_fallback(turn, reply.fallback)
         control.usage = control.usage + reply.usage
         control.model = reply.message.model or model.name
         return reply
@@ -249,6 +270,7 @@ class TurnRunner:
         if self._settings.on_message == "steer":
             for item in self._conversation.list_accepted(control.turn.session):
                 control.turn = self._conversation.join_turn(control.turn, item, self._clock())
+                self._notices.announce_secret(control.turn)
 
     # ----------------------------------------------------------------------------------------------------------- ending
 
@@ -288,26 +310,23 @@ class TurnRunner:
     ) -> TurnOutcome:
         turn = control.turn
         answered = state == "answered"
-        outgoing = _deliveries(turn, body, "reply" if answered else "notice")
+        body = body if answered else NoticeKind.TURN_ENDED.fill(text=body).text
+        outgoing = _deliveries(turn, _schedule_heading(turn) + body, "reply" if answered else "notice")
         error = "" if answered else body
         self._conversation.finish_turn(turn, state, reply, outgoing, self._clock(), error=error)
         self._context.discard_turn(turn.id)
         control.exit_stack.close()
         self._emit(turn, "turn", state=state, message_ids=[item.message_id for item in turn.items])
         pressure = self._context.pressure(turn.session) or 0.0
-        return TurnOutcome(turn.id, turn.session, state, body, exit_code, control.model, control.usage, pressure)
+        return TurnOutcome(
+            turn.id, turn.session, state, body, exit_code, control.model, control.usage, pressure, control.fallback
+        )
 
     # ----------------------------------------------------------------------------------------------------------- events
 
     def _discard_partial(self, control: TurnControl) -> None:
         control.partial = ""
         self._emit(control.turn, "discard")
-
-    def _notify(self, control: TurnControl, text: str) -> None:
-        """Show a line to the owner, once a turn."""
-        if session_role(control.turn.session) == "owner" and text not in control.notices:
-            control.notices.add(text)
-            self._emit(control.turn, "notice", text=text)
 
     def _emit(self, turn: Turn, kind: Any, **data: Any) -> None:
         self._publish(TurnEvent(kind, turn.session, turn.id, data))
@@ -346,11 +365,27 @@ def _result(call: ToolCall, text: str, *, ok: bool) -> Message:
     return Message("tool", text, tool_call_id=call.id, name=call.name, metadata={} if ok else {"is_error": True})
 
 
+def describe_fallback(fallback: Fallback) -> str:
+    """Who answered and why, for whoever asked with a program."""
+    return f"{fallback.answering} answered, because {fallback.model} did not: {fallback.reason}."
+
+
+def _schedule_heading(turn: Turn) -> str:
+    """What stands above the answer where schedules alone asked."""
+    senders = {item.incoming.sender for item in turn.items}
+    if not senders or not all(sender.startswith(SCHEDULE_SENDER_PREFIX) for sender in senders):
+        return ""
+    names = sorted(sender.removeprefix(SCHEDULE_SENDER_PREFIX) for sender in senders)
+    return f"Scheduled: {', '.join(names)}\n\n"
+
+
 def _deliveries(turn: Turn, body: str, kind: Any) -> list[OutgoingMessage]:
-    """One delivery for every place that asked in this turn; the first one's key is the turn's own."""
+    """One delivery for every place that asked in this turn; the first one's key is the turn's own. Nobody's message is
+    answered where a schedule asked."""
     places: dict[tuple[str, str], OutgoingMessage] = {}
     for item in turn.items:
         place = (item.incoming.bridge, item.incoming.target)
         key = f"{kind}:{turn.id}:{len(places)}" if places else f"{kind}:{turn.id}"
-        places.setdefault(place, OutgoingMessage(key, turn.session, turn.scope, *place, body, kind, inbox_id=item.id))
+        inbox_id = None if _schedule_heading(turn) else item.id
+        places.setdefault(place, OutgoingMessage(key, turn.session, turn.scope, *place, body, kind, inbox_id=inbox_id))
     return list(places.values())

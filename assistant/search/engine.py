@@ -109,7 +109,11 @@ class SearchEngine:
             together[stands_for] += weight * self.index.source_count_of(stem)
         return [
             QueryTerm(
-                idf := self._idf(stem, question), weight, rows[stands_for], min(idf, self._plain_idf(together[stem]))
+                idf := self._idf(stem, question),
+                weight,
+                rows[stands_for],
+                min(idf, self._plain_idf(together[stem])),
+                stem in question.identifier_stems,
             )
             for stem, (weight, stands_for) in terms.items()
         ]

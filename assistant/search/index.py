@@ -8,7 +8,7 @@ when they are asked for. Not for several threads at once.
 from __future__ import annotations
 
 import math
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 
@@ -31,7 +31,14 @@ from assistant.search.dtypes import (
 )
 from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, SourceText, UnitStem, UnsealedUnit
 from assistant.search.query import FindStems
-from assistant.search.units import split_into_units, unit_flags
+from assistant.search.units import (
+    REPEATS,
+    asks_for_something,
+    count_stems,
+    count_words,
+    split_into_units,
+    unit_flags,
+)
 from assistant.search.vocabulary import Vocabulary
 
 SEAL_AFTER_UNITS = 1_024
@@ -62,7 +69,7 @@ class SearchIndex:
         self.read_to = dict(contents.read_to)
         self._meta = np.zeros(max(1_024, (self.sealed + len(contents.fresh)) * 5 // 4), UNIT_DTYPE)
         self._meta[: self.sealed] = sealed
-        self._source_count = int((sealed["part"] == 0).sum())
+        self._source_count = int(((sealed["part"] == 0) & (sealed["form"] & REPEATS == 0)).sum())
         self._sealed_total = (
             np.frombuffer(contents.total, np.float64).copy() if contents.total else np.zeros(DIMENSIONS)
         )
@@ -111,21 +118,24 @@ class SearchIndex:
         ]
         names: dict[str, int] = {}
         vectors = self._vectors_of([text for _, _, text in units]) if units else _NONE
-        last: dict[int, tuple[int, int]] = {}
+        last: dict[int, tuple[int, int, bool]] = {}
         fresh = []
-        words = [_count_words(text) for _, _, text in units]
+        words = [count_words(text) for _, _, text in units]
         stem_of = self._stems(word for counts in words for word in counts)
         for offset, (record, part, text) in enumerate(units):
             number = self.count + offset
-            stems = _stemmed(words[offset], stem_of)
+            stems = count_stems(words[offset], stem_of)
             meta = self._meta_of(record, stems, names)
-            meta["part"], meta["form"] = min(part, 65_535), unit_flags(text)
+            meta["part"] = min(part, 65_535)
             meta["day"] = record.said_at.astimezone(zone).toordinal()
             stream = int(meta["stream"][0])
             second = int(meta["second"][0])
-            before, said_at = last.get(stream) or self._end_of(stream)
+            before, said_at, repeats = last.get(stream) or self._end_of(stream)
             meta["previous"] = before if stream and abs(second - said_at) <= _SILENCE else -1
-            last[stream] = number, second
+            follows = int(meta["previous"][0]) >= 0 and repeats
+            repeats = asks_for_something(record.text) if record.role == "user" else follows
+            meta["form"] = unit_flags(text) | (REPEATS if repeats else 0)
+            last[stream] = number, second, repeats
             fresh.append(UnsealedUnit(number, meta.tobytes(), vectors[offset].tobytes(), stems))
         self._store.add(fresh, {number: text for text, number in names.items()}, read_to)
         self._names.update(names)
@@ -137,10 +147,12 @@ class SearchIndex:
         if self._store.can_seal and len(self._fresh) >= SEAL_AFTER_UNITS:
             self.seal()
 
-    def _end_of(self, stream: int) -> tuple[int, int]:
-        """The last unit of a stream, and when it was said; -1 for none."""
+    def _end_of(self, stream: int) -> tuple[int, int, bool]:
+        """The last unit of a stream, when it was said, and whether it asks or answers; -1 for none."""
         number = self._last.get(stream, -1)
-        return number, int(self._meta[number]["second"]) if number >= 0 else 0
+        if number < 0:
+            return number, 0, False
+        return number, int(self._meta[number]["second"]), bool(self._meta[number]["form"] & REPEATS)
 
     def _vectors_of(self, texts: Sequence[str]) -> ByteVectors:
         """The same text is embedded once."""
@@ -176,7 +188,7 @@ class SearchIndex:
         self._fresh_total += np.frombuffer(unit.vector, np.int8).astype(np.float64) / VECTOR_SCALE
         for stem in unit.stems:
             self._memory.setdefault(stem.stem, []).append((unit.number, stem.times))
-        self._source_count += int(self._meta[unit.number]["part"] == 0)
+        self._source_count += int(self._counts(unit.number) and self._meta[unit.number]["part"] == 0)
         self.vocabulary.add_words({stem.stem: stem.word for stem in unit.stems})
 
     def _grow(self) -> None:
@@ -202,7 +214,8 @@ class SearchIndex:
             term = self._terms.get(stem) or ids[stem]
             # Of a known one the store keeps the vector that it has.
             like = likes.get(term, b"")
-            terms.append(IndexTerm(term, stem, self._sources.get(term, 0) + self._sources_among(where), like))
+            sources = max(1, self._sources.get(term, 0) + self._sources_among([unit for unit, _ in where]))
+            terms.append(IndexTerm(term, stem, sources, like))
             postings[term] = np.array(where, POSTING_DTYPE).tobytes()
         first = self.sealed
         rows = slice(first - self._first_resident, self.count - self._first_resident)
@@ -248,17 +261,21 @@ class SearchIndex:
         self._load()
 
     def _without(self, numbers: Ints, text_of: Callable[[int], str]) -> list[IndexTerm]:
-        """The terms of these units with what is left of their counts."""
-        lost: dict[str, int] = {}
+        """The terms of these units, which are gone, with how many sources have them still."""
+        lost: set[str] = set()
         sealed = [int(number) for number in numbers if number < self.sealed]
         for source in {int(self._meta[number]["source"]) for number in sealed}:
-            words = _count_words(text_of(source))
-            for stem in _stemmed(words, self._stems(words)):
-                lost[stem.stem] = lost.get(stem.stem, 0) + 1
+            words = count_words(text_of(source))
+            lost |= {stem.stem for stem in count_stems(words, self._stems(words))}
         for number in sealed:
             self._sealed_total -= self._vector(number).astype(np.float64) / VECTOR_SCALE
-        terms = [(stem, self._terms[stem], count) for stem, count in lost.items() if stem in self._terms]
-        return [IndexTerm(term, stem, max(0, self._sources[term] - count), b"") for stem, term, count in terms]
+        return [IndexTerm(self._terms[stem], stem, self._sources_left(stem), b"") for stem in lost & self._terms.keys()]
+
+    def _sources_left(self, stem: str) -> int:
+        """0 where no unit that is still there has it, and nothing of the stem may stay."""
+        units = self._sealed_occurrences(self._terms[stem]).units
+        units = units[self._meta["gone"][units] == 0]
+        return max(1, self._sources_among(units)) if len(units) else 0
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -290,24 +307,31 @@ class SearchIndex:
         return self._names.get(name)
 
     def source_count_of(self, stem: str) -> int:
-        """How many sources have a stem: a long text counts once, or it would make its words common."""
+        """How many sources have a stem: a long text counts once, or it would make its words common; questions and
+        what was answered to them count together as one where nothing else has it, or what is asked for often would be
+        found ever less."""
         fresh = self._memory.get(stem)
         sealed = self._sources.get(self._terms.get(stem, 0), 0)
-        return sealed + (self._sources_among(fresh) if fresh else 0)
+        return max(sealed + self._sources_among([unit for unit, _ in fresh]), 1) if fresh else sealed
 
     @property
     def source_count(self) -> int:
-        """How many sources there are."""
+        """How many sources there are, without questions and their answers."""
         return self._source_count
+
+    def _counts(self, unit: int) -> bool:
+        """Whether its words count where their rarity is asked for."""
+        return not self._meta[unit]["form"] & REPEATS
 
     def stems_starting_with(self, letter: str) -> list[str]:
         """The stems that begin so."""
         return [stem for stem in self._terms.keys() | self._memory.keys() if stem.startswith(letter)]
 
-    def _sources_among(self, where: Sequence[tuple[int, int]]) -> int:
-        if len(where) == 1:
-            return 1
-        return len(np.unique(self._meta["source"][[unit for unit, _ in where]]))
+    def _sources_among(self, units: Sequence[int] | Ints) -> int:
+        if len(units) == 1:
+            return int(self._counts(units[0]))
+        rows = self._meta[units]
+        return len(np.unique(rows["source"][rows["form"] & REPEATS == 0]))
 
     def occurrences(self, stem: str) -> Occurrences:
         """Where a stem stands, in order of units."""
@@ -364,24 +388,6 @@ class SearchIndex:
     def _sealed_vectors(self, first: int, last: int) -> ByteVectors:
         rows: ByteVectors = np.frombuffer(self._store.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
         return rows
-
-
-def _count_words(text: str) -> dict[str, int]:
-    """How often each word of a text stands in it, in their order."""
-    counts: dict[str, int] = {}
-    for word, count in Counter(WORD.findall(split_spaceless_runs(text))).items():
-        folded = fold_text(word)
-        counts[folded] = counts.get(folded, 0) + count
-    return counts
-
-
-def _stemmed(words: Mapping[str, int], stems: Mapping[str, str]) -> tuple[UnitStem, ...]:
-    counts: dict[str, tuple[str, int]] = {}
-    for word, count in words.items():
-        for stem in stems[word].split():
-            first, before = counts.get(stem, (word, 0))
-            counts[stem] = first, before + count
-    return tuple(UnitStem(stem, word, min(count, 255)) for stem, (word, count) in counts.items())
 
 
 def epoch_second(moment: datetime) -> int:

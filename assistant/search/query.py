@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from assistant.core.calendar import MONTHS, WEEKDAYS
-from assistant.core.text import STOP_WORDS, distinct_words, is_spaceless, lazy_regex
+from assistant.core.text import STOP_WORDS, distinct_words, find_identifiers, is_spaceless, lazy_regex
 
 FindStems = Callable[[Iterable[str]], dict[str, str]]
 """Word -> stem, for several at once; "" for one that has no letter or digit."""
@@ -122,6 +122,7 @@ class ParsedQuestion:
     asks_time: bool
     about_assistant: bool
     about_user: bool
+    identifier_stems: frozenset[str] = frozenset()  # of the identifiers that it names
 
 
 def parse_question(question: str, stems: FindStems) -> ParsedQuestion:
@@ -139,12 +140,14 @@ def parse_question(question: str, stems: FindStems) -> ParsedQuestion:
                 if part is not None:
                     dates[stem] = part
     of_assistant = asks_about_assistant(question)
+    named = {word for identifier in find_identifiers(question) for word in distinct_words(identifier)}
     return ParsedQuestion(
         words,
         dates,
         bool(_WHEN.search(question)),
         of_assistant,
         not of_assistant and bool(_OF_ONESELF.search(question)),
+        frozenset(stem for word in named & stem_of.keys() for stem in stem_of[word].split() if stem in words),
     )
 
 

@@ -12,7 +12,9 @@ which proved better than fusing ranks:
 - likeness in meaning of the unit, and of what stands around it;
 - who the question is about; that something tells a time where it asks for one; that it answers a question; its length;
 - against it, that it is a short question itself, or a greeting.
-- At last, likeness to the five best so far.
+- likeness to the five best so far.
+- At last, what says the identifier that a question names comes before all that asks for it or answers that, however
+  often it was asked.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.search.dtypes import Bools, Floats, Ints
-from assistant.search.units import GREETING, QUESTION, TIME_WORD
+from assistant.search.units import GREETING, QUESTION, REPEATS, TIME_WORD
 
 NEIGHBOUR_REACH = 4
 """How many units on each side add to one."""
@@ -39,6 +41,7 @@ _QUESTION, _GREETING, _FEEDBACK, _RECENCY = 0.2, 0.05, 0.15, 0.01
 # Rare words that stand together by more than coincidence; the idf of a word that one message in twenty has.
 _TOGETHER, _TELLING = 0.4, math.log(20)
 _TOP = 5
+_NEARLY = 1e-3
 _FULL_LENGTH = 30.0
 
 NEIGHBOUR_WEIGHTS = np.array(
@@ -57,6 +60,7 @@ class QueryTerm:
     weight: float  # 1 for the question's own
     stands_for: int  # the row of the question's own stem that it stands for; its own row for one of those
     combined_idf: float  # of all that stand for the same stem together
+    in_identifier: bool = False  # a part of an identifier that the question names
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,19 @@ def score_candidates(
     best = np.argpartition(-total, min(_TOP, len(total)) - 1)[:_TOP]
     direction = ((table.vectors[centre[best]] - table.mean) / lengths[centre[best], None]).mean(axis=0)
     total += _FEEDBACK * _cosines(table, lengths, direction / max(float(np.linalg.norm(direction)), 1e-6))[centre]
+    of_identifier = np.array([term.in_identifier for term in terms], bool)[own]
+    if of_identifier.any():
+        _put_statements_first(total, form, itself[of_identifier].all(axis=0))
     return CandidateScores(total.astype(np.float32), bm25)
+
+
+def _put_statements_first(total: Floats, form: NDArray[np.uint8], has_identifier: Bools) -> None:
+    """The best unit that says the identifier which the question names, before the best that asks for it or answers
+    that. Changes `total`."""
+    repeats = form & REPEATS > 0
+    says = has_identifier & ~repeats & (form & QUESTION == 0)
+    if says.any() and repeats.any():
+        total[says] += max(0.0, float(total[repeats].max() - total[says].max()) + _NEARLY)
 
 
 def _surprise(itself: Bools, idf: Floats, sources: int) -> Floats:

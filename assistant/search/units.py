@@ -1,4 +1,5 @@
-"""Texts cut into units of search: some 80 words each, at sentences and lines, with what of their form tells. Pure.
+"""Texts cut into units of search: some 80 words each, at sentences and lines, with what of their form tells, and the
+stems that they have. Pure.
 
 A text of up to 100 words stays whole; a longer one is found by its best unit, so that no long message drowns a short
 one.
@@ -7,19 +8,31 @@ one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
-from assistant.core.text import lazy_regex
+from assistant.core.text import WORD, fold_text, lazy_regex, split_spaceless_runs
+from assistant.search.index_values import UnitStem
 
 UNIT_WORDS = 80
 WHOLE_WORDS = 100
 _SHORT = 120
 
-QUESTION, GREETING, TIME_WORD = 1, 2, 4
-"""What a unit is or has, as bits: a short question, a greeting, a word that tells a time."""
+QUESTION, GREETING, TIME_WORD, REPEATS = 1, 2, 4, 8
+"""What a unit is or has, as bits: a short question, a greeting, a word that tells a time; that it asks for
+something, or was said in answer to that, and so may be said again and again without anything new in it."""
 
 _BREAK = lazy_regex(r"(?<=[.!?…])\s+|\s*\n+\s*|(?<=[。！？])")
 _ASKS = lazy_regex(r"[?？؟][\s\"'”’)»」]*$")
+_ASKS_FOR = lazy_regex(
+    r"^\W*(?:(?:and|so|ok|hey|please|und|et|y|e)[, ]+)*(?:who|whose|what|when|where|which|why|how|is|are|was|were|do"
+    r"|does|did|can|could|will|would|has|have|tell me|show me|remind me (?:who|what|when|where|which|how)|give me|find"
+    r"|look up|wer|was|wann|wo|welche\w*|warum|wie|ist|sind|hat|kannst du|weißt du|zeig\w*|sag mir|qui|que|quand|où"
+    r"|combien|quel\w*|comment|pourquoi|est-ce|dis-moi|montre\w*|qué|quién|cuándo|dónde|cuál\w*|cómo|cuánto\w*|dime"
+    r"|hvem|hva|når|hvor|hvilke\w*)\b[^.!。！\n]*[.!。！]*$",
+    re.IGNORECASE,
+)
+_FEW_WORDS = 6
 _GREETING = lazy_regex(
     r"^\W*(?:hi|hey|hello|thanks|thank you|bye|good ?(?:bye|morning|night|evening|afternoon)|take care|wow|cool|hallo"
     r"|danke|bonjour|salut|merci|hola|gracias|ciao|grazie|hei|takk|tack|привет|спасибо|こんにちは|ありがとう|你好|谢谢)\b",
@@ -51,6 +64,14 @@ def unit_flags(text: str) -> int:
     bits = QUESTION if short and _ASKS.search(text) else 0
     bits |= GREETING if short and _GREETING.match(text) else 0
     return bits | (TIME_WORD if _TIME.search(text) else 0)
+
+
+def asks_for_something(text: str) -> bool:
+    """Whether a message asks, and says nothing else: "My locker is 417, will you remember?" tells something."""
+    asked = text.strip()
+    if len(asked) > _SHORT:
+        return False
+    return bool(_ASKS_FOR.match(asked) or (_ASKS.search(asked) and _words(asked) <= _FEW_WORDS))
 
 
 def _gathered(text: str) -> Iterator[str]:
@@ -87,3 +108,21 @@ def _cut(sentence: str) -> Iterator[str]:
 def _words(text: str) -> int:
     """About how many; two characters of a script without spaces count as one."""
     return text.count(" ") + text.count("\n") + 1 + len(_CJK.findall(text)) // _CJK_A_WORD + len(text) // 400
+
+
+def count_words(text: str) -> dict[str, int]:
+    """How often each word of a text stands in it, in their order."""
+    counts: dict[str, int] = {}
+    for word, count in Counter(WORD.findall(split_spaceless_runs(text))).items():
+        folded = fold_text(word)
+        counts[folded] = counts.get(folded, 0) + count
+    return counts
+
+
+def count_stems(words: Mapping[str, int], stems: Mapping[str, str]) -> tuple[UnitStem, ...]:
+    counts: dict[str, tuple[str, int]] = {}
+    for word, count in words.items():
+        for stem in stems[word].split():
+            first, before = counts.get(stem, (word, 0))
+            counts[stem] = first, before + count
+    return tuple(UnitStem(stem, word, min(count, 255)) for stem, (word, count) in counts.items())

@@ -14,47 +14,76 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal, get_args
 
 from assistant.core.errors import HomeError, HomeLocked
 
+# What the process does that holds the lock: the daemon serves until it is told to stop; a chat serves for as long as
+# somebody talks, and hands over to a daemon that waits; a command is done soon.
+LockRole = Literal["daemon", "chat", "command"]
+
 
 @contextmanager
-def home_lock(home: Path) -> Iterator[None]:
+def home_lock(home: Path, role: LockRole = "command") -> Iterator[None]:
     """Hold the data folder for this process; the kernel releases it however the process ends.
 
-    Raises `HomeLocked` (naming the holder) or `HomeError` (not writable)."""
-    lock = _lock_file(home)
+    Raises `HomeLocked` (naming the holder, or a daemon that waits for it) or `HomeError` (not writable)."""
+    file = _open_lock(home, _LOCK)
     try:
-        lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise HomeError(
-            f"The data folder {home} cannot be written ({error.strerror}). Nothing was started; "
-            "make it writable or set ASSISTANT_HOME."
-        ) from None
-    try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        holder = None if role == "daemon" else _claimant(home)
+        if holder is not None or not _try_lock(file):
             raise HomeLocked(
-                f"Process {lock_holder(home) or '?'} uses the data folder {home} already. "
+                f"Process {holder or lock_holder(home) or '?'} uses the data folder {home} already. "
                 "Talk to it with `assistant chat`, or stop it with `assistant stop`."
-            ) from None
-        _write_holder(file, lock)
+            )
+        _write_holder(file, home / _LOCK, role)
         yield
     finally:
         os.close(file)
 
 
-def _lock_file(home: Path) -> Path:
-    return home / "run" / "lock"
+@contextmanager
+def claim_home(home: Path) -> Iterator[None]:
+    """Wait in line for the data folder, for as long as the context is open: a chat that has it hands over, and nobody
+    but a daemon takes it meanwhile. Raises `HomeLocked` where another daemon waits already, or `HomeError`."""
+    file = _open_lock(home, _CLAIM)
+    try:
+        if not _try_lock(file):
+            raise HomeLocked(f"Another `assistant run` waits for {home} already. Nothing was started.")
+        _write_holder(file, home / _CLAIM, "daemon")
+        yield
+    finally:
+        os.close(file)
 
 
-def _write_holder(file: int, lock: Path) -> None:
+_LOCK, _CLAIM = Path("run", "lock"), Path("run", "next")
+
+
+def _open_lock(home: Path, name: Path) -> int:
+    lock = home / name
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise HomeError(
+            f"The data folder {home} cannot be written ({error.strerror}). Nothing was started; "
+            "make it writable or set ASSISTANT_HOME."
+        ) from None
+
+
+def _try_lock(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _write_holder(file: int, lock: Path, role: LockRole) -> None:
     """Note who holds the lock. Raises `HomeError`: where not even that can be written, nothing can."""
     try:
         os.ftruncate(file, 0)
-        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        os.pwrite(file, f"{os.getpid()} {role}\n".encode(), 0)
     except OSError as error:
         raise HomeError(
             f"{lock} cannot be written ({error.strerror}). Nothing was started; make room, or make the data "
@@ -64,15 +93,40 @@ def _write_holder(file: int, lock: Path) -> None:
 
 def lock_holder(home: Path) -> int | None:
     """The process that holds the lock, or None. Only a hint unless the lock is held."""
-    with contextlib.suppress(OSError, ValueError):
-        return int(_lock_file(home).read_text())
+    return _holder(home / _LOCK)
+
+
+def _holder(lock: Path) -> int | None:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(lock.read_text().split()[0])
     return None
+
+
+def lock_role(home: Path) -> LockRole:
+    """What the process that holds the lock does; a hint as well."""
+    with contextlib.suppress(OSError, ValueError):
+        words = (home / _LOCK).read_text().split()
+        return next((role for role in get_args(LockRole) if role in words[1:]), "daemon")
+    return "daemon"
 
 
 def is_home_served(home: Path) -> bool:
     """Whether a process holds the lock now."""
+    return _is_locked(home / _LOCK)
+
+
+def is_home_claimed(home: Path) -> bool:
+    """Whether a daemon waits for the data folder now (`claim_home`)."""
+    return _is_locked(home / _CLAIM)
+
+
+def _claimant(home: Path) -> int | None:
+    return _holder(home / _CLAIM) if is_home_claimed(home) else None
+
+
+def _is_locked(lock: Path) -> bool:
     try:
-        file = os.open(_lock_file(home), os.O_RDWR | os.O_CLOEXEC)
+        file = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return False
     try:

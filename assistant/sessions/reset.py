@@ -49,7 +49,8 @@ class ResetContext:
 
     # reads a session for the journal, to its end or until a time, and reports how it went
     extract: Callable[[str, datetime, datetime], Awaitable[Mapping[str, Any]]]
-    continue_extraction: Callable[[str], None]  # has what is left read soon, beside everything else
+    write_notes: Callable[[datetime], None]  # the notes of the day, with what was read
+    continue_extraction: Callable[[str], object]  # has what is left read soon, beside everything else
     # no turn of it begins meanwhile; raises `UsageError` where that cannot be
     hold_session: Callable[[str], AbstractContextManager[None]]
     # no sleep begins meanwhile; raises `UsageError` where that cannot be
@@ -58,7 +59,6 @@ class ResetContext:
     is_sleep_due: Callable[[datetime], bool]
     pressure: Callable[[str], Awaitable[float]]  # how full a context is
     count_tokens: Callable[[str], int]
-    notify_next_turn: Callable[[str, str], None]  # reports to the person with their next turn
     show_progress: Callable[[str, str], None]  # shows to whoever is connected now
     clock: Callable[[], datetime]
     zone: tzinfo
@@ -154,6 +154,7 @@ class SessionResetter:
         except AssistantError as error:
             log.warning("read at the next sleep", session=request.session, error=str(error))
             return False
+        self._context.write_notes(now)
         return bool(outcome["waiting"]) and not outcome["error"]
 
     async def _end(self, request: ResetRequest, reset: SessionReset) -> ResetResult:

@@ -33,11 +33,6 @@ from assistant.store.script.generations import StoredGenerations, StoredResets
 
 log = structlog.get_logger()
 
-_BY_ITSELF = {
-    "daily": "A new conversation began here at its daily hour{late}",
-    "idle": "A new conversation began here, since nobody wrote for a while",
-}
-
 
 SessionResetPolicy = Literal["manual", "daily", "idle"]
 
@@ -188,14 +183,6 @@ class ResetScheduler:
                 log.error("a reset failed", session=request.session, error=str(error))
             else:
                 self._first_seen_due.pop((request.session, done.ended.number), None)
-                self._notify(request, done)
-
-    def _notify(self, request: ResetRequest, done: ResetResult) -> None:
-        words = _BY_ITSELF.get(request.reason)
-        if words is not None:
-            late = ", late" if request.late else ""
-            previous = f"`/sessions show {request.session} {done.ended.number}` shows the previous one."
-            self._context.notify_next_turn(request.session, f"{words.format(late=late)}; {previous}")
 
 
 def find_reset_problems(

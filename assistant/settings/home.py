@@ -9,7 +9,7 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from platformdirs import user_data_path
+from platformdirs import user_data_path, user_state_path
 
 from assistant.core.errors import SettingsError
 
@@ -52,8 +52,24 @@ class Home:
         return self.path / "run"
 
     @property
+    def program_log(self) -> Path:
+        """What the program says of itself where people talk or type commands."""
+        return self.run / "assistant.log"
+
+    @property
     def socket(self) -> Path:
         return self.run / "control.sock"
+
+    @property
+    def vocabularies(self) -> Path:
+        """Vocabularies that were downloaded to count tokens; no backup has them."""
+        return self.path / "vocabularies"
+
+    @property
+    def folder_list(self) -> Path:
+        """Which data folders there have been on this machine, a line each: it is outside of them, so that one that is
+        missing is told from one that is new."""
+        return user_state_path("assistant", appauthor=False) / "data-folders"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,12 @@ one, says what is allowed better than its type and range would.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
-from assistant.core.errors import SettingsError
 from assistant.core.permissions import Permissions, RoleGrant
 from assistant.settings.validators import (
     ArchiveUrl,
@@ -317,22 +316,6 @@ def _number(bound: Any, share: bool) -> str:
     if bound is None:
         return ""
     return f"{bound:.2f}" if share else str(int(bound))
-
-
-AllowedRoles = Mapping[str, Collection[str]]
-
-
-def check_grants(settings: SettingsValues, tools: AllowedRoles, commands: AllowedRoles) -> None:
-    """`tools` and `commands` map names to the roles that may ever have them. Raises `SettingsError` for what `[guest]`
-    or `[room]` names and does not exist, or is the owner's alone."""
-    for role, section in (("guest", settings.guest), ("room", settings.room)):
-        for key, named, allowed in (("tools", section.tools, tools), ("commands", section.commands, commands)):
-            for name in [name for name in named if role not in allowed.get(name, ())]:
-                what = "is the owner's alone" if name in allowed else "does not exist"
-                possible = ", ".join(sorted(other for other, roles in allowed.items() if role in roles))
-                raise SettingsError(
-                    f"`{role}.{key}` names {name!r}, which {what}. Nothing was started; it may name: {possible}."
-                )
 
 
 MIN_TOKEN_LENGTH = 16

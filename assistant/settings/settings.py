@@ -21,6 +21,7 @@ import tzlocal
 from pydantic import SecretStr, ValidationError
 
 from assistant.core.errors import SettingsError, UsageError
+from assistant.settings.consistency import context_contradictions
 from assistant.settings.home import FileStamps, Home, home_from_environment, settings_stamps
 from assistant.settings.layers import (
     SettingsLayer,
@@ -66,6 +67,9 @@ SYSTEM_KEYRING = SystemKeyring()
 _DESCRIBED = ("ASSISTANT_HOME", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
+DEFAULTS_ORIGIN = "default.toml"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that was configured, validated; where the home is; where each value came from.
@@ -100,12 +104,20 @@ class Settings:
         return "openai" if self.openai_url else "offline"
 
     def with_model(self, choice: str) -> Settings:
-        """These, with `provider` or `provider:name` answering. Raises `UsageError`."""
+        """These, with `provider` or `provider:name` answering; "auto" is these. Raises `UsageError`."""
         provider, _, name = choice.partition(":")
+        if choice == "auto":
+            return self
         if provider not in ("anthropic", "openai", "offline"):
-            raise UsageError("Choose anthropic, openai or offline, as in `/model openai:llama3`. Nothing was changed.")
+            raise UsageError(
+                "Choose auto, offline, anthropic or openai, as in `/model openai:llama3`. Nothing was changed."
+            )
         if provider == "anthropic" and not self.anthropic_key.get_secret_value():
             raise UsageError("ANTHROPIC_API_KEY is not set. Nothing was changed.")
+        if provider == "openai" and not (self.openai_url or self.openai_key.get_secret_value()):
+            raise UsageError(
+                "There is no address and no key for openai: set model.base_url, or OPENAI_API_KEY. Nothing was changed."
+            )
         model = self.values.model.model_copy(update={"provider": provider, "name": name})
         return replace(self, values=self.values.model_copy(update={"model": model}))
 
@@ -237,7 +249,7 @@ def _layers(
 
 
 def _defaults() -> SettingsLayer:
-    return read_file_layer(shipped_config_dir() / "default.toml", "default.toml", required=True)
+    return read_file_layer(shipped_config_dir() / DEFAULTS_ORIGIN, DEFAULTS_ORIGIN, required=True)
 
 
 def _merge(layers: list[SettingsLayer]) -> tuple[SettingsValues, dict[str, str]]:
@@ -253,6 +265,7 @@ def _merge(layers: list[SettingsLayer]) -> tuple[SettingsValues, dict[str, str]]
     try:
         values = SettingsValues.model_validate(merged)
         problems += web_exposure_problems(values.web, origins)
+        problems += context_contradictions(values, origins)
     except ValidationError as error:
         problems += explain_validation_error(error, origins)
     if problems:

@@ -9,64 +9,53 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 from assistant.core.budget import BlockedRequest, BudgetNotice, BudgetStatus, CapNotice, CapUsage, ShareNotice
-from assistant.core.records import OutgoingMessage
-from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
+from assistant.core.notices import Notice, NoticeKind
 
 
-def render_notice(notice: BudgetNotice, zone: ZoneInfo) -> OutgoingMessage:
-    """To the owner's main conversation, under the notice's own name."""
+def render_notice(notice: BudgetNotice, zone: ZoneInfo) -> Notice:
+    """For the owner, sent once under the notice's own name."""
     match notice:
         case CapNotice():
-            body = _cap_text(notice)
+            return _render_cap(notice)
         case ShareNotice(role, cap):
             who = "guests" if role == "guest" else "rooms"
-            body = (
-                f"The part of the {cap} budget that {who} may use is used up, so offline mode answers them. "
-                f"`{role}.budget_share` in the settings sets the size of that part."
-            )
+            return NoticeKind.SHARE_OF_OTHERS_USED.fill(notice.name, cap=cap, who=who, role=role)
         case BlockedRequest():
-            body = blocked_request_text(notice, zone)
-    key = f"budget:{notice.name}"
-    return OutgoingMessage(key, MAIN_SESSION, OWNER_SCOPE, "terminal", MAIN_SESSION, body, "notice")
+            return _render_blocked(notice, zone)
 
 
-def _cap_text(notice: CapNotice) -> str:
+def _render_cap(notice: CapNotice) -> Notice:
     cap = notice.cap
-    if notice.kind == "near":
-        return (
-            f"{cap.share:.0%} of the {cap.name} budget is used: {cap.describe()}. At 100% offline mode answers "
-            f"until the next {cap.unit}. `budget.{cap.setting}` sets the amount; `/usage` shows what was spent."
-        )
-    if notice.kind == "reached":
-        return (
-            f"The {cap.name} budget is used up: {cap.describe()}. Nothing is lost. Offline mode (no language model) "
-            f"answers until the next {cap.unit}. {raise_cap_hint(cap)} `/usage` shows what was spent."
-        )
-    return (
-        f"The part of the {cap.name} budget for work in the background is used up: {cap.describe()}. Until the next "
-        f"{cap.unit}, sleep works by rules, without a model; you are answered as before. "
-        "`budget.background_share` sets the size of that part."
+    kind = {
+        "near": NoticeKind.CAP_NEAR,
+        "reached": NoticeKind.CAP_REACHED,
+        "background": NoticeKind.BACKGROUND_SHARE_USED,
+    }[notice.kind]
+    return kind.fill(
+        notice.name,
+        share=f"{cap.share:.0%}",
+        cap=cap.name,
+        used=cap.describe(),
+        unit=cap.unit,
+        setting=cap.setting,
+        raise_it=raise_cap_hint(cap),
     )
 
 
-def blocked_request_text(stopped: BlockedRequest, zone: ZoneInfo) -> str:
-    """Why a request is not sent any more, in a line that ends with what to do."""
+def _render_blocked(stopped: BlockedRequest, zone: ZoneInfo) -> Notice:
     until = f"{stopped.until.astimezone(zone):%Y-%m-%d %H:%M}"
-    return (
-        f"The same request ({stopped.purpose}) was sent {stopped.times} times within an hour without a result. It is "
-        f"not sent again before {until}; rules do its work until then. `/sleep --last` shows what went wrong."
-    )
+    return NoticeKind.REPEATED_REQUEST.fill(stopped.name, purpose=stopped.purpose, times=stopped.times, until=until)
 
 
 def budget_problems(status: BudgetStatus, zone: ZoneInfo) -> list[str]:
     """What the owner has to know of the budget, each in a line that ends with what to do."""
     spent = [
-        f"The {cap.name} budget is used up: {cap.describe()}. Offline mode answers until the next {cap.unit}. "
+        f"The {cap.name} budget is used up: {cap.describe()}. No paid model is asked until the next {cap.unit}. "
         f"{raise_cap_hint(cap)}"
         for cap in status.caps
         if cap.is_used_up
     ]
-    return [*spent, *(blocked_request_text(request, zone) for request in status.stopped)]
+    return [*spent, *(_render_blocked(request, zone).text for request in status.stopped)]
 
 
 def budget_notes(status: BudgetStatus) -> list[str]:

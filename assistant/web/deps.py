@@ -70,7 +70,8 @@ class DaemonControl:
 
     async def result(self, inbox_id: int) -> Mapping[str, Any]:
         """What became of an accepted message: `state` (inbox state), `reply`, `error`, `exit_code`, `session`, `turn`,
-        `model`, `usage` {input, output, cache_read, cache_write, cost_usd}, `pressure`."""
+        `model`, `fallback`, `fallback_reason`, `notices`, `usage` {input, output, cache_read, cache_write, cost_usd},
+        `pressure`."""
         item = self.conversation.inbox_item(inbox_id)
         if item is None:
             raise UsageError(f"There is no message {inbox_id} with this number.")

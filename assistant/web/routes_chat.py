@@ -83,10 +83,11 @@ def _message_routes(control: DaemonControl, reader: OwnerReadApi, terminal: Term
         done = await control.run_argv(body.argv, body.session, bridge=terminal.name)
         confirmation = done.confirmation
         return CommandAnswer(
-            text=done.text_and_remark,
+            text=done.text,
+            remark=done.remark,
             value=done.value,
             exit_code=done.exit_code,
-            confirmation=ConfirmationNeeded(question=confirmation.question, argv=list(confirmation.argv))
+            confirmation=ConfirmationNeeded.model_validate(confirmation, from_attributes=True)
             if confirmation
             else None,
         )
@@ -117,7 +118,7 @@ def _stream_routes(terminal: TerminalBridge) -> APIRouter:
     )
     async def events(
         session: OwnerSession = MAIN_SESSION,
-        inbox_id: Annotated[RowId | None, Query(description="Only the deliveries that answer this message.")] = None,
+        inbox_id: Annotated[RowId | None, Query(description="Deliveries that answer this message, or none.")] = None,
         after: Annotated[
             str | None, Query(pattern=_MARK_PATTERN, description="As Last-Event-ID, which goes before.")
         ] = None,

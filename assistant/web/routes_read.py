@@ -11,6 +11,7 @@ from pydantic import AfterValidator, AwareDatetime
 from starlette.exceptions import HTTPException
 
 from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.commands.general import StatusReport
 from assistant.commands.usage import UsageAnswer
 from assistant.core.errors import UsageError
 from assistant.core.model_api import UsageKey
@@ -29,7 +30,6 @@ from assistant.web.schemas_read import (
     MessagePage,
     SleepEntry,
     SleepList,
-    StatusAnswer,
 )
 
 MaxResults = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
@@ -154,8 +154,8 @@ def _running(control: DaemonControl, reader: OwnerReadApi) -> APIRouter:
         return UsageAnswer.model_validate(reader.usage(by, days))
 
     @routes.get("/status", summary="How the assistant is")
-    async def status() -> StatusAnswer:
-        return StatusAnswer.model_validate(control.status())
+    async def status() -> StatusReport:
+        return StatusReport.model_validate(control.status())
 
     return routes
 

@@ -174,16 +174,19 @@ class DeliveryAcknowledged(Answer):
 
 
 class ConfirmationNeeded(Answer):
-    """What a person has to agree to; `argv` is then sent as the next command."""
+    """What a person has to agree to; `argv` is then sent as the next command, and `otherwise`, if any, for a no."""
 
     question: str
     argv: list[str]
+    otherwise: list[str] | None = None
 
 
 class CommandAnswer(Answer):
-    """What a command did: Markdown for people; where it was given as `argv`, its value for programs as well."""
+    """What a command did: Markdown for people; where it was given as `argv`, its value for programs as well, and what a
+    person has to know of it that is no part of it (`remark`)."""
 
     text: str
+    remark: str = ""
     value: Any = None
     exit_code: int = 0
     confirmation: ConfirmationNeeded | None = None
@@ -206,7 +209,8 @@ class MessageUsage(Answer):
 
 
 class MessageResult(Answer):
-    """What became of a message: accepted, running, answered, failed or superseded."""
+    """What became of a message: accepted, running, answered, failed or superseded. `model` answered; `fallback` tells
+    whether in place of the first one, and `fallback_reason` why. `notices` is what was told beside the answer."""
 
     state: str
     reply: str
@@ -215,5 +219,8 @@ class MessageResult(Answer):
     session: str
     turn: str | None
     model: str | None
+    fallback: bool | None
+    fallback_reason: str
+    notices: list[str]
     usage: MessageUsage | None
     pressure: float | None

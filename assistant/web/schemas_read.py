@@ -205,12 +205,3 @@ class CompactionList(ReadAnswer):
     """Newest first."""
 
     compactions: list[CompactionEntry]
-
-
-class StatusAnswer(Answer):
-    """How the assistant is; with everything else that `assistant status --json` prints."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    ok: bool = Field(description="False when anything needs a person.")
-    problems: list[str] = Field(description="A line each, ending with what to do.")

@@ -26,6 +26,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import structlog
 from pydantic import SecretStr
@@ -173,6 +174,14 @@ class TcpListener:
         self._retry_seconds = retry_seconds
         self._end = asyncio.Event()
 
+    @property
+    def url(self) -> str:
+        """Where it listens now; "" while it does not."""
+        if self.address is None:
+            return ""
+        scheme = "https" if self._address.certificate else "http"
+        return f"{scheme}://{self._address.host}:{self.address[1]}"
+
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[None]:
         """Listen, or try to, while the context is open."""
@@ -190,6 +199,7 @@ class TcpListener:
 
     async def _keep_open(self) -> None:
         while not self._end.is_set():
+            self.address = None
             try:
                 certificate, key = self._address.certificate, self._address.key
                 tls = _Certificate(certificate, key) if certificate and key else None
@@ -341,6 +351,12 @@ class WebServers:
         if self.tcp is None:
             return []
         return [problem for problem in (self.tcp.problem, "" if self._rules.token() else _NO_TOKEN) if problem]
+
+    def status(self) -> dict[str, Any] | None:
+        """Where TCP is served ("" while it is not), and what keeps it; None where the settings ask for none."""
+        if self.tcp is None:
+            return None
+        return {"address": self.tcp.url, "problems": self.problems()}
 
     # The web framework is loaded when somebody first connects.
 

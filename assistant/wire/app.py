@@ -19,6 +19,7 @@ from assistant.core.ports import Model, ModelPair
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.gateway.attachments import load_outgoing_file
 from assistant.gateway.dispatcher import Dispatcher, OutgoingRouter
+from assistant.gateway.notices import NoticeSender
 from assistant.health.status import DaemonStatus
 from assistant.health.telemetry import open_telemetry
 from assistant.models.offline.model import OfflineModel
@@ -29,13 +30,14 @@ from assistant.runtime.maintenance import Maintenance
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.sleep_scheduler import SleepLock
 from assistant.service.heartbeat import StallDetector
-from assistant.settings.sections import check_grants
+from assistant.settings.consistency import check_names
 from assistant.settings.settings import Settings, load_settings
 from assistant.settings.watch import SettingsWatch
 from assistant.store.home.config_file import keep_valid_config
+from assistant.store.home.guard import remember_home
 from assistant.web.deps import ApiDeps, DaemonControl, OwnerReadApi
 from assistant.web.servers import WebServers, ensure_web_token
-from assistant.wire.models import ModelDeps, build_models
+from assistant.wire.models import ModelDeps, build_models, list_model_choices
 from assistant.wire.services import (
     build_agenda,
     build_erasure_and_backups,
@@ -87,6 +89,9 @@ class App:
 
     def _build_models(self, settings: Settings, models: ModelPair | None) -> None:
         stores = self.stores
+        self.running_turns = RunningTurns(stores.conversation)
+        wake = self.running_turns.wake.set
+        notices = NoticeSender(stores.ledger.notices, stores.outages, stores.resets, settings.zone, self._clock, wake)
         self.estimates = TokenEstimates(stores.model_facts, partial(token_counter_for, settings))
         deps = ModelDeps(
             stores.ledger,
@@ -95,10 +100,10 @@ class App:
             self._clock,
             OfflineModel,
             tracer=self.telemetry.tracer,
+            outages=notices,
         )
         self.models = CurrentModels(models or build_models(settings, deps))
         self.sleep_lock = SleepLock(self.models.use)
-        self.running_turns = RunningTurns(stores.conversation)
         self.base = Base(
             settings,
             stores,
@@ -107,12 +112,14 @@ class App:
             self.models,
             self.estimates,
             self.running_turns,
+            notices,
             self.sleep_lock,
         )
         self.model_choice = ModelChoice(
             self.models,
             lambda choice: build_models(settings.with_model(choice), deps),
             lambda: self.running_turns.any_running,
+            lambda: list_model_choices(settings, deps),
         )
 
     def _build_bridges(self, settings: Settings, bridges: Mapping[str, Bridge]) -> None:
@@ -168,6 +175,7 @@ class App:
             self.models,
             self.estimates,
             self.contexts.window,
+            lambda: self.web.status(),
             self._problems,
             self.telemetry.metrics,
             clock,
@@ -175,7 +183,7 @@ class App:
         )
         self.status = self.daemon_status.report
         self.commands = build_slash_commands(self)
-        check_grants(settings.values, self.toolbox.allowed_roles, self.commands.grantable_roles())
+        check_names(settings.values, self.toolbox.allowed_roles, self.commands.grantable_roles())
         self.inbound = build_inbound(self.base, self.commands, self.runtime.accept, self.dispatcher)
         self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
         self.read_api = OwnerReadApi(
@@ -205,6 +213,7 @@ class App:
         supersede_denied(stores.conversation, stores.people, now)
         self.agenda_scheduler.recover_after_crash(now)
         self.sync_journal(now)
+        self.sleep.notes.write_or_log(now)
         self.maintenance.recover_files()
         stores.archive.remove_partial()
         await self.erasure.recover_after_crash(now)
@@ -285,6 +294,7 @@ def build_app(
 
     Raises `HomeError`, `StoreError`, `SettingsError`."""
     stores = Stores(settings, clock())
+    remember_home(settings.home.path, settings.home.folder_list)
     models = None if model is None else ModelPair(model, writer or OfflineModel())
     read_settings = reread or partial(load_settings, settings.home, ring=None)
     try:

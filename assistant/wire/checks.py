@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -12,19 +12,24 @@ from pathlib import Path
 
 from assistant.backup.restore import BackupRestorer, UnpackedStores
 from assistant.bridges.configured import ConfiguredBridges
+from assistant.context.tokens import VOCABULARY_URL, VocabularyError, own_vocabulary_file, require_vocabulary
+from assistant.core.errors import AssistantError, StoreError
 from assistant.core.records import CountingTier
 from assistant.health.doctor import CheckedStores, DoctorDeps
 from assistant.models.offline.model import OfflineModel
+from assistant.settings.consistency import unknown_names
 from assistant.settings.home import Home
+from assistant.settings.sections import SettingsValues
 from assistant.settings.settings import Settings
 from assistant.spending.notices import render_notice
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.database import Database
+from assistant.store.files import make_directory, write_file
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.usage import ModelFacts
 from assistant.web.servers import listen_tcp
 from assistant.wire.models import ModelDeps, ask_test_question
-from assistant.wire.stores import Stores, backup_problems, memory_store_settings, token_counter_for
+from assistant.wire.stores import Stores, backup_problems, learned_counter, memory_store_settings, token_counter_for
 
 Clock = Callable[[], datetime]
 
@@ -68,19 +73,54 @@ def _open_unpacked(settings: Settings, home: Path, now: datetime) -> Iterator[Un
         yield UnpackedStores(stores.conversation, stores.verifier, make_indexes)
 
 
-def doctor_deps(clock: Clock, *, served: bool) -> DoctorDeps:
+def setting_name_problems(values: SettingsValues) -> list[str]:
+    """A line for each tool or command that the settings name and that does not exist or may not be granted."""
+    # The tools are many rooms, which nobody needs who only builds the doctor.
+    from assistant.commands.registry import command_root, grantable_roles
+    from tools.toolbox import tool_roles
+
+    return list(unknown_names(values, tool_roles(), grantable_roles(command_root())))
+
+
+def doctor_deps(clock: Clock, *, served: bool, vocabulary_url: str = VOCABULARY_URL) -> DoctorDeps:
     return DoctorDeps(
+        setting_name_problems,
         open_stores=partial(_open_checked, clock),
         ask_model=partial(try_model, clock=clock, served=served),
         counting=_describe_counting,
+        install_vocabulary=partial(install_vocabulary, url=vocabulary_url),
         memory_settings=memory_store_settings,
         check_port=lambda web: asyncio.run(listen_tcp(web.host, web.port)).close(),
         open_bridges=lambda settings: ConfiguredBridges(settings, None).open_all(),
     )
 
 
+_DOWNLOAD_SECONDS = 60.0
+
+
+def install_vocabulary(settings: Settings, encoding: str, *, url: str = VOCABULARY_URL) -> None:
+    """Download the vocabulary of an encoding from its publisher into the data folder, where it is then used without a
+    network. What comes is checked before it is kept. Raises `AssistantError`."""
+    import httpx2  # only where something is downloaded
+
+    address = url.format(encoding)
+    try:
+        answer = httpx2.get(address, timeout=_DOWNLOAD_SECONDS, follow_redirects=True).raise_for_status()
+        require_vocabulary(encoding, answer.content, f"What {address} gave")
+    except (httpx2.HTTPError, VocabularyError) as error:
+        raise AssistantError(f"The vocabulary {encoding} could not be downloaded: {error}. Nothing was kept.") from None
+    folder = settings.home.vocabularies
+    try:
+        make_directory(folder)
+        write_file(own_vocabulary_file(encoding, folder), answer.content)
+    except OSError as error:
+        raise AssistantError(f"{folder} cannot be written: {error.strerror}. Nothing was kept.") from None
+
+
 def _describe_counting(settings: Settings) -> tuple[CountingTier, str]:
     counter = token_counter_for(settings, settings.values.model.name)
+    with suppress(StoreError), closing(Database.open_reader(settings.home.path / "script.db")) as script:
+        counter = learned_counter(settings, ModelFacts(script))
     return counter.tier, counter.describe()
 
 

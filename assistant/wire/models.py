@@ -16,7 +16,7 @@ from typing import Any
 
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
-from assistant.core.ports import LedgerPort, Model, ModelFactsPort, ModelPair
+from assistant.core.ports import LedgerPort, Model, ModelFactsPort, ModelPair, OutageLog
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.failover import FailoverModel, RetryPolicy
 from assistant.models.metered import MeteredModel
@@ -39,6 +39,7 @@ class ModelDeps:
 
     - `ledger`, `estimate_tokens`: meter paid calls and estimate their prompts.
     - `make_offline`: makes offline mode, which is neither metered nor paid for.
+    - `outages`: notes which models do not answer.
     - `sleep`: waits before a call is tried again.
     """
 
@@ -48,13 +49,18 @@ class ModelDeps:
     clock: Callable[[], datetime]
     make_offline: Callable[[], Model]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    outages: OutageLog | None = None
     prices_file: Path = field(default_factory=lambda: shipped_config_dir() / PRICES_FILE)
     tracer: Tracer = NULL_TRACER
 
 
 def build_models(settings: Settings, deps: ModelDeps) -> ModelPair:
-    """Raises `SettingsError` for an unusable table of prices."""
-    return ModelPair(build_model_chain(settings, deps), build_summary_model(settings, deps))
+    """Those that are not asked any more are out no longer. Raises `SettingsError` for an unusable table of prices."""
+    pair = ModelPair(build_model_chain(settings, deps), build_summary_model(settings, deps))
+    if deps.outages is not None:
+        chains = (model for model in (pair.answering, pair.writing) if isinstance(model, FailoverModel))
+        deps.outages.keep_only({label for chain in chains for label in chain.labels})
+    return pair
 
 
 def build_model_chain(settings: Settings, deps: ModelDeps) -> Model:
@@ -80,6 +86,25 @@ def build_summary_model(settings: Settings, deps: ModelDeps) -> Model:
     return model if provider == "offline" else _with_failover([model], settings, deps)
 
 
+def list_model_choices(settings: Settings, deps: ModelDeps) -> Mapping[str, str]:
+    """What `/model` takes, with what it is. Models of a provider without a key or an address are left out."""
+    usable, tables = _usable_providers(settings), load_prices(deps.prices_file)
+    configured = [":".join(filter(None, entry)) for entry in _configured_models(settings)]
+    # What has no price for its answers embeds texts.
+    priced = [
+        f"{provider}:{name}"
+        for provider, prices in tables.items()
+        for name, price in prices.models.items()
+        if usable[provider] and price.output
+    ]
+    return {
+        "auto": "What the settings say",
+        **dict.fromkeys(priced, ""),
+        **dict.fromkeys(configured, "In your settings"),
+        "offline": "Offline mode (no language model)",
+    }
+
+
 async def ask_test_question(settings: Settings, deps: ModelDeps) -> str:
     """What the first configured model answers to a greeting; "" for nothing. Raises `ModelError`."""
     alone = settings.values.model.model_copy(update={"fallback": (), "retries": 0, "thinking": "off"})
@@ -101,17 +126,22 @@ def _configured_models(settings: Settings) -> list[tuple[str, str]]:
     model = settings.values.model
     first = (settings.provider, "" if settings.provider == "offline" else model.name)
     rest = [(entry.partition(":")[0], entry.partition(":")[2]) for entry in model.fallback]
-    usable = {
+    usable = _usable_providers(settings)
+    return list(dict.fromkeys([first, *(entry for entry in rest if usable[entry[0]])]))
+
+
+def _usable_providers(settings: Settings) -> Mapping[str, bool]:
+    return {
         "anthropic": bool(settings.anthropic_key.get_secret_value()),
         "openai": bool(settings.openai_url or settings.openai_key.get_secret_value()),
         "offline": True,
     }
-    return list(dict.fromkeys([first, *(entry for entry in rest if usable[entry[0]])]))
 
 
 def _with_failover(chain: list[Model], settings: Settings, deps: ModelDeps) -> Model:
     model = settings.values.model
-    return FailoverModel(chain, RetryPolicy(model.retries, model.max_retry_wait_seconds), sleep=deps.sleep)
+    policy = RetryPolicy(model.retries, model.max_retry_wait_seconds)
+    return FailoverModel(chain, policy, sleep=deps.sleep, outages=deps.outages)
 
 
 def _build_model(provider: str, name: str, settings: Settings, deps: ModelDeps, prices: Mapping[str, Prices]) -> Model:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from assistant.search.engine import SearchEngine
 
 # An index that another version made is made again.
-_INDEX_VERSION = 2
+_INDEX_VERSION = 3
 
 DEFAULT_SEARCH_LIMITS = SearchLimits()
 

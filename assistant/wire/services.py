@@ -13,6 +13,7 @@ from assistant.agenda.service import AgendaConfig, AgendaService
 from assistant.backup.process import make_in_child
 from assistant.backup.scheduler import BackupScheduler
 from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.commands.argv import command_name
 from assistant.commands.context import CommandServices, CommandStores
 from assistant.commands.registry import CommandRegistry
 from assistant.core.calendar import SleepSchedule, utc_now
@@ -116,6 +117,7 @@ def build_inbound(
         accept=accept,
         handle_stranger=pairing.handle_stranger,
         redeem_link_code=pairing.redeem_link_code,
+        command_name=command_name,
         command_names=commands.names,
         run_command=run_command,
         dispatcher=dispatcher,
@@ -137,6 +139,7 @@ def build_resets(base: Base, contexts: Contexts, sleep: Sleep, dispatcher: Dispa
     )
     context = ResetContext(
         extract=sleep.cycle.extract_session,
+        write_notes=sleep.notes.write_or_log,
         continue_extraction=sleep.scheduler.start_extraction,
         hold_session=base.running.pause_session,
         block_sleep=base.sleep_lock.keep_awake,
@@ -144,8 +147,7 @@ def build_resets(base: Base, contexts: Contexts, sleep: Sleep, dispatcher: Dispa
         is_sleep_due=sleep.scheduler.is_night_due,
         pressure=contexts.meter.load_pressure_ratio,
         count_tokens=stores.counter.count_text,
-        notify_next_turn=contexts.compaction.add_pending_notice,
-        show_progress=dispatcher.show_notice,
+        show_progress=dispatcher.show_progress,
         clock=base.clock,
         zone=settings.zone,
     )
@@ -190,6 +192,7 @@ def command_stores(
         ledger=stores.ledger,
         pairing=build_pairing(settings, stores),
         agenda=agenda or build_agenda(settings, stores, lambda: None, utc_now)[0],
+        days=stores.agenda_days,
         outbox=stores.outbox,
         deliveries=stores.deliveries,
         backups=stores.backups,

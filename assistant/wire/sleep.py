@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,13 +19,15 @@ from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.wire.models import PRICES_FILE
 from assistant.wire.stores import Stores
 from assistant.wire.turns import Base
-from sleep.compaction.budget import BudgetedModel, SleepBudget
+from sleep.compaction.budget import OFFLINE, BudgetedModel, SleepBudget
+from sleep.compaction.values import CompactionResult
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.curate import CurationPhase
 from sleep.cycle.cycle import PhaseFunction, SleepCycle
 from sleep.cycle.dry_run import SleepDryRun
 from sleep.cycle.extract import Extractor
 from sleep.cycle.judge import EntryJudge, ScoringPhase
+from sleep.cycle.notes import DayNotes
 from sleep.cycle.phase import JsonLinesModel
 from sleep.cycle.undo import SleepUndo
 
@@ -43,6 +46,7 @@ class Learning:
 @dataclass(frozen=True, slots=True)
 class Sleep:
     cycle: SleepCycle
+    notes: DayNotes
     scheduler: SleepScheduler
     undo: SleepUndo
     dry_run: SleepDryRun
@@ -72,6 +76,7 @@ def build_learning(base: Base) -> Learning:
 def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -> Sleep:
     settings, stores = base.settings, base.stores
     values = settings.values
+    notes = DayNotes(stores.journal, stores.files, settings.zone)
     cycle = SleepCycle(
         stores.conversation,
         stores.log_reader,
@@ -83,6 +88,7 @@ def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -
         cool_down=timedelta(minutes=values.compaction.breaker_minutes),
         clock=base.clock,
         extra_phases=_memory_phases(settings, stores, learning.model),
+        write_notes=notes.run,
         sleep_budget=learning.budget,
         tracer=base.tracer,
     )
@@ -103,9 +109,19 @@ def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -
         partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
         compaction.preview_sleep,
     )
-    return Sleep(
-        cycle, SleepScheduler(partial(run_cycle, cycle), naps, nights, base.clock, base.sleep_lock), undo, dry_run
-    )
+    scheduler = SleepScheduler(partial(run_cycle, cycle), naps, nights, base.clock, base.sleep_lock)
+
+    async def note_compaction(session: str, outcome: CompactionResult, person_waits: bool) -> None:
+        # A model that summarised has named what is worth keeping; without a model the rules read what was compacted.
+        learned = any(checkpoint.key_facts.get("memories") for checkpoint in outcome.checkpoints)
+        if not learned and learning.model().provider == OFFLINE and not scheduler.is_asleep():
+            reading = scheduler.start_extraction(session)
+            if person_waits:
+                await asyncio.wait([reading])
+        notes.write_or_log(base.clock())
+
+    compaction.on_compacted = note_compaction
+    return Sleep(cycle, notes, scheduler, undo, dry_run)
 
 
 def _memory_phases(

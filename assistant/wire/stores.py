@@ -15,8 +15,10 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
+from assistant.agenda.attendance import AgendaWatch, find_agenda_problems, unattended_note
 from assistant.agenda.catch_up import LatenessPolicy, parse_quiet_hours
-from assistant.agenda.service import find_agenda_problems
+from assistant.agenda.day import AgendaDays
+from assistant.agenda.told import ToldDates
 from assistant.backup.scheduler import find_backup_problems
 from assistant.context.tokens import TokenCounter, counter_for_model
 from assistant.context.truncate import TruncationPolicy, truncate_for_view
@@ -27,6 +29,7 @@ from assistant.core.memories import MemoryStorageInfo
 from assistant.core.messages import Message
 from assistant.core.records import LogLocation
 from assistant.core.sessions import SessionKind
+from assistant.gateway.notices import find_model_problems
 from assistant.health.problems import FindProblems, StatusSources
 from assistant.health.status import build_stored_report
 from assistant.mem0.client import (
@@ -39,9 +42,10 @@ from assistant.mem0.client import (
 from assistant.mem0.codec import EmbedderSettings
 from assistant.memory.service import MemoryDeps
 from assistant.models.prices import MILLION, Prices, load_prices
+from assistant.service.presence import will_stay
 from assistant.sessions.listing import SessionReader
 from assistant.sessions.scheduler import ResetPolicies, SessionResetPolicy, find_reset_problems
-from assistant.settings.sections import ToolSettings
+from assistant.settings.sections import DEFAULT_MODEL_NAMES, ToolSettings
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.spending.notices import render_notice
 from assistant.store.archive.archive import StoredArchive
@@ -68,6 +72,7 @@ from assistant.store.script.inbox import BridgeStates, SlashCommandQueue
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.jobs import Jobs
 from assistant.store.script.ledger import Ledger
+from assistant.store.script.notices import StoredOutages
 from assistant.store.script.outbox import StoredOutbox, StuckItems, TurnFiles
 from assistant.store.script.people import ConversationRoutes, Pairings, People
 from assistant.store.script.turns import Delegations, Pins, UserRequests
@@ -181,6 +186,8 @@ class Stores:
             )
             self._open_script(script, message_log)
             self._open_character(home, character, values.memory.file_max_tokens)
+            told = ToldDates(self.history, self.journal, zone)
+            self.agenda_days = AgendaDays(self.jobs, self.todos, told, zone)
             self.archive = open_archive(settings)
             self.workspace = WorkspaceFiles(settings.home.workspace)
             self.backups = BackupFolder(home, values.backup.folder)
@@ -210,6 +217,7 @@ class Stores:
         self.generations = StoredGenerations(script, message_log)
         self.resets = StoredResets(script)
         self.breakers = CircuitBreakers(script)
+        self.outages = StoredOutages(script)
         self.delegations = Delegations(script)
         self.model_facts = ModelFacts(script)
         self.people = People(script)
@@ -286,12 +294,24 @@ def _view_truncation(tools: ToolSettings, counter: TokenCounter) -> Callable[[Me
 
 def token_counter_for(settings: Settings, model: str) -> TokenCounter:
     """The best way of counting for a model that this machine has. Never waits for a network."""
-    return counter_for_model(model, settings.tiktoken_cache)
+    return counter_for_model(model, settings.tiktoken_cache, settings.home.vocabularies)
+
+
+def learned_counter(settings: Settings, facts: ModelFacts) -> TokenCounter:
+    """How the tokens of the configured model are counted, with what a daemon has learned from bills."""
+    provider, name = settings.provider, settings.values.model.name
+    if provider == "offline":
+        name = provider
+    # An OpenAI-compatible server may choose the model itself.
+    name = name or DEFAULT_MODEL_NAMES.get(provider) or facts.last_calibrated() or ""
+    counter, calibration = token_counter_for(settings, name), facts.calibration(name)
+    return counter.with_calibration(calibration) if calibration else counter
 
 
 def stored_status(settings: Settings, stores: Stores, now: datetime) -> dict[str, Any]:
     """The report of a data folder that no daemon serves."""
-    return build_stored_report(settings, status_sources(settings, stores), stores.counter.describe(), now)
+    tokens = learned_counter(settings, stores.model_facts).describe()
+    return build_stored_report(settings, status_sources(settings, stores), tokens, now)
 
 
 def status_sources(settings: Settings, stores: Stores) -> StatusSources:
@@ -306,12 +326,18 @@ def status_sources(settings: Settings, stores: Stores) -> StatusSources:
         stores.memories,
         stores.backups,
         stores.jobs,
+        partial(unattended_note, stores.jobs, partial(will_stay, settings.home.path), settings.zone),
         (
             backup_problems(settings, stores),
+            partial(find_model_problems, stores.outages, settings.zone),
             partial(
                 find_reset_problems, stores.conversation, stores.generations, stores.resets, reset_policies(settings)
             ),
-            partial(find_agenda_problems, stores.jobs, lateness_policy(settings), settings.values.daemon.watch_seconds),
+            partial(
+                find_agenda_problems,
+                stores.jobs,
+                AgendaWatch(lateness_policy(settings), settings.values.daemon.watch_seconds, settings.zone),
+            ),
         ),
     )
 

@@ -12,6 +12,7 @@ from assistant.core.telemetry import Tracer
 from assistant.erasure.service import ErasureService
 from assistant.gateway.attachments import AttachmentIntake
 from assistant.gateway.dispatcher import Dispatcher
+from assistant.gateway.notices import NoticeSender
 from assistant.memory.service import MemoryService
 from assistant.models.prices import cost_usd_of_call, load_prices
 from assistant.runtime.compaction_service import CompactionService
@@ -28,11 +29,12 @@ from assistant.runtime.turn import TurnRunner
 from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
 from assistant.runtime.turn_guard import TurnGuard
 from assistant.settings.prompts import load_persona, load_prompt, load_prompt_asking_for, load_system_prompt
-from assistant.settings.sections import ToolSettings
+from assistant.settings.sections import SettingsValues, ToolSettings
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.wire.models import PRICES_FILE
 from assistant.wire.stores import Stores
-from sleep.compaction.compactor import CompactionDeps, Compactor
+from sleep.compaction.compactor import Compactor
+from sleep.compaction.deps import CompactionDeps
 from sleep.compaction.prompts import SummaryPrompts
 from sleep.compaction.summarise import Summariser
 from sleep.compaction.values import BreakerLimits, CompactionPolicy
@@ -61,6 +63,7 @@ class Base:
     models: CurrentModels
     estimates: TokenEstimates
     running: RunningTurns
+    notices: NoticeSender
     sleep_lock: SleepLock
 
 
@@ -86,7 +89,7 @@ def build_tools(base: Base, memory: MemoryService, erasure: ErasureService, agen
         memory=MemoryToolDeps(
             stores.memory_search, memory, stores.journal, stores.profiles, stores.files, erasure, score_importance
         ),
-        reminders=agenda,
+        reminders=(agenda, stores.agenda_days),
         sending=(stores.workspace, stores.turn_files),
         timeout_seconds=tools.timeout_seconds,
         result_bytes=_max_page_bytes(tools),
@@ -129,7 +132,7 @@ def build_contexts(base: Base, toolbox: ToolRegistry) -> Contexts:
         zone=settings.zone,
     )
     compactor = Compactor(_compaction_deps(base), base.tracer)
-    compaction = CompactionService(stores.conversation, compactor, meter, base.clock)
+    compaction = CompactionService(stores.conversation, compactor, meter, base.notices, base.clock)
     window = ContextWindow(
         stores.conversation, estimates, meter, compaction, max_output_tokens=values.model.max_output_tokens
     )
@@ -138,7 +141,6 @@ def build_contexts(base: Base, toolbox: ToolRegistry) -> Contexts:
 
 def _compaction_deps(base: Base) -> CompactionDeps:
     settings, stores, values = base.settings, base.stores, base.settings.values.compaction
-    context = settings.values.context
     names = ("summary", "summary_merge", "summary_prefix")
     summariser = Summariser(
         base.models.use,
@@ -148,16 +150,6 @@ def _compaction_deps(base: Base) -> CompactionDeps:
         restored_max_tokens=values.restored_max_tokens,
         timeout_seconds=values.summary_seconds,
     )
-    policy = CompactionPolicy(
-        values.strategy,
-        context.preserve_messages,
-        context.preserve_share,
-        values.user_messages_max_tokens,
-        values.summary_max_tokens,
-        values.restored_max_tokens,
-        values.max_checkpoints,
-        values.sleep_threshold,
-    )
     return CompactionDeps(
         stores.conversation,
         stores.history.recent,
@@ -166,7 +158,7 @@ def _compaction_deps(base: Base) -> CompactionDeps:
         stores.todos.list_todos,
         stores.breakers,
         summariser,
-        policy,
+        compaction_policy(settings.values),
         BreakerLimits(values.breaker_failures, timedelta(minutes=values.breaker_minutes)),
         lease_duration=timedelta(seconds=values.summary_seconds) + _LEASE_MARGIN,
         sync_journal=journal_sync(settings, stores),
@@ -206,6 +198,7 @@ def build_turn_runner(base: Base, toolbox: ToolRegistry, window: ContextWindow, 
         guard,
         settings.values.turn,
         dispatcher.show,
+        base.notices,
         base.clock,
         base.tracer,
     )
@@ -239,4 +232,19 @@ def build_runtime(base: Base, turn_runner: TurnRunner, dispatcher: Dispatcher, c
         follow_turn=dispatcher.follow_turn,
         check_home=stores.home_guard.require_present,
         store_attachments=AttachmentIntake(stores.workspace, zone).store_attachments,
+    )
+
+
+def compaction_policy(values: SettingsValues) -> CompactionPolicy:
+    """How the settings have history compacted."""
+    context, compaction = values.context, values.compaction
+    return CompactionPolicy(
+        compaction.strategy,
+        context.preserve_messages,
+        context.preserve_share,
+        compaction.user_messages_max_tokens,
+        compaction.summary_max_tokens,
+        compaction.restored_max_tokens,
+        compaction.max_checkpoints,
+        compaction.sleep_threshold,
     )

@@ -20,7 +20,7 @@ from sleep.rules.pattern_files import load_pattern
 
 Count = Callable[[str], int]
 
-FACT_KINDS = ("decisions", "preferences", "entities", "identifiers")
+FACT_KINDS = ("decisions", "preferences", "facts", "entities", "identifiers")
 
 DECLINED = "the model declined"
 EMPTY = "the answer was empty"

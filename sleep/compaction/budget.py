@@ -39,6 +39,12 @@ class SleepBudget:
         self._since: datetime | None = None
         self.exhausted_reason = ""
         """Why the sleep that is under way asks no model any more; "" while it may."""
+        self.calls = 0
+        """Those that were let through so far, failed ones and summaries included."""
+
+    def spent_usd(self) -> float:
+        """By the sleep that is under way, calls that failed included; 0 between sleeps. Raises `StoreError`."""
+        return 0.0 if self._since is None else self._spent(self._since)
 
     def start(self, now: datetime) -> None:
         """A sleep begins."""
@@ -53,8 +59,9 @@ class SleepBudget:
         return bool(self.exhausted_reason)
 
     def record_refusal(self, error: BudgetExceeded) -> None:
-        """A call was refused by the budget of the app. Between sleeps that means nothing, nor does a request that was
-        sent too often, which says nothing of others."""
+        """A call was refused by the budget of the app, and not made. Between sleeps that means nothing, nor does a
+        request that was sent too often, which says nothing of others."""
+        self.calls -= 1
         if self._since is not None and not self.is_exhausted and not isinstance(error, RepeatedRequestBlocked):
             why = str(error).partition(" Your message is kept")[0].rstrip(".")
             self.exhausted_reason = f"{why}. The rules did the rest"
@@ -66,6 +73,7 @@ class SleepBudget:
             if worst and self._spent(self._since) + worst > self._max_usd:
                 most = f"${self._max_usd:.2f} a sleep (sleep.max_usd)"
                 self.exhausted_reason = f"{most} were used up; the rules did the rest"
+        self.calls += not self.is_exhausted
         return not self.is_exhausted
 
 

@@ -8,8 +8,8 @@ What always holds:
   by the fallback, which needs no model, and counts as a failure; after some failures in a row no model is asked for
   a while, also across restarts (F01, F07).
 
-`Compactor` takes requests, `CompactionRun` carries one out, `CompactionDeps` is what both work with: the stores they
-read, the summariser, the policy, the circuit breaker and the clock.
+`Compactor` takes requests, `CompactionRun` carries one out, over what `CompactionDeps` names. A dry run is the same run
+over a copy (`sleep/compaction/preview.py`).
 """
 
 from __future__ import annotations
@@ -17,21 +17,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import structlog
 
 from assistant.context.pressure import Pressure, measure_pressure
-from assistant.core.checkpoints import Checkpoint, Compaction, UserRequest
+from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.errors import StaleView
 from assistant.core.messages import Message
-from assistant.core.ports import BreakersPort
-from assistant.core.records import ContextView, LogRecord, TodoItem
-from assistant.core.store_ports import Conversation, Journal
+from assistant.core.notices import Notice, NoticeKind
 from assistant.core.telemetry import NULL_TRACER, Tracer
+from sleep.compaction.deps import BACKGROUND_TRIGGERS, MODEL_TIERS, CompactionDeps
 from sleep.compaction.fallback import plan_fallback
 from sleep.compaction.plan import (
     CompactionPlan,
@@ -41,20 +39,9 @@ from sleep.compaction.plan import (
     merge_checkpoints,
     reuse_single_summary,
 )
-from sleep.compaction.planner import plan_compaction
+from sleep.compaction.preview import CompactionPreview, PreviewDeps
 from sleep.compaction.render import RECORD_TIERS
-from sleep.compaction.summarise import Summariser
-from sleep.compaction.values import (
-    BreakerLimits,
-    CachedPrompt,
-    CompactionInputs,
-    CompactionPolicy,
-    CompactionRequest,
-    CompactionResult,
-    Summary,
-    SummaryEstimate,
-    SummaryInput,
-)
+from sleep.compaction.values import CachedPrompt, CompactionRequest, CompactionResult, Summary, SummaryInput
 
 log = structlog.get_logger()
 
@@ -80,7 +67,24 @@ class Compactor:
             return outcome
 
     async def _compact(self, request: CompactionRequest) -> CompactionResult:
-        deps, run = self._deps, CompactionRun(self._deps, request)
+        result = await self._carry_out(CompactionRun(self._deps, request), self._deps, request)
+        if result.checkpoints or result.before.ratio >= request.min_pressure:
+            # A person waits while an emergency is dealt with: worth a look in the log.
+            level = logging.INFO if request.trigger in BACKGROUND_TRIGGERS else logging.WARNING
+            log.log(
+                level,
+                "compacted",
+                session=request.session,
+                trigger=request.trigger,
+                made=[checkpoint.tier for checkpoint in result.checkpoints],
+                before=result.before.describe(),
+                after=result.after.describe(),
+            )
+        return result
+
+    async def _carry_out(
+        self, run: CompactionRun, deps: CompactionDeps, request: CompactionRequest
+    ) -> CompactionResult:
         await deps.yield_to_chat(request)
         before = run.measure_pressure()
         if before.ratio < request.min_pressure:
@@ -99,41 +103,18 @@ class Compactor:
                 run.add_length_notice()
             deps.sync_journal(deps.clock())
         after = run.measure_pressure()
-        # A person waits while an emergency is dealt with: worth a look in the log.
-        level = logging.INFO if request.trigger in ("sleep", "nap", "manual") else logging.WARNING
-        log.log(
-            level,
-            "compacted",
-            session=request.session,
-            trigger=request.trigger,
-            made=[checkpoint.tier for checkpoint in run.checkpoints],
-            before=before.describe(),
-            after=after.describe(),
-        )
         return CompactionResult(
             before, after, tuple(run.checkpoints), tuple(dict.fromkeys(run.notices)), run.stuck_reason, run.busy
         )
 
-    async def preview_plan(self, request: CompactionRequest) -> CompactionPlan:
-        """What `compact` would do first; changes nothing."""
-        return await self._deps.make_plan(request)
-
-    async def estimate_summary(self, request: CompactionRequest, plan: CompactionPlan) -> SummaryEstimate | None:
-        """About what the model call of a plan takes; None where it needs none."""
-        if plan.pending_summary is None:
-            return None
-        summary_input = plan.pending_summary.summary_input
-        return await self._deps.summariser.estimate(summary_input, cached_prompt=request.cached_prompt)
+    async def preview(self, request: CompactionRequest) -> CompactionPreview:
+        """What `compact` would do, tried on a copy; changes nothing and calls no model. Raises `StoreError`."""
+        deps = PreviewDeps.of(self._deps, request)
+        run = CompactionRun(deps, request)
+        result = await self._carry_out(run, deps, request)
+        return CompactionPreview(result, tuple(run.plans), tuple(deps.summariser.estimates))
 
 
-SUMMARY_UNUSED_NOTICE = (
-    "No summary by a model could be used ({why}). The most important sentences of the older messages were kept instead."
-)
-LONG_THREAD_NOTICE = (
-    "This conversation was compacted {count} times. In long conversations answers become less exact, however good the "
-    "summaries are. `/pin` keeps important text word for word; `/reset` starts a new conversation, after learning from "
-    "this one and archiving it, and takes over what is open."
-)
 # From this many compactions of a generation on, the person is told what long threads cost.
 _MANY = 3
 _MOST_PLANS = 8  # for one request: merges, and new tries where the view changed meanwhile
@@ -148,7 +129,8 @@ class CompactionRun:
         self._request = request
         self._conversation = deps.conversation
         self.checkpoints: list[Checkpoint] = []
-        self.notices: list[str] = []
+        self.plans: list[CompactionPlan] = []  # those that were carried out
+        self.notices: list[Notice] = []
         self.stuck_reason = ""
         self.busy = False
 
@@ -177,6 +159,7 @@ class CompactionRun:
                 # Somebody undid or compacted meanwhile: what stands now is planned for anew.
                 continue
             self.notices += plan.notices
+            self.plans.append(plan)
             if self.busy or not plan.merge_ids:
                 return
 
@@ -192,6 +175,7 @@ class CompactionRun:
             # What the next call sees is measured again, and shortened then.
             return
         self.notices += plan.notices
+        self.plans.append(plan)
         self.stuck_reason = plan.stuck_reason
 
     def merge_records(self) -> None:
@@ -221,7 +205,7 @@ class CompactionRun:
             for checkpoint in checkpoints
         )
         if count >= _MANY and any(checkpoint.state == "live" for checkpoint in self.checkpoints):
-            self.notices.append(LONG_THREAD_NOTICE.format(count=count))
+            self.notices.append(NoticeKind.LONG_CONVERSATION.fill(f"{view.session}:{view.generation}"))
 
     # ------------------------------------------------------------------------------------------------------------ steps
 
@@ -318,81 +302,7 @@ class CompactionRun:
         if not plain and not (sleep_budget is not None and sleep_budget.is_exhausted):
             self._deps.record_summary(summary)
             if summary.failures and summary.tier not in MODEL_TIERS:
-                self.notices.append(SUMMARY_UNUSED_NOTICE.format(why=summary.failures[-1]))
+                once = f"{self._request.session}:{self._deps.clock():%Y-%m-%d}"
+                why = summary.failures[-1].rstrip(".")
+                self.notices.append(NoticeKind.SUMMARY_WITHOUT_MODEL.fill(once, why=why))
         return summary
-
-
-SUMMARY_BREAKER = "summary"
-# Triggers behind which nobody waits to be answered.
-_BACKGROUND_TRIGGERS = ("sleep", "nap", "manual")
-MODEL_TIERS = ("full", "partial")
-_MOST_KNOWN = 40
-_MOST_REQUESTS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionDeps:
-    """What compactions work with."""
-
-    conversation: Conversation
-    recent_records: Callable[..., Sequence[LogRecord]]  # (scope, session=, limit=, before_id=): oldest first
-    journal: Journal
-    open_requests: Callable[..., Sequence[UserRequest]]  # (session, limit=): newest first
-    open_todos: Callable[[str], Sequence[TodoItem]]  # of a scope
-    breakers: BreakersPort
-    summariser: Summariser
-    policy: CompactionPolicy
-    breaker_limits: BreakerLimits
-    lease_duration: timedelta
-    sync_journal: Callable[[datetime], None]  # writes what finished compactions leave for the journal
-    clock: Callable[[], datetime]
-    # returns once nobody waits for an answer, or after some seconds
-    wait_until_idle: Callable[[], Awaitable[None]] | None = None
-
-    async def yield_to_chat(self, request: CompactionRequest) -> None:
-        """Between two steps: whoever said something meanwhile is answered first, unless they wait for this."""
-        if self.wait_until_idle is not None and request.trigger in _BACKGROUND_TRIGGERS:
-            await self.wait_until_idle()
-
-    # ------------------------------------------------------------------------------------------------------------- plan
-
-    async def make_plan(self, request: CompactionRequest) -> CompactionPlan:
-        """What would be done first; changes nothing, and gives way between its steps."""
-        view = self.conversation.load_view(request.session)
-        await self.yield_to_chat(request)
-        ids = [message.id for message in view.messages if message.id is not None]
-        places, inputs = self.conversation.find_log_places(ids), self._inputs(request, view)
-        await self.yield_to_chat(request)
-        return plan_compaction(view, places, request.terms, self.policy, inputs, self.clock(), trigger=request.trigger)
-
-    def live_checkpoints(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
-        """The session's live checkpoints, oldest range first."""
-        live = [c for c in self.conversation.checkpoints(session) if c.state == "live" and c.generation == generation]
-        return tuple(sorted(live, key=lambda checkpoint: checkpoint.from_message_id))
-
-    def _inputs(self, request: CompactionRequest, view: ContextView) -> CompactionInputs:
-        since = self.clock() - timedelta(days=1)
-        entries = self.journal.entries(view.scope, since=since, limit=_MOST_KNOWN)
-        return CompactionInputs(
-            checkpoints=self.live_checkpoints(request.session, view.generation),
-            open_requests=tuple(self.open_requests(request.session, limit=_MOST_REQUESTS)),
-            tasks=tuple(todo.text for todo in self.open_todos(view.scope)),
-            known_facts=tuple(entry.content for entry in entries if entry.source_type != "context_synthesis"),
-            focus=request.focus,
-        )
-
-    # ---------------------------------------------------------------------------------------------------------- breaker
-
-    def may_call_model(self) -> bool:
-        """Whether a model may be asked: the breaker is closed, or its cool-down is over and this is the one try."""
-        return self.breakers.get(SUMMARY_BREAKER).allows_call(self.clock(), self.breaker_limits.cool_down)
-
-    def record_failure(self, why: str) -> None:
-        self.breakers.record_failure(SUMMARY_BREAKER, why, self.breaker_limits.failures, self.clock())
-
-    def record_summary(self, summary: Summary) -> None:
-        """A model was asked: did it serve?"""
-        if summary.tier in MODEL_TIERS:
-            self.breakers.record_success(SUMMARY_BREAKER)
-        elif summary.failures:
-            self.record_failure(summary.failures[-1])

@@ -2,29 +2,34 @@
 word for word when the rows around it leave: copies, marked as history. Pure.
 
 Copied are, in this order, as far as there is room: the last result of each protected tool, requests that nobody has
-finished, marks of turns that were stopped, and the person's other words, newest first. The strategy `selective` keeps
-the messages that say most instead, and no summary. Summaries of earlier compactions are not the person's words,
-whatever role they have.
+finished, marks of turns that were stopped, and the person's other words, newest first; the first message that does not
+fit whole is shown with both its ends in what is left. The strategy `selective` keeps the messages that say most
+instead, and no summary. Summaries of earlier compactions are not the person's words, whatever role they have.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import accumulate
 
 from assistant.context.pressure import EMPTY_SIZE, Pressure, PromptSize, measure_pressure, message_size
 from assistant.context.structure import block_starts, is_user_request, turn_start
+from assistant.context.tokens import TOKENS_PER_MESSAGE
 from assistant.context.truncate import truncate_to_reference, without_image_data
 from assistant.core.messages import ABORTED_MARKER, Message
 from assistant.core.records import ContextView, LogLocation
-from sleep.compaction.values import CompactionLimits, MinimumContext
+from sleep.compaction.values import CompactionLimits, MinimumContext, scale_to_window
 
-# What is left of a long message that is shown by reference, in tokens.
+# What is left of a long message that is shown by reference, in tokens of a full context.
 KEPT_OUTPUT_TOKENS = 200
 KEPT_MESSAGE_TOKENS = 400
+# A reference to the log and some words take so much in the smallest window.
+_LEAST_REFERENCE_TOKENS = 100
+# A message this many times longer than what would be left of it is long.
+LONG = 2
 MIN_REQUEST_TOKENS = 1000
 # Marks of the last so many stopped turns stay.
 _MARKS = 5
@@ -70,6 +75,42 @@ class DraftView:
         """Indexes of the requests of the newest turn; more than one where it was steered."""
         return [n for n in range(self.newest_turn_start, len(self.rows)) if is_user_request(self.rows[n])]
 
+    @property
+    def reference_tokens(self) -> int:
+        """What is left of a long text that is shown by reference, in tokens."""
+        return max(_LEAST_REFERENCE_TOKENS, scale_to_window(KEPT_MESSAGE_TOKENS, self.limits.budgets))
+
+    def show_by_reference(self, index: int, places: Mapping[int, LogLocation], keep: int) -> bool:
+        """Shorten a row to about `keep` tokens; whether that changed it."""
+        row = self.rows[index]
+        place = places.get(row.id) if row.id is not None else None
+        if place is None:
+            return False
+        shorter = truncate_to_reference(row, place, keep, self.limits.counter.count_text)
+        if shorter is not row:
+            self.replace_row(index, shorter)
+        return shorter is not row
+
+    def long_texts(self, start: int, end: int) -> list[int]:
+        """Indexes of the assistant's long texts and of long tool output from `start` up to `end`."""
+        spared, most = self.protected_results(), LONG * self.reference_tokens
+        return [
+            n
+            for n in range(start, end)
+            if self.sizes[n].tokens >= most
+            and self.rows[n].role in ("assistant", "tool")
+            and not self.rows[n].tool_calls
+            and n not in spared
+        ]
+
+    def sizes_with_references(self) -> list[PromptSize]:
+        """The sizes of the rows with every long text before the newest turn shown by reference."""
+        sizes = list(self.sizes)
+        for n in self.long_texts(self.first_message, self.newest_turn_start):
+            saved = sizes[n].tokens - self.reference_tokens - TOKENS_PER_MESSAGE
+            sizes[n] -= PromptSize(saved, min(sizes[n].bytes, 3 * saved))
+        return sizes
+
     def protected_results(self) -> set[int]:
         """Indexes of the last result of each protected tool."""
         last = {row.name: index for index, row in enumerate(self.rows) if row.role == "tool"}
@@ -96,18 +137,9 @@ class DraftView:
             self.limits.budgets,
         )
 
-    def newest_turn_pressure(self) -> Pressure:
-        """The pressure if only the newest turn were left."""
-        return self.pressure(sum_sizes(self.sizes[self.newest_turn_start :]))
-
     def newest_requests_pressure(self) -> Pressure:
         """The pressure if only the requests of the newest turn were left."""
         return self.pressure(sum_sizes([self.sizes[n] for n in self.request_indexes]))
-
-    def tokens_for_row(self, index: int, share: float) -> int:
-        """Uncorrected tokens that a row of the newest turn may take, for that turn to come down to `share`."""
-        others = sum_sizes(self.sizes[self.newest_turn_start :]) - self.sizes[index]
-        return self.free_tokens(others, share)
 
     def free_tokens(self, size: PromptSize, share: float) -> int:
         """Uncorrected tokens that may be added to a view of that size until its pressure is `share`."""
@@ -122,11 +154,18 @@ class DraftView:
         earlier = [n for n in requests if n < self.newest_turn_start]
         return boundaries, requests, (earlier or boundaries or [0])[-1]
 
-    def find_first_cut(self, candidates: Sequence[int], share: float, prefix: PromptSize) -> int | None:
-        """The first of the ascending indexes such that the rows from there on, behind a prefix of that size, come down
-        to `share`."""
-        left = list(accumulate(reversed(self.sizes), PromptSize.__add__, initial=prefix))[::-1]
-        place = bisect_left(candidates, True, key=lambda cut: self.pressure(left[cut]).ratio <= share)
+    def find_first_cut(
+        self,
+        candidates: Sequence[int],
+        share: float,
+        prefix: PromptSize,
+        sizes: Sequence[PromptSize] = (),
+        copies: Callable[[int], PromptSize] = lambda cut: EMPTY_SIZE,
+    ) -> int | None:
+        """The first of the ascending indexes such that the rows from there on (of other `sizes`, where these are
+        given), behind a prefix of that size and the copies of what leaves, come down to `share`."""
+        left = list(accumulate(reversed(sizes or self.sizes), PromptSize.__add__, initial=prefix))[::-1]
+        place = bisect_left(candidates, True, key=lambda cut: self.pressure(left[cut] + copies(cut)).ratio <= share)
         return candidates[place] if place < len(candidates) else None
 
     def _minimum_context(self) -> MinimumContext:
@@ -200,11 +239,10 @@ def choose_retained_rows(
         """Choose rows in this order until one does not fit: the tokens they take."""
         spent = 0
         for index in indexes:
-            copy = _shortened_copy(draft, index, places, now)
-            tokens = counter.count_message(copy)
-            if spent + tokens > most:
+            copy = _copy_within(draft, index, places, now, most - spent)
+            if copy is None:
                 break
-            spent += tokens
+            spent += counter.count_message(copy)
             chosen[index] = copy
         return spent
 
@@ -224,15 +262,21 @@ def choose_retained_rows(
 
 def find_user_messages(draft: DraftView, cut: int) -> list[int]:
     """Indexes of the person's words before `cut`, newest first."""
-    return [n for n in reversed(range(cut)) if _is_said(draft.rows[n])]
+    return [n for n in reversed(range(cut)) if is_said_by_person(draft.rows[n])]
 
 
-def _shortened_copy(draft: DraftView, index: int, places: Mapping[int, LogLocation], now: datetime) -> Message:
-    """Long words by reference with both their ends, pictures by name."""
-    row = without_image_data(draft.rows[index])
-    place = places.get(row.id) if row.id is not None else None
-    if place is not None and draft.sizes[index].tokens > 2 * KEPT_MESSAGE_TOKENS:
-        row = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, draft.limits.counter.count_text)
+def _copy_within(
+    draft: DraftView, index: int, places: Mapping[int, LogLocation], now: datetime, room: int
+) -> Message | None:
+    """The row word for word, pictures by name; where it takes more than `room` tokens, with both its ends; None where
+    there is no room for these."""
+    row, counter = without_image_data(draft.rows[index]), draft.limits.counter
+    over = counter.count_message(row) - room
+    if over > 0:
+        place, keep = places.get(original_id(row) or 0), counter.count_text(row.content) - over
+        if place is None or keep < draft.reference_tokens:
+            return None
+        row = truncate_to_reference(row, place, keep, counter.count_text)
     return _copy_row(row, now)
 
 
@@ -240,7 +284,7 @@ def _is_mark(row: Message) -> bool:
     return row.role == "system" and row.content.startswith(ABORTED_MARKER)
 
 
-def _is_said(row: Message) -> bool:
+def is_said_by_person(row: Message) -> bool:
     """A person's own words: no note, no summary, whether still live or kept by an earlier compaction."""
     return row.role == "user" and not any(map(row.metadata.get, ("note", "internal", "type")))
 

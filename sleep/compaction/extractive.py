@@ -46,7 +46,6 @@ _OF_ROLE = {"user": 1.5, "assistant": 1.0}
 _OF_NAME, _OF_STATEMENT, _OF_RARE_WORDS = 0.5, 1.5, 0.5
 _MOST_NAMED = 6
 _END_CHARACTERS = 2_000
-_MOST_FACTS = 12
 _SHORTER_ENDS = (1_000, 500, 250)
 
 
@@ -148,22 +147,3 @@ def _shown(line: _ScoredSentence) -> str:
         return f"- {line.text}"
     day = f" {line.row.ts:%Y-%m-%d}" if line.row.ts else ""
     return f"- #{number}{day} {line.row.role}: {line.text}"
-
-
-def collect_key_facts(material: SummaryInput) -> dict[str, tuple[str, ...]]:
-    """Decisions and preferences that the person stated, names and identifiers that were said most often."""
-    stated: dict[str, dict[str, None]] = {"decisions": {}, "preferences": {}}
-    named: dict[str, Counter[str]] = {"entities": Counter(), "identifiers": Counter()}
-    for row in material.rows:
-        if row.role not in _OF_ROLE:
-            continue
-        words = original_words(row)[:_LOOKED_AT]
-        for statement in extract_statements(words) if row.role == "user" else ():
-            if f"{statement.kind}s" in stated:
-                stated[f"{statement.kind}s"].setdefault(escape_boundaries(statement.content))
-        for kind, value in find_named_values(words):
-            if kind in ("names", "identifiers"):
-                named["entities" if kind == "names" else kind][escape_boundaries(value)] += 1
-    facts = {kind: tuple(values)[-_MOST_FACTS:] for kind, values in stated.items()}
-    facts |= {kind: tuple(value for value, _ in counts.most_common(_MOST_FACTS)) for kind, counts in named.items()}
-    return {kind: values for kind, values in facts.items() if values}

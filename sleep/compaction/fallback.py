@@ -2,8 +2,9 @@
 
 The algorithm, in large steps so that the provider's cache is lost once and not with every message:
 
-1. Above the threshold even without any history? Then the newest turn itself is too large: its request is shown by
-   reference with both its ends, then the outputs of the earlier rounds of its tool loop, then those of the last round.
+1. Above the threshold even without any history? Then the newest turn itself is too large: of its request both ends
+   are shown, as much as fits below the threshold (below the target once tools have run, which need room, too); then
+   the outputs of the earlier rounds of its tool loop by reference, then those of the last round.
 2. Old pictures, old tool outputs (largest first) and long old messages are shown by reference, until the target holds.
 3. Still above it: the oldest messages leave the view with their tool pairs, up to the last exchange, and a record of
    where they stand takes their place; the last exchange goes too where the threshold does not hold otherwise.
@@ -21,6 +22,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from assistant.context.pressure import EMPTY_SIZE, Pressure, PromptSize, message_size
+from assistant.context.tokens import TOKENS_PER_MESSAGE
 from assistant.context.truncate import (
     call_signature,
     calls_by_id,
@@ -29,17 +31,19 @@ from assistant.context.truncate import (
     without_image_data,
 )
 from assistant.core.checkpoints import Compaction
+from assistant.core.notices import Notice, NoticeKind
 from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.draft_view import (
     KEPT_MESSAGE_TOKENS,
     KEPT_OUTPUT_TOKENS,
+    LONG,
     MIN_REQUEST_TOKENS,
     DraftView,
     carry_protected_results,
     is_compaction_prefix,
     sum_sizes,
 )
-from sleep.compaction.plan import CompactionPlan, plan_of
+from sleep.compaction.plan import CompactionPlan, PlannedChange, plan_of
 from sleep.compaction.render import (
     FALLBACK_TIER,
     RECORD_TOKENS,
@@ -50,8 +54,6 @@ from sleep.compaction.render import (
 from sleep.compaction.values import CompactionLimits
 
 Places = Mapping[int, LogLocation]
-# A message this many times longer than what would be left of it is worth shortening.
-_WORTH = 2
 # The part of the context that the last result of one protected tool may take.
 _SHARE_OF_PROTECTED = 10
 
@@ -62,11 +64,12 @@ def plan_fallback(
     """What to do to `view`; nothing where its pressure is at the target. `places` tells for the messages of the view
     where the log has them; a message that is not in it is never shortened."""
     draft = DraftView(view, limits)
-    notices: list[str] = []
+    notices: list[Notice] = []
     after, cut, compaction = draft.initial_pressure, 0, None
-    if draft.rows and draft.initial_pressure.ratio > limits.target:
-        if draft.newest_turn_pressure().ratio > limits.threshold:
+    if draft.rows and draft.initial_pressure.ratio > limits.target_pressure:
+        if _newest_turn_pressure(draft).ratio > limits.threshold:
             notices += _shorten_requests(draft, places)
+        if _newest_turn_pressure(draft).ratio > limits.threshold:
             _shorten_rounds(draft, places)
         _shorten_old(draft, places)
         cut, compaction = _drop_oldest(draft, places, now, trigger)
@@ -74,12 +77,19 @@ def plan_fallback(
     stuck = ""
     if after.ratio > limits.threshold:
         smallest = draft.minimum_context.describe()
-        stuck = f"The context stays at {after.describe()}, and nothing more can be left out. {smallest}"
+        stuck = NoticeKind.CONTEXT_STAYS_FULL.fill(size=after.describe(), minimum=smallest).text
     pairs = zip(draft.rows[cut:], view.messages[cut:], strict=True)
+    shorter = tuple(row for row, stored in pairs if row is not stored)
+    changes = [PlannedChange(False, "long messages", "their beginning and end stay", len(shorter), 0)]
+    if compaction is not None:
+        why = "removed without a summary; a note says where the log has them"
+        tokens = sum_sizes(draft.stored_sizes[draft.first_message : cut]).tokens
+        changes.append(PlannedChange(True, "older messages", why, compaction.messages_compressed, tokens))
     return replace(
         plan_of(draft, trigger, FALLBACK_TIER, after),
-        shorten=tuple(row for row, stored in pairs if row is not stored),
+        shorten=shorter,
         compaction=compaction,
+        planned_changes=tuple(change for change in changes if change.messages),
         stuck_reason=stuck,
         notices=tuple(notices),
     )
@@ -88,21 +98,32 @@ def plan_fallback(
 # ------------------------------------------------------------------------------------------------------ shorter forms
 
 
-def _shorten_requests(draft: DraftView, places: Places) -> list[str]:
-    """Step 1, the requests, where they alone are too large. What the user should be told of it."""
-    notices: list[str] = []
+def _newest_turn_pressure(draft: DraftView) -> Pressure:
+    """The pressure if nothing else were left but what stands for the rest."""
+    return draft.pressure(_prefix_size(draft) + sum_sizes(draft.sizes[draft.newest_turn_start :]))
+
+
+def _shorten_requests(draft: DraftView, places: Places) -> list[Notice]:
+    """Step 1, the requests, where they alone are too large: they fill what the window holds, and once the model has
+    looked something up they make room for that, in one step. What the user should be told of it."""
+    notices: list[Notice] = []
     hidden = _show_fewer_pictures(draft)
     if hidden:
-        notices.append(f"{hidden} of the pictures you sent are more than the model can take at once; it knows of them.")
-    for index in _largest(draft, draft.request_indexes):
-        if draft.newest_requests_pressure().ratio <= draft.limits.threshold:
+        newest = max((draft.rows[index].id or 0 for index in draft.request_indexes), default=0)
+        notices.append(NoticeKind.PICTURES_HIDDEN.fill(newest, count=hidden))
+    requests = draft.request_indexes
+    was_cut = any(draft.rows[n].metadata.get("truncated") for n in requests)
+    has_rounds = draft.last_block_start > max(requests, default=0)
+    share = draft.limits.target_pressure if was_cut and has_rounds else draft.limits.threshold
+    for index in _largest(draft, requests):
+        others = _prefix_size(draft) + sum_sizes([draft.sizes[n] for n in requests if n != index])
+        if draft.pressure(others + draft.sizes[index]).ratio <= share:
             break
         whole = draft.sizes[index].tokens
-        if _refer(draft, places, index, max(MIN_REQUEST_TOKENS, draft.tokens_for_row(index, draft.limits.target))):
-            notices.append(
-                f"Your message is longer than the model can take at once (about {whole} tokens). It sees the beginning "
-                "and the end, and can look up the rest."
-            )
+        keep = draft.free_tokens(others, share) - TOKENS_PER_MESSAGE
+        if draft.show_by_reference(index, places, max(MIN_REQUEST_TOKENS, keep)) and not was_cut:
+            seen = f"{draft.sizes[index].tokens:,}"
+            notices.append(NoticeKind.MESSAGE_SHORTENED.fill(draft.rows[index].id, tokens=f"{whole:,}", seen=seen))
     return notices
 
 
@@ -126,13 +147,13 @@ def _shorten_rounds(draft: DraftView, places: Places) -> None:
     protected = draft.protected_results()
     outputs = [n for n in range(draft.newest_turn_start, len(draft.rows)) if draft.rows[n].role == "tool"]
     for until, indexes in (
-        (draft.limits.target, [n for n in outputs if n < draft.last_block_start]),
+        (draft.limits.target_pressure, [n for n in outputs if n < draft.last_block_start]),
         (draft.limits.threshold, [n for n in outputs if n >= draft.last_block_start]),
     ):
         for index in _largest(draft, indexes):
-            if draft.newest_turn_pressure().ratio <= until:
+            if _newest_turn_pressure(draft).ratio <= until:
                 break
-            _refer(draft, places, index, _kept_whole(draft) if index in protected else KEPT_OUTPUT_TOKENS)
+            draft.show_by_reference(index, places, _kept_whole(draft) if index in protected else KEPT_OUTPUT_TOKENS)
 
 
 def _shorten_old(draft: DraftView, places: Places) -> None:
@@ -140,15 +161,15 @@ def _shorten_old(draft: DraftView, places: Places) -> None:
     old = range(draft.first_message, draft.newest_turn_start)
     protected = draft.protected_results()
     for index in [n for n in old if draft.sizes[n].images]:
-        if draft.pressure().ratio <= draft.limits.target:
+        if draft.pressure().ratio <= draft.limits.target_pressure:
             break
         draft.replace_row(index, without_image_data(draft.rows[index]))
     for roles, keep in ((("tool",), KEPT_OUTPUT_TOKENS), (("user", "assistant"), KEPT_MESSAGE_TOKENS)):
-        long = [n for n in old if draft.sizes[n].tokens >= _WORTH * keep and draft.rows[n].role in roles]
+        long = [n for n in old if draft.sizes[n].tokens >= LONG * keep and draft.rows[n].role in roles]
         for index in _largest(draft, long):
-            if draft.pressure().ratio <= draft.limits.target:
+            if draft.pressure().ratio <= draft.limits.target_pressure:
                 break
-            _refer(draft, places, index, _kept_whole(draft) if index in protected else keep)
+            draft.show_by_reference(index, places, _kept_whole(draft) if index in protected else keep)
 
 
 def _kept_whole(draft: DraftView) -> int:
@@ -158,18 +179,6 @@ def _kept_whole(draft: DraftView) -> int:
 
 def _largest(draft: DraftView, indexes: Iterable[int]) -> list[int]:
     return sorted(indexes, key=lambda index: (-draft.sizes[index].tokens, index))
-
-
-def _refer(draft: DraftView, places: Places, index: int, keep: int) -> bool:
-    """Show a row by reference; whether that changed it."""
-    row = draft.rows[index]
-    place = places.get(row.id) if row.id is not None else None
-    if place is None:
-        return False
-    shorter = truncate_to_reference(row, place, keep, draft.limits.counter.count_text)
-    if shorter is not row:
-        draft.replace_row(index, shorter)
-    return shorter is not row
 
 
 # ---------------------------------------------------------------------------------------------------------- dropping
@@ -214,11 +223,11 @@ def _cut(draft: DraftView) -> int:
     at the latest before the last exchange or, where even that leaves the context above the threshold, before the
     newest turn. 0 where nothing has to go or can."""
     boundaries, requests, exchange = draft.cut_boundaries()
-    if draft.pressure().ratio <= draft.limits.target or not boundaries:
+    if draft.pressure().ratio <= draft.limits.target_pressure or not boundaries:
         return 0
     prefix = _prefix_size(draft)
     for candidates in (requests, boundaries):
-        cut = draft.find_first_cut([n for n in candidates if n <= exchange], draft.limits.target, prefix)
+        cut = draft.find_first_cut([n for n in candidates if n <= exchange], draft.limits.target_pressure, prefix)
         if cut is not None:
             return cut
     enough = draft.find_first_cut([exchange], draft.limits.threshold, prefix)
@@ -243,8 +252,6 @@ def _after(draft: DraftView, cut: int, compaction: Compaction | None) -> Pressur
 _WORTH_MASKING = 160
 # About what is left of a row.
 _LEFT_OF = {"tool": 40, "assistant": KEPT_MESSAGE_TOKENS}
-# An answer this many times longer than what would be left of it is verbose.
-_VERBOSE = 2
 
 
 def estimate_masking(draft: DraftView, until: int) -> Pressure:
@@ -289,7 +296,7 @@ def mask_rows(draft: DraftView, until: int, places: Mapping[int, LogLocation]) -
                     repeats=times.get(signature, 1),
                     latest=None if latest == row.id else latest,
                 )
-        elif row.role == "assistant" and draft.sizes[index].tokens >= _VERBOSE * KEPT_MESSAGE_TOKENS:
+        elif row.role == "assistant" and draft.sizes[index].tokens >= LONG * KEPT_MESSAGE_TOKENS:
             shorter = truncate_to_reference(row, place, KEPT_MESSAGE_TOKENS, draft.limits.counter.count_text)
         if draft.sizes[index].images:
             shorter = without_image_data(shorter)

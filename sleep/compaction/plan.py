@@ -26,6 +26,7 @@ from assistant.context.pressure import Pressure, message_size
 from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.messages import Message
+from assistant.core.notices import Notice
 from assistant.core.records import ContextView, LogRecord
 from sleep.compaction.answer import FACT_KINDS
 from sleep.compaction.draft_view import DraftView, RetainedRows, is_compaction_prefix, sum_sizes
@@ -74,7 +75,7 @@ class CompactionPlan:
     merge_ids: tuple[int, ...] = ()  # neighbouring checkpoints that become one first, so that the next plan finds room
     planned_changes: tuple[PlannedChange, ...] = ()
     stuck_reason: str = ""  # why the context stays too full whatever is done (F02)
-    notices: tuple[str, ...] = ()  # lines that the user should read
+    notices: tuple[Notice, ...] = ()
 
     @property
     def has_changes(self) -> bool:
@@ -124,6 +125,12 @@ class PendingSummary:
     retained: RetainedRows
     earlier_sections: tuple[SummarySection, ...]  # those that stay
 
+    @property
+    def shortened(self) -> tuple[Message, ...]:
+        """Rows that stay, in shorter forms."""
+        pairs = zip(self.draft.rows[self.cut :], self.draft.view.messages[self.cut :], strict=True)
+        return tuple(row for row, stored in pairs if row is not stored)
+
     def complete(self, summary: Summary, now: datetime) -> Compaction:
         """The compaction with this summary; without text, a record says where the messages are stored."""
         draft, removed = self.draft, self.removed
@@ -154,6 +161,7 @@ class PendingSummary:
                 "pressure": [round(draft.initial_pressure.ratio, 4), round(after.ratio, 4)],
             },
             cost_usd=summary.cost_usd,
+            shortened=self.shortened,
             depth=summary.depth,
             model=summary.model,
             attempts=summary.attempts,

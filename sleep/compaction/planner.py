@@ -3,8 +3,10 @@
 The order of what is tried, each step only where the one before it does not do:
 
 1. Mask: old tool output and verbose old answers by reference, all at once (`sleep/compaction/fallback.py`).
-2. Cut: everything before the preserve window leaves, and one summary takes its place. The target binds: where the
-   window does not fit below it, kept words shrink first, then the window, down to the last exchange.
+2. Cut: everything before the preserve window leaves, and one summary takes its place. The target binds: the person's
+   own words come first in it, those in the window counted. Where they and the window do not fit together, the
+   assistant's long texts in the window are shown by reference, the oldest first; where that is not enough, the window
+   shrinks, down to the last exchange.
 3. Merge: where the summaries that stand already leave no room for another, the two oldest become one first.
 
 Never cut: the newest request and what follows it, a call and its results. Never lost: the last result of each protected
@@ -13,12 +15,14 @@ tool, marks of stopped turns, open requests, the person's newest words (`sleep/c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import accumulate
 
 from assistant.context.pressure import Pressure, PromptSize
 from assistant.context.structure import with_changes_described
+from assistant.core.messages import Message
 from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.draft_view import (
     DraftView,
@@ -26,6 +30,7 @@ from sleep.compaction.draft_view import (
     carry_protected_results,
     choose_retained_rows,
     find_user_messages,
+    is_said_by_person,
     original_id,
     rank_by_information,
     sum_sizes,
@@ -70,7 +75,7 @@ def plan_compaction(
     tail = _preserved(draft, policy, trigger)
     if policy.strategy == "mask":
         return _masked(draft, tail, places, trigger)
-    enough = policy.masking_target(limits.target)
+    enough = policy.masking_target(limits.target_pressure)
     may_mask = policy.strategy == "hybrid" and trigger not in _MORE_THAN_MASKS
     if may_mask and estimate_masking(draft, tail).ratio <= enough:
         masked = _masked(draft, tail, places, trigger)
@@ -134,7 +139,7 @@ class _CutPlanner:
         self.counter = draft.limits.counter
         budgets = draft.limits.budgets
         # Uncorrected tokens below the target, the frame and the answer's room taken off.
-        room = max(0, draft.free_tokens(PromptSize(), draft.limits.target))
+        room = max(0, draft.free_tokens(PromptSize(), draft.limits.target_pressure))
         share = int(room * _SHARE_OF_SUMMARIES)
         self.sections = make_sections(inputs.checkpoints)
         self.sections_tokens = count_section_tokens(self.sections, self.counter)
@@ -142,6 +147,16 @@ class _CutPlanner:
         self.budget = max(200, min(policy.summary_budget(budgets), share - self.restored))
         self.new_section = 0 if self._recorded else self.budget + self.restored
         self.requests_room = int(room * _SHARE_OF_REQUESTS)
+        self.user_budget = policy.user_budget(budgets)
+        kinds = {"sliding_window": (), "deletion": (), "selective": ("user", "assistant")}.get(
+            policy.strategy, ("user",)
+        )
+        # Before each index, the tokens of words that may be kept.
+        self.words_before = list(
+            accumulate(
+                (_word_tokens(row, size, kinds) for row, size in zip(draft.rows, draft.sizes, strict=True)), initial=0
+            )
+        )
         self.summaries_room = max(share, 2 * (self.new_section + SECTION_TOKENS))
         # About what all summaries take after this plan, merges included.
         standing = min(self.sections_tokens, max(0, self.summaries_room - self.new_section))
@@ -158,12 +173,13 @@ class _CutPlanner:
         tokens = sum_sizes(draft.stored_sizes[draft.first_message : cut]).tokens
         if not leaving or (self.trigger != "messages" and tokens < _LEAST_LEAVING):
             return nothing
+        self._shorten_window(cut)
         zone = draft.limits.zone
         pending = self._pending(cut, RemovedRows(tuple(row.in_timezone(zone) for row in leaving), tokens, self.places))
         after = self._after(pending)
         if self.trigger != "messages" and after.ratio >= draft.initial_pressure.ratio:
             return nothing
-        plan = replace(nothing, after=after, planned_changes=self._changes(pending))
+        plan = replace(nothing, after=after, shorten=pending.shortened, planned_changes=self._changes(pending))
         if self._recorded:
             compaction = pending.complete(Summary("", self.policy.strategy, 0), self.now)
             return replace(plan, tier=self.policy.strategy, compaction=compaction)
@@ -180,9 +196,11 @@ class _CutPlanner:
             return draft.first_message
         prefix = self._prefix_size()
         if self.policy.strategy == "deletion":
-            cut = draft.find_first_cut(boundaries, limits.target, prefix)
+            cut = draft.find_first_cut(boundaries, limits.target_pressure, prefix)
             return boundaries[-1] if cut is None else cut
-        cut = draft.find_first_cut([n for n in boundaries if tail <= n <= exchange], limits.target, prefix)
+        window = [n for n in boundaries if tail <= n <= exchange]
+        least = draft.sizes_with_references()
+        cut = draft.find_first_cut(window, limits.target_pressure, prefix, least, self._copied_words)
         if cut is not None:
             return cut
         if tail > exchange:
@@ -204,6 +222,25 @@ class _CutPlanner:
         last = {draft.rows[n].name: draft.sizes[n] for n in tools}
         tokens = self.summaries_tokens + min(sum(requests), self.requests_room)
         return sum_sizes(list(last.values())) + PromptSize(tokens, 4 * tokens)
+
+    def _copied_words(self, cut: int) -> PromptSize:
+        """What the words that are kept of the rows before `cut` take."""
+        tokens = min(self.words_before[cut], self._words_room(cut))
+        return PromptSize(tokens, 4 * tokens)
+
+    def _words_room(self, cut: int) -> int:
+        """The most that words kept of the rows before `cut` may take: the newest words are those behind it."""
+        behind = 0 if self.policy.strategy == "selective" else self.words_before[-1] - self.words_before[cut]
+        return max(0, self.user_budget - behind)
+
+    def _shorten_window(self, cut: int) -> None:
+        """Show the assistant's long texts before the newest turn by reference, until the words to keep have room."""
+        draft = self.draft
+        prefix = self._prefix_size() + self._copied_words(cut)
+        for index in draft.long_texts(cut, draft.newest_turn_start):
+            if draft.pressure(prefix + sum_sizes(draft.sizes[cut:])).ratio <= draft.limits.target_pressure:
+                return
+            draft.show_by_reference(index, self.places, draft.reference_tokens)
 
     # -------------------------------------------------------------------------------------------------------- outlining
 
@@ -233,12 +270,15 @@ class _CutPlanner:
 
     def _retained(self, cut: int) -> RetainedRows:
         summaries = PromptSize(self.summaries_tokens, 4 * self.summaries_tokens)
-        room = self.draft.free_tokens(sum_sizes(self.draft.sizes[cut:]) + summaries, self.draft.limits.target)
+        size, limits = sum_sizes(self.draft.sizes[cut:]) + summaries, self.draft.limits
+        room = self.draft.free_tokens(size, limits.target_pressure)
+        if room <= 0:
+            # The last exchange alone passes the target: that must not cost all of the person's words.
+            room = self.draft.free_tokens(size, self.policy.sleep_threshold) // 2
         requests = [request.message_id for request in self.inputs.open_requests]
         newest = find_user_messages(self.draft, cut)
         if self.trigger == "messages":
             newest = newest[: self.policy.preserve_messages]
-        most = self.policy.user_budget(self.draft.limits.budgets)
         order: Sequence[int] = newest
         if self.policy.strategy in ("sliding_window", "deletion"):
             order = ()
@@ -252,7 +292,7 @@ class _CutPlanner:
             self.places,
             self.now,
             room=room,
-            user_messages=most,
+            user_messages=self._words_room(cut),
             open_requests=self.requests_room,
         )
 
@@ -280,7 +320,7 @@ class _CutPlanner:
         merges = self._merge() and not self._recorded
         until = "the two oldest become one first" if merges else "not summarised again"
         verbatim = "kept word for word, marked as history"
-        verbatim = "kept word for word, marked as history"
+        ends = "their beginning and end stay, to leave room for your own words"
         tail = sum_sizes(draft.sizes[cut:]).tokens
         changes = (
             PlannedChange(True, "older messages", f"replaced by {place}", len(removed.rows), removed.tokens),
@@ -289,8 +329,15 @@ class _CutPlanner:
             PlannedChange(False, "your earlier words and marks of stopped turns", verbatim, words, 0),
             PlannedChange(False, "results of protected tools", "compaction.protected_tools", tools, 0),
             PlannedChange(False, "the newest messages", "not summarised", len(draft.rows) - cut, tail),
+            PlannedChange(False, "long answers among them", ends, len(pending.shortened), 0),
             PlannedChange(
                 False, "earlier summaries", until, len(standing), count_section_tokens(standing, self.counter)
             ),
         )
         return tuple(change for change in changes if change.messages)
+
+
+def _word_tokens(row: Message, size: PromptSize, kinds: Collection[str]) -> int:
+    """The tokens of a row whose words may be kept; 0 for others. `kinds` are the roles whose words may."""
+    may_stay = row.role in kinds and (row.role != "user" or is_said_by_person(row)) and not row.tool_calls
+    return size.tokens if may_stay else 0

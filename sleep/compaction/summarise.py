@@ -35,7 +35,8 @@ from sleep.compaction.answer import (
     parse_summary_answer,
 )
 from sleep.compaction.budget import OFFLINE, CostFunction, SleepBudget, complete, cost_of_reply
-from sleep.compaction.extractive import collect_key_facts, summarise_without_model
+from sleep.compaction.extractive import summarise_without_model
+from sleep.compaction.key_facts import collect_key_facts
 from sleep.compaction.prompts import (
     SummaryPrompts,
     build_summary_request,
@@ -45,6 +46,7 @@ from sleep.compaction.prompts import (
 )
 from sleep.compaction.validate import is_same_language, restore_missing_values
 from sleep.compaction.values import CachedPrompt, Summary, SummaryEstimate, SummaryInput, SummaryTier
+from sleep.rules.secrets import find_secret_values, leave_out_secrets
 
 _SHARE_OF_WINDOW = 4
 _LEAST_CHUNK = 500
@@ -285,13 +287,19 @@ class Summariser:
             job.source - 1 - count(answer.text),
         )
         checked = restore_missing_values(answer.text, material, count, most)
+        # What is sent with every request has no password in it; the journal has it, and recall where it is asked for.
+        secrets = find_secret_values(row.content for row in material.rows)
+        text = leave_out_secrets(checked.text, secrets)
+        facts = {
+            kind: tuple(leave_out_secrets(value, secrets) for value in values) for kind, values in answer.facts.items()
+        }
         return Summary(
-            checked.text,
+            text,
             tier,
-            count(checked.text),
+            count(text),
             answer.memories,
-            answer.facts,
-            checked.restored,
+            facts,
+            tuple(leave_out_secrets(line, secrets) for line in checked.restored),
             tuple(attempts.failures),
             attempts.model if tier in ("full", "partial") else "",
             attempts.calls,

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 from assistant.context.truncate import original_words
 from assistant.core.messages import Message
-from assistant.core.text import lazy_regex, shorten
+from assistant.core.text import IDENTIFIER, IDENTIFIER_CHARS, lazy_regex, shorten
 from sleep.compaction.answer import escape_boundaries
 from sleep.compaction.draft_view import original_id
 from sleep.compaction.prompts import describe_media
@@ -174,21 +174,14 @@ def _shorten_line(text: str, most: int) -> str:
     return shorten(escape_boundaries(" ".join(text.split())), most)
 
 
-# Looking ahead is bounded: on a text without spaces it would take the square of its length.
-# Letters of scripts that put spaces between words: what is written without them may stand right beside an identifier.
-_LETTER = "A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff\u0590-\u05ff\u0620-\u064a"
-_PART = rf"{_LETTER}\d"
-_IDENTIFIER = lazy_regex(
-    r"https?://[^\s<>\"']+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+|(?<![\w/.])[~.]{0,2}(?:/[\w.@+-]+){2,}"
-    rf"|(?<![{_PART}_])(?=[{_PART}_-]{{0,64}}\d)(?=[\d_-]{{0,64}}[{_LETTER}]|[{_LETTER}])"
-    rf"[{_PART}]+(?:[-_][{_PART}]+)*(?![{_PART}_])"
+_NUMBER = lazy_regex(rf"(?<![{IDENTIFIER_CHARS}_.,#-])[-+]?\d+(?:[.,:/-]\d+)*(?![{IDENTIFIER_CHARS}_-])")
+_NAME = lazy_regex(
+    r"(?<=[^\s.!?:;] )(?:(?:Dr|Prof|Mrs?|Ms|St)\. )?(?:[A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)(?: [A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)*"
 )
-_NUMBER = lazy_regex(rf"(?<![{_PART}_.,#-])[-+]?\d+(?:[.,:/-]\d+)*(?![{_PART}_-])")
-_NAME = lazy_regex(r"(?<=[^\s.!?:;] )(?:[A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)(?: [A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+)*")
 _TASK = lazy_regex(
     r"(?im)^[ \t]*(?:[-*] \[ \] |todo:? |(?:please|remember to|remind me to|don't forget to|we need to)\b)[^\n]+"
 )
-_FORMS = (("tasks", _TASK), ("identifiers", _IDENTIFIER), ("numbers", _NUMBER), ("names", _NAME))
+_FORMS = (("tasks", _TASK), ("identifiers", IDENTIFIER), ("numbers", _NUMBER), ("names", _NAME))
 _END = ".,;:!?)]}"
 
 

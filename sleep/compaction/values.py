@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
 from typing import Literal
 
-from assistant.context.pressure import EMPTY_SIZE, FULL_CONTEXT_TOKENS, Pressure, PromptSize, RequestBudgets
+from assistant.context.pressure import EMPTY_SIZE, Pressure, PromptSize, RequestBudgets
 from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint, UserRequest
 from assistant.core.messages import Message
-from assistant.core.model_api import ModelRequest
+from assistant.core.model_api import FULL_CONTEXT_TOKENS, ModelRequest
+from assistant.core.notices import Notice
 from assistant.core.records import LogLocation
 from sleep.compaction.budget import SleepBudget
 
@@ -30,10 +31,15 @@ class CompactionLimits:
     counter: TokenCounter
     fixed: PromptSize = EMPTY_SIZE  # what surrounds the history: rules, persona, pins, tools
     adding: PromptSize = EMPTY_SIZE  # what the next request adds to it
-    target: float = 0.30  # how far to come down, if that can be reached
+    target: float = 0.30  # how far to come down, if that can be reached; the reserve for the answer is no part of it
     threshold: float = 0.80  # above it something has to be done
     protected_tools: frozenset[str] = frozenset()  # the last result of each stays in view
     zone: tzinfo = UTC  # the home's; days are told by it
+
+    @property
+    def target_pressure(self) -> float:
+        """The pressure at the target: pressure counts the reserve, the target does not."""
+        return self.target + self.budgets.reserve / self.budgets.tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +88,18 @@ class CompactionPolicy:
 
     def user_budget(self, budgets: RequestBudgets) -> int:
         """The most that kept user messages may take."""
-        return _scaled(self.user_messages_max_tokens, budgets)
+        return scale_to_window(self.user_messages_max_tokens, budgets)
 
     def summary_budget(self, budgets: RequestBudgets) -> int:
         """The longest summary of one compaction."""
-        least = max(_scaled(self.summary_max_tokens, budgets), budgets.tokens // _LEAST_SHARE)
+        least = max(scale_to_window(self.summary_max_tokens, budgets), budgets.tokens // _LEAST_SHARE)
         return min(self.summary_max_tokens, least)
 
     def restored_budget(self, budgets: RequestBudgets) -> int:
         """The most that may be appended to a summary, word for word."""
-        return min(self.restored_max_tokens, max(_scaled(self.restored_max_tokens, budgets), budgets.tokens // 100))
+        return min(
+            self.restored_max_tokens, max(scale_to_window(self.restored_max_tokens, budgets), budgets.tokens // 100)
+        )
 
     def masking_target(self, target: float) -> float:
         """The share at which masking alone will do: half way from the target to where sleep compacts. Above it the
@@ -112,7 +120,8 @@ class CompactionInputs:
     focus: str = ""
 
 
-def _scaled(tokens: int, budgets: RequestBudgets) -> int:
+def scale_to_window(tokens: int, budgets: RequestBudgets) -> int:
+    """A number of tokens that is meant for a full context, as the same share of a smaller one."""
     return min(tokens, tokens * budgets.tokens // FULL_CONTEXT_TOKENS)
 
 
@@ -175,7 +184,7 @@ class CompactionResult:
     before: Pressure
     after: Pressure
     checkpoints: tuple[Checkpoint, ...] = ()  # those made, oldest first
-    notices: tuple[str, ...] = ()  # lines for the person
+    notices: tuple[Notice, ...] = ()
     stuck_reason: str = ""  # why the context stays too full, where it does (F02)
     busy: bool = False  # another process is at it
 

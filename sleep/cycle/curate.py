@@ -1,5 +1,4 @@
-"""The phase "curate": what the journal learned since goes into the notes of its day, into profiles, and for the owner
-into MEMORY.md.
+"""The phase "curate": what the journal learned since goes into profiles, and for the owner into MEMORY.md.
 
 What always holds:
 - Every change carries a deterministic key, and how far was read is noted last, so that a night that was cut off does
@@ -8,13 +7,13 @@ What always holds:
 - In MEMORY.md only lines that sleep itself wrote are ever moved, replaced or left out; every other line stays where
   it is, byte for byte. A line of sleep's that somebody took out, by hand or by taking an edit back, is not written
   again.
-- Only what the owner said counts: entries of guests, tasks and summaries are left out.
+- Only what the owner said and what is worth a line every day counts: entries of guests, tasks, summaries, orders,
+  questions and scraps are left out; so is what looks like a password, a key, a PIN or a card number.
 """
 
 from __future__ import annotations
 
 import asyncio
-import uuid
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,18 +24,27 @@ from datetime import date, datetime, tzinfo
 from assistant.core.errors import AssistantError
 from assistant.core.memories import JournalEntry, PhaseCursor, UndoableEdit
 from assistant.core.memory_api import MemoryFilesPort, ProfilesPort
-from assistant.core.quoting import replace_hidden_characters
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Journal
-from assistant.core.text import shorten
-from sleep.cycle.memory_md import DATED_LINE, MemoryLine, MemoryPage, choose_section, normalise_line
+from sleep.cycle.memory_md import (
+    DATED_LINE,
+    DECISIONS,
+    PREFERENCES,
+    MemoryLine,
+    MemoryPage,
+    choose_section,
+    is_typed_again,
+    is_worth_a_daily_line,
+    normalise_line,
+)
+from sleep.cycle.notes import flat_line, read_new_entries
 from sleep.cycle.phase import PhaseResult
 from sleep.cycle.profiles import find_profile_changes
 from sleep.rules.classifier import score_importance
+from sleep.rules.secrets import has_secret
 
 CURATE_PHASE = "curate"
 _TARGET = "file:MEMORY.md"
-_AT_ONCE = 200
 _MOST_EDITS = 1_000
 # Superseded entries of the last months: their lines leave MEMORY.md.
 _LOOKED_BACK = 2_000
@@ -53,23 +61,17 @@ class CurationPhase:
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
         """Raises `StoreError` where even the journal cannot be read."""
-        entries: list[JournalEntry] = []
-        last = self.journal.read_position(CURATE_PHASE, "", 0)
-        while page := self.journal.entries_after(last, limit=_AT_ONCE):
-            entries += page
-            last = page[-1].id or 0
+        entries, last = read_new_entries(self.journal, CURATE_PHASE)
         outcome.read_count = len(entries)
-        for step in (self._write_notes, self._update_profiles, self._update_memory_file):
+        secrets = sum(has_secret(entry.content) for entry in entries)
+        if secrets:
+            outcome.add_count("secrets", secrets)
+            entries = [entry for entry in entries if not has_secret(entry.content)]
+        for step in (self._update_profiles, self._update_memory_file):
             step(entries, cycle, outcome, now)
             await asyncio.sleep(0)
-        if entries and not outcome.errors:
+        if outcome.read_count and not outcome.errors:
             self.journal.add((), now, reading=PhaseCursor(CURATE_PHASE, "", 0, last))
-
-    def _write_notes(self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime) -> None:
-        for note in build_day_notes(entries, self.zone):
-            with _errors_recorded(outcome):
-                new = self.files.append_daily_note(note.scope, note.day, note.time, note.lines, note.key, cycle=cycle)
-                outcome.add_count("notes", new)
 
     def _update_profiles(
         self, entries: Sequence[JournalEntry], cycle: int, outcome: PhaseResult, now: datetime
@@ -94,7 +96,10 @@ class CurationPhase:
             over = _superseded(former)
             if not new and not any(normalise_line(line) in over for line in current.split("\n")):
                 return
-            wanted = propose_memory_md([*former, *new], current, edits, self.zone, self.count_tokens, self.max_tokens)
+            today = now.astimezone(self.zone).date()
+            wanted = propose_memory_md(
+                [*former, *new], current, edits, self.zone, self.count_tokens, self.max_tokens, today
+            )
             if wanted != current:
                 self.files.replace_memory_file(wanted, current, "sleep", now, key=f"curate:{cycle}", cycle=cycle)
                 outcome.add_count("curated", 1)
@@ -109,33 +114,9 @@ def _errors_recorded(outcome: PhaseResult) -> Iterator[None]:
         outcome.errors.append(str(error))
 
 
-_NAMESPACE = uuid.UUID("0c6d4f0e-7a39-5d55-9d3c-5b1c2f4a9e10")
-_LONGEST = 300
 _LEAST_IMPORTANCE = 0.5
 _MOST_LINES = 400
-_NOT_FOR_NOTES = frozenset({"summary"})
 _NOT_STANDING = frozenset({"summary", "task", "guest"})
-
-
-@dataclass(frozen=True, slots=True)
-class DayNote:
-    """Lines for one scope's file of a day, with a header."""
-
-    scope: str
-    day: date
-    time: str  # the header
-    lines: tuple[str, ...]
-    key: str  # deterministic
-
-
-def build_day_notes(entries: Sequence[JournalEntry], zone: tzinfo) -> list[DayNote]:
-    """Entries that were just written, as notes of the day (in `zone`) on which each was said, oldest first; the header
-    is the time of the last of them."""
-    grouped: dict[tuple[str, date], list[JournalEntry]] = {}
-    for entry in sorted(entries, key=lambda entry: (entry.timestamp, entry.key)):
-        if entry.source_type != "context_synthesis" and not _NOT_FOR_NOTES.intersection(entry.tags):
-            grouped.setdefault((entry.scope, entry.timestamp.astimezone(zone).date()), []).append(entry)
-    return [_note(scope, day, grouped[scope, day], zone) for scope, day in sorted(grouped)]
 
 
 def propose_memory_md(
@@ -145,8 +126,10 @@ def propose_memory_md(
     zone: tzinfo,
     count_tokens: Callable[[str], int],
     max_tokens: int,
+    today: date | None = None,
 ) -> str:
-    """MEMORY.md as it should be: `current` with what `entries` tell, each dated by its day in `zone`.
+    """MEMORY.md as it should be: `current` with what `entries` tell, each dated by its day in `zone`; what was of a day
+    before `today` goes.
 
     `edits` are all the edits of MEMORY.md, in any order: they tell which lines are sleep's and which were taken out. A
     line of sleep's stays unless it is of an entry that is superseded, or more important ones need its place. The result
@@ -155,32 +138,42 @@ def propose_memory_md(
     ours, removed = _read_history(history, current)
     page = MemoryPage.parse(current, ours)
     out = removed | {normalise_line(line) for line in page.other_lines()} | _superseded(entries)
-    new = [_line(entry, zone) for entry in entries if _is_standing(entry)]
+    day = date.min if today is None else today
+    new = [_line(entry, zone) for entry in entries if _is_standing(entry, day)]
     new_texts = {normalise_line(line.text) for line in new}
     stood = [_own_line(line, section) for line, section in page.own_lines if normalise_line(line) not in new_texts]
     chosen: dict[str, MemoryLine] = {}
     for line in sorted((*new, *stood), key=lambda line: line.rank):
-        if normalise_line(line.text) not in out:
+        said = normalise_line(line.text, folded=False)
+        if normalise_line(line.text) not in out and is_worth_a_daily_line(said, _tags_of(line.section), day):
             chosen.setdefault(normalise_line(line.text), line)
-    text = _fitting(page, list(chosen.values())[:_MOST_LINES], count_tokens, max_tokens)
+    lines = _without_typos(list(chosen.values())[:_MOST_LINES])
+    text = _fitting(page, lines, count_tokens, max_tokens)
     return current if text is None else text
 
 
 def _superseded(entries: Iterable[JournalEntry]) -> set[str]:
-    return {normalise_line(_flat(entry.content)) for entry in entries if entry.superseded_by is not None}
+    return {normalise_line(flat_line(entry.content)) for entry in entries if entry.superseded_by is not None}
 
 
 # ---------------------------------------------------------------------------------------------------------------- lines
 
 
-def _note(scope: str, day: date, entries: Sequence[JournalEntry], zone: tzinfo) -> DayNote:
-    lines = tuple(dict.fromkeys(f"- {_flat(entry.content)}" for entry in entries))
-    keys = " ".join(sorted(entry.key for entry in entries))
-    time = entries[-1].timestamp.astimezone(zone).strftime("%H:%M")
-    return DayNote(scope, day, time, lines, f"note:{day.isoformat()}:{uuid.uuid5(_NAMESPACE, f'{scope} {keys}').hex}")
+def _without_typos(lines: Sequence[MemoryLine]) -> list[MemoryLine]:
+    """Of a line and the same with a typo in it the newer one, or the more important one: it comes first."""
+    kept: list[MemoryLine] = []
+    for line in lines:
+        said = normalise_line(line.text, folded=False)
+        if not any(is_typed_again(said, normalise_line(other.text, folded=False)) for other in kept):
+            kept.append(line)
+    return kept
 
 
-def _is_standing(entry: JournalEntry) -> bool:
+def _tags_of(section: str) -> tuple[str, ...]:
+    return {PREFERENCES: ("preference",), DECISIONS: ("decision",)}.get(section, ())
+
+
+def _is_standing(entry: JournalEntry, today: date) -> bool:
     return (
         entry.scope == OWNER_SCOPE
         and entry.superseded_by is None
@@ -188,13 +181,14 @@ def _is_standing(entry: JournalEntry) -> bool:
         and entry.importance >= _LEAST_IMPORTANCE
         and not _NOT_STANDING.intersection(entry.tags)
         and bool(entry.content.strip())
+        and is_worth_a_daily_line(entry.content, entry.tags, today)
     )
 
 
 def _line(entry: JournalEntry, zone: tzinfo) -> MemoryLine:
     """The most important first, then the newest."""
     day = entry.timestamp.astimezone(zone).date()
-    text = f"- {_flat(entry.content)} ({day.isoformat()})"
+    text = f"- {flat_line(entry.content)} ({day.isoformat()})"
     return MemoryLine(text, choose_section(entry.content, entry.tags), (-entry.importance, -day.toordinal(), text))
 
 
@@ -203,10 +197,6 @@ def _own_line(line: str, section: str) -> MemoryLine:
     dated = DATED_LINE.fullmatch(line)
     day = date.fromisoformat(dated["day"]).toordinal() if dated else 0
     return MemoryLine(line, section, (-score_importance("fact", normalise_line(line, folded=False)), -day, line))
-
-
-def _flat(content: str) -> str:
-    return shorten(replace_hidden_characters(" ".join(content.split())), _LONGEST)
 
 
 def _count_lines(text: str) -> Counter[str]:

@@ -34,7 +34,15 @@ from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import pluralize
 from sleep.compaction.budget import SleepBudget
 from sleep.compaction.render import RECORD_TIERS
-from sleep.cycle.extract import EXTRACT_PHASE, ExtractionResult, Extractor, learn_from_all
+from sleep.cycle.extract import (
+    EXTRACT_PHASE,
+    KNOWN_ENTRIES,
+    ExtractionResult,
+    Extractor,
+    known_texts,
+    learn_from_all,
+)
+from sleep.cycle.notes import NOTES_PHASE
 from sleep.cycle.phase import PhaseResult
 from sleep.cycle.validate import count_unlearned_statements
 from sleep.rules.classifier import score_importance
@@ -43,12 +51,11 @@ log = structlog.get_logger()
 
 EXTRACTION_BREAKER = "extraction"
 _BATCHES = 400
-_KNOWN = 60
 # So much is not said without anything that is worth keeping.
 _MANY_STATEMENTS = 20
 # As whom a sleep compacts; what was meant to happen at night is the night's, and a phase alone is by hand.
 _COMPACTS_AS = {"late": "sleep", "phase": "manual"}
-PHASES = ("extract", "score", "consolidate", "curate", "compact")
+PHASES = ("extract", "score", "consolidate", "curate", "compact", "notes")
 """Those that may be carried out alone."""
 
 
@@ -77,6 +84,7 @@ class SleepCycle:
     - `failures`, `cool_down`: after so many in a row no model reads for so long; then one try is let through.
     - `extra_phases`: phases by their names, carried out between extracting and compacting, but for naps, which are for
       making room alone.
+    - `write_notes`: the last phase; what one phase alone extracted is noted, too.
     - `sleep_budget`: is started and stopped with each sleep.
     """
 
@@ -90,6 +98,7 @@ class SleepCycle:
     cool_down: timedelta = field(kw_only=True)
     clock: Callable[[], datetime] = field(kw_only=True)
     extra_phases: tuple[tuple[str, PhaseFunction], ...] = field(default=(), kw_only=True)
+    write_notes: PhaseFunction | None = field(default=None, kw_only=True)
     sleep_budget: SleepBudget | None = field(default=None, kw_only=True)
     tracer: Tracer = field(default=NULL_TRACER, kw_only=True)
 
@@ -114,7 +123,7 @@ class SleepCycle:
             if self.sleep_budget is not None:
                 self.sleep_budget.start(now)
             for name, step in self._phases(report.id, current, ended_unread, trigger):
-                if not phase or phase == name:
+                if phase in ("", name) or (phase, name) == (EXTRACT_PHASE, NOTES_PHASE):
                     report = await self._carry_out(report, name, step, now)
             ended = True
         finally:
@@ -133,7 +142,8 @@ class SleepCycle:
         def follow(so_far: PhaseResult) -> None:
             self._note(replace(report, phases={**report.phases, name: {**so_far.as_json(), "state": "running"}}))
 
-        outcome = PhaseResult(on_progress=follow)
+        outcome, budget = PhaseResult(on_progress=follow), self.sleep_budget
+        calls, spent = (budget.calls, budget.spent_usd()) if budget is not None else (0, 0.0)
         outcome.report_progress()
         with self.tracer.span("phase", phase=name) as span:
             try:
@@ -142,8 +152,13 @@ class SleepCycle:
                 outcome.errors.append(str(error))
                 log.error("a phase of sleep failed", phase=name, error=str(error))
             span.set_attributes(state="failed" if outcome.errors else "done")
-        if self.sleep_budget is not None and self.sleep_budget.is_exhausted:
-            outcome.details["budget"] = self.sleep_budget.exhausted_reason
+        if budget is not None:
+            # Calls that failed and those of summaries are the phase's, too.
+            outcome.calls = max(outcome.calls, budget.calls - calls)
+            if outcome.cost_usd is not None:
+                outcome.cost_usd = max(outcome.cost_usd, budget.spent_usd() - spent)
+            if budget.is_exhausted:
+                outcome.details["budget"] = budget.exhausted_reason
         report = replace(report, phases={**report.phases, name: outcome.as_json()})
         self.journal.save_cycle(report)
         await asyncio.sleep(0)
@@ -177,6 +192,8 @@ class SleepCycle:
         for name, phase in () if trigger == "nap" else self.extra_phases:
             yield name, partial(phase, cycle)
         yield "compact", partial(self._compact_all, sessions, trigger)
+        if self.write_notes is not None:
+            yield NOTES_PHASE, partial(self.write_notes, cycle)
 
     async def _settle(self, outcome: PhaseResult, now: datetime) -> None:
         settled = sync_journal(self.conversation, self.journal, now, self.extractor.learns_from)
@@ -276,11 +293,10 @@ class SleepCycle:
 
     async def _extract_batch(self, batch: Sequence[LogRecord], now: datetime) -> ExtractionResult:
         """By the model, unless it failed too often of late; by the rules then."""
-        today = self.journal.entries(batch[0].scope, since=now - timedelta(days=1), limit=_KNOWN)
-        known_texts = [entry.content for entry in today if entry.source_type != "context_synthesis"]
+        known = known_texts(self.journal.entries(batch[0].scope, since=now - timedelta(days=1), limit=KNOWN_ENTRIES))
         if not self._may_ask(now):
-            return self.extractor.extract_without_model(batch, known_texts)
-        extracted = await self.extractor.extract(batch, known_texts)
+            return self.extractor.extract_without_model(batch, known)
+        extracted = await self.extractor.extract(batch, known)
         if extracted.failed:
             self.breakers.record_failure(EXTRACTION_BREAKER, extracted.rejected[0], self.failures, now)
         elif extracted.calls:

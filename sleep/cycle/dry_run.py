@@ -1,7 +1,8 @@
 """What a sleep would do now: counted from what waits, with nothing changed and no model called.
 
-What always holds: the batches are those that the sleep itself would read. What they will teach nobody knows, so the
-calls that follow from it (weighing and judging what is new) are counted for what waits already.
+What always holds: the batches are those that the sleep itself would read. Without a model they are read here too, so
+that the number of entries is the sleep's. What a model will find in them nobody knows: the calls that follow from it
+(weighing and judging what is new) are counted for what waits already, and one for all that is new.
 """
 
 from __future__ import annotations
@@ -9,19 +10,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from math import ceil
 
+from assistant.core.memories import JournalEntry
 from assistant.core.memory_api import ConsolidationsPort
 from assistant.core.messages import Usage
 from assistant.core.ports import Model
 from assistant.core.records import SessionInfo
 from assistant.core.store_ports import Conversation, Journal, LogReaderPort
 from sleep.compaction.budget import OFFLINE, CostFunction
-from sleep.compaction.plan import CompactionPlan
+from sleep.compaction.preview import CompactionPreview
 from sleep.compaction.values import SummaryEstimate
-from sleep.cycle.extract import EXTRACT_PHASE, Extractor, estimate_tokens
+from sleep.cycle.extract import EXTRACT_PHASE, KNOWN_ENTRIES, Extractor, estimate_tokens, known_texts
 from sleep.cycle.judge import SCORE_PHASE
-from sleep.cycle.validate import is_readable
 from sleep.rules.classifier import UNCERTAIN_BAND
 
 _COUNT_LIMIT = 100_000
@@ -41,6 +43,7 @@ class UnreadSession:
     messages: int
     calls: int
     tokens: int
+    entries: int | None = None  # that the journal would get; None where a model says what is worth keeping
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +85,24 @@ class SleepDryRun:
     model: Callable[[], Model]  # extracts, weighs and judges
     cost: CostFunction
     # what would be done to a session, None for nothing
-    compaction: Callable[[str], Awaitable[tuple[CompactionPlan, SummaryEstimate | None] | None]]
+    compaction: Callable[[str], Awaitable[CompactionPreview | None]]
 
-    async def run(self) -> SleepForecast:
+    async def run(self, now: datetime) -> SleepForecast:
         """Raises `StoreError`."""
         sessions = self.conversation.list_sessions()
         to_read = (*self.conversation.list_unread_generations(), *sessions)
-        unread = [session for info in to_read if (session := await self._unread(info)).messages]
+        found: dict[str, list[JournalEntry]] = {}
+        unread = [session for info in to_read if (session := await self._unread(info, now, found)).messages]
         full = [would for info in sessions if (would := await self._full(info.key)) is not None]
-        pending = len(self.consolidations.pending_entries(limit=_COUNT_LIMIT))
+        pending = len(self.consolidations.pending_entries(limit=_COUNT_LIMIT)) + sum(map(len, found.values()))
         last = self.journal.read_position(SCORE_PHASE, "", 0)
         unscored = len(self.consolidations.unscored_entries(last, *UNCERTAIN_BAND, limit=_COUNT_LIMIT))
         planned, model = len(self.consolidations.unapplied_plans()), self.model()
         if model.provider == OFFLINE:
             return SleepForecast(tuple(unread), pending, unscored, planned, tuple(full), "", 0, 0, 0.0)
-        labelled_calls = ceil(unscored / _SCORED_A_CALL) + ceil(pending / _JUDGED_A_CALL)
+        labelled_calls = ceil(unscored / _SCORED_A_CALL) + ceil(
+            (pending + any(session.calls for session in unread)) / _JUDGED_A_CALL
+        )
         calls = sum(session.calls for session in unread) + labelled_calls
         tokens = sum(session.tokens for session in unread) + labelled_calls * _AROUND + (unscored + pending) * _AN_ENTRY
         usage = Usage(input=tokens, output=calls * _ANSWER)
@@ -117,23 +123,32 @@ class SleepDryRun:
             None if None in costs else sum(cost or 0.0 for cost in costs),
         )
 
-    async def _unread(self, info: SessionInfo) -> UnreadSession:
+    async def _unread(self, info: SessionInfo, now: datetime, found: dict[str, list[JournalEntry]]) -> UnreadSession:
+        """`found` are the entries, by scope, that the sleep would have made until then; those of this one are added."""
+        new = found.setdefault(info.scope, [])
+        before, since = len(new), now - timedelta(days=1)
         seq = self.journal.read_position(EXTRACT_PHASE, info.key, info.generation)
         has_model = self.model().provider != OFFLINE
         messages = calls = tokens = 0
         while batch := await self.extractor.read_batch(self.log, info.key, info.generation, seq):
-            spoken = [record for record in batch if is_readable(record)]
+            spoken = self.extractor.readable(batch)
             messages += len(spoken)
             if spoken and has_model:
                 calls += 1
                 tokens += _AROUND + sum(map(estimate_tokens, spoken))
+            elif spoken:
+                stored = self.journal.entries(info.scope, since=since, limit=KNOWN_ENTRIES)
+                today = sorted(
+                    [*stored, *(entry for entry in new if entry.timestamp >= since)], key=lambda entry: entry.timestamp
+                )
+                new += self.extractor.extract_without_model(spoken, known_texts(today[-KNOWN_ENTRIES:])).entries
             seq = batch[-1].seq
             await asyncio.sleep(0)
-        return UnreadSession(info.key, messages, calls, tokens)
+        return UnreadSession(info.key, messages, calls, tokens, None if has_model else len(new) - before)
 
     async def _full(self, session: str) -> FullSession | None:
         preview = await self.compaction(session)
         if preview is None:
             return None
-        plan, estimate = preview
-        return FullSession(session, plan.before.ratio, plan.before.prompt_tokens, plan.after.prompt_tokens, estimate)
+        before, after = preview.result.before, preview.result.after
+        return FullSession(session, before.ratio, before.prompt_tokens, after.prompt_tokens, preview.estimate)

@@ -45,7 +45,7 @@ _TOKENS_A_LINE = 12
 _SHARE_OF_WINDOW = 3
 _TAGGED = tagged_pattern("memories")
 # What may well be over at the next try. Nothing was wrong with the messages.
-_PASSING = ("rate_limit", "overload", "auth", "budget", "network")
+_PASSING = ("rate_limit", "overload", "auth", "no_credit", "unknown_model", "budget", "network")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,15 @@ class ExtractionResult:
     cost_usd: float | None = 0.0  # None where no price is known
     failed: bool = False  # the model was of no use, and the rules read
     is_temporary_failure: bool = False  # it may serve the next time
+
+
+KNOWN_ENTRIES = 60
+"""So many of the last day are shown, so that nothing is learned twice."""
+
+
+def known_texts(entries: Sequence[JournalEntry]) -> list[str]:
+    """What the journal has, of `entries` of the last day."""
+    return [entry.content for entry in entries if entry.source_type != "context_synthesis"]
 
 
 def learn_from_all(session: str) -> bool:
@@ -105,7 +114,7 @@ class Extractor:
     async def extract(self, records: Sequence[LogRecord], known_texts: Sequence[str]) -> ExtractionResult:
         """`records` of one session, oldest first; `known_texts` is what the journal has of the day. Raises `StoreError`
         where a call cannot be metered."""
-        spoken, model = self._readable(records), self.model()
+        spoken, model = self.readable(records), self.model()
         if not spoken or model.provider == OFFLINE:
             return self.extract_without_model(spoken, known_texts)
         try:
@@ -133,10 +142,11 @@ class Extractor:
 
     def extract_without_model(self, records: Sequence[LogRecord], known_texts: Sequence[str]) -> ExtractionResult:
         """By the rules, no model asked."""
-        spoken = self._readable(records)
+        spoken = self.readable(records)
         return ExtractionResult(len(spoken), extract_by_rules(spoken, known_texts, self.zone))
 
-    def _readable(self, records: Sequence[LogRecord]) -> list[LogRecord]:
+    def readable(self, records: Sequence[LogRecord]) -> list[LogRecord]:
+        """Those of the records that anything is learned from."""
         return [record for record in records if is_readable(record) and self.learns_from(record.session)]
 
     async def _ask(self, model: Model, records: Sequence[LogRecord], known_texts: Sequence[str]) -> ModelReply:

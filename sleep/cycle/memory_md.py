@@ -6,12 +6,19 @@ What always holds: what is not sleep's comes out as it went in, each line with i
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from difflib import SequenceMatcher
 
+from assistant.core.calendar import MONTH_PATTERN, month_number
 from assistant.core.text import lazy_regex
+from sleep.rules.classifier import asks_for_action
 from sleep.rules.pattern_files import load_pattern
+from sleep.rules.secrets import has_secret
+from sleep.rules.sentences import split_sentences
 
 PEOPLE, HOME, HEALTH, WORK = "People", "Home", "Health", "Work"
 PREFERENCES, DECISIONS, STANDING_FACTS = "Preferences", "Decisions", "Standing facts"
@@ -23,6 +30,45 @@ _WORK = load_pattern("sections", "work")
 _HOME = load_pattern("sections", "home")
 _BY_WORDS = ((HEALTH, _HEALTH), (PEOPLE, _PEOPLE), (WORK, _WORK), (HOME, _HOME))
 _READ = 400
+_SCRAP = load_pattern("sections", "scrap")
+_HOUR = load_pattern("sections", "hour")
+_OF_DAY = load_pattern("sections", "of_day")
+# As `sleep.rules.resolve_dates` writes them.
+_DATED_DAYS = lazy_regex(rf"\b(\d{{1,2}}) ({MONTH_PATTERN}) ((?:19|20)\d\d)\b", re.IGNORECASE)
+_FEWEST_WORDS, _SHORTEST_TYPED, _ALIKE = 3, 4, 0.85
+
+
+def is_worth_a_daily_line(content: str, tags: Sequence[str], today: date) -> bool:
+    """No secret, question, order or scrap, and nothing that is over: what is read with every request is to be so."""
+    read = content[:_READ]
+    sentences = split_sentences(read)
+    is_wish = "preference" in tags or "decision" in tags
+    if has_secret(content) or _SCRAP.match(read) or any(sentence.is_question for sentence in sentences):
+        return False
+    if not is_wish and any(map(asks_for_action, sentences)):
+        return False
+    days = [date(int(year), month_number(month), int(day)) for day, month, year in _DATED_DAYS.findall(read)]
+    if days and max(days) < today:
+        return False
+    return not _HOUR.search(read) or bool(_OF_DAY.search(read))
+
+
+def is_typed_again(line: str, other: str) -> bool:
+    """Whether two texts are the same but for a letter or two in one of their words: one of them is a typo. Two names
+    are two names, however alike."""
+    words, others = line.split(), other.split()
+    differing = [pair for pair in zip(words, others, strict=False) if pair[0].casefold() != pair[1].casefold()]
+    if len(words) != len(others) or len(differing) != 1 or len(words) < _FEWEST_WORDS:
+        return False
+    one, two = differing[0]
+    if (
+        any(char.isdigit() for char in one + two)
+        or (one[0].isupper() and two[0].isupper())
+        or min(len(one), len(two)) < _SHORTEST_TYPED
+    ):
+        return False
+    one, two = one.casefold(), two.casefold()
+    return sorted(one) == sorted(two) or SequenceMatcher(None, one, two).ratio() >= _ALIKE
 
 
 def choose_section(content: str, tags: Sequence[str]) -> str:

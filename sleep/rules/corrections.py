@@ -7,6 +7,7 @@ with; it has to say that something changed, and to share what it is about. To be
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -58,6 +59,50 @@ def is_retraction(message: str) -> bool:
 def announces_correction(own: str) -> bool:
     """Whether it says nothing but that what follows is a correction."""
     return bool(_ANNOUNCES.match(own))
+
+
+_PART = load_pattern("corrections", "part")
+_NEGATIONS = (
+    ("nicht", lazy_regex(r"\b(?:nein|es ist|das ist|ich mein\w*)\b", re.IGNORECASE)),
+    ("pas", lazy_regex(r"\b(?:non|c'?est|je voulais)\b", re.IGNORECASE)),
+    ("no", lazy_regex(r"\b(?:es (?!ist)|quise|quiero|perdón)", re.IGNORECASE)),
+    ("not", lazy_regex("")),
+)
+# What a part of a sentence may be, the surest first; a part is put right by another of its kind.
+_PART_KINDS = (
+    load_pattern("corrections", "part_titled"),
+    load_pattern("corrections", "part_day"),
+    load_pattern("corrections", "part_date"),
+    load_pattern("corrections", "part_ordinal"),
+    load_pattern("corrections", "part_time"),
+    load_pattern("corrections", "part_number"),
+    load_pattern("corrections", "part_colour"),
+    load_pattern("corrections", "part_name"),
+)
+
+
+def correct_part(earlier: str, message: str) -> str:
+    """What was said `earlier` with the part that a message of a few words puts right ("no, it's Dr. Meyer"), and what
+    it was: the rest of it stays, its day above all. "" where the message does something else, or nobody can tell which
+    part is meant."""
+    match = _PART.match(expand_shorthand(" ".join(message.split())))
+    if match is None:
+        return ""
+    value, old = match["value"].strip(), fold_text(match["old"] or "")
+    kind = next((kind for kind in _PART_KINDS if kind.fullmatch(value)), None)
+    if kind is None:
+        return ""
+    parts = [part for part in kind.finditer(earlier) if part[0] != value and old in fold_text(part[0])]
+    if kind is _PART_KINDS[-1]:
+        parts = [part for part in parts if not any(other.search(part[0]) for other in _PART_KINDS[:-1])]
+    if not parts and kind is _PART_KINDS[0]:
+        # Nobody was named before: now somebody is.
+        return f"{earlier.rstrip(' .!')} ({value})"
+    if len(parts) != 1:
+        return ""
+    start, end = parts[0].span()
+    negation = next(word for word, form in _NEGATIONS if form.search(message))
+    return f"{earlier[:start]}{value}{earlier[end:]}".rstrip(" .!") + f", {negation} {parts[0][0]}"
 
 
 _OWNED = load_pattern("corrections", "owned")

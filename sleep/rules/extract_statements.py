@@ -43,10 +43,18 @@ from sleep.rules.clauses import (
     mentions_reminder,
     strip_opening_words,
 )
-from sleep.rules.corrections import announces_correction, describes_change
+from sleep.rules.corrections import announces_correction, correct_part, describes_change, is_correction
 from sleep.rules.pattern_files import load_pattern
 from sleep.rules.resolve_dates import append_dates
-from sleep.rules.sentences import Sentence, blank_foreign_text, ends_role_play, split_sentences, starts_role_play
+from sleep.rules.sentences import (
+    Sentence,
+    asks_to_keep,
+    blank_foreign_text,
+    ends_role_play,
+    split_sentences,
+    starts_role_play,
+)
+from sleep.rules.supersede import compare_statements, parse_entry
 
 _LONGEST_ANSWER = 25
 _LONGEST_QUESTION = 220
@@ -120,6 +128,8 @@ StatementKind = Literal["fact", "preference", "decision", "task"]
 _LONGEST_TEXT = 20_000
 _LONGEST = 400
 _SHORTEST_CJK = 5
+# What puts a part of something right takes no more.
+_SHORTEST_WHOLE = 120
 _CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -179,6 +189,8 @@ def _statement_of_sentence(sentence: Sentence, announced: bool, noted: bool) -> 
         return _new_statement("task", sentence.text, own)
     spaceless = _CJK.search(own) is not None
     content = "" if spaceless else extract_durable_part(sentence, after_announcement=announced, was_acknowledged=noted)
+    if not content and asks_to_keep(own) and not sentence.is_question:
+        content = sentence.text
     if content:
         plain = content.replace("’", "'")
         kind = classify_kind(plain, standing=is_standing_instruction(plain))
@@ -258,6 +270,10 @@ def _plays(state: _ConversationState, record: LogRecord) -> bool:
 
 
 def _of_message(record: LogRecord, state: _ConversationState) -> Iterator[SourcedStatement]:
+    whole = _with_corrected_part(record, state)
+    if whole is not None:
+        yield whole
+        return
     answered = _answer(record, state)
     if answered is not None:
         yield answered
@@ -268,6 +284,30 @@ def _of_message(record: LogRecord, state: _ConversationState) -> Iterator[Source
             yield SourcedStatement(statement, record, (record.id,))
         elif statement.is_correction and (corrected := _with_what_it_corrects(statement, record, state)) is not None:
             yield corrected
+
+
+def _with_corrected_part(record: LogRecord, state: _ConversationState) -> SourcedStatement | None:
+    """What was told just before, where the message only puts a part of it right."""
+    before = state.user
+    if before is None or not state.user_told or len(record.content) > _SHORTEST_WHOLE:
+        return None
+    noted = state.assistant is not None and is_acknowledgement(state.assistant)
+    for earlier in reversed(extract_statements(before.content, was_acknowledged=noted)):
+        content = correct_part(earlier.content, record.content)[:_LONGEST]
+        if not content and _says_anew(record.content, earlier.content):
+            content = record.content.strip()
+        if content:
+            importance = max(earlier.importance, score_importance(earlier.kind, content))
+            statement = replace(earlier, content=content, importance=importance, is_correction=True)
+            return SourcedStatement(statement, record, (record.id, before.id))
+    return None
+
+
+def _says_anew(message: str, earlier: str) -> bool:
+    """Whether a message that tells nothing by itself says what was told just before with another value."""
+    if extract_statements(message) or not is_correction(message):
+        return False
+    return compare_statements(parse_entry(message), parse_entry(earlier)) == "supersedes"
 
 
 def _answer(record: LogRecord, state: _ConversationState) -> SourcedStatement | None:

@@ -150,6 +150,7 @@ def _value(raw: str) -> str:
 SELF_SUBJECT = "self"
 PLACE_ATTRIBUTE = "place"
 _MATTER = load_pattern("relations", "matter")
+_HELD_BY = load_pattern("relations", "held_by")
 _PLACED = load_pattern("relations", "placed")
 _FAVOURITE = load_pattern("relations", "favourite")
 _PREFERS = load_pattern("relations", "prefers")
@@ -217,7 +218,7 @@ def _slots(folded: str) -> Iterator[AttributeSlot]:
     for match in _PREFERS.finditer(folded):
         both = "|".join(sorted((match["more"], match["less"])))
         yield AttributeSlot(f"prefers {both}", _subject(_before(folded, match.start())), match["more"])
-    for match in _MATTER.finditer(folded):
+    for match in (*_MATTER.finditer(folded), *_HELD_BY.finditer(folded)):
         owner = " ".join(word for word in match["head"].split() if word not in _ignored())
         yield AttributeSlot(f"of {match['noun']}", owner, _bare(match["value"]))
 

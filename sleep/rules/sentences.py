@@ -22,6 +22,8 @@ from assistant.core.text import lazy_regex
 from sleep.rules.pattern_files import load_pattern, read_words
 
 _ITS = load_pattern("sentences", "its")
+_ASKS_TO_KEEP = load_pattern("sentences", "asks_to_keep")
+_TITLE_POINT = lazy_regex(r"\b(Dra?|Mrs?|Ms|Sra?|Mme|Prof)\. +(?=\w)", re.IGNORECASE)
 _WERE = lazy_regex(r"^were(?= (?:\w+ing|not|all|both|at|in|on|with|from|off|moving)\b)", re.IGNORECASE)
 
 
@@ -31,6 +33,17 @@ def expand_shorthand(text: str) -> str:
     words = read_words("shorthand")
     plain = _shorthand().sub(lambda match: words[match[0].lower()], text.replace("’", "'"))
     return _WERE.sub("we're", _ITS.sub("it's", plain))
+
+
+def strip_request_to_keep(text: str) -> str:
+    """The statement without the words that only ask to remember it ("Remember that", "Merk dir, dass"), and without the
+    points of titles, which end no sentence."""
+    request = _ASKS_TO_KEEP.match(text)
+    return _TITLE_POINT.sub(r"\1 ", text[request.end() :] if request else text)
+
+
+def asks_to_keep(text: str) -> bool:
+    return _ASKS_TO_KEEP.match(text) is not None
 
 
 @cache
@@ -47,7 +60,9 @@ _WITHIN = load_pattern("sentences", "within")
 _BREAK = lazy_regex(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])[」』”]*|\n\s*")
 _ABBREVIATION = load_pattern("sentences", "abbreviation")
 _NUMBER = lazy_regex(r"(?:\bn[or]|\b\d{1,2})\.$", re.IGNORECASE)
-_GOES_ON = lazy_regex(r"\d|(?:jan|feb|m[aä]r|apr|ma[ijy]|jun|jul|aug|sep|o[kc]t|nov|de[csz])", re.IGNORECASE)
+_GOES_ON = lazy_regex(
+    r"\d|(?-i:bis|und|ode)|(?:jan|feb|m[aä]r|apr|ma[ijy]|jun|jul|aug|sep|o[kc]t|nov|de[csz])", re.IGNORECASE
+)
 _LOOKED_BACK = 12
 _LISTED = lazy_regex(r"(?:[-*•+]|\d{1,2}[.)]|\[[ x]?\])\s+")
 _ASKS = load_pattern("sentences", "asks")

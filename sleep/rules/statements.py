@@ -15,7 +15,7 @@ from functools import cache
 
 from assistant.core.text import SPACELESS_RUN, STOP_WORDS, WORD, character_pairs, fold_text, lazy_regex
 from sleep.rules.pattern_files import load_pattern, read_word_set, read_words
-from sleep.rules.sentences import expand_shorthand
+from sleep.rules.sentences import expand_shorthand, strip_request_to_keep
 
 _LONGEST = 1_500
 # The dates that days were given when they were learned (`sleep.rules.resolve_dates`).
@@ -36,6 +36,7 @@ _NUMBER = load_pattern("statements", "number")
 _ENDS = load_pattern("statements", "ends")
 _DENIES = load_pattern("statements", "denies")
 _CHANGES = load_pattern("statements", "changes")
+_CORRECTS = load_pattern("statements", "corrects")
 _ADDS = load_pattern("statements", "adds")
 _HAPPENED = load_pattern("statements", "happened")
 _INDEFINITE = load_pattern("statements", "indefinite")
@@ -89,10 +90,13 @@ class Statement:
 
 def parse_statement(text: str) -> Statement:
     """The first 1,500 characters are read."""
-    return _statement(expand_shorthand(" ".join(text[:_LONGEST].split())), with_old=True)
+    plain = expand_shorthand(" ".join(strip_request_to_keep(text[:_LONGEST]).split()))
+    corrects = _CORRECTS.match(plain)
+    return _statement(plain[corrects.end() :] if corrects else plain, with_old=True, corrects=corrects is not None)
 
 
-def _statement(text: str, *, with_old: bool) -> Statement:
+def _statement(text: str, *, with_old: bool, corrects: bool = False) -> Statement:
+    """`corrects`: it began with words that take back what was said before, and negate nothing in it."""
     folded = fold_text(text)
     bare = _DATED.sub("", folded)
     clause = _REASON.split(bare, maxsplit=1)[0]
@@ -115,7 +119,7 @@ def _statement(text: str, *, with_old: bool) -> Statement:
         sentiment=-1 if _HATES.search(folded) else 1 if _LIKES.search(folded) else 0,
         says_ended=not old and bool(_ENDS.search(folded)),
         is_negated=not old and bool(_DENIES.search(folded) or _ENDS.search(folded)),
-        says_changed=bool(_CHANGES.search(folded)) or bool(old),
+        says_changed=corrects or bool(_CHANGES.search(folded)) or bool(old),
         says_additional=bool(_ADDS.search(folded)),
         is_past_event=bool(_HAPPENED.search(folded)),
         is_indefinite=bool(_INDEFINITE.search(folded)),

@@ -18,9 +18,10 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from assistant.core.text import fold_text
-from sleep.rules.corrections import find_corrected
+from sleep.rules.corrections import find_corrected, is_correction
 from sleep.rules.pattern_files import load_pattern, read_word_set
 from sleep.rules.relations import PLACE_ATTRIBUTE, SELF_SUBJECT, AttributeSlot, find_slots
+from sleep.rules.sentences import strip_request_to_keep
 from sleep.rules.statements import Statement, is_same_stem, parse_statement, stem_word
 
 StatementRelation = Literal["same", "supersedes", "separate"]
@@ -62,6 +63,7 @@ class EntryDecision:
 
 def parse_entry(text: str) -> ParsedStatement:
     """Up to the 1,500th character."""
+    text = strip_request_to_keep(text)
     return ParsedStatement(parse_statement(text), tuple(find_slots(text)), _about(" ".join(text[:200].split())))
 
 
@@ -121,10 +123,11 @@ def compare_statements(
 
 def restate_correction(text: str, about: str) -> str:
     """What was put right without a word of what it is about ("it's 900, not 750"), said in full: the earlier text with
-    the new value in place of the old, and then the words themselves. Other texts stay as they are."""
+    the new value in place of the old, and then the words themselves. What puts something else than the day of a dated
+    thing right keeps its day and time. Other texts stay as they are."""
     new = parse_statement(text)
     if new.content_stems or not new.replaced:
-        return text
+        return _with_day_of(new, text, about)
     value = _NEW_VALUE.search(text)
     for replaced in new.replaced:
         place = re.search(rf"(?<!\w){re.escape(replaced.text.strip())}(?!\w)", about, re.IGNORECASE)
@@ -134,6 +137,18 @@ def restate_correction(text: str, about: str) -> str:
 
 
 _NEW_VALUE = load_pattern("supersede", "new_value")
+_WHEN = load_pattern("supersede", "when")
+
+
+def _with_day_of(new: Statement, text: str, about: str) -> str:
+    old = parse_statement(about)
+    pieces = dict.fromkeys(match[0].strip(" )") for match in _WHEN.finditer(about))
+    when = " ".join(pieces).replace(" (", ", ").lstrip("(")
+    is_part = new.replaced and not new.says_ended and is_correction(text)
+    if not when or old.is_past_event or not is_part or _WHEN.search(text):
+        return text
+    return f"{text.rstrip(' .')} ({when})"
+
 
 # ----------------------------------------------------------------------------------------------------------- supersedes
 

@@ -121,6 +121,22 @@ async def test_forgotten_words_go_from_an_encrypted_archive(tmp_path: Path) -> N
     home.close()
 
 
+@pytest.mark.parametrize("url", ["away", FAULTY_URL])
+async def test_the_proof_reads_archives_that_are_elsewhere_or_encrypted(tmp_path: Path, url: str) -> None:
+    FaultyFileSystem.reset()
+    place = url if url == FAULTY_URL else str(tmp_path / url)
+    home = ArchiveErasureHome(tmp_path / "home", url=place, key=IDENTITY_KEY).open()
+    home.say(SECRET, "noted")
+    home.archived("Open.")
+    request = ErasureRequest("owner", text=SECRET)
+    plan = home.copies.plan_erasure(request)
+    [left], searched = home.copies.search_archives(plan, ())
+    assert (left.where, searched) == (home.archive.list_archives()[0].url, 1)
+    assert (await home.forget()).complete
+    assert home.copies.search_archives(plan, ()) == ([], 1)
+    home.close()
+
+
 async def test_a_message_that_is_forgotten_goes_by_its_id(home: ArchiveErasureHome) -> None:
     home.say(SECRET, "noted")
     home.say("other", "yes")

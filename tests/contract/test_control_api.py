@@ -194,6 +194,11 @@ async def test_a_result_is_given_by_inbox_id_and_an_unknown_one_is_404(served: C
     assert (await served.request("GET", "/results/nine")).status_code == 400
 
 
+async def test_a_remark_of_a_command_comes_beside_its_text(served: ControlServer) -> None:
+    done = await served.link.run_argv(["memory", "list"], "main", 60.0)
+    assert (done.text, done.remark, done.value) == ("memory list", "Some were left out.", {"session": "main"})
+
+
 async def test_status_is_served(served: ControlServer) -> None:
     assert (await served.link.status())["ok"] is True
 

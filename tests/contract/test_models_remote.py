@@ -130,13 +130,16 @@ STATUSES: dict[str, tuple[ErrorStatus, str]] = {
     "gateway timeout": (ErrorStatus(504, "timeout_error", "Timed out"), "network"),
     "key": (ErrorStatus(401, "authentication_error", "invalid x-api-key"), "auth"),
     "permission": (ErrorStatus(403, "permission_error", "Not allowed"), "auth"),
-    "billing": (ErrorStatus(402, "billing_error", "Payment is due"), "auth"),
-    "credit": (ErrorStatus(400, "invalid_request_error", "Your credit balance is too low to access the API."), "auth"),
+    "billing": (ErrorStatus(402, "billing_error", "Payment is due"), "no_credit"),
+    "credit": (
+        ErrorStatus(400, "invalid_request_error", "Your credit balance is too low to access the API."),
+        "no_credit",
+    ),
     "quota": (
         ErrorStatus(429, "insufficient_quota", "You exceeded your current quota", code="insufficient_quota"),
-        "auth",
+        "no_credit",
     ),
-    "no such model": (ErrorStatus(404, "not_found_error", "model: claude-none"), "bad_request"),
+    "no such model": (ErrorStatus(404, "not_found_error", "model: claude-none"), "unknown_model"),
     "malformed": (ErrorStatus(400, "invalid_request_error", "messages: Field required"), "bad_request"),
     "too many bytes": (ErrorStatus(413, "request_too_large", "Request exceeds the maximum size"), "overflow"),
 }

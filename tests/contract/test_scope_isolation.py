@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from assistant.agenda.day_phrases import DayRange
 from assistant.commands.table import leaf_commands
 from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import AssistantError
@@ -119,7 +120,9 @@ def tool_attempts(loot: ForeignIds, session: str) -> dict[str, list[dict[str, An
         ],
         "manage_todo_list": [
             {"action": "list"},
-            *({"action": action, "ids": [one]} for action in ("complete", "remove") for one in loot.todos),
+            *({"action": act, "ids": [one]} for act in ("complete", "reopen", "remove") for one in loot.todos),
+            *({"action": "edit", "ids": [one], "due": "friday"} for one in loot.todos),
+            {"action": "clear", "list": "boat"},
         ],
         "close_requests": [{"ids": [one], "state": "done", "cites": loot.messages} for one in loot.messages],
         "forget": [
@@ -135,7 +138,9 @@ def tool_attempts(loot: ForeignIds, session: str) -> dict[str, list[dict[str, An
         "update_profile": [{"name": f"Code {secret}", "summary": "Taken over."} for secret in secrets],
         "add_journal_entry": [{"content": "The owner's code word is another one.", "weight": 1.0}],
         "set_reminder": [{"text": "The owner's code word is another one.", "when": "tomorrow at 9"}],
-        "list_reminders": [{}],
+        "list_reminders": [{}, {"when": "next month"}],
+        "change_reminder": [{"id": one, "when": "in 20 minutes", "text": "Another."} for one in loot.jobs],
+        "show_agenda": [{}, {"when": "60 days"}],
         "cancel_reminder": [{"id": one} for one in loot.jobs],
         "current_time": [{}],
         "list_files": [{}, {"path": "."}, {"path": ".."}],
@@ -182,6 +187,10 @@ def command_attempts(loot: ForeignIds) -> dict[str, list[str]]:
         "todo add": [""],
         "todo done": [str(one) for one in loot.todos],
         "todo remove": [str(one) for one in loot.todos],
+        "todo reopen": [str(one) for one in loot.todos],
+        "todo edit": [f"{one} Another text --due friday" for one in loot.todos],
+        "todo clear": ["to-do", "boat"],
+        "agenda": ["", "90 days"],
         "requests list": ["", "--all"],
         "requests done": [str(one) for one in numbers],
         "requests drop": [str(one) for one in numbers],
@@ -190,10 +199,10 @@ def command_attempts(loot: ForeignIds) -> dict[str, list[str]]:
         "remind history": ["", "--limit 1000"],
         "remind cancel": [str(one) for one in loot.jobs],
         "remind done": [str(one) for one in loot.jobs],
+        "remind change": [f"{one} Another --at tomorrow" for one in loot.jobs],
         "remind again": [f"{one} tomorrow" for one in loot.jobs],
         "undo": ["", "1"],
-        "retry": [""],
-        "stop": [""],
+        **{name: [""] for name in ("retry", "stop")},
     }
 
 
@@ -251,6 +260,10 @@ def arguments(loot: ForeignIds, session: str, now: Any) -> dict[str, list[Any]]:
         "day": [now.date()],
         "job_id": loot.jobs,
         "due": [None],
+        "list_name": ["", "boat"],
+        "days": [DayRange(now.date(), now.date() + timedelta(days=60))],
+        "until": ["9999-12-31"],
+        "since": [now - timedelta(days=9)],
         "kind": ["reminder", "schedule"],
         "edit_id": loot.edits,
         "profile_id": loot.profiles,
@@ -315,7 +328,7 @@ async def test_f33_help_describes_no_command_that_cannot_be_used_here(home: Path
             try:
                 answer = await commands.run(f"/help {name}", session)
             except AssistantError as error:
-                assert "cannot be used here" in str(error), name
+                assert str(error).startswith(f"There is no command /{name} here."), name
                 assert role not in roles, name
             else:
                 assert answer.startswith("`/") and role in roles, name

@@ -186,13 +186,13 @@ async def test_a_reminder_within_a_tool_loop_leaves_the_turn_as_it_is(home: Agen
     assert sent[-1].metadata["note"]
 
 
-async def test_what_was_missed_is_counted_until_somebody_looks(home: AgendaHome) -> None:
+async def test_what_was_missed_or_late_is_counted_until_somebody_looks(home: AgendaHome) -> None:
     await home.remind("stretch", "", repeat="every day at 8")
     await home.fire_after(days=4)
-    assert home.jobs.count_missed() == {"owner": 3}
-    home.jobs.mark_missed_seen(home.now)
-    assert home.jobs.count_missed() == {}
-    assert all(slot.seen_at for slot in home.jobs.ended_slots("owner") if slot.state == "missed")
+    assert home.jobs.count_unseen() == {"owner": 4}
+    home.jobs.mark_seen(home.now)
+    assert home.jobs.count_unseen() == {}
+    assert all(slot.seen_at for slot in home.jobs.ended_slots("owner") if slot.state != "ran")
 
 
 async def test_times_are_kept_in_utc(home: AgendaHome) -> None:

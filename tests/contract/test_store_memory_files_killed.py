@@ -119,7 +119,7 @@ def test_a_text_that_waits_without_its_change_is_taken_away(tmp_path: Path, mark
     home = MemoryFilesHome(tmp_path / "home").open()
     home.day_file().parent.mkdir()
     home.memory_md.write_text("mine\n")
-    others = [home.files.append_daily_note("peer:x:ann", DAY, "14:03", ["theirs"], key) for key in "ab"]
+    others = [home.files.append_daily_note("peer:x:ann", DAY, "14:03", [f"theirs {key}"], key) for key in "ab"]
     assert others == [True, True]
     (home.path / f".MEMORY.md.{mark}.partial").write_text("to")
     (home.day_file().parent / f".2026-11-20.md.{mark}.partial").write_bytes(b"\xff")

@@ -28,7 +28,7 @@ _MESSAGES = (
     *LIVED.messages,
     message("Send me back what I sent you.", 3, media=(_FILE, _PICTURE)),
     message("Lunch is at five.", 4),
-    message("The pin is 4711.", 5),
+    message("The boiler hums.", 5),
 )
 _CHANGES: tuple[tuple[int, Literal["edit", "delete"], str], ...] = (
     (1, "edit", "The spare key lies under the red flowerpot."),

@@ -14,6 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from random import Random
 
+from assistant.settings.home import Home
 from tests.crash import homes, power, strace
 from tests.crash.child import BUG, EXPECTED_FAILURE
 from tests.crash.homes import last_lines, moved, output_of, picture_of, trace_of
@@ -40,7 +41,7 @@ class Verdict:
 @dataclass(frozen=True, slots=True)
 class ReferenceRun:
     """The run nothing happened to: its calls and what came of it. `apart`: `Scenario.apart` in its home; `outside`:
-    calls that change files elsewhere."""
+    calls that change files elsewhere, but for the list of data folders."""
 
     home: Path
     calls: RecordedCalls
@@ -97,7 +98,8 @@ class Driver:
                 tuple(strace.calls(trace, [home], apart)),
                 tuple(strace.calls(trace, apart)),
             )
-            elsewhere = strace.calls(trace, [Path("/")], [*both, output_of(home), Path(os.devnull)])
+            listed = Home(home).folder_list.parent
+            elsewhere = strace.calls(trace, [Path("/")], [*both, output_of(home), listed, Path(os.devnull)])
             outside = tuple(call for call in elsewhere if call.changes)
             return ReferenceRun(home, calls, self._look(warm, home), apart, outside)
 

@@ -61,10 +61,10 @@ def _look(path: Path) -> Snapshot:
         "notices": rows(file, "SELECT key, count(*) FROM outbox WHERE key LIKE 'budget:%' GROUP BY key ORDER BY key"),
         "without a notice": rows(
             file,
-            "SELECT name FROM spending_marks WHERE name NOT IN (SELECT key FROM outbox) AND 'budget:' || name NOT IN"
+            "SELECT name FROM notice_marks WHERE name NOT IN (SELECT key FROM outbox) AND 'budget:' || name NOT IN"
             " (SELECT key FROM outbox)",
         ),
-        "marks": rows(file, "SELECT name FROM spending_marks ORDER BY name"),
+        "marks": rows(file, "SELECT name FROM notice_marks ORDER BY name"),
         "stopped": rows(file, "SELECT purpose, sent, stopped_until FROM repeated_requests"),
         "wrong totals": rows(
             file,

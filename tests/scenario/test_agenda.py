@@ -70,7 +70,7 @@ async def test_f37_a_week_off_ends_every_slot_by_its_policy(policy: str, ends: l
         assert len(home.pending_items()) == told
         waiting = home.home.conversation.list_accepted("main")
         assert len(waiting) == ends.count("late")
-        assert home.jobs.count_missed() == ({"owner": 2 * ends.count("missed")} if "missed" in ends else {})
+        assert home.jobs.count_unseen() == {"owner": 2 * len(ends)}
 
 
 async def test_f37_a_thousand_due_at_once_after_a_week_off(home: AgendaHome) -> None:
@@ -154,7 +154,7 @@ async def test_a_scheduled_prompt_is_asked_for_the_owner_once_and_answered_where
         )
         await due(it, hours=1)
         await due(it, hours=1)
-        assert it.bridge.bodies == ["Nothing new."]
+        assert it.bridge.bodies == ["Scheduled: news\n\nNothing new."]
         assert it.bridge.sent[0].outgoing.target == "room 5"
         asked = it.view_contents()[0][1]
         assert asked == "[Scheduled prompt 'news', due Sunday 2026-03-01 10:00]\nWhat is new?"
@@ -168,7 +168,7 @@ async def test_the_offline_model_answers_a_scheduled_prompt_and_nothing_is_learn
         await run('/schedule add list "What is on my list?" --every "day at 10"', "main", bridge="kept")
         await run('/schedule add home "My sister Ines lives in Bergen." --every "day at 10"', "main", bridge="kept")
         await due(it, hours=1)
-        assert it.bridge.bodies[0].startswith("Your to-do list is empty.")
+        assert it.bridge.bodies[0].startswith("Scheduled: list\n\nYour to-do list is empty.")
         await it.app.sleep.scheduler.run_now("manual")
         assert it.app.stores.journal.entries("owner") == []
 
@@ -180,7 +180,7 @@ async def test_a_schedule_that_is_run_by_hand_stands_in_its_history_and_keeps_it
         for _ in range(2):
             await run("/schedule run news", "main")
             await it.wait_idle()
-        assert it.bridge.bodies == ["Nothing new."] * 2
+        assert it.bridge.bodies == ["Scheduled: news\n\nNothing new."] * 2
         assert it.view_contents()[0][1] == "[Scheduled prompt 'news', run manually]\nWhat is new?"
         assert (await run("/schedule history news", "main")).count("schedule 1, news: ran (manually)") == 2
         (job,) = it.app.stores.jobs.list_waiting("owner", "schedule")
@@ -197,7 +197,7 @@ async def test_f18_what_a_schedule_asks_is_over_with_its_answer(tmp_path: Path) 
         await it.app.commands.run('/schedule add brief "Write a brief." --every "day at 10"', "main", bridge="kept")
         await due(it, hours=1)
         await due(it, days=1)
-        assert it.bridge.bodies == ["Written."] * 2
+        assert it.bridge.bodies == ["Scheduled: brief\n\nWritten."] * 2
         assert it.app.stores.requests.list_open("main") == []
 
 
@@ -233,12 +233,12 @@ async def test_status_is_red_for_what_was_missed_until_somebody_looks(tmp_path: 
         await it.app.commands.run("/remind stretch --every day at 8", "main")
         it.clock.now += timedelta(days=3)
         problems = it.app.status()["problems"]
-        assert any("should have been sent" in one for one in problems)
+        assert any("is due and was not sent" in one for one in problems)
         await it.app.agenda_scheduler.fire_due()
-        assert any("3 due times of reminders" in one for one in it.app.status()["problems"])
+        assert any("3 times of reminders" in one for one in it.app.status()["problems"])
         shown = await it.app.commands.run("/schedule history", "main")
         assert shown.count(": missed") == 3
-        assert not any("due time" in one or "gone off" in one for one in it.app.status()["problems"])
+        assert not any("times of" in one or "not sent" in one for one in it.app.status()["problems"])
 
 
 async def test_a_guest_reminds_themselves_and_sees_nothing_else(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ async def test_the_offline_model_sets_lists_and_cancels(tmp_path: Path) -> None:
             await it.wait_idle()
         first, second, third = it.bridge.bodies
         assert first.startswith('Reminder 1 is set: "call mum", Monday 2026-03-02 09:00')
-        assert '- 1: "call mum", Monday 2026-03-02 09:00' in second
+        assert "- 1: call mum, Monday 2026-03-02 09:00" in second
         assert third == 'Reminder 1 is cancelled: "call mum".'
 
 
@@ -295,7 +295,6 @@ async def test_what_begins_like_a_command_or_has_marks_in_it_is_a_reminder(
         "/schedule add news",
         "/schedule add news hello",
         "/schedule add news hello --every day --cron '* * * * *'",
-        "/schedule show nope",
         "/schedule add n hello --at tomorrow --catch-up never",
         "/schedule list --at x",
         "/schedule 'x",
@@ -324,7 +323,7 @@ async def test_schedules_are_shown_paused_resumed_run_and_removed(tmp_path: Path
         assert "Resumed" in await run("/schedule resume the news", "main")
         await run("/schedule run 'the news'", "main")
         await it.wait_idle()
-        assert it.bridge.bodies == ["Nothing new."]
+        assert it.bridge.bodies == ["Scheduled: the news\n\nNothing new."]
         assert "What is new?" in await run("/schedule show 'the news'", "main")
         await run("/schedule remove 'the news'", "main")
         assert "Nothing is scheduled" in await run("/schedule list", "main")

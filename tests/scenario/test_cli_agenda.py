@@ -60,3 +60,40 @@ def test_what_is_not_understood_is_told_in_a_line_and_sets_nothing(
     assert said in done.err
     if "Usage:" not in done.err:
         assert "Nothing was" in done.err
+
+
+def test_to_dos_have_lists_and_days_and_stand_in_the_agenda_with_the_rest(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    run_in_process(home, "todo", "buy", "milk")
+    run_in_process(home, "todo", "add", "batteries", "--list", "Shopping", "--due", "tomorrow")
+    run_in_process(home, "remind", "call mum", "--at", "tomorrow at 9:30")
+    run_in_process(home, "schedule", "add", "news", "What is new?", "--every", "day at 8")
+    lists = run_in_process(home, "todo").out.splitlines()
+    assert lists[0] == '- [ ] 1: "buy milk"'
+    assert lists[1].startswith('- [ ] 2: "batteries", list "Shopping", due ')
+    heading, *lines = run_in_process(home, "agenda", "tomorrow").out.splitlines()
+    assert heading.endswith(":")
+    assert lines == [
+        '- "batteries" (to-do 2, list "Shopping")',
+        '- 08:00 "What is new?" (schedule "news", every day)',
+        '- 09:30 "call mum" (reminder 1)',
+    ]
+    kinds = [item["kind"] for item in json.loads(run_in_process(home, "agenda", "--week", "--json").out)["items"]]
+    assert (kinds.count("todo"), kinds.count("reminder"), kinds.count("schedule") >= 6) == (1, 1, True)
+
+    assert "[x]" not in run_in_process(home, "todo", "done", "2").out
+    assert "batteries" not in run_in_process(home, "agenda", "tomorrow").out
+    assert '- [x] 2: "batteries", list "Shopping", due ' in run_in_process(home, "todo", "list", "--done").out
+    assert "[ ] 2:" in run_in_process(home, "todo", "reopen", "2").out
+    assert '"new batteries", list "Shopping"' in run_in_process(home, "todo", "edit", "2", "new", "batteries").out
+    assert "batteries" not in run_in_process(home, "todo", "clear", "shopping").out
+    assert run_in_process(home, "todo", "list", "boat").err.startswith("Error: There is nothing on a list 'boat'.")
+
+
+def test_a_reminder_is_changed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    run_in_process(home, "remind", "call mum", "--at", "tomorrow at 9:30")
+    assert " 15:00 " in run_in_process(home, "remind", "change", "1", "--at", "tomorrow at 15:00").out
+    changed = run_in_process(home, "remind", "change", "1", "call", "dad", "--every", "week").out
+    assert '- 1: "call dad", every week: ' in changed
+    assert '"change the sheets"' in run_in_process(home, "remind", "change the sheets", "--at", "tomorrow").out

@@ -157,14 +157,6 @@ def test_wrong_use_is_one_line_that_says_what_to_do(home: Path, arguments: list[
     assert words in one_line_error(done)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_nothing_is_made_where_there_is_no_home(tmp_path: Path, command: list[str]) -> None:
-    done = run_in_process(tmp_path / "home", *command, command=aihistory)
-    assert done.returncode == 1
-    assert "Begin with `assistant chat`" in one_line_error(done)
-    assert not (tmp_path / "home").exists()
-
-
 # ---------------------------------------------------------------------------------------------------- one in every way
 
 
@@ -302,6 +294,11 @@ def test_stats_draw_the_rise_and_fall_of_the_most_compacted_conversation(home: P
     assert "Context of main, in % of the room, at its last 3 compactions" in shown
     assert any("⠀" <= char <= "⣿" for char in shown)
     assert "peer" not in run_in_process(home, "stats", "--session", GUEST, command=aihistory).out
+
+
+def test_stats_fit_80_columns(home: Path) -> None:
+    shown = run_in_process(home, "stats", command=aihistory, COLUMNS="80").out.splitlines()
+    assert len(shown) > 10 and [line for line in shown if len(line) > 80] == []
 
 
 def test_only_what_draws_loads_what_draws(home: Path) -> None:

@@ -76,7 +76,7 @@ def test_what_was_said_is_shown_with_what_was_handed_over(home: ArchivedHome) ->
     done = run_in_process(home.path, "archive", "show", "main")
     assert done.returncode == 0, done.err
     assert "Handed over: Open: the boat." in done.out
-    assert "user #1: the booking number is QX-7781" in done.out
+    assert "user: the booking number is QX-7781" in done.out
     rows = json.loads(run_in_process(home.path, "archive", "show", "main", "1", "--json").out)["records"]
     assert [row["content"] for row in rows] == ["the booking number is QX-7781", "noted", OTHER, "I see"]
 
@@ -187,7 +187,7 @@ def test_what_is_not_there_is_told_in_a_line(home: ArchivedHome, arguments: tupl
 
 
 def test_a_home_without_archives_says_so(tmp_path: Path) -> None:
-    assert "There is nothing in" in one_line_error(run_in_process(tmp_path / "home", "archive", "list"))
+    assert "Nothing is archived yet" in run_in_process(tmp_path / "home", "archive", "list").out
     StoreHome(tmp_path / "home").open().close()
     Database.open(tmp_path / "home" / "character.db", character_migrations, NOW).close()
     assert "Nothing is archived yet" in run_in_process(tmp_path / "home", "archive", "list").out

@@ -15,14 +15,14 @@ from keyring.backends.fail import Keyring as NoKeyring
 from assistant.cli.bridge.settings import BridgeAnswers, save_bridge_answers
 from assistant.core.calendar import utc_now
 from assistant.core.errors import SettingsError
+from assistant.core.notices import NoticeKind
 from assistant.core.records import OutgoingMessage
-from assistant.gateway.bridge_operations import TEST_MESSAGE
-from assistant.people.pairing import WELCOME, WELCOME_OWNER
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.wire.stores import Stores
 from tests.support.command_line import (
     ASSISTANT_COMMAND,
+    TELEGRAM_SET_UP,
     TIMEOUT_SECONDS,
     command_environment,
     run_bridge_command,
@@ -31,6 +31,10 @@ from tests.support.command_line import (
 )
 from tests.support.keyring import InMemoryKeyring, use_keyring
 from tests.support.telegram_bridge import ThreadedTelegram
+
+WELCOME = NoticeKind.APPROVED.fill().text
+WELCOME_OWNER = NoticeKind.ACCOUNT_LINKED.fill().text
+TEST_MESSAGE = NoticeKind.BRIDGE_TEST.fill().text
 
 NO_KEYRING = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
 WRONG = "654321:some-other-token"
@@ -60,7 +64,7 @@ def no_keyring() -> Iterator[None]:
 
 def known(home: Home, desk: ThreadedTelegram) -> None:
     """The owner's account there is known, and writes as soon as somebody listens."""
-    assert run_in_process(home.path, "people", "link", "telegram", "1001").returncode == 0
+    assert run_in_process(home.path, "people", "link", "telegram", "1001", **TELEGRAM_SET_UP).returncode == 0
     desk.say("hello")
 
 
@@ -125,7 +129,7 @@ def test_a_bridge_from_its_first_day_to_its_last_beside_a_daemon(home: Home, des
 
 
 def test_ctrl_c_while_it_waits_leaves_a_bridge_that_is_set_up(home: Home, desk: ThreadedTelegram) -> None:
-    assert run_in_process(home.path, "people", "link", "telegram", "1001").returncode == 0
+    assert run_in_process(home.path, "people", "link", "telegram", "1001", **TELEGRAM_SET_UP).returncode == 0
     child = terminal(home, "bridge", "add", "telegram")
     try:
         child.expect("Token .*: $")

@@ -11,12 +11,14 @@ import pytest
 
 from assistant.bridges.configured import find_homeserver, find_matrix_device
 from assistant.core.errors import BridgeError
-from assistant.gateway.bridge_operations import TEST_MESSAGE
+from assistant.core.notices import NoticeKind
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from tests.support.command_line import TIMEOUT_SECONDS, run_bridge_command
 from tests.support.matrix_users import MatrixUser
 from tests.support.synapse import Synapse
+
+TEST_MESSAGE = NoticeKind.BRIDGE_TEST.fill().text
 
 
 @pytest.fixture

@@ -33,12 +33,20 @@ def closed_port() -> Iterator[int]:
 
 def test_one_question_prints_the_reply_and_nothing_else(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    told = run_assistant(home, "chat", "-m", "remember that the boiler code is 4711")
+    told = run_assistant(home, "chat", "-m", "remember that the boiler number is 4711")
     assert (told.returncode, told.err) == (0, "")
-    asked = run_assistant(home, "chat", "-m", "what is the boiler code?")
+    asked = run_assistant(home, "chat", "-m", "what is the boiler number?")
     assert asked.returncode == 0
     assert "4711" in asked.out
     assert asked.err == ""
+
+
+def test_what_looks_like_a_secret_is_named_beside_the_reply_once(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    first = run_assistant(home, "chat", "-m", "the boiler code is 4711")
+    assert "That looks like a PIN." in first.err and "4711" not in first.err
+    assert first.returncode == 0 and "looks like" not in first.out
+    assert run_assistant(home, "chat", "-m", "the door code is 4712").err == ""
 
 
 def test_json_has_its_keys_and_standard_input_is_one_turn(tmp_path: Path) -> None:
@@ -47,7 +55,10 @@ def test_json_has_its_keys_and_standard_input_is_one_turn(tmp_path: Path) -> Non
     done = run_assistant(home, "chat", "-m", "-", "--json", said=letter.encode())
     assert done.returncode == 0
     answer = json.loads(done.out)
-    assert list(answer) == ["reply", "session", "turn", "model", "usage", "pressure"]
+    assert list(answer) == [
+        "reply", "session", "turn", "model", "fallback", "fallback_reason", "notices", "usage", "pressure"
+    ]  # fmt: skip
+    assert (answer["fallback"], answer["fallback_reason"], answer["notices"]) == (False, "", [])
     assert set(answer["usage"]) == {"input", "output", "cache_read", "cache_write", "cost_usd"}
     assert (answer["session"], answer["model"]) == ("main", "offline")
     assert 0 < answer["pressure"] < 1
@@ -117,7 +128,9 @@ def test_a_budget_that_is_used_up_is_exit_code_4(tmp_path: Path, closed_port: in
     }
     done = run_assistant(tmp_path / "home", "chat", "-m", "one more?", **poor)
     assert done.returncode == 4
-    assert "budget" in one_line_error(done).lower()
+    notice, error = done.err.splitlines()
+    assert notice.startswith("The daily budget is used up") and "where it is a fallback" in notice
+    assert error.startswith("Error: The daily budget is used up")
     assert done.out == ""
 
 

@@ -85,16 +85,6 @@ def test_wrong_use_is_one_line_that_says_what_to_do(home: Path, arguments: list[
     assert words in one_line_error(done)
 
 
-@pytest.mark.parametrize(
-    "arguments", [["compact"], ["compact", "--json"], ["requests"], ["requests", "done", "1"], ["pins", "add", "x"]]
-)
-def test_nothing_is_made_where_there_is_no_home(tmp_path: Path, arguments: list[str]) -> None:
-    done = run_in_process(tmp_path / "home", *arguments)
-    assert done.returncode == 1
-    assert "Begin with `assistant chat`" in one_line_error(done)
-    assert not (tmp_path / "home").exists()
-
-
 # ----------------------------------------------------------------------------------------------- compacting and back
 
 SMALL = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "16000"}

@@ -139,10 +139,10 @@ def test_unset_takes_a_key_out_and_its_default_holds(home: Home) -> None:
 
 
 def test_a_variable_that_wins_is_told(home: Home) -> None:
-    done = config(home, "set", "context.target", "0.25", ASSISTANT_CONTEXT__TARGET="0.4")
+    done = config(home, "set", "context.target", "0.25", ASSISTANT_CONTEXT__TARGET="0.35")
     assert "ASSISTANT_CONTEXT__TARGET overrides config.toml" in done.err
-    found = json.loads(config(home, "get", "context.target", "--json", ASSISTANT_CONTEXT__TARGET="0.4").out)
-    assert (found["value"], found["origin"]) == ("0.4", "ASSISTANT_CONTEXT__TARGET")
+    found = json.loads(config(home, "get", "context.target", "--json", ASSISTANT_CONTEXT__TARGET="0.35").out)
+    assert (found["value"], found["origin"]) == ("0.35", "ASSISTANT_CONTEXT__TARGET")
 
 
 def test_the_first_setting_makes_home_and_file(tmp_path: Path) -> None:
@@ -157,18 +157,18 @@ def test_the_first_setting_makes_home_and_file(tmp_path: Path) -> None:
 
 
 def test_an_edit_that_can_be_understood_takes_the_place_of_the_file(home: Home) -> None:
-    done = edited(home, "0.2=>0.4")
-    assert (done.returncode, done.out) == (0, "context.target: 0.2 -> 0.4\n")
-    assert home.config.read_text() == TEXT.replace("0.2", "0.4")
+    done = edited(home, "0.2=>0.35")
+    assert (done.returncode, done.out) == (0, "context.target: 0.2 -> 0.35\n")
+    assert home.config.read_text() == TEXT.replace("0.2", "0.35")
 
 
 def test_nonsense_never_replaces_the_file_and_editing_goes_on_where_it_was(home: Home) -> None:
-    done = edited(home, "0.2=>0.9", "0.9=>0.5", said=b"y\n")
+    done = edited(home, "0.2=>0.9", "0.9=>0.25", said=b"y\n")
     assert "`context.target` is 0.9; allowed: a number from 0.10 to 0.50" in done.err
-    assert (done.returncode, done.out) == (0, "context.target: 0.2 -> 0.5\n")
+    assert (done.returncode, done.out) == (0, "context.target: 0.2 -> 0.25\n")
     done = edited(home, "max_steps = 3=>max_steps = = 3", said=b"n\n")
     assert "is not valid TOML" in done.err
-    assert (done.returncode, home.config.read_text()) == (2, TEXT.replace("0.2", "0.5"))
+    assert (done.returncode, home.config.read_text()) == (2, TEXT.replace("0.2", "0.25"))
 
 
 def test_an_editor_that_changes_nothing_changes_nothing(home: Home) -> None:
@@ -209,7 +209,7 @@ def test_a_secret_is_read_from_standard_input_and_never_printed(home: Home) -> N
 
 
 def test_with_json_only_the_value_is_on_standard_output_and_secrets_are_masked(home: Home) -> None:
-    done = config(home, "set", "context.target", "0.3", "--json", ASSISTANT_CONTEXT__TARGET="0.4")
+    done = config(home, "set", "context.target", "0.3", "--json", ASSISTANT_CONTEXT__TARGET="0.35")
     assert json.loads(done.out) == [{"key": "context.target", "old": "0.2", "new": "0.3"}]
     assert "overrides config.toml" in done.err
     home.config.write_text(f'[web]\ntoken = "{SECRET}"\n')

@@ -8,6 +8,7 @@ import stat
 import subprocess
 from pathlib import Path
 
+from tests.strict.server import StrictServer
 from tests.support.command_line import (
     ASSISTANT_COMMAND,
     TIMEOUT_SECONDS,
@@ -36,6 +37,16 @@ def test_a_question_attaches_to_the_daemon_and_stop_ends_it(tmp_path: Path) -> N
         assert running.process.wait(TIMEOUT_SECONDS) == 0
     assert not (home / "run" / "control.sock").exists()
     assert run_in_process(home, "stop").err == "The assistant is not running.\n"
+
+
+def test_stopping_with_reminders_pending_says_that_nothing_will_run(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with run_daemon(home) as running:
+        assert run_assistant(home, "remind", "call Ines", "--at", "in 2 hours").returncode == 0
+        stopped = run_in_process(home, "stop")
+        assert stopped.returncode == 0 and "1 reminder or schedule waits" in stopped.err
+        assert "nothing will run the assistant then" in stopped.err
+        running.process.wait(TIMEOUT_SECONDS)
 
 
 def test_a_second_daemon_is_refused_in_one_line_that_names_the_first(tmp_path: Path) -> None:
@@ -118,3 +129,17 @@ def test_a_home_deeper_than_a_socket_address_is_served(tmp_path: Path) -> None:
     home = tmp_path / ("a" * 60) / ("b" * 60) / "home"
     with run_daemon(home):
         assert run_assistant(home, "chat", "-m", "hello").returncode == 0
+
+
+def test_the_status_without_a_daemon_has_what_the_daemon_learned_about_tokens(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with StrictServer() as server:
+        settings = {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": server.key}
+        with run_daemon(home, **settings):
+            assert run_assistant(home, "chat", "-m", "hello", **settings).returncode == 0
+            learned = json.loads(run_in_process(home, "status", "--json", **settings).out)["tokens"]
+        assert "learned from 1 call" in learned
+        status = json.loads(run_in_process(home, "status", "--json", **settings).out)
+        assert (status["running"], status["tokens"]) == (False, learned)
+        found = json.loads(run_in_process(home, "doctor", "--json", **settings).out)["findings"]
+        assert [one["detail"] for one in found if one["subject"] == "tokens"] == [learned]

@@ -50,8 +50,8 @@ def test_a_home_that_is_well_is_told_in_a_line_a_thing(tmp_path: Path) -> None:
     assert subjects["script.db"] == subjects["character.db"] == subjects["log"] == subjects["permissions"] == ["ok"]
 
 
-def test_a_home_that_never_was_is_a_problem_and_none_is_made(tmp_path: Path) -> None:
-    assert verdicts(tmp_path / "home")["data folder"] == ["problem"]
+def test_a_home_that_never_was_is_no_problem_and_none_is_made(tmp_path: Path) -> None:
+    assert verdicts(tmp_path / "home")["data folder"] == ["note"]
     assert not (tmp_path / "home").exists()
 
 
@@ -139,3 +139,21 @@ def test_a_bridge_that_cannot_be_reached_is_told_with_its_name(tmp_path: Path) -
     assert verdicts(home, **told)["bridge telegram"] == ["problem"]
     (finding,) = found(home, **told, ASSISTANT_TELEGRAM__TOKEN="123:abc")["bridge telegram"]
     assert finding["verdict"] == "problem" and "123:abc" not in finding["text"]
+
+
+def test_what_turns_the_status_red_is_a_problem_to_the_doctor_too(tmp_path: Path) -> None:
+    home = spoken_in(tmp_path / "home")
+    with contextlib.closing(sqlite3.connect(home / "script.db")) as db, db:
+        db.execute("UPDATE outbox SET state = 'ambiguous'")
+    (problem,) = json.loads(run_in_process(home, "status", "--json").out)["problems"]
+    assert [one["text"] for one in found(home)["status"]] == [problem]
+    assert run_in_process(home, "doctor").returncode == 1
+
+
+def test_a_problem_that_both_find_is_told_once(tmp_path: Path) -> None:
+    home = spoken_in(tmp_path / "home")
+    (home / "secrets.toml").write_text("[file]\nOPENAI_API_KEY = 'sk-123456789'\n")
+    (home / "secrets.toml").chmod(0o644)
+    (warning,) = json.loads(run_in_process(home, "status", "--json").out)["problems"]
+    told = [one["text"] for many in found(home).values() for one in many]
+    assert told.count(warning) == 1 and "status" not in found(home)

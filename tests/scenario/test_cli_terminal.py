@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pexpect
+import pytest
 
 from tests.support.command_line import (
     ASSISTANT_COMMAND,
@@ -25,9 +26,9 @@ CTRL_C, CTRL_D = "\x03", "\x04"
 
 
 @contextmanager
-def terminal(home: Path, *arguments: str) -> Iterator[pexpect.spawn]:
+def terminal(home: Path, *arguments: str, **settings: str) -> Iterator[pexpect.spawn]:
     """The command at a terminal, ready for typing."""
-    child = started(home, *arguments)
+    child = started(home, *arguments, **settings)
     try:
         child.expect("Ctrl-D leaves")
         child.expect(PROMPT)
@@ -36,12 +37,12 @@ def terminal(home: Path, *arguments: str) -> Iterator[pexpect.spawn]:
         child.close(force=True)
 
 
-def started(home: Path, *arguments: str) -> pexpect.spawn:
+def started(home: Path, *arguments: str, **settings: str) -> pexpect.spawn:
     """The command at a terminal of 100 by 30."""
     return pexpect.spawn(
         ASSISTANT_COMMAND[0],
         [*ASSISTANT_COMMAND[1:], *arguments],
-        env=command_environment(home),
+        env=command_environment(home, **settings),
         timeout=TIMEOUT_SECONDS,
         encoding="utf-8",
         # select() knows no descriptor above 1023, and a worker may have more of them.
@@ -141,3 +142,25 @@ def test_a_terminal_that_is_told_to_end_gives_the_home_back(tmp_path: Path) -> N
         '"running": false' in run_in_process(home, "status", "--json").out
         or "Begin with" in run_in_process(home, "status").err
     )
+
+
+@pytest.mark.parametrize("leave", [CTRL_D, "bye\r", "/exit now\r"], ids=["Ctrl-D", "bye", "exit"])
+def test_who_leaves_with_reminders_pending_is_told_that_nothing_will_run(tmp_path: Path, leave: str) -> None:
+    with terminal(tmp_path / "home", "chat") as child:
+        child.send("/remind call Ines --at in 3 hours\r")
+        child.expect("call Ines.*Nothing will run")
+        child.expect(PROMPT)
+        child.send(leave)
+        child.expect("1 reminder or schedule waits.*nothing will run the assistant then.*service install")
+        child.expect(pexpect.EOF)
+
+
+def test_a_terminal_that_draws_nothing_shows_each_line_once_and_the_prompt_again(tmp_path: Path) -> None:
+    with terminal(tmp_path / "home", "chat", TERM="dumb") as child:
+        child.send("remember that the lamp is red\r")
+        child.expect(f"{PROMPT} \r\n")
+        assert child.before.strip() == "remember that the lamp is red"
+        child.expect(f"Noted.*{PROMPT} ")
+        child.send(CTRL_C)
+        child.expect(f"To leave: Ctrl-D, or type exit.\r\n{PROMPT} ")
+        assert left(child) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import httpx2
@@ -38,6 +39,38 @@ def test_a_new_token_is_kept_and_shown_again(tmp_path: Path) -> None:
 def test_that_nothing_listens_yet_is_told_beside_the_token(tmp_path: Path) -> None:
     done = run_in_process(tmp_path / "home", "web", "token", "--new")
     assert len(done.out.split()) == 1 and "web.port" in done.err
+
+
+def test_an_address_at_which_nothing_listens_is_shown_with_the_reason(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = str(other.getsockname()[1])
+        off = run_in_process(home, "web", ASSISTANT_WEB__PORT=taken)
+        assert (off.returncode, off.out) == (0, f"http://127.0.0.1:{taken}\n") and "not running" in off.err
+        with run_daemon(home, ASSISTANT_WEB__PORT=taken):
+            done = run_in_process(home, "web", ASSISTANT_WEB__PORT=taken)
+            assert done.returncode == 1 and done.err.startswith("Nothing listens there: ") and taken in done.err
+            status = run_in_process(home, "status", ASSISTANT_WEB__PORT=taken)
+            assert status.returncode == 1 and "Web API: does not listen" in status.out
+            doctor = run_in_process(home, "doctor", ASSISTANT_WEB__PORT=taken)
+            assert doctor.returncode == 1 and f"port {taken}" in doctor.out and "All is well" not in doctor.out
+
+
+def test_the_address_that_listens_is_shown_alone(tmp_path: Path) -> None:
+    home, port = tmp_path / "home", str(free_port())
+    with run_daemon(home, ASSISTANT_WEB__PORT=port):
+        token = run_in_process(home, "web", "token", ASSISTANT_WEB__PORT=port).out.strip()
+        transport = httpx2.HTTPTransport(retries=8)
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", transport=transport, timeout=30) as client:
+            assert client.get("/v1/status", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+        done = run_in_process(home, "web", ASSISTANT_WEB__PORT=port)
+        assert (done.returncode, done.out, done.err) == (0, f"http://127.0.0.1:{port}\n", "")
+
+
+def test_a_port_that_was_set_while_the_assistant_ran_is_told_to_wait_for_the_next_start(tmp_path: Path) -> None:
+    with run_daemon(tmp_path / "home"):
+        done = run_in_process(tmp_path / "home", "web", ASSISTANT_WEB__PORT="8484")
+        assert done.returncode == 1 and "started again" in done.err
 
 
 def test_a_token_in_the_environment_wins_and_that_is_told(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ async def test_a_message_is_pinned_by_its_number_once(tmp_path: Path) -> None:
         assert (pin.text, pin.role, pin.message_id) == ("Yes, Gjeving.", "assistant", 2)
         assert await it.app.commands.run("/pin #2", "main") == told
         assert it.app.stores.pins.list_pins("main") == [pin]
-        assert await it.app.commands.run("/pins", "main") == "- 1: Yes, Gjeving. (message #2, assistant)"
+        assert await it.app.commands.run("/pins", "main") == "- 1: Yes, Gjeving. (said by the assistant)"
         await it.app.commands.run("/unpin 1", "main")
         assert it.app.stores.pins.list_pins("main") == []
         assert await it.app.commands.run("/pins", "main") == "Nothing is pinned. `/pins add TEXT` pins something."
@@ -150,7 +150,7 @@ async def test_a_branch_at_a_number_leaves_the_conversation_as_it_is(tmp_path: P
         await talked(it)
         view = it.app.stores.conversation.load_view("main")
         told = await it.app.commands.run("/branch 4", "main")
-        assert told.startswith("branch:1 begins after message #4; this conversation stays as it is.")
+        assert told.startswith("branch:1 has everything up to 'Yes.'; this conversation stays as it is.")
         assert it.app.stores.conversation.load_view("main") == view
         there = it.app.stores.conversation.load_view("branch:1").messages
         assert [row.metadata.get("carried_from") for row in there[:-1]] == [1, 2, 3, 4]

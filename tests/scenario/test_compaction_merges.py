@@ -12,7 +12,7 @@ import pytest
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelRequest
-from sleep.compaction.compactor import SUMMARY_BREAKER
+from sleep.compaction.deps import SUMMARY_BREAKER
 from sleep.compaction.validate import RESTORED_HEADING
 from tests.support.compaction_app import app_with_long_messages, checkpoints_in, summary_writer
 from tests.support.imports import import_messages

@@ -37,7 +37,8 @@ from tests.strict.behaviour import ScriptedAnswer, ToolUse
 from tests.strict.server import StrictServer
 from tests.support.compaction_app import make_context_window
 from tests.support.compactions import plan_compaction, summary_message
-from tests.support.in_memory import InMemoryDelegations, InMemoryTodos
+from tests.support.in_memory import InMemoryDelegations, new_todos
+from tests.support.notices import notice_sender
 from tests.support.scripted import ScriptedModel, ScriptStep
 from tests.support.store_home import NOW, StoreHome
 from tools.toolbox import build_toolbox, delegate_tool
@@ -66,7 +67,7 @@ class DelegatingApp:
         home, values = self.stores, load_settings(None, {"ASSISTANT_HOME": str(self.stores.path)}).values
         self.kept = Delegations(home.db)
         self.history = open_history(home.path)[0]
-        toolbox = build_toolbox(self.history, InMemoryTodos(), workspace=home.path, zone=ZoneInfo("UTC"))
+        toolbox = build_toolbox(self.history, new_todos(), workspace=home.path, zone=ZoneInfo("UTC"))
         helpers = DelegationRunner(
             toolbox,
             lambda turn: (self.helper, self.chat.requests[-1]) if self.chat.requests else None,
@@ -80,8 +81,9 @@ class DelegatingApp:
         models = CurrentModels(ModelPair(self.chat, OfflineModel()))
         context = make_context_window(home, self.history, toolbox, values, models)
         guard = TurnGuard(ZoneInfo("UTC"), lambda: 0, lambda name: False, lambda name, now: None)
+        notices = notice_sender(home.db, lambda: NOW)
         self.turns = TurnRunner(
-            home.conversation, models, toolbox, context, guard, values.turn, lambda event: None, lambda: NOW
+            home.conversation, models, toolbox, context, guard, values.turn, lambda event: None, notices, lambda: NOW
         )
 
     async def ask(self, text: str) -> TurnOutcome:

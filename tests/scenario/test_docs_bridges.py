@@ -16,7 +16,7 @@ from assistant.core.records import OutgoingMessage
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.wire.stores import Stores
-from tests.support.command_line import ROOT, run_bridge_command, run_in_process
+from tests.support.command_line import ROOT, TELEGRAM_SET_UP, run_bridge_command, run_in_process
 from tests.support.keyring import use_keyring
 from tests.support.synapse import Synapse
 from tests.support.telegram_bridge import ThreadedTelegram
@@ -59,7 +59,7 @@ def test_every_command_of_the_page_works(tmp_path: Path, desk: ThreadedTelegram,
     home = Home(tmp_path / "home")
     home.path.mkdir(mode=0o700)
     home.config.write_text(f'[telegram]\nbase_url = "{desk.url}"\n[model]\nprovider = "offline"\n')
-    assert run_in_process(home.path, "people", "link", "telegram", "1001").returncode == 0
+    assert run_in_process(home.path, "people", "link", "telegram", "1001", **TELEGRAM_SET_UP).returncode == 0
     desk.say("hello")
     lines = [line for block in BLOCK.findall(PAGE.read_text(encoding="utf-8")) for line in block.splitlines()]
     assert len(lines) >= 12

@@ -126,7 +126,7 @@ async def test_the_words_of_an_edit_are_forgotten_with_their_message(tmp_path: P
         await them.write("my pin is quokka4711", OWNER, "1")
         await change(it, "1", "my pin is wombat8122")
         asked = await them.command("/forget #1")
-        await them.command(f"/forget {asked.split('types /forget ')[1][:6]}")
+        await them.command(f"/forget {asked.partition('type /forget ')[2][:6]}")
         assert "quokka" not in str(it.view_contents()) and "wombat" not in str(it.view_contents())
     assert files_with_words(tmp_path, "wombat8122") == [] == files_with_words(tmp_path, "quokka4711")
 

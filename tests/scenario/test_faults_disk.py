@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from assistant.cli.logging_setup import configure_logging
+from assistant.cli.logging_setup import log_to_stderr
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest
@@ -30,7 +30,7 @@ DISKS = {"files that may not grow": file_size_limit} | ({"a file system of 4 MB"
 @pytest.fixture(autouse=True)
 def log() -> Iterator[None]:
     """The daemon's own log, which is on the full disk as well."""
-    configure_logging("error")
+    log_to_stderr("error")
     yield
     structlog.reset_defaults()
 
@@ -133,7 +133,8 @@ async def test_a_message_that_cannot_be_kept_is_refused_in_a_clear_line_and_take
         accepted = await it.app.runtime.accept(owner_message(LONG, external_id="m1"))
         await it.settled()
         assert not accepted.duplicate
-        assert it.bridge.bodies == ["here I am"]
+        shortened, answer = it.bridge.bodies
+        assert (shortened.startswith("Your message has about"), answer) == (True, "here I am")
 
 
 async def test_a_turn_that_was_stopped_while_the_disk_was_full_stays_stopped(disk: FullableDisk) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from assistant.cli.logging_setup import configure_logging
+from assistant.cli.logging_setup import log_to_stderr
 from assistant.core.errors import HomeError, HomeReplaced, StoreError
 from assistant.core.messages import Media
 from assistant.core.model_api import ModelRequest
@@ -41,7 +41,7 @@ needs_mounts = pytest.mark.skipif(not can_mount(), reason="only who may mount fi
 @pytest.fixture(autouse=True)
 def log() -> Iterator[None]:
     """The daemon's own log, which may be on the full disk as well."""
-    configure_logging("error")
+    log_to_stderr("error")
     yield
     structlog.reset_defaults()
 

@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from assistant.core.errors import UsageError
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelLimits, ModelRequest
 from assistant.core.ports import Model, ModelPair
@@ -227,3 +230,13 @@ async def test_models_are_closed_when_nothing_uses_them_any_more() -> None:
         models.replace(ModelPair(OfflineModel(), OfflineModel()))
     await models.aclose()
     assert (first.closed, second.closed, third.closed, writer.closed) == (1, 1, 1, 1)
+
+
+async def test_auto_is_what_the_settings_say_and_a_name_that_is_none_is_refused(tmp_path: Path) -> None:
+    async with run_app(tmp_path) as it:
+        run = it.app.commands.run
+        assert await run("/model auto", "main") == "From now on: offline"
+        with pytest.raises(UsageError, match="Choose auto, offline, anthropic or openai"):
+            await run("/model gpt", "main")
+        with pytest.raises(UsageError, match="no address and no key for openai"):
+            await run("/model openai:llama3", "main")

@@ -15,7 +15,7 @@ import structlog
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from assistant.cli.logging_setup import configure_logging
+from assistant.cli.logging_setup import log_to_stderr
 from assistant.core.errors import BridgeError, ModelError, UsageError
 from assistant.core.messages import ToolCall
 from assistant.models.offline.model import OfflineModel
@@ -87,7 +87,7 @@ def collecting() -> Iterator[Collector]:
 
 @pytest.fixture(autouse=True)
 def log() -> Iterator[None]:
-    configure_logging("info")
+    log_to_stderr("info")
     yield
     structlog.reset_defaults()
 

@@ -11,13 +11,18 @@ import pytest
 
 from assistant.core.bridge_api import InboundMessage
 from assistant.core.errors import UsageError
+from assistant.core.notices import NoticeKind
 from assistant.core.people import Identity
 from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.core.sessions import peer_session_key, room_session_key
 from assistant.gateway.inbound import COMMAND_INTERRUPTED
-from assistant.people.pairing import NOT_LET_IN, TOO_MANY, WELCOME, WELCOME_OWNER
 from tests.support.outboxes import recent_items
 from tests.support.running_app import ANN, IVO, OWNER, ROOM, STRANGER, BridgePeople, files_with_words, run_app
+
+NOT_LET_IN = NoticeKind.NOT_LET_IN.fill().text
+TOO_MANY = NoticeKind.TOO_MANY_STRANGERS.fill().text
+WELCOME = NoticeKind.APPROVED.fill().text
+WELCOME_OWNER = NoticeKind.ACCOUNT_LINKED.fill().text
 
 TELL = {"ASSISTANT_PEOPLE__UNKNOWN": "tell"}
 IGNORE = {"ASSISTANT_PEOPLE__UNKNOWN": "ignore"}
@@ -190,7 +195,7 @@ async def test_a_code_for_one_bridge_is_none_on_another_or_in_a_room(tmp_path: P
         await them.write(code, OWNER, room=ROOM)
         assert await it.app.inbound.receive(InboundMessage("other", "1", OWNER, code, target=OWNER)) is None
         assert it.app.stores.people.list_people() == []
-        with pytest.raises(UsageError, match="There is no bridge 'other'; there are: kept"):
+        with pytest.raises(UsageError, match="There is no bridge 'other'; these are set up: kept"):
             await them.command("/people link other")
 
 
@@ -276,7 +281,7 @@ async def test_a_guest_types_what_the_settings_name_within_their_own(tmp_path: P
         await them.allow_everybody()
         await them.command("/todo add call the dentist")
         await them.write("/todo add water the plants", ANN)
-        assert them.sent_since_last() == [(ANN, "- [ ] #2 water the plants")]
+        assert them.sent_since_last() == [(ANN, '- [ ] 2: "water the plants"')]
         await them.write("/todo done 1", ANN)
         assert "There is no to-do 1." in them.sent_since_last()[0][1]
         assert [todo.text for todo in it.app.stores.todos.list_todos("owner")] == ["call the dentist"]
@@ -302,14 +307,6 @@ async def test_a_guest_asks_again_as_a_guest_and_is_answered_where_they_are(tmp_
         assert [target for target, _ in them.sent_since_last()] == [ANN] * 3
         assert it.view_contents(ANNS) == [("user", "hello"), ("assistant", "two")]
         assert {record.trust for record in it.app.stores.history.recent(ANNS) if record.role == "user"} == {"guest"}
-
-
-async def test_a_slash_that_is_no_command_is_a_message(tmp_path: Path) -> None:
-    async with run_app(tmp_path, "hello") as it:
-        them = BridgePeople(it)
-        await them.allow_everybody()
-        await them.write("/start", ANN)
-        assert it.view_contents(ANNS)[0] == ("user", "/start")
 
 
 async def test_a_setting_that_grants_what_is_the_owners_is_refused_by_name(tmp_path: Path) -> None:
@@ -372,7 +369,7 @@ async def test_a_command_is_answered_once_however_often_the_network_brings_it(tm
         await them.allow_everybody()
         for _ in range(2):
             await them.write("/todo add milk", ANN, "same")
-        assert them.sent_since_last() == [(ANN, "- [ ] #1 milk")]
+        assert them.sent_since_last() == [(ANN, '- [ ] 1: "milk"')]
         assert len(it.app.stores.todos.list_todos(ANNS)) == 1
 
 
@@ -393,5 +390,5 @@ async def test_a_command_that_a_stop_cut_off_is_reported_and_not_run_again(tmp_p
             them = BridgePeople(it)
             await them.wait_idle()
             told = [item.outgoing.body for item in recent_items(it.app.stores.outbox, ANNS)]
-            assert told == [COMMAND_INTERRUPTED, "- [ ] #1 bread"]
+            assert told == [COMMAND_INTERRUPTED, '- [ ] 1: "bread"']
     assert files_with_words(tmp_path, "add bread") == []

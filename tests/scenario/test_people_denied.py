@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import UsageError
+from assistant.core.notices import NoticeKind
 from assistant.core.sessions import peer_session_key
-from assistant.people.pairing import WELCOME
 from tests.support.running_app import ANN, OWNER, ROOM, BridgePeople, LiveApp, run_app
 from tests.support.scripted import ScriptedModel
+
+WELCOME = NoticeKind.APPROVED.fill().text
 
 
 async def let_pass(them: BridgePeople, **by: float) -> None:
@@ -106,7 +108,7 @@ async def test_what_the_owner_asked_for_on_an_account_that_is_unlinked_comes_hom
         assert them.sent_since_last() == []
         (reminder, answer) = at_home(it)
         assert reminder[0] == "main" and "the code is 4711" in reminder[1]
-        assert answer == ("main", "4712")
+        assert answer == ("main", "Scheduled: code\n\n4712")
 
 
 async def test_an_answer_that_was_being_written_to_an_unlinked_account_comes_home(tmp_path: Path) -> None:

@@ -232,7 +232,8 @@ async def test_overflow_is_given_up_after_its_retries_and_told(tmp_path: Path) -
         await it.say("hello")
         await it.wait_idle()
         assert len(it.model.requests) == 4
-        assert it.bridge.bodies == [str(overflow)]
+        told = [body for body in it.bridge.bodies if "The context stays at" not in body]
+        assert told == [str(overflow)]
 
 
 async def test_a_long_conversation_stays_below_the_emergency_threshold(tmp_path: Path) -> None:
@@ -242,7 +243,7 @@ async def test_a_long_conversation_stays_below_the_emergency_threshold(tmp_path:
             await it.wait_idle()
             assert (it.app.contexts.window.pressure("main") or 1.0) < 0.95
         assert it.app.stores.conversation.checkpoints("main")
-        assert len(it.bridge.bodies) == 30
+        assert sum(item.outgoing.kind == "reply" for item in it.bridge.sent) == 30
 
 
 async def test_a_running_turn_is_taken_up_again_after_a_restart(tmp_path: Path) -> None:

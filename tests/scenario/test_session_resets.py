@@ -281,8 +281,10 @@ async def test_a_daily_reset_comes_after_the_sleep_of_its_night_and_is_told(tmp_
         assert "at its daily hour, later than it should have been" in note(it)
         assert resets.check_due() is None
         await say(it, "Good morning.")
-        notices = [str(event.data["text"]) for event in it.bridge.events if event.kind == "notice"]
-        assert any("A new conversation began here at its daily hour, late" in text for text in notices)
+        (told,) = (item.outgoing.body for item in it.bridge.sent if item.outgoing.kind == "notice")
+        assert told.startswith("A new conversation began here on Monday 2026-03-02 09:00") and "its daily hour" in told
+        await say(it, "How are you?")
+        assert sum(item.outgoing.kind == "notice" for item in it.bridge.sent) == 1
 
 
 async def test_an_idle_guest_session_ends_by_itself(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import UsageError
+from assistant.models.offline.model import OfflineModel
 from sleep.cycle.cycle import PHASES
-from tests.support.compaction_app import app_with_long_messages, checkpoints_in, summary_writer
+from tests.support.compaction_app import SUMMARY_ANSWER, app_with_long_messages, checkpoints_in, summary_writer
 from tests.support.running_app import LiveApp, run_app
 from tests.support.scripted import ScriptedModel
 from tests.support.sleep_home import learn_every_line
@@ -43,9 +44,9 @@ async def test_a_dry_run_tells_what_waits_and_changes_nothing(tmp_path: Path) ->
             await it.wait_idle()
         told = await sleep(it, "--dry-run")
         assert "main: 4 messages to read, about 1 call and" in told
-        assert "About 1 call of claude-haiku-5-5" in told and "about $0.00" in told
+        assert "About 2 calls of claude-haiku-5-5" in told and "about $0.00" in told
         found = json.loads(await sleep(it, "--json", "--dry-run"))
-        assert (found["unread"][0]["messages"], found["pending"], found["calls"]) == (4, 0, 1)
+        assert (found["unread"][0]["messages"], found["pending"], found["calls"]) == (4, 0, 2)
         assert (by.requests, it.app.stores.journal.list_cycles(), it.app.stores.journal.entries("owner")) == (
             [],
             [],
@@ -54,6 +55,39 @@ async def test_a_dry_run_tells_what_waits_and_changes_nothing(tmp_path: Path) ->
         await sleep(it, "--phase", "extract")
         again = json.loads(await sleep(it, "--json", "--dry-run"))
         assert (again["unread"], again["pending"]) == ([], 2)
+
+
+async def test_a_dry_run_without_a_model_foresees_the_entries_of_the_sleep(tmp_path: Path) -> None:
+    async with run_app(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
+        for text in (OSLO, "My cat is called Mio.", "What is the time?", OSLO, "My sister Anna is a nurse."):
+            await it.say(text)
+            await it.wait_idle()
+        told = json.loads(await sleep(it, "--json", "--dry-run"))
+        done = json.loads(await sleep(it, "--json"))["phases"]
+        (unread,) = told["unread"]
+        assert (unread["messages"], unread["entries"]) == (done["extract"]["read"], done["extract"]["written"])
+        assert unread["entries"] == 3 and told["pending"] == done["consolidate"]["read"]
+        assert told["calls"] == sum(phase["calls"] for phase in done.values()) == 0
+        assert "nothing to do now" in await sleep(it, "--dry-run")
+
+
+async def test_a_dry_run_foresees_the_calls_of_the_sleep(tmp_path: Path) -> None:
+    by = ScriptedModel(learn_every_line, name="claude-haiku-5-5")
+    by.provider = "anthropic"
+    async with run_app(tmp_path, "Nice.", writer=by) as it:
+        await it.say(OSLO)
+        await it.wait_idle()
+        told = json.loads(await sleep(it, "--json", "--dry-run"))
+        done = json.loads(await sleep(it, "--json"))["phases"]
+        assert told["calls"] == sum(phase["calls"] for phase in done.values()) == len(by.requests)
+
+
+async def test_a_report_counts_the_calls_of_summaries_and_those_that_failed(tmp_path: Path) -> None:
+    by = summary_writer("no summary at all", SUMMARY_ANSWER)
+    async with app_with_long_messages(tmp_path, 28, by=by) as it:
+        phases = json.loads(await sleep(it, "--json", "--phase", "compact"))["phases"]
+        assert phases["compact"]["calls"] == len(by.requests) >= 2
+        assert f"in {len(by.requests)} calls" in await sleep(it, "--last")
 
 
 async def test_a_dry_run_foresees_the_compaction_that_the_sleep_makes(tmp_path: Path) -> None:

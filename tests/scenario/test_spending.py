@@ -288,9 +288,10 @@ async def test_f43_why_the_built_in_model_answers_is_said_once_a_day_and_to_gues
         it.clock.now += timedelta(days=1)
         assert "said once a day" in await it.say("good morning")
         assert server.requests == []
-        # In live view it is told with each.
+        # In live view it is told with each, as progress that no transcript keeps.
         shown = [event for event in it.bridge.events if event.kind == "notice" and event.session == "main"]
         assert sum("budget is used up" in event.data["text"] for event in shown) == 3
+        assert all(event.data["progress"] for event in shown)
 
 
 # ----------------------------------------------------------------------------------------------------------- background

@@ -45,6 +45,19 @@ async def test_an_answer_becomes_a_checked_summary(desk: SummariserSetup) -> Non
     assert desk.server.complaints == []
 
 
+@pytest.mark.parametrize("by_model", [True, False])
+async def test_a_summary_has_no_password_in_it_and_the_journal_gets_it(desk: SummariserSetup, by_model: bool) -> None:
+    memories = ["The wifi password is Hunter2-blue."]
+    desk.play(
+        ScriptedAnswer(summary_answer(f"{SUMMARY_TEXT} Wifi: Hunter2-blue.", memories, "identifiers: Hunter2-blue"))
+    )
+    wanted = summary_material(conversation_with(f"{FERRY_MESSAGE} My wifi password is Hunter2-blue."))
+    found = await desk.summariser().summarise(wanted, cached_prompt=None, without_model=not by_model)
+    assert found.tier == ("full" if by_model else "extractive")
+    assert "Hunter2" not in f"{found.text} {found.key_facts} {found.restored}"
+    assert found.memories == (tuple(memories) if by_model else ())
+
+
 async def test_a_request_shows_what_was_said_with_its_numbers_days_and_pictures(desk: SummariserSetup) -> None:
     desk.play(GOOD_ANSWER)
     boats = tuple(Media("image", "image/jpeg", f"boat{n}.jpg", data="aaaa") for n in (1, 2))

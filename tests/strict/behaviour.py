@@ -71,6 +71,13 @@ class Stall:
 
 
 @dataclass(frozen=True)
+class Held:
+    """An answer that comes when the test releases it."""
+
+    answer: ScriptedAnswer
+
+
+@dataclass(frozen=True)
 class Garbage:
     """The stream begins, `text` comes, then these bytes and the end."""
 
@@ -85,7 +92,7 @@ class ConnectionCut:
     text: str = ""
 
 
-Behaviour = ScriptedAnswer | Refusal | ErrorStatus | ErrorEvent | Stall | Garbage | ConnectionCut
+Behaviour = ScriptedAnswer | Refusal | ErrorStatus | ErrorEvent | Stall | Held | Garbage | ConnectionCut
 
 
 def pieces(text: str) -> list[str]:

@@ -32,6 +32,7 @@ from tests.strict.behaviour import (
     ErrorEvent,
     ErrorStatus,
     Garbage,
+    Held,
     Refusal,
     ScriptedAnswer,
     Stall,
@@ -79,6 +80,7 @@ class StrictServer:
         self._socket.listen()
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._released = asyncio.Event()
+        self.received = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         routes = [
             Route("/v1/messages", self._messages, methods=["POST"]),
@@ -115,10 +117,14 @@ class StrictServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._server.should_exit = True
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._released.set)
+        self.release()
         self._thread.join(timeout=10)
         self._socket.close()
+
+    def release(self) -> None:
+        """Let what is held back go."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._released.set)
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
@@ -156,12 +162,13 @@ class StrictServer:
         raw = await request.body()
         status, complaint, body = self._judge(request, raw, api)
         self.requests.append(ReceivedRequest(request.url.path, dict(request.headers), body, complaint))
+        self.received.set()
         if complaint:
             return _error(api, api.refusal_of_request(status, complaint))
         behaviour = self.behaviour_for(body)
         if isinstance(behaviour, ErrorStatus):
             return _error(api, behaviour)
-        if isinstance(behaviour, Stall) and behaviour.before_headers:
+        if isinstance(behaviour, Held) or (isinstance(behaviour, Stall) and behaviour.before_headers):
             await self._released.wait()
         return StreamingResponse(self._stream(api, body, behaviour), media_type="text/event-stream")
 
@@ -184,6 +191,7 @@ class StrictServer:
     async def _stream(
         self, api: MessagesApi | ChatApi, body: dict[str, Any], behaviour: Behaviour
     ) -> AsyncIterator[bytes]:
+        behaviour = behaviour.answer if isinstance(behaviour, Held) else behaviour
         if isinstance(behaviour, ScriptedAnswer | Refusal):
             for chunk in api.events(body, behaviour):
                 yield chunk

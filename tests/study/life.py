@@ -92,7 +92,8 @@ class _Life:
         if not self._frame:
             body = self._server.bodies[0]
             self._frame = {key: body[key] for key in ("system", "tools")}
-        self._failed += [item.outgoing.body for item in self._bridge.sent if item.outgoing.kind != "reply"]
+        if not any(item.outgoing.kind == "reply" for item in self._bridge.sent):
+            self._failed += [item.outgoing.body for item in self._bridge.sent] or ["nothing was sent"]
         self._bridge.sent.clear()
         self._bridge.events.clear()
         self._server.forget_bodies()

@@ -25,6 +25,8 @@ from assistant.settings.home import Home
 TIMEOUT_SECONDS = 60
 ASSISTANT_COMMAND = (sys.executable, "-c", "from assistant.cli.main import main; main()")
 ROOT = Path(__file__).parents[2]
+# As it is where Telegram is set up, for commands that send it nothing.
+TELEGRAM_SET_UP = {"ASSISTANT_TELEGRAM__ENABLED": "true", "ASSISTANT_TELEGRAM__TOKEN": "123:abc"}
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class DaemonProcess:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
+        self.hint = ""  # what it said when it was ready
 
     def next_line(self) -> str:
         """The next line it says on standard error."""
@@ -113,8 +116,8 @@ def run_daemon(home: Path, *arguments: str, **settings: str) -> Iterator[DaemonP
     ) as process:
         running = DaemonProcess(process)
         try:
-            hint = running.next_line()
-            assert "assistant chat" in hint, hint
+            running.hint = running.next_line()
+            assert "assistant chat" in running.hint, running.hint
             yield running
         finally:
             if process.poll() is None:

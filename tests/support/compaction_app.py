@@ -25,11 +25,13 @@ from assistant.store.schema.migrations import character_migrations
 from assistant.store.script.turns import Pins, UserRequests
 from assistant.store.script.usage import CircuitBreakers, ModelFacts
 from assistant.store.search.history import StoredHistory
-from sleep.compaction.compactor import CompactionDeps, Compactor
+from sleep.compaction.compactor import Compactor
+from sleep.compaction.deps import CompactionDeps
 from sleep.compaction.prompts import SummaryPrompts
 from sleep.compaction.summarise import Summariser
 from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.cycle import sync_journal_or_log
+from tests.support.notices import notice_sender
 from tests.support.running_app import LiveApp, run_app
 from tests.support.scripted import ScriptedModel
 from tests.support.store_home import NOW, StoreHome
@@ -83,7 +85,7 @@ def make_context_window(
         clock=clock,
     )
     compactor = Compactor(means)
-    compacting = CompactionService(home.conversation, compactor, measures, clock)
+    compacting = CompactionService(home.conversation, compactor, measures, notice_sender(home.db, clock), clock)
     return ContextWindow(home.conversation, estimates, measures, compacting, max_output_tokens=1000)
 
 
@@ -131,4 +133,5 @@ def context_pressure(it: LiveApp) -> float:
 
 
 def notices(it: LiveApp) -> list[str]:
-    return [str(event.data["text"]) for event in it.bridge.events if event.kind == "notice"]
+    """What was told beside the answers."""
+    return [body for item in it.bridge.sent if item.outgoing.kind == "notice" for body in [item.outgoing.body]]

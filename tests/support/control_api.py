@@ -13,6 +13,7 @@ import httpx2
 
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.cli.client import SocketLink, open_socket_link
+from assistant.commands.table import CommandResult
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
 from assistant.core.memories import MemoryHit, MemoryList, SleepReport
@@ -54,6 +55,9 @@ class ScriptedControl:
             raise UsageError("There is no command /nonsense.\nNothing was changed.")
         return f"**{text}** in {session} from {bridge}"
 
+    async def run_argv(self, argv: Sequence[str], session: str, *, bridge: str = "terminal") -> CommandResult:
+        return CommandResult(" ".join(argv), {"session": session}, remark="Some were left out.")
+
     async def stop_turn(self, session: str) -> bool:
         self.stopped.append(session)
         return len(self.stopped) == 1
@@ -70,6 +74,9 @@ class ScriptedControl:
             "turn": "t1",
             "model": "scripted",
             "usage": None,
+            "fallback": False,
+            "fallback_reason": "",
+            "notices": [],
             "pressure": 0.1,
         }
 

@@ -1,4 +1,4 @@
-"""History, to-dos and delegations in memory, what guests and rooms are granted, and a person who talks to the offline
+"""History and delegations in memory, what guests and rooms are granted, and a person who talks to the offline
 model over them.
 
 The history here implements the port like any other; it finds messages by the beginnings of their words.
@@ -7,21 +7,26 @@ The history here implements the port like any other; it finds messages by the be
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
 
 from assistant.core.checkpoints import Delegation, DelegationState
-from assistant.core.errors import StoreError, ToolError
+from assistant.core.errors import StoreError
 from assistant.core.messages import LogByteRange, Message, Role
 from assistant.core.model_api import ModelReply, ModelRequest, TextDelta
 from assistant.core.permissions import Permissions, RoleGrant
 from assistant.core.ports import Tool, ToolContext
-from assistant.core.records import LogLocation, LogRecord, SearchHit, TodoItem
+from assistant.core.records import LogLocation, LogRecord, SearchHit
 from assistant.models.offline.model import OfflineModel
 from assistant.runtime.tool_registry import ToolRegistry
+from assistant.store.character.todos import StoredTodos
+from assistant.store.database import Database
+from assistant.store.schema.migrations import character_migrations
 from tools.toolbox import build_toolbox
 
 
@@ -141,39 +146,13 @@ class InMemoryHistory:
         return mine[::-1][:limit]
 
 
-class InMemoryTodos:
-    """`ports.Todos` over a list; a key that was seen changes nothing again."""
-
-    def __init__(self) -> None:
-        self.todos: dict[int, tuple[str, TodoItem]] = {}
-        self.done_keys: dict[str, list[int]] = {}
-
-    def list_todos(self, scope: str, *, include_done: bool = False) -> list[TodoItem]:
-        return [todo for owner, todo in self.todos.values() if owner == scope and (include_done or not todo.done)]
-
-    def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[TodoItem]:
-        if key not in self.done_keys:
-            first = len(self.todos) + 1
-            for number, text in enumerate(texts, first):
-                self.todos[number] = (scope, TodoItem(number, text, False, now))
-            self.done_keys[key] = list(range(first, first + len(texts)))
-        return [self.todos[number][1] for number in self.done_keys[key]]
-
-    def complete(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
-        changed = [replace(todo, done=True, done_at=now) for todo in self._named(scope, ids)]
-        self.todos.update({todo.id: (scope, todo) for todo in changed})
-        return changed
-
-    def remove(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
-        gone = self._named(scope, ids)
-        self.todos.update({todo.id: ("", todo) for todo in gone})
-        return gone
-
-    def _named(self, scope: str, ids: Sequence[int]) -> list[TodoItem]:
-        unknown = [str(number) for number in ids if self.todos.get(number, ("", None))[0] != scope]
-        if unknown:
-            raise ToolError(f"there is no to-do {', '.join(unknown)}. Nothing was changed.")
-        return [self.todos[number][1] for number in ids]
+def new_todos() -> StoredTodos:
+    """The real store over a database that goes with it."""
+    folder = TemporaryDirectory()
+    db = Database.open(Path(folder.name) / "character.db", character_migrations, START)
+    todos = StoredTodos(db)
+    weakref.finalize(todos, lambda: (db.close(), folder.cleanup()))
+    return todos
 
 
 @dataclass
@@ -185,7 +164,7 @@ class OfflineChat:
     scope: str = "owner"
     window: int = 1000
     history: InMemoryHistory = field(default_factory=InMemoryHistory)
-    todos: InMemoryTodos = field(default_factory=InMemoryTodos)
+    todos: StoredTodos = field(default_factory=new_todos)
     view: list[Message] = field(default_factory=list)
     now: datetime = START
 

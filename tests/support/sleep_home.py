@@ -32,6 +32,7 @@ from sleep.cycle.curate import CurationPhase
 from sleep.cycle.cycle import CompactedSession, SleepCycle, sync_journal
 from sleep.cycle.extract import Extractor
 from sleep.cycle.judge import EntryJudge, ScoringPhase
+from sleep.cycle.notes import DayNotes
 from sleep.cycle.phase import JsonLinesModel
 from sleep.cycle.undo import SleepUndo
 from tests.support.compactions import plan_compaction, summary_message
@@ -195,6 +196,7 @@ class SleepHome(JournalHome):
         self.consolidations = StoredConsolidations(self.character_db)
         self.profiles = StoredProfiles(self.character_db)
         self.files = StoredMemoryFiles(self.path, self.character_db, count_tokens=len, max_tokens=10_000)
+        self.notes = DayNotes(self.journal, self.files, UTC)
         return self
 
     def restart(self) -> SleepHome:
@@ -243,6 +245,7 @@ class SleepHome(JournalHome):
             cool_down=COOL_DOWN,
             clock=clock,
             extra_phases=between,
+            write_notes=self.notes.run,
             sleep_budget=budget,
         )
 

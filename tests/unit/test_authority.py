@@ -8,8 +8,8 @@ import pytest
 
 from assistant.core.errors import SettingsError
 from assistant.core.permissions import ALL_ROLES, OWNER_ONLY, OWNER_ONLY_PERMISSIONS, Permissions, RoleGrant
+from assistant.settings.consistency import check_names
 from assistant.settings.home import Home
-from assistant.settings.sections import check_grants
 from assistant.settings.settings import parse_settings_values
 
 AUTHORITY = Permissions(
@@ -71,4 +71,4 @@ def test_without_grants_nobody_else_may_anything() -> None:
 def test_what_cannot_be_granted_is_told_by_name(name: str, why: str) -> None:
     values, _ = parse_settings_values(Home(Path("home")), f"[guest]\ntools = ['look', '{name}']\n")
     with pytest.raises(SettingsError, match=f"`guest.tools` names '{name}', which {why}"):
-        check_grants(values, {"look": ALL_ROLES, "files": OWNER_ONLY}, {})
+        check_names(values, {"look": ALL_ROLES, "files": OWNER_ONLY, "manage_todo_list": OWNER_ONLY}, {})

@@ -25,7 +25,8 @@ def test_f41_of_how_turns_ended_the_newest_are_known() -> None:
 
     def model_of(turn: str) -> Any:
         incoming = IncomingMessage("kept", turn, "main", "owner", "owner", "owner", "hi")
-        return outcomes.describe_result(InboxItem(1, 1, incoming, "answered", datetime.now(UTC), turn), "yes")["model"]
+        item = InboxItem(1, 1, incoming, "answered", datetime.now(UTC), turn)
+        return outcomes.describe_result(item, "yes", [])["model"]
 
     assert (model_of("t0"), model_of(f"t{_MANY - 1}")) == (None, "m")
     assert sum(model_of(f"t{number}") is not None for number in range(_MANY)) < _MANY / 10

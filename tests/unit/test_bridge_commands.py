@@ -13,10 +13,11 @@ import pytest
 from assistant.commands.bridges import NO_BRIDGE
 from assistant.core.bridge_api import BridgeCapabilities
 from assistant.core.errors import AssistantError, BridgeError, RecipientNotConnected, UsageError
+from assistant.core.notices import NoticeKind
 from assistant.core.people import Identity
 from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
-from assistant.gateway.bridge_operations import TEST_MESSAGE, BridgeOperations
+from assistant.gateway.bridge_operations import BridgeOperations
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.store.database import Database
 from assistant.store.schema.migrations import script_migrations
@@ -26,6 +27,8 @@ from assistant.store.script.people import ConversationRoutes, People
 from tests.support.commands import run_line
 from tests.support.dispatching import open_dispatcher
 from tests.support.scripted import RecordingBridge, SteppingClock
+
+TEST_MESSAGE = NoticeKind.BRIDGE_TEST.fill().text
 
 NOTHING_STUCK = "Nothing is stuck: what was sent arrived, or is on its way."
 FORGETFUL = BridgeCapabilities(dedupe_seconds=0)

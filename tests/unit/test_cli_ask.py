@@ -28,6 +28,7 @@ class AskLink:
         self.done: list[str] = []
         self.waiting = asyncio.Event()
         self.for_ever = False
+        self.fallback = ""
 
     async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
         self.done.append(f"said {text} as {external_id}")
@@ -63,6 +64,9 @@ class AskLink:
             "session": "main",
             "turn": "t1",
             "model": "m",
+            "fallback": self.fallback != "",
+            "fallback_reason": self.fallback,
+            "notices": [],
             "usage": None,
             "pressure": 0.1,
         }
@@ -86,6 +90,9 @@ async def test_the_answer_is_shown_and_then_confirmed() -> None:
         "session": "main",
         "turn": "t1",
         "model": "m",
+        "fallback": False,
+        "fallback_reason": "",
+        "notices": (),
         "usage": {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "cost_usd": None},
         "pressure": 0.1,
     }
@@ -108,6 +115,18 @@ async def test_the_end_of_another_turn_is_not_ours() -> None:
     link = AskLink(other, ENDED, DELIVERY, answered_at=2)
     await asked(link)
     assert link.done[1:] == ["shown yes", "confirmed reply:t1"]
+
+
+async def test_notices_and_reminders_stand_on_standard_error_and_are_confirmed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    reminder: LinkEvent = ("deliver", {"key": "reminder:1", "kind": "reply", "body": "Reminder: tea", "inbox_id": None})
+    notice: LinkEvent = ("deliver", {"key": "model_back:x#1", "kind": "notice", "body": "It is back.", "inbox_id": 4})
+    link = AskLink(reminder, notice, ENDED, DELIVERY, answered_at=3)
+    answer = await asked(link)
+    assert link.done[1:] == ["confirmed reminder:1", "confirmed model_back:x#1", "shown yes", "confirmed reply:t1"]
+    assert capsys.readouterr().err == "Reminder: tea\nIt is back.\n"
+    assert answer["notices"] == ("Reminder: tea", "It is back.")
 
 
 async def test_a_failure_keeps_its_exit_code_and_words() -> None:

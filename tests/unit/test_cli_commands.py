@@ -16,7 +16,7 @@ from assistant import __version__
 from assistant.cli.aihistory.main import aihistory
 from assistant.cli.lazy import escape_unencodable, run_guarded
 from assistant.cli.main import assistant
-from assistant.commands.argv import SLASH_COMMANDS, is_leave_command, is_slash_command, rewrite_for_shell
+from assistant.commands.argv import SLASH_COMMANDS, command_name, is_leave_command, rewrite_for_shell
 from assistant.core.calendar import utc_now
 from assistant.settings.settings import load_settings
 from assistant.wire.app import build_app
@@ -113,19 +113,30 @@ def test_completion_offers_the_commands_that_the_runtime_knows(tmp_path: Path) -
     [
         ("/todo add milk", True),
         ("/STATUS", True),
+        ("/remindrs", True),
+        ("/help?", True),
+        (" /help@nocturne_bot me", True),
         ("/etc/hosts", False),
-        ("/statusx", False),
+        ("/etc/passwd is a file", False),
+        ("/ 2", False),
+        ("/2", False),
         ("todo", False),
         ("/", False),
     ],
 )
 def test_a_command_is_told_apart_from_a_message_that_begins_with_a_slash(text: str, is_one: bool) -> None:
-    assert is_slash_command(text) is is_one
+    assert bool(command_name(text)) is is_one
 
 
 def test_quit_leaves_and_nothing_longer_does() -> None:
-    assert is_leave_command(" /quit ") and is_leave_command("/exit")
-    assert not is_leave_command("/quit please")
+    assert is_leave_command(" /quit ") and is_leave_command("/exit") and is_leave_command("/quit please")
+    assert not is_leave_command("bye")
+
+
+@pytest.mark.parametrize("word", ["exit", " Quit ", "bye", "Bye!"])
+def test_a_word_of_parting_alone_on_a_line_leaves_a_terminal(word: str) -> None:
+    assert is_leave_command(word, at_terminal=True)
+    assert not is_leave_command(f"say {word} to Ines", at_terminal=True)
 
 
 def test_a_command_that_is_mistyped_is_answered_with_the_one_that_is_like_it(
@@ -133,6 +144,8 @@ def test_a_command_that_is_mistyped_is_answered_with_the_one_that_is_like_it(
 ) -> None:
     assert run_guarded(assistant, ["stauts"]) == 2
     assert "Did you mean `assistant status`?" in capsys.readouterr().err
+    assert run_guarded(assistant, ["why", "e1"]) == 2
+    assert "Did you mean `assistant memory why`?" in capsys.readouterr().err
     assert run_guarded(assistant, ["zzzzzz"]) == 2
     assert "Did you mean" not in capsys.readouterr().err
 

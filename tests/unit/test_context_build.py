@@ -167,5 +167,5 @@ def test_the_first_prompt_is_small() -> None:
 
 def test_the_rules_name_what_the_model_has_to_know() -> None:
     rules = (shipped_config_dir() / "prompts" / "system.md").read_text(encoding="utf-8")
-    for word in ("search_history", "read_history", "manage_todo_list", "data", "date and reference", "runtime-note"):
+    for word in ("search_history", "read_history", "manage_todo_list", "data", "its date", "runtime-note"):
         assert word in rules

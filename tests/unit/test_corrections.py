@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sleep.rules.corrections import find_corrected
+from sleep.rules.corrections import correct_part, find_corrected
 from sleep.rules.extract_statements import extract_statements
 from sleep.rules.statements import parse_statement
-from sleep.rules.supersede import compare_statements, parse_entry
+from sleep.rules.supersede import compare_statements, parse_entry, restate_correction
 from tests.support.sentence_tables import every_case
 
 KNOWN = (
@@ -116,3 +116,49 @@ def test_how_somebody_is_names_nobody() -> None:
 )
 def test_what_is_plainly_put_right_is_learned_as_a_correction(said: str) -> None:
     assert [found.is_correction for found in extract_statements(said)] == [True]
+
+
+# -------------------------------------------------------------------------------------------------- a part of it alone
+
+DENTIST = "I have a dentist appointment on Tuesday at 10 with Dr. Weber."
+
+
+@every_case(
+    [
+        (DENTIST, "no, it's Dr. Meyer", "I have a dentist appointment on Tuesday at 10 with Dr. Meyer, not Dr. Weber"),
+        (
+            DENTIST,
+            "Sorry, it's Wednesday, not Tuesday.",
+            DENTIST[:-1].replace("Tuesday", "Wednesday") + ", not Tuesday",
+        ),
+        (DENTIST, "Actually it's at 11", DENTIST[:-1].replace("10", "11") + ", not 10"),
+        ("I see the dentist on Tuesday at 10.", "no, it's Dr. Meyer", "I see the dentist on Tuesday at 10 (Dr. Meyer)"),
+        ("Choir is on Tuesday at 7 in Asker.", "it's in Sandvika", "Choir is on Tuesday at 7 in Sandvika, not Asker"),
+        (
+            "Mein Termin ist am Dienstag um 10 bei Dr. Weber.",
+            "nein, es ist Dr. Meyer",
+            "Mein Termin ist am Dienstag um 10 bei Dr. Meyer, nicht Dr. Weber",
+        ),
+        (DENTIST, "It's a nice day", ""),
+        (DENTIST, "No, I do not want to", ""),
+        ("Anna and Ben live in Oslo and Bergen.", "it's Lyon", ""),
+        (DENTIST, "it's Tuesday", ""),
+    ]
+)
+def test_a_part_is_put_right_and_the_rest_stays(earlier: str, message: str, whole: str) -> None:
+    assert correct_part(earlier, message) == whole
+
+
+@every_case(
+    [
+        (
+            "The dentist is Dr. Meyer, not Dr. Weber.",
+            "I see Dr. Weber, the dentist, on Tuesday at 10. (24 November 2026)",
+            "The dentist is Dr. Meyer, not Dr. Weber (on Tuesday at 10, 24 November 2026)",
+        ),
+        ("Choir is on Friday now, not Tuesday.", "Choir is on Tuesday at 7.", "Choir is on Friday now, not Tuesday."),
+        ("I live in Bergen now.", "I moved to Oslo on Tuesday at 10.", "I live in Bergen now."),
+    ]
+)
+def test_what_puts_something_else_right_keeps_the_day(said: str, about: str, whole: str) -> None:
+    assert restate_correction(said, about) == whole

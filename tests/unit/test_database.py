@@ -243,7 +243,9 @@ def test_every_table_that_holds_words_has_scope_and_generation(tmp_path: Path) -
         "accounts_at",
         "told",
         "usage_by_role",
-        "spending_marks",
+        "notice_marks",
+        "model_outages",
+        "model_outage_places",
         "repeated_requests",
         "bridge_states",
     }

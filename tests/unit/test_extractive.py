@@ -9,7 +9,8 @@ import pytest
 from assistant.context.truncate import truncate_to_reference
 from assistant.core.messages import LogByteRange, Media, Message, ToolCall
 from assistant.core.records import LogLocation
-from sleep.compaction.extractive import collect_key_facts, keep_both_ends, select_sentences, summarise_without_model
+from sleep.compaction.extractive import keep_both_ends, select_sentences, summarise_without_model
+from sleep.compaction.key_facts import collect_key_facts
 from sleep.compaction.validate import restore_missing_values
 from tests.support.sentence_tables import every_case
 from tests.support.summaries import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -85,7 +86,7 @@ def test_the_largest_old_tool_outputs_are_shortened_first_and_no_more_than_neede
     rows = [user(), *uses("a", 900), says(), user(), *uses("b", 5500), says(), user()]
     stored, plan = plan_for(rows)
     assert [message.id for message in plan.shorten] == [stored[6].id]
-    assert plan.compaction is None and plan.after.ratio <= 0.30
+    assert plan.compaction is None and plan.after.ratio <= TERMS.target_pressure
     shown = plan.shorten[0].content
     assert "read_history(message_id=16)" in shown and COUNTER.count_text(shown) <= 200
 
@@ -94,7 +95,7 @@ def test_long_old_messages_come_after_tool_outputs() -> None:
     rows = [user(3000), says(3000), user(), *uses("b", 800), says(), user()]
     stored, plan = plan_for(rows)
     assert {message.id for message in plan.shorten} == {stored[0].id, stored[1].id, stored[4].id}
-    assert plan.compaction is None and plan.after.ratio <= 0.30
+    assert plan.compaction is None and plan.after.ratio <= TERMS.target_pressure
 
 
 def test_what_the_plan_says_is_what_measuring_its_view_says() -> None:
@@ -119,7 +120,7 @@ def many_exchanges(count: int, tokens: int = 150) -> list[Message]:
 def test_the_oldest_leave_in_one_large_step_down_to_the_target() -> None:
     stored, plan = plan_for([*many_exchanges(30), user(text="now")])
     assert plan.compaction is not None
-    assert 0.25 < plan.after.ratio <= 0.30
+    assert 0.35 < plan.after.ratio <= TERMS.target_pressure
     assert plan.compaction.from_message_id == stored[0].id
     gone = plan.compaction.messages_compressed
     assert plan.compaction.to_message_id == stored[gone - 1].id and stored[gone].role == "user"
@@ -226,12 +227,28 @@ def test_in_a_turn_that_is_steered_the_request_that_opened_it_stays() -> None:
 # ----------------------------------------------------------------------------------------------- the newest turn, floor
 
 
-def test_f06_a_request_that_is_itself_too_large_is_shown_by_reference_and_the_user_is_told() -> None:
+def test_f06_a_request_that_is_itself_too_large_fills_the_window_with_both_its_ends_and_the_user_is_told() -> None:
     stored, plan = plan_for([user(), says(), Message("user", "BEGIN " + words(50_000) + " THE-END")])
     [shown] = plan.shorten
     assert shown.id == stored[2].id and "BEGIN" in shown.content and "THE-END" in shown.content
-    assert plan.compaction is None and plan.after.ratio <= 0.31
-    assert len(plan.notices) == 1 and "longer than the model can take" in plan.notices[0]
+    assert f"read_history(message_id={shown.id})" in shown.content
+    assert plan.compaction is None and 0.78 < plan.after.ratio <= TERMS.threshold
+    assert re.fullmatch(
+        r"Your message has about 50,0\d\d tokens, more than the model can take at once\. It sees about 6,\d\d\d of "
+        r"them, from the beginning and the end, and can look up the rest\.",
+        *(notice.text for notice in plan.notices),
+    )
+
+
+def test_a_request_that_fills_the_window_makes_room_for_what_is_looked_up_in_one_step() -> None:
+    stored, first = plan_for([Message("user", "BEGIN " + words(50_000) + " THE-END")])
+    request = apply_plan(first, stored)[0]
+    rows = [request, *numbered([user(), *uses("a", 1_500), *uses("b", 1_500)])[1:]]
+    plan = plan_fallback(view_of(rows), places_of(rows), TERMS, NOW)
+    assert [row.id for row in plan.shorten] == [request.id] and plan.notices == ()
+    shown = plan.shorten[0].content
+    assert "BEGIN" in shown and "THE-END" in shown and shown.count("truncated…") == 1
+    assert COUNTER.count_text(shown) > 1_500 and plan.after.ratio < TERMS.threshold - 0.1
 
 
 def test_a_large_request_that_fits_is_left_whole() -> None:
@@ -252,7 +269,7 @@ def test_f17_old_pictures_are_hidden_when_pictures_bind() -> None:
     rows = [row for _ in range(18) for row in (Message("user", "see", media=(picture,)), says())]
     terms = replace(TERMS, budgets=replace(BUDGETS, tokens=1_000_000))
     stored, plan = plan_for([*rows, Message("user", "and?", media=(picture,))], terms)
-    assert plan.before.fullest_budget == "images" and plan.after.ratio <= 0.30
+    assert plan.before.fullest_budget == "images" and plan.after.ratio <= TERMS.target_pressure
     assert len(plan.shorten) == 13 and plan.compaction is None
     assert apply_plan(plan, stored)[-1].media[0].data == PICTURE
 
@@ -263,7 +280,7 @@ def test_f17_more_pictures_in_one_request_than_the_model_takes_are_named_and_the
     stored, plan = plan_for([Message("user", "see", media=media)], terms)
     shown = [medium.name for medium in apply_plan(plan, stored)[0].media if medium.data]
     assert shown == [f"p{n}.png" for n in range(16)]
-    assert "14 of the pictures" in plan.notices[0]
+    assert "14 of the pictures" in plan.notices[0].text
 
 
 def test_f02_where_the_frame_alone_is_too_large_the_floor_is_told_and_nothing_changes() -> None:
@@ -299,7 +316,7 @@ def test_a_plan_after_the_providers_own_count_reckons_in_its_tokens() -> None:
     stored = numbered(rows)
     view = view_of(stored, prefix_rev=3, reported=(3, 18_000, stored[-1].id))
     plan = plan_fallback(view, places_of(stored), TERMS, NOW)
-    assert plan.before.prompt_tokens == 18_000 and plan.after.ratio <= 0.30
+    assert plan.before.prompt_tokens == 18_000 and plan.after.ratio <= TERMS.target_pressure
     _, plain = plan_for(rows)
     assert plan.compaction is not None and plain.compaction is not None
     assert plan.compaction.messages_compressed > plain.compaction.messages_compressed

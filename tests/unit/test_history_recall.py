@@ -148,6 +148,28 @@ def test_a_question_without_spaces_between_its_words_recalls_too(room: SearchHom
     assert RecallSetup(room).ids("桑拿房的备用钥匙在哪里？") == [fact]
 
 
+def test_an_identifier_recalls_the_message_that_defines_it_however_often_it_was_asked(room: SearchHome) -> None:
+    [defines] = room.say("By the way, zed-tau-417 is the locker at the north dock.")
+    for _ in range(50):
+        room.talk("What is zed-tau-417?", "zed-tau-417 is the locker at the north dock.")
+    for question in ("What is zed-tau-417?", "zed-tau-417?", "Please look after zed-tau-417 again."):
+        assert RecallSetup(room).ids(question)[0] == defines
+
+
+def test_a_question_recalls_what_was_said_however_often_it_was_asked(room: SearchHome) -> None:
+    [fact] = room.say(FACT)
+    for _ in range(50):
+        room.talk(QUESTION, "I do not know.")
+    assert RecallSetup(room).ids(QUESTION)[0] == fact
+
+
+def test_a_secret_is_recalled_where_one_is_asked_for(room: SearchHome) -> None:
+    room.say("The alarm code of Torvald's sauna is 4821.")
+    assert "4821" in RecallSetup(room).recall("What is the alarm code of Torvald's sauna?")
+    unasked = RecallSetup(room).recall("Does Torvald's sauna have an alarm?")
+    assert "is [PIN left out]." in unasked and "4821" not in unasked
+
+
 # -------------------------------------------------------------------------------------------------------- what never is
 
 

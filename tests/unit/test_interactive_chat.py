@@ -6,7 +6,7 @@ import asyncio
 import io
 import re
 import stat
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from rich.console import Console
 from assistant.cli.chat.dialog import Dialog
 from assistant.cli.chat.screen import Screen
 from assistant.cli.link import LinkEvent, LinkLost
-from assistant.commands.argv import SLASH_COMMANDS
+from assistant.commands.table import CommandResult
 from assistant.core.errors import AssistantError
 from assistant.core.records import InboxReceipt
 
@@ -47,8 +47,9 @@ class ChatLink:
     def happen(self, event: str, **data: Any) -> None:
         self.happens.put_nowait((event, data))
 
-    def deliver(self, key: str, body: str, *, kind: str = "reply", inbox_id: int = 1) -> None:
-        self.happen("deliver", key=key, kind=kind, body=body, message_id=9, inbox_id=inbox_id)
+    def deliver(self, key: str, body: str, **about: Any) -> None:
+        delivery = {"kind": "reply", "message_id": 9, "inbox_id": 1, "waited": False, **about}
+        self.happen("deliver", key=key, body=body, **delivery)
 
     def turn(self, turn: str, state: str) -> None:
         self.happen("turn", turn=turn, state=state, message_ids=[1])
@@ -83,6 +84,9 @@ class ChatLink:
     async def run_command(self, text: str, session: str) -> str:
         self.commands.append(text)
         return f"did *{text}*"
+
+    async def run_argv(self, argv: Sequence[str], session: str, max_seconds: float) -> CommandResult:
+        raise LinkLost()
 
     async def stop(self, session: str) -> bool:
         self.stops.set()
@@ -143,7 +147,7 @@ async def chatting(
     output = Vt100_Output(paper, lambda: Size(height, 80), term="xterm") if prompt_on_paper else DummyOutput()
     with create_pipe_input() as keys, create_app_session(input=keys, output=output):
         console = Console(file=paper, force_terminal=True, width=80, height=height, highlight=False)
-        screen = Screen(console, home / "chat_history", SLASH_COMMANDS)
+        screen = Screen(console, home / "chat_history")
         running = asyncio.create_task(Dialog(link, "main", screen).run())
         async with asyncio.timeout(20):
             yield ChatSession(link, keys, paper)
@@ -184,8 +188,8 @@ async def test_a_delivery_given_again_is_confirmed_again_and_not_shown_again(tmp
 
 async def test_what_was_pending_is_shown_on_attach_under_a_heading(tmp_path: Path) -> None:
     async with chatting(tmp_path) as chat:
-        chat.link.deliver("reply:t1", "an old answer")
-        chat.link.deliver("notice:t2", "an old notice", kind="notice")
+        chat.link.deliver("reply:t1", "an old answer", waited=True)
+        chat.link.deliver("notice:t2", "an old notice", kind="notice", waited=True)
         await chat.confirmed("notice:t2")
     assert chat.text.count("While you were away:") == 1
     assert chat.text.index("While you were away:") < chat.text.index("an old answer") < chat.text.index("an old notice")
@@ -247,14 +251,6 @@ async def test_what_is_being_sent_while_the_person_leaves_is_sent_to_the_end(tmp
     assert [text for _, text in chat.link.said] == ["one last thing"]
 
 
-async def test_what_is_said_at_another_terminal_is_announced_as_such(tmp_path: Path) -> None:
-    async with chatting(tmp_path) as chat:
-        chat.link.turn("t1", "started")
-        chat.link.deliver("reply:t1", "an answer for them", inbox_id=77)
-        await chat.confirmed("reply:t1")
-    assert chat.text.index("In reply to a message from elsewhere:") < chat.text.index("an answer for them")
-
-
 async def test_alt_enter_makes_a_new_line_and_a_paste_keeps_its_lines(tmp_path: Path) -> None:
     async with chatting(tmp_path) as chat:
         chat.keys.send_text("one" + ALT_ENTER + "\x1b[200~two\nthree\x1b[201~" + ENTER)
@@ -303,15 +299,16 @@ async def test_no_escape_sequence_of_an_answer_reaches_the_terminal(tmp_path: Pa
     assert "https://evil.example" in chat.text
 
 
-async def test_an_unfinished_answer_is_drawn_above_the_input_line(tmp_path: Path) -> None:
+async def test_an_unfinished_answer_is_drawn_above_the_input_line_in_whole_words(tmp_path: Path) -> None:
     async with chatting(tmp_path, prompt_on_paper=True) as chat:
         chat.link.turn("t1", "started")
-        chat.link.happen("delta", turn="t1", text="half an ans")
-        await chat.printed("half an ans")
         await chat.printed("thinking…")
+        chat.link.happen("delta", turn="t1", text="half an ans")
+        await chat.printed("half an")
         chat.keys.send_text("typed meanwhile" + ENTER)
         await chat.link.heard.wait()
     assert chat.link.said[0][1] == "typed meanwhile"
+    assert "half an ans" not in chat.text
 
 
 async def test_a_long_answer_moves_into_the_scrollback_and_is_shown_whole_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Going from one session to another within an interactive chat."""
+"""Going from one session to another within an interactive chat, and what comes there from elsewhere."""
 
 from __future__ import annotations
 
@@ -36,3 +36,21 @@ async def test_what_was_typed_before_a_switch_goes_where_it_was_typed(tmp_path: 
         link.away = False
         await link.heard.wait()
     assert (link.said[0][1], link.sessions[0]) == ("for main", "main")
+
+
+async def test_what_is_said_at_another_terminal_is_announced_as_such(tmp_path: Path) -> None:
+    async with chatting(tmp_path) as chat:
+        chat.link.turn("t1", "started")
+        chat.link.deliver("reply:t1", "an answer for them", inbox_id=77)
+        await chat.confirmed("reply:t1")
+    assert chat.text.index("In reply to a message from elsewhere:") < chat.text.index("an answer for them")
+
+
+async def test_a_reminder_and_a_notice_answer_nobody_and_have_no_heading(tmp_path: Path) -> None:
+    async with chatting(tmp_path) as chat:
+        chat.link.turn("t1", "started")
+        chat.link.deliver("reminder:1", "Reminder: take out the trash", inbox_id=None)
+        chat.link.deliver("model_back:x#1", "The model answers again.", kind="notice", inbox_id=None)
+        await chat.confirmed("model_back:x#1")
+    assert "Reminder: take out the trash" in chat.text and "The model answers again." in chat.text
+    assert "In reply to" not in chat.text and "While you were away" not in chat.text

@@ -110,3 +110,13 @@ def test_f33_a_guest_is_reminded_of_nothing_of_the_owner(notes: JournalAndMemori
     assert recall(notes, "When is the boiler serviced?", scope=GUEST) == ""
     notes.note("The boiler is mine.", at=JANUARY, scope=GUEST)
     assert "every March" not in recall(notes, "When is the boiler serviced?", scope=GUEST)
+
+
+@pytest.mark.parametrize(
+    ("message", "is_asked"),
+    [("Where is the router of the cabin?", False), ("What is the wifi password of the cabin?", True)],
+)
+def test_a_secret_is_recalled_where_one_is_asked_for(notes: JournalAndMemories, message: str, is_asked: bool) -> None:
+    notes.note("The wifi password of the cabin is Hunter2-blue, and the router is in the attic.")
+    block = recall(notes, message)
+    assert "the router is in the attic" in block and ("Hunter2-blue" in block) == is_asked

@@ -212,7 +212,7 @@ async def test_a_failed_tool_passes_its_reason_on() -> None:
 async def test_in_a_room_the_answer_names_who_said_it() -> None:
     line = format_quote(QuotedMessage(7, "Fri 2026-11-20 09:00", "user", "the key is under the mat", "Bo"))
     reply = await answers(user("where is the key?"), f"1 found\n{line}")
-    assert reply.content.startswith("Bo told me on Fri 2026-11-20 09:00 (#7):")
+    assert reply.content.startswith("Bo told me on Fri 2026-11-20 09:00:")
 
 
 async def test_quoted_words_stay_inside_their_quotation() -> None:
@@ -230,13 +230,15 @@ async def test_questions_are_no_answers_and_the_newest_statement_wins() -> None:
 async def test_what_was_said_to_put_something_right_is_the_answer_though_it_fits_less_well() -> None:
     lines = found((3, "I live in Oslo."), (9, "Actually we moved to Bergen last week."))
     reply = await answers(user("where do I live?"), lines)
-    assert reply.content.index("Bergen") < reply.content.index("It replaces") < reply.content.index("Oslo")
+    assert reply.content.index("Bergen") < reply.content.index("It replaces what was said on")
+    assert "Oslo" not in reply.content
 
 
 async def test_what_names_what_it_takes_the_place_of_is_the_answer() -> None:
     lines = found((3, "We live in Kreuzberg, third floor."), (9, "We moved from Kreuzberg to Pankow last weekend."))
     reply = await answers(user("where do I live?"), lines)
-    assert reply.content.index("to Pankow") < reply.content.index("third floor")
+    assert "to Pankow" in reply.content
+    assert "third floor" not in reply.content
 
 
 async def test_the_question_itself_is_never_its_answer() -> None:

@@ -114,7 +114,7 @@ def test_old_tool_output_is_masked_where_that_is_enough() -> None:
     stored, found = planned(rows)
     assert found.tier == "mask" and found.pending_summary is None
     assert {row.role for row in found.shorten} == {"tool"} and len(found.shorten) == 6
-    assert found.after.ratio < POLICY.masking_target(TERMS.target) < found.before.ratio
+    assert found.after.ratio < POLICY.masking_target(TERMS.target_pressure) < found.before.ratio
     line = found.shorten[0].content
     assert line.startswith('[TOOL OUTPUT ARCHIVED: read_file(path="a"), 2026-11-20') and "about 1" in line
     assert f"read_history(message_id={stored[2].id})" in line and "conversation.jsonl bytes 1200-1300" in line
@@ -188,7 +188,7 @@ def test_the_target_binds() -> None:
     done = finished(found)
     left = apply_plan(done, stored)
     assert found.before.ratio > 0.8
-    assert ratio(left) <= TERMS.target + 0.01
+    assert ratio(left) <= TERMS.target_pressure
     assert left[0].is_summary and left[-1] == stored[-1]
 
 
@@ -391,5 +391,5 @@ def test_f25_many_rounds_keep_the_view_near_the_target() -> None:
         live.append(
             checkpoint(round_number + 1, done.compaction.from_message_id, done.compaction.to_message_id, words(200))
         )
-        assert ratio(rows) <= TERMS.target + 0.02
+        assert ratio(rows) <= TERMS.target_pressure
         assert sum(m.is_summary for m in rows) == 1

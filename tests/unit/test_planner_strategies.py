@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from assistant.core.messages import Message
+from sleep.compaction.values import CompactionPolicy
 from tests.support.conversation_strategies import apply_plan
-from tests.unit.test_planner import POLICY, TERMS, chat, kept, planned, ratio
+from tests.unit.test_fallback import says, user, uses
+from tests.unit.test_planner import POLICY, TERMS, chat, finished, kept, planned, ratio
 
 
 @pytest.mark.parametrize("strategy", ["sliding_window", "deletion", "selective"])
@@ -17,7 +19,7 @@ def test_strategies_without_a_summary_leave_a_record_of_where_the_messages_stand
     stored, found = planned(chat(40, 150), policy=replace(POLICY, strategy=strategy))
     assert found.pending_summary is None and found.compaction is not None and found.compaction.tier == strategy
     left = apply_plan(found, stored)
-    assert "earlier messages, #10 to #" in left[0].content and ratio(left) <= TERMS.target + 0.02
+    assert "earlier messages, #10 to #" in left[0].content and ratio(left) <= TERMS.target_pressure
     assert [m.id for m in left[-2:]] == [m.id for m in stored[-2:]]
 
 
@@ -28,6 +30,33 @@ def test_selective_keeps_what_says_most() -> None:
     assert stored[2].id in [m.metadata["carried_from"] for m in kept(found)]
     _, sliding = planned(rows, policy=replace(POLICY, strategy="sliding_window"))
     assert not kept(sliding)
+
+
+def test_each_strategy_leaves_another_view() -> None:
+    """Of one conversation: what the person said stays with a summary, what says most without one, or nothing of it."""
+    rows = [*uses_with_output(6), *chat(30, 150)]
+    rows[8] = Message("assistant", "The code of the gate is 4471-Q, Anna Berg has the key", model="m")
+    views = {}
+    for strategy in ("hybrid", "summary", "mask", "sliding_window", "deletion", "selective"):
+        policy = replace(CompactionPolicy(), strategy=strategy)  # type: ignore[arg-type]
+        stored, found = planned(rows, policy=policy)
+        done = finished(found) if found.pending_summary else found
+        views[strategy] = apply_plan(done, stored)
+    said = {name: [m.role for m in view if "carried_from" in m.metadata] for name, view in views.items()}
+    live = {name: sum(m.id is not None for m in view) for name, view in views.items()}
+    assert live["mask"] == len(rows) > max(live[name] for name in live if name != "mask")
+    # It masks where that is enough, and is a summary where it is not.
+    assert views.pop("hybrid") == views["summary"]
+    tools = [*uses_with_output(12), *chat(3, 20)]
+    (_, hybrid), (_, mask) = (planned(tools, policy=replace(POLICY, strategy=name)) for name in ("hybrid", "mask"))  # type: ignore[arg-type]
+    assert hybrid.tier == "mask" and hybrid.shorten == mask.shorten
+    assert set(said["summary"]) == {"user"} and set(said["selective"]) == {"user", "assistant"}
+    assert said["sliding_window"] == said["deletion"] == [] and live["deletion"] > live["sliding_window"]
+    assert len({tuple(m.content for m in view) for view in views.values()}) == len(views)
+
+
+def uses_with_output(rounds: int) -> list[Message]:
+    return [row for n in range(rounds) for row in (user(10, f"look {n} "), *uses(f"c{n}", 1_000), says(20))]
 
 
 def test_deletion_takes_no_more_than_it_must() -> None:

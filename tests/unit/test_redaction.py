@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from assistant.core.erasure import PREVIEW_LENGTHS, PhraseMatcher, identifying_phrases, is_searchable_phrase
 from assistant.core.memories import JournalEntry
-from sleep.cycle.curate import build_day_notes, propose_memory_md
+from sleep.cycle.curate import propose_memory_md
+from sleep.cycle.notes import build_day_notes
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 PHRASE = 'copper heron "zan\\quux" 47'

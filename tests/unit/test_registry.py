@@ -17,7 +17,7 @@ from assistant.core.messages import ToolCall
 from assistant.core.permissions import ALL_ROLES
 from assistant.core.ports import ToolContext
 from assistant.runtime.tool_registry import ToolRegistry
-from tests.support.in_memory import InMemoryHistory, InMemoryTodos, grant_others
+from tests.support.in_memory import InMemoryHistory, grant_others, new_todos
 from tools.declaration import INVALID_JSON, StorableInt, tool
 from tools.toolbox import build_toolbox
 
@@ -236,7 +236,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
 def test_the_app_offers_its_tools_in_one_order_and_within_700_tokens(tmp_path: Path) -> None:
     names = ["search_history", "read_history", "manage_todo_list", "current_time", "list_files", "read_file"]
     box = build_toolbox(
-        InMemoryHistory(), InMemoryTodos(), workspace=tmp_path, zone=ZoneInfo("UTC"), authority=grant_others(names)
+        InMemoryHistory(), new_todos(), workspace=tmp_path, zone=ZoneInfo("UTC"), authority=grant_others(names)
     )
     assert [spec.name for spec in box.specs("owner")] == names
     assert [spec.name for spec in box.specs("guest")] == names[:4]

@@ -321,3 +321,43 @@ def test_edited_words_are_found(room: SearchHome) -> None:
     (said,) = room.say("Lunch at noon.")
     edit = room.conversation.annotate("main", "edit", [said], "Lunch at the zither museum.", NOW)
     assert room.search_ids("zither museum", roles=("user", "assistant", "tool", "system"))[0] == edit.id
+
+
+# --------------------------------------------------------------------------------------------------- asked often
+
+
+ASKED = ("What is zed-tau-417?", "what is zed-tau-417", "Tell me what zed-tau-417 is.", "zed-tau-417?")
+ANSWERED = ("zed-tau-417 is the locker at the north dock.", 'You said: "zed-tau-417 is the locker at the north dock."')
+
+
+@pytest.mark.parametrize("around", [0, 120])
+def test_a_message_that_defines_an_identifier_stays_first_however_often_it_was_asked(
+    room: SearchHome, around: int
+) -> None:
+    add_chatter(room, around)
+    (defines,) = room.say("By the way, zed-tau-417 is the locker at the north dock, and Ragna has its key.")
+    add_chatter(room, around, seed=4)
+    for number in range(50):
+        room.talk(ASKED[number % len(ASKED)], ANSWERED[number % len(ANSWERED)])
+        assert room.search_ids("What is zed-tau-417?", limit=3)[0] == defines
+
+
+def frequencies(room: SearchHome, word: str) -> tuple[list[int], int]:
+    room.finder.index_pending()
+    return room.finder.frequencies([word])
+
+
+def test_what_was_asked_often_is_as_rare_as_before(room: SearchHome) -> None:
+    add_chatter(room, 60)
+    room.say("Torvald sold the sauna.")
+    assert frequencies(room, "sauna") == ([1], 61)
+    for _ in range(30):
+        room.talk("What did Torvald do with the sauna?", "He sold the sauna to a tobacconist.")
+    assert frequencies(room, "sauna") == ([1], 61)
+    assert frequencies(room, "tobacconist") == ([1], 61), "what stands in answers alone counts once"
+
+
+def test_a_question_that_tells_something_as_well_counts_as_told(room: SearchHome) -> None:
+    room.say("My locker has the number zt417 from today on, will you keep that in mind?")
+    room.talk("Is it zt417?", "Yes, zt417.")
+    assert frequencies(room, "zt417") == ([1], 1)

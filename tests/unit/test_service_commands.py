@@ -131,6 +131,24 @@ def test_with_json_a_command_prints_how_the_service_is_after_it(
         assert (report["process"], report["restarts"]) == ((41, 2) if running else (None, 0))
 
 
+@pytest.mark.parametrize("verb", [(), ("status",), ("start",), ("logs",)])
+@pytest.mark.parametrize(
+    ("manager", "told"),
+    [("systemd", "The service is not installed"), ("", "There is no service: neither systemd nor launchd")],
+)
+def test_on_a_new_machine_it_says_what_a_service_is_for_and_how_to_have_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, manager: str, told: str, verb: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(command, "detect_service_manager", lambda: manager)
+    monkeypatch.setattr(command, "run_subprocess", ServiceProgram())
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    done = run_in_process(tmp_path / "home", "service", *verb)
+    said = done.out + done.err
+    assert done.returncode == 1 and told in said and "missing;" not in said
+    assert ("`assistant service install` installs it" if manager else "`assistant run`") in said
+    assert not (tmp_path / "home").exists()
+
+
 def test_a_manager_that_refuses_is_quoted(placed: ServiceDefinition) -> None:
     program = ServiceProgram(start=ended(1, err="Failed to connect to bus: No medium found\n"))
     with pytest.raises(AssistantError, match=r"`systemctl --user start nocturne` failed: Failed to connect to bus"):
@@ -200,7 +218,7 @@ def test_without_a_manager_one_line_tells_and_print_still_works(tmp_path: Path) 
         for verb in ("install", "uninstall", "start", "stop", "restart", "status", "logs"):
             done = run_in_process(home, "service", verb)
             assert done.returncode == 1
-            assert "`assistant run` runs it in the foreground" in one_line_error(done)
+            assert "`assistant run` runs the assistant in the foreground" in one_line_error(done)
     unit = run_in_process(home, "service", "print", "--systemd")
     assert (unit.returncode, unit.err) == (0, "")
     assert f'Environment="ASSISTANT_HOME={home}"' in unit.out

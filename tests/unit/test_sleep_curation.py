@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.core.memories import JournalEntry, UndoableEdit
-from sleep.cycle.curate import build_day_notes, propose_memory_md
+from sleep.cycle.curate import propose_memory_md
 from sleep.cycle.memory_md import choose_section
+from sleep.cycle.notes import build_day_notes
 from tests.support.sentence_tables import every_case
 
 NOW = datetime(2026, 11, 20, 22, 30, tzinfo=UTC)
@@ -47,7 +48,7 @@ TOLD = [
     entry("I like green tea.", 0.6, "preference"),
     entry("We decided to sell the boat.", 0.7, "decision"),
     entry("I work as a surveyor."),
-    entry("The code is 4711."),
+    entry("The boat is called Mathilde."),
 ]
 PAGE = """\
 ## People
@@ -70,7 +71,7 @@ PAGE = """\
 - We decided to sell the boat. (2026-11-20)
 
 ## Standing facts
-- The code is 4711. (2026-11-20)
+- The boat is called Mathilde. (2026-11-20)
 """
 
 
@@ -85,15 +86,15 @@ def test_proposed_again_it_stays_the_same() -> None:
 
 def test_new_lines_stand_under_the_headings_of_the_person() -> None:
     mine = "# Me\nI am Jo.\n\n## Home\n- The blue door.\n\n\n### Keys\nwith Ida\n## Other\nlast"
-    assert proposed([entry("I live in Bergen."), entry("The code is 4711.")], mine) == (
+    assert proposed([entry("I live in Bergen."), entry("The boat is called Mathilde.")], mine) == (
         "# Me\nI am Jo.\n\n## Home\n- The blue door.\n- I live in Bergen. (2026-11-20)\n\n\n### Keys\nwith Ida\n"
-        "## Other\nlast\n\n## Standing facts\n- The code is 4711. (2026-11-20)\n"
+        "## Other\nlast\n\n## Standing facts\n- The boat is called Mathilde. (2026-11-20)\n"
     )
 
 
 def test_only_so_much_as_fits_is_written_the_least_important_left_out() -> None:
     text = proposed(TOLD, most=40)
-    assert tokens(text) <= 40 and "Bo sails" in text and "nuts" in text and "4711" not in text
+    assert tokens(text) <= 40 and "Bo sails" in text and "nuts" in text and "Mathilde" not in text
 
 
 def test_where_the_persons_own_lines_fill_it_nothing_changes() -> None:
@@ -135,14 +136,14 @@ def test_an_entry_is_one_line_whatever_it_says() -> None:
 
 
 def test_a_line_that_a_person_took_out_does_not_come_again() -> None:
-    without = PAGE.replace("- The code is 4711. (2026-11-20)\n", "")
+    without = PAGE.replace("- The boat is called Mathilde. (2026-11-20)\n", "")
     edits = [by("sleep", "", PAGE)]
     text = proposed(TOLD, without, edits)
-    assert "4711" not in text and "surveyor" in text
+    assert "Mathilde" not in text and "surveyor" in text
     later = [*edits, by("sleep", without, text, 2)]
-    assert "4711" not in proposed(TOLD, text, later), "nor in the night after the next"
-    again = text + "- the code is 4711.\n"
-    assert proposed(TOLD, again, later).count("4711") == 1
+    assert "Mathilde" not in proposed(TOLD, text, later), "nor in the night after the next"
+    again = text + "- the boat is called Mathilde.\n"
+    assert proposed(TOLD, again, later).count("Mathilde") == 1
 
 
 def test_what_was_taken_back_does_not_come_again() -> None:
@@ -150,23 +151,23 @@ def test_what_was_taken_back_does_not_come_again() -> None:
 
 
 def test_a_line_that_the_model_took_out_does_not_come_again_until_it_is_put_back() -> None:
-    without = PAGE.replace("- The code is 4711. (2026-11-20)\n", "")
+    without = PAGE.replace("- The boat is called Mathilde. (2026-11-20)\n", "")
     edits = [by("sleep", "", PAGE), by("model", PAGE, without, 2)]
-    assert "4711" not in proposed(TOLD, without, edits)
-    assert "4711" in proposed(TOLD, PAGE, [*edits, by("user", without, PAGE, 3)])
+    assert "Mathilde" not in proposed(TOLD, without, edits)
+    assert "Mathilde" in proposed(TOLD, PAGE, [*edits, by("user", without, PAGE, 3)])
 
 
 def test_a_line_that_sleep_left_out_for_room_comes_again() -> None:
     less = proposed(TOLD, PAGE, [by("sleep", "", PAGE)], most=40)
-    assert "4711" not in less
-    assert "4711" in proposed(TOLD, less, [by("sleep", "", PAGE), by("sleep", PAGE, less, 2)])
+    assert "Mathilde" not in less
+    assert "Mathilde" in proposed(TOLD, less, [by("sleep", "", PAGE), by("sleep", PAGE, less, 2)])
 
 
 def test_a_line_that_was_taken_out_and_put_back_is_theirs() -> None:
-    without = PAGE.replace("- The code is 4711. (2026-11-20)\n", "")
+    without = PAGE.replace("- The boat is called Mathilde. (2026-11-20)\n", "")
     edits = [by("sleep", "", PAGE), by("user", PAGE, without, 2)]
-    assert "4711" in proposed([replace(TOLD[-1], superseded_by=9)], PAGE, edits)
-    assert "4711" not in proposed([replace(TOLD[-1], superseded_by=9)], PAGE, edits[:1])
+    assert "Mathilde" in proposed([replace(TOLD[-1], superseded_by=9)], PAGE, edits)
+    assert "Mathilde" not in proposed([replace(TOLD[-1], superseded_by=9)], PAGE, edits[:1])
 
 
 def test_a_line_that_a_person_reworded_is_theirs() -> None:
@@ -224,7 +225,7 @@ def _in_order(lines: Sequence[str], text: str) -> bool:
         ("I like my flat.", ("preference",), "Preferences"),
         ("We sell the house.", ("decision",), "Decisions"),
         ("I work at IBM.", ("fact",), "Work"),
-        ("The code is 4711.", ("fact",), "Standing facts"),
+        ("The boat is called Mathilde.", ("fact",), "Standing facts"),
         ("Mein Bruder heißt Paul.", ("fact",), "People"),
         ("私は京都に住んでいます。", ("fact",), "Home"),
         ("我对花生过敏。", ("fact",), "Health"),
@@ -268,3 +269,47 @@ def test_what_would_turn_or_hide_the_lines_around_it_is_not_written_into_files()
     told = [entry("I live in \x1b[31mred\u202e town.", 0.8)]
     assert "- I live in \ufffd[31mred\ufffd town." in proposed(told)
     assert not any("\x1b" in line for note in build_day_notes(told, UTC) for line in note.lines)
+
+
+# ------------------------------------------------------------------------------------------------- worth a line a day
+
+
+@every_case(
+    [
+        ("What is my sister called?",),
+        ("add milk to my list",),
+        ("Remind me to call the plumber tomorrow.",),
+        ("it's Dr. Meyer",),
+        ("I have to pick up the kids at 4",),
+        ("My wifi password is Hunter2-blue",),
+        ("I see the dentist on Tuesday (17 November 2026)",),
+        ("nein, es ist Dr. Meyer",),
+    ]
+)
+def test_what_is_not_worth_a_line_every_day_is_not_written_and_leaves(content: str) -> None:
+    assert propose_memory_md([entry(content, 0.9)], "", (), UTC, tokens, 1000, NOW.date()) == ""
+    page = f"## Standing facts\n- {content} (2026-11-19)\n"
+    edits = [by("sleep", "", page)]
+    assert content not in propose_memory_md([entry("I sail.")], page, edits, UTC, tokens, 1000, NOW.date())
+    mine = [by("user", "", page)]
+    assert content in propose_memory_md([entry("I sail.")], page, mine, UTC, tokens, 1000, NOW.date()), "theirs stays"
+
+
+@every_case(
+    [
+        ("I see the dentist on Tuesday at 10 (24 November 2026)",),
+        ("I swim every morning at 7",),
+        ("Ich habe am Dienstag um 10 Uhr Chor",),
+        ("I moved to Oslo in 2019",),
+    ]
+)
+def test_what_is_to_come_or_lasts_is_worth_a_line(content: str) -> None:
+    assert content in propose_memory_md([entry(content, 0.9)], "", (), UTC, tokens, 1000, NOW.date())
+
+
+def test_of_two_lines_one_of_which_has_a_typo_the_more_important_or_newer_one_stands() -> None:
+    later = NOW + timedelta(days=1)
+    page = proposed([entry("my sistr is called Hanna"), entry("my sister is called Hanna", timestamp=later)])
+    assert "my sister" in page and "sistr" not in page
+    both = proposed([entry("my sister is called Anna"), entry("my sister is called Hanna"), entry("I own 2 boats")])
+    assert "Hanna" in both and "2 boats" in both

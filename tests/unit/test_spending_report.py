@@ -195,3 +195,12 @@ def test_as_a_command_it_keeps_its_columns_and_knows_its_keys() -> None:
     assert told.startswith("```\nToday") and told.endswith("\n```") and "extraction" in told
     with pytest.raises(UsageError, match="'week' is not one of"):
         parse_command(command_root(), ["usage", "week"])
+
+
+def test_tokens_that_nobody_reported_are_named() -> None:
+    cut_off = [("chat", SpendTotals(2, Usage(700, 56, 0, 0, 0.0), 0.0, 20_000, 20_000))]
+    assert "19k of these tokens are of calls that were cut off" in "\n".join(
+        usage_lines(UsageReport("kind", 31, STANDING, cut_off, cut_off))
+    )
+    reported = [("chat", SpendTotals(2, Usage(700, 56, 0, 0, 0.0), 0.0, 756, 756))]
+    assert "cut off" not in "\n".join(usage_lines(UsageReport("kind", 31, STANDING, reported, reported)))

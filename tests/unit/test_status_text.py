@@ -59,6 +59,7 @@ STORED: dict[str, Any] = {
     },
     "memory": {"store": "local", "error": ""},
     "next_due": "2026-11-21T08:00:00+00:00",
+    "unattended": "",
     "backups": {"kept": 7, "last": "2026-11-20T03:30:00+00:00"},
     "disk_free_bytes": 62_300_000_000,
     "tokens": "characters / 4 x 1.2",
@@ -103,7 +104,7 @@ def told(found: dict[str, Any]) -> dict[str, str]:
 
 def test_all_that_is_asked_of_a_home_is_in_its_lines() -> None:
     found = told(report(telegram=CONNECTED))
-    assert found["Nocturne"].endswith("running for 3 d 4 h, last activity 12 s ago, 1 turn runs")
+    assert found["Nocturne"].endswith("running for 3 d 4 h, last activity 12 s ago, 1 answer is being written")
     assert found["Conversation main"] == (
         "number 2, 12,345 messages, 210 shown to the model (41,000 tokens, 31% full), 3 compactions"
     )

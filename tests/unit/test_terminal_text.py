@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.cli.output import clean_for_terminal, require_utf8, shorten_line
+from assistant.cli.output import clean_for_terminal, clean_line, require_utf8
 from assistant.core.errors import UsageError
+from assistant.core.text import drop_unfinished_word
 
 
 @given(st.text(alphabet=st.characters()))
@@ -43,12 +44,26 @@ def test_windows_line_ends_become_line_breaks() -> None:
 
 
 def test_one_line_is_short_and_says_when_something_is_left_out() -> None:
-    assert shorten_line("a\n b\x1b") == "a b␛"
-    assert shorten_line("x" * 500, 10) == "x" * 9 + "…"
-    assert len(shorten_line("x " * 10_000, 50)) == 50
+    assert clean_line("a\n b\x1b") == "a b␛"
+    assert clean_line("x" * 500, 10) == "x" * 9 + "…"
+    assert len(clean_line("x " * 10_000, 50)) == 50
 
 
 def test_arguments_that_are_no_utf8_are_refused() -> None:
     assert require_utf8("grüße", "The message") == "grüße"
     with pytest.raises(UsageError, match="The message is not valid UTF-8"):
         require_utf8(b"\xff\xfe".decode("utf-8", "surrogateescape"), "The message")
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("the fish mar", "the fish"),
+        ("the fish ", "the fish"),
+        ("On", "On"),
+        ("a\n\nb", "a"),
+        ("日 " + "本" * 50, None),
+    ],
+)
+def test_of_what_is_being_written_whole_words_are_shown(written: str, shown: str | None) -> None:
+    assert drop_unfinished_word(written) == (written if shown is None else shown)

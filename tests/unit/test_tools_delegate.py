@@ -14,7 +14,7 @@ from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.quoting import is_failed_result
 from assistant.runtime.tool_registry import ToolRegistry
-from tests.support.in_memory import InMemoryHistory, InMemoryTodos
+from tests.support.in_memory import InMemoryHistory, new_todos
 from tools.toolbox import build_toolbox, delegate_tool
 
 CONTEXT = ToolContext("main", "owner", "t1", "t1:c1", datetime(2026, 11, 20, 12, 0, tzinfo=UTC))
@@ -37,7 +37,7 @@ class AnsweringHelpers:
 
 
 def box(helpers: AnsweringHelpers | None) -> ToolRegistry:
-    toolbox = build_toolbox(InMemoryHistory(), InMemoryTodos(), workspace=None, zone=ZoneInfo("Europe/Oslo"))
+    toolbox = build_toolbox(InMemoryHistory(), new_todos(), workspace=None, zone=ZoneInfo("Europe/Oslo"))
     if helpers is not None:
         toolbox.add(delegate_tool(helpers))  # type: ignore[arg-type]
     return toolbox

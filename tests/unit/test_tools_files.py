@@ -15,7 +15,7 @@ import pytest
 
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
-from tests.support.in_memory import InMemoryHistory, InMemoryTodos
+from tests.support.in_memory import InMemoryHistory, new_todos
 from tools.toolbox import build_toolbox
 
 CONTEXT = ToolContext("main", "owner", "t1", "t1:c1", datetime(2026, 11, 20, 13, 3, tzinfo=UTC))
@@ -37,7 +37,7 @@ def workspace(tmp_path: Path) -> Path:
 
 async def run(workspace: Path, tool: str, role: str = "owner", **arguments: object) -> tuple[str, bool]:
     box = build_toolbox(
-        InMemoryHistory(), InMemoryTodos(), workspace=workspace, zone=ZoneInfo("Europe/Oslo"), result_bytes=ROOM
+        InMemoryHistory(), new_todos(), workspace=workspace, zone=ZoneInfo("Europe/Oslo"), result_bytes=ROOM
     )
     return await box.run(ToolCall("c1", tool, arguments), CONTEXT, role)
 

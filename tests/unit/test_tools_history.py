@@ -12,7 +12,7 @@ from assistant.core.messages import Media, ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.quoting import is_failed_result, parse_quotes
 from assistant.core.records import LogRecord
-from tests.support.in_memory import InMemoryHistory, InMemoryTodos
+from tests.support.in_memory import InMemoryHistory, new_todos
 from tools.toolbox import build_toolbox
 
 START = datetime(2026, 3, 28, 22, 30, tzinfo=UTC)
@@ -36,9 +36,7 @@ class HistorySetup:
         return number
 
     async def use(self, tool: str, /, scope: str = "owner", turn: str = "now", **arguments: object) -> str:
-        box = build_toolbox(
-            self.history, InMemoryTodos(), workspace=None, zone=ZoneInfo("Europe/Oslo"), result_bytes=ROOM
-        )  # type: ignore[arg-type]
+        box = build_toolbox(self.history, new_todos(), workspace=None, zone=ZoneInfo("Europe/Oslo"), result_bytes=ROOM)  # type: ignore[arg-type]
         context = ToolContext("main", scope, turn, f"{turn}:c1", START + timedelta(days=9))
         text, _ok = await box.run(ToolCall("c1", tool, arguments), context, "owner")
         return text

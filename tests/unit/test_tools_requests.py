@@ -15,7 +15,7 @@ from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.quoting import is_failed_result, parse_quotes
 from assistant.runtime.tool_registry import ToolRegistry
-from tests.support.in_memory import InMemoryHistory, InMemoryTodos
+from tests.support.in_memory import InMemoryHistory, new_todos
 from tools.toolbox import build_toolbox
 
 NOW = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
@@ -68,7 +68,7 @@ def requests() -> ListedRequests:
 def box(requests: ListedRequests | None) -> ToolRegistry:
     return build_toolbox(
         InMemoryHistory(),
-        InMemoryTodos(),
+        new_todos(),
         workspace=None,
         zone=ZoneInfo("Europe/Oslo"),
         requests=requests,  # type: ignore[arg-type]

@@ -44,7 +44,9 @@ async def test_the_list_is_shown_after_every_change(box: ToolRegistry) -> None:
     assert text == 'Completed: 1\nTo-do list: 1 open\n- [ ] 2: "call Anna"'
     text = await use(box, "manage_todo_list", "k3", action="remove", ids=[2])
     assert text == "Removed: 2\nTo-do list: 0 open"
-    assert await use(box, "manage_todo_list", "k4", action="list") == "To-do list: 0 open"
+    assert await use(box, "manage_todo_list", "k4", action="list") == (
+        'To-do list: 0 open\n- [x] 1: "milk", done Saturday 2026-11-21 00:30'
+    )
 
 
 async def test_a_change_repeated_under_its_key_changes_nothing_twice(box: ToolRegistry) -> None:
@@ -69,11 +71,15 @@ async def test_each_scope_has_its_own_list(box: ToolRegistry) -> None:
         ({"action": "complete"}, "complete needs ids"),
         ({"action": "remove", "items": ["milk"]}, "remove needs ids"),
         ({"action": "remove", "ids": [7]}, "no to-do 7"),
-        ({"action": "explode"}, "action should be 'list', 'add', 'complete' or 'remove'"),
+        ({"action": "explode"}, "action should be 'list', 'add', 'complete', "),
         ({"action": "add", "items": ["  "]}, "items.0"),
         ({"action": "add", "items": ["x" * 501]}, "items.0"),
         ({"action": "add", "items": ["x"] * 51}, "items"),
         ({"action": "complete", "ids": [-1]}, "ids.0 must be 0 or more"),
+        ({"action": "clear"}, "clear needs the name of the list"),
+        ({"action": "clear", "list": "boat"}, "no list 'boat'"),
+        ({"action": "edit", "ids": [1]}, "edit needs a text"),
+        ({"action": "add", "items": ["x"], "due": "soonish"}, "'soonish' is not a day to come"),
     ],
 )
 async def test_what_cannot_be_done_is_told_and_changes_nothing(
@@ -99,6 +105,63 @@ async def test_a_long_list_names_how_many_it_does_not_show(box: ToolRegistry) ->
     text = await use(box, "manage_todo_list", "list", action="list")
     assert text.startswith("To-do list: 150 open\n")
     assert text.endswith("(… 50 more, not shown)")
+
+
+async def test_lists_have_names_whatever_their_case_and_accents(box: ToolRegistry) -> None:
+    await use(box, "manage_todo_list", "k1", action="add", items=["pain", "lait"], list="Épicerie")
+    await use(box, "manage_todo_list", "k2", action="add", items=["paint"])
+    text = await use(box, "manage_todo_list", "k3", action="add", items=["thé"], list="epicerie")
+    assert text == (
+        'Added: 4\nTo-do list "epicerie": 3 open\n- [ ] 1: "pain", list "Épicerie"\n'
+        '- [ ] 2: "lait", list "Épicerie"\n- [ ] 4: "thé", list "Épicerie"'
+    )
+    assert await use(box, "manage_todo_list", "k4", action="list", list="to-do") == (
+        'To-do list: 1 open\n- [ ] 3: "paint"'
+    )
+    report = parse_todos(await use(box, "manage_todo_list", "k5", action="clear", list="ÉPICERIE"))
+    assert report is not None
+    assert (report.change, report.changed, report.open) == ("Removed", (1, 2, 4), 0)
+    report = parse_todos(await use(box, "manage_todo_list", "k6", action="list"))
+    assert report is not None
+    assert [(line.id, line.list) for line in report.lines] == [(3, "")]
+
+
+async def test_a_todo_is_due_on_a_day_or_at_a_time_as_the_person_said_it(box: ToolRegistry) -> None:
+    add = {"action": "add", "items": ["taxes"]}
+    for number, (due, stored) in enumerate(
+        [
+            ("friday", "Friday 2026-11-27"),
+            ("tomorrow at 5 pm", "Sunday 2026-11-22 17:00"),
+            ("today", "Saturday 2026-11-21"),
+            ("morgen um 18 Uhr", "Sunday 2026-11-22 18:00"),
+            ("by 2026-12-24", "Thursday 2026-12-24"),
+        ]
+    ):
+        text = await use(box, "manage_todo_list", f"k{number}", due=due, **add)
+        assert text.splitlines()[-1] == f'- [ ] {number + 1}: "taxes", due {stored}'
+    report = parse_todos(text)
+    assert report is not None
+    assert report.lines[-1].due == "Thursday 2026-12-24"
+
+
+async def test_what_is_done_is_shown_for_a_day_and_is_opened_again(box: ToolRegistry) -> None:
+    await use(box, "manage_todo_list", "k1", action="add", items=["milk"])
+    await use(box, "manage_todo_list", "k2", action="complete", ids=[1])
+    assert await use(box, "manage_todo_list", "k3", action="list") == (
+        'To-do list: 0 open\n- [x] 1: "milk", done Saturday 2026-11-21 00:30'
+    )
+    text = await use(box, "manage_todo_list", "k4", action="reopen", ids=[1])
+    assert text == 'Reopened: 1\nTo-do list: 1 open\n- [ ] 1: "milk"'
+
+
+async def test_a_todo_gets_another_text_list_and_day(box: ToolRegistry) -> None:
+    await use(box, "manage_todo_list", "k1", action="add", items=["milk"], due="friday")
+    text = await use(box, "manage_todo_list", "k2", action="edit", ids=[1], items=["oat milk"])
+    assert text.endswith('- [ ] 1: "oat milk", due Friday 2026-11-27')
+    text = await use(box, "manage_todo_list", "k3", action="edit", ids=[1], due="none", list="shop")
+    assert text == 'Changed: 1\nTo-do list "shop": 1 open\n- [ ] 1: "oat milk", list "shop"'
+    text = await use(box, "manage_todo_list", "k4", action="edit", ids=[1], list="to-do")
+    assert text.endswith('- [ ] 1: "oat milk"')
 
 
 async def test_the_clock_shows_the_homes_time(box: ToolRegistry) -> None:

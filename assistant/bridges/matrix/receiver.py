@@ -28,6 +28,7 @@ from assistant.bridges.matrix.rooms import RoomInvitations, RoomUpgrades
 from assistant.core.bridge_api import InboundMessage, InboundPort, MessageChange
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Media
+from assistant.core.notices import NoticeKind
 
 log = structlog.get_logger()
 
@@ -45,10 +46,6 @@ _FILTER: dict[Any, Any] = {
     "account_data": {"types": []},
     "room": {"timeline": {"limit": _PAGE_SIZE}, "ephemeral": {"types": []}, "account_data": {"types": []}},
 }
-_KEY_MISSING = (
-    "I cannot read an encrypted message here yet: its key has not reached me. I will read it when the key comes; if "
-    "you get no answer, please send it again."
-)
 
 
 # Gets the rooms that replaced others, by the old one; "" for none yet.
@@ -322,7 +319,7 @@ class MatrixReceiver:
             room = self._client.rooms.get(unread.room)
             if room is None or not self._is_private(room):
                 continue
-            notice = {"msgtype": "m.notice", "body": _KEY_MISSING}
+            notice = {"msgtype": "m.notice", "body": NoticeKind.KEY_MISSING.fill().text}
             try:
                 await self._client.send_message(unread.room, notice, form.notice_transaction_id("key", unread.session))
             except BridgeError as error:

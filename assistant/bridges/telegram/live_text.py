@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from assistant.bridges.telegram.render import keep_tail
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import BridgeError
+from assistant.core.text import drop_unfinished_word
 
 _MAX_TARGETS = 64
 # A turn without any event for so long is not shown any more.
@@ -126,7 +127,7 @@ class TelegramLiveText:
     async def _show_draft(self, target: str, live: _LiveTarget) -> None:
         if not live.turn or _now() < self._next_draft(live):
             return
-        text = keep_tail(live.text, _DRAFT_UNITS)
+        text = _shown(live)
         live.drawn, live.drawn_at = text, _now()
         try:
             await self.send_draft(target, zlib.crc32(live.turn.encode()) or 1, text)
@@ -138,7 +139,7 @@ class TelegramLiveText:
         """When the next draft is to be sent; infinite where there is none."""
         if not live.drawing or not live.text.strip():
             return float("inf")
-        interval = _REFRESH_SECONDS if keep_tail(live.text, _DRAFT_UNITS) == live.drawn else self.draft_seconds
+        interval = _REFRESH_SECONDS if _shown(live) == live.drawn else self.draft_seconds
         return max(live.held_until, live.drawn_at + interval)
 
     def _seconds_to_next(self, live: _LiveTarget) -> float:
@@ -149,3 +150,7 @@ class TelegramLiveText:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def _shown(live: _LiveTarget) -> str:
+    return keep_tail(drop_unfinished_word(live.text), _DRAFT_UNITS)

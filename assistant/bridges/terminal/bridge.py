@@ -22,6 +22,7 @@ from typing import Any
 from assistant import __version__
 from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError, RecipientNotConnected, UsageError
+from assistant.core.notices import NoticeKind
 from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Outbox
@@ -117,7 +118,7 @@ class TerminalBridge:
         self, session: str, inbox_id: int | None = None, after: DeliveryMark | None = None
     ) -> Iterator[Terminal]:
         """A terminal of `session` for as long as the context is open. With `inbox_id` it takes only the deliveries that
-        answer that message; `after` is the place of the last delivery it has, which confirms those up to it.
+        answer that message, or none; `after` is the place of the last delivery it has, which confirms those up to it.
 
         Raises `StoreError`."""
         feed = DeliveryFeed(self._outbox, self.name, session, inbox_id, after)
@@ -126,7 +127,7 @@ class TerminalBridge:
         terminal.queue.put_nowait(("hello", hello))
         missed, is_all = feed.read_missed() if after is not None else ((), True)
         for item in missed:
-            terminal.queue.put_nowait(self._delivery(item))
+            terminal.queue.put_nowait(self._delivery(item, waited=True))
         self._terminals.append(terminal)
         try:
             if self._stopped or not is_all:
@@ -193,10 +194,11 @@ class TerminalBridge:
 
     def _deliver(self, terminal: Terminal, part: OutgoingPart) -> None:
         for item in terminal.feed.read_due(part.item):
-            self._put(terminal, self._delivery(item, part.text if item is part.item else None))
+            text = part.text if item is part.item else None
+            self._put(terminal, self._delivery(item, text, waited=terminal.feed.has_waited(item)))
 
-    def _delivery(self, item: OutboxItem, text: str | None = None) -> TerminalEvent:
-        """With its whole text, or the one that is given."""
+    def _delivery(self, item: OutboxItem, text: str | None = None, *, waited: bool) -> TerminalEvent:
+        """With its whole text, or the one that is given; `waited`: it was there before the terminal was."""
         outgoing = item.outgoing
         if text is None:
             text = "".join(part.text for part in split_into_parts(item, self))
@@ -207,6 +209,7 @@ class TerminalBridge:
             "body": text,
             "message_id": outgoing.message_id,
             "inbox_id": outgoing.inbox_id,
+            "waited": waited,
         }
         return "deliver", data
 
@@ -227,7 +230,7 @@ class TerminalBridge:
         if notice:
             while not terminal.queue.empty():
                 terminal.queue.get_nowait()
-            terminal.queue.put_nowait(("notice", {"text": notice, "turn": ""}))
+            terminal.queue.put_nowait(("notice", {"text": NoticeKind.DETACHED.fill(text=notice).text, "turn": ""}))
         terminal.queue.put_nowait(None)
         for confirmation in self._confirmations.values():
             confirmation.recipients.discard(terminal)
@@ -256,7 +259,7 @@ class DeliveryFeed:
     """`after` is the place of the last one that the terminal has; None for one that has none, and is given what waits
     and what comes.
 
-    With `inbox_id` it takes only what answers that message."""
+    With `inbox_id` it takes only what answers that message, or none."""
 
     def __init__(
         self, outbox: Outbox, bridge: str, session: str, inbox_id: int | None, after: DeliveryMark | None
@@ -282,7 +285,10 @@ class DeliveryFeed:
         return DeliveryMark(id_, None if last is None else last.created_at)
 
     def accepts(self, outgoing: OutgoingMessage) -> bool:
-        return self._session == outgoing.session and self._inbox_id in (None, outgoing.inbox_id)
+        """What answers another message is somebody else's; reminders and notices answer none."""
+        return self._session == outgoing.session and (
+            self._inbox_id is None or outgoing.inbox_id in (None, self._inbox_id)
+        )
 
     def read_missed(self) -> tuple[Sequence[OutboxItem], bool]:
         """What came after the id it named, and whether that is all."""
@@ -317,6 +323,10 @@ class DeliveryFeed:
             or self._first_new < item.id <= self._given_until
             or item.id in self._waiting_given
         )
+
+    def has_waited(self, item: OutboxItem) -> bool:
+        """Whether it was there before the terminal came."""
+        return item.id <= self._first_new
 
     def was_given_early(self, key: str) -> bool:
         """Whether it was given before it was sent, and may be confirmed before that too."""

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator
 
 from assistant.cli.home_stores import load_effective_settings, open_home_stores, scope_of_session
 from assistant.cli.log import print_record
-from assistant.cli.output import json_option, print_text, shorten_line
+from assistant.cli.output import clean_line, json_option, print_text
 from assistant.commands.archive import MessageItem
 from assistant.commands.compaction import CompactionItem
 from assistant.commands.context import CommandContext, CommandStores
@@ -132,6 +132,7 @@ class CompactionDetail(CompactionItem):
 _HEADINGS = {
     "decisions": "Decisions",
     "preferences": "Preferences",
+    "facts": "Facts",
     "entities": "Names",
     "identifiers": "Identifiers",
     "kept": "Kept word for word",
@@ -144,17 +145,21 @@ _HEADINGS = {
 def _render_detail(checkpoint: Checkpoint, zone: tzinfo) -> str:
     facts = dict(checkpoint.key_facts)
     ranges = facts.pop("byte_ranges", ())
+    for machine_readable in ("since", "until", "pressure"):
+        facts.pop(machine_readable, None)
     sections = [_head(checkpoint, zone), checkpoint.summary or "(no summary)"]
     sections += [_list(title, facts.pop(key)) for key, title in _HEADINGS.items() if facts.get(key)]
     others = {key: value for key, value in facts.items() if value not in (None, "", [], {})}
     if others:
-        sections.append(f"Also noted:\n\n```json\n{json.dumps(others, ensure_ascii=False, indent=2)}\n```")
+        sections.append(
+            _list("Also noted", [f"{key.replace('_', ' ')}: {_plain(value)}" for key, value in others.items()])
+        )
     places = "".join(f"\n- {path} bytes {start:,} to {end:,}" for path, start, end in ranges)
     return "\n\n".join([*sections, f"The original messages: `aihistory recover {checkpoint.id}`{places}"])
 
 
 def _head(checkpoint: Checkpoint, zone: tzinfo) -> str:
-    note = f" ({shorten_line(checkpoint.note, 200)})" if checkpoint.note else ""
+    note = f" ({clean_line(checkpoint.note, 200)})" if checkpoint.note else ""
     calls = pluralize(checkpoint.attempts, "model call") if checkpoint.attempts else "no model call"
     model = f" of {checkpoint.model}" if checkpoint.attempts and checkpoint.model else ""
     sources = "earlier summaries" if checkpoint.depth > 1 else "the original messages"
@@ -174,11 +179,20 @@ def _list(title: str, value: object) -> str:
     return f"{title}:" + "".join(f"\n- {_item(item)}" for item in items)
 
 
+def _plain(value: object) -> str:
+    """What has no heading of its own, in a line."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{str(key).replace('_', ' ')}: {_plain(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value))
+    return clean_line(str(value), 400)
+
+
 def _item(item: object) -> str:
     """A number is the id of a message."""
     if isinstance(item, Mapping | list):
-        return json.dumps(item, ensure_ascii=False)
-    return f"#{item}" if isinstance(item, int) else shorten_line(str(item).removeprefix("- "), 400)
+        return _plain(item)
+    return f"#{item}" if isinstance(item, int) else clean_line(str(item).removeprefix("- "), 400)
 
 
 @click.command(cls=TableCommand, result=CompactionDetail, render=_render_detail, reads=True, with_session=False)
@@ -298,7 +312,7 @@ def _render_missing(facts: Sequence[MissingFact], _: tzinfo) -> str:
     sections = []
     for kind in dict.fromkeys(fact.kind for fact in facts):
         lines = [
-            f"- {shorten_line(fact.text, 200)} (#{fact.message_id}{', kept word for word' if fact.kept else ''})"
+            f"- {clean_line(fact.text, 200)} (#{fact.message_id}{', kept word for word' if fact.kept else ''})"
             for fact in facts
             if fact.kind == kind
         ]

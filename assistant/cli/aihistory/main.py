@@ -5,6 +5,7 @@ is here: what compactions did, month by month, and how full a conversation's con
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ def main() -> None:
 
 # -------------------------------------------------------------------------------------------------------------- stats
 
-_WIDEST_PLOT = 100
+_WIDEST_PLOT, _USUAL_WIDTH = 100, 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def stats(since: str | None, session: str | None) -> list[CompactionMonth]:
         checkpoints = select_checkpoints(stores.conversation, settings.zone, since, session)
     months = group_by_month(checkpoints, settings.zone)
     print_markdown("\n".join(map(_line, months)) or NOTHING_COMPACTED)
-    width = min(make_console().width, _WIDEST_PLOT) if sys.stdout.isatty() else _WIDEST_PLOT
+    width = min(make_console().width, _WIDEST_PLOT) if sys.stdout.isatty() else _USUAL_WIDTH
     if drawing := draw_pressure_chart(checkpoints, settings.zone, width):
         print_text(f"\n{drawing}")
     return months
@@ -135,20 +136,21 @@ def _sum_up(month: str, ended: Sequence[Checkpoint]) -> CompactionMonth:
 
 def _line(month: CompactionMonth) -> str:
     tiers = ", ".join(f"{describe_tier(tier)} {share:.0%}" for tier, share in month.tiers.items())
-    return (
+    line = (
         f"- {month.month}: {pluralize(month.compactions, 'compaction')} ({month.failed:,} failed), "
         f"{pluralize(month.compacted_count, 'message')}, {month.tokens_saved:,} tokens saved "
         f"(to {month.ratio:.0%} on average), {format_dollars(month.cost_usd)}"
         + (f" (+ {month.unpriced} without a price)" if month.unpriced else "")
         + (f"; {tiers}" if tiers else "")
     )
+    return textwrap.fill(line, _USUAL_WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
 # --------------------------------------------------------------------------------------------------------- the drawing
 
 _HEIGHT = 10
 # What plotille puts before the drawing, and at its end.
-_MARGIN = 15
+_MARGIN = 25
 # With more teeth than this the drawing is one dark band.
 _MAX_TEETH = 30
 # From so many days on the axis names dates, else hours.

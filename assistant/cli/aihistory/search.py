@@ -18,7 +18,7 @@ import click
 
 from assistant.cli.aihistory.compactions import NEVER_INSTALLED, filter_options, select_checkpoints
 from assistant.cli.log import records_newest_first
-from assistant.cli.output import require_utf8, shorten_line
+from assistant.cli.output import clean_line, require_utf8
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import TableCommand
 from assistant.core.calendar import format_local_time
@@ -54,7 +54,7 @@ def _render_hits(hits: Sequence[CompactionSearchHit], zone: tzinfo) -> str:
     lines = [
         f"- {hit.session}, {format_local_time(hit.at, zone)}, "
         f"{f'{hit.role} #{hit.message_id}' if hit.message_id is not None else 'summary'} "
-        f"(compaction {hit.id}): {shorten_line(hit.text, 400)}"
+        f"(compaction {hit.id}): {clean_line(hit.text, 400)}"
         for hit in hits
     ]
     return "\n".join(lines) or "Nothing that was compacted contains it. `assistant log --grep` searches everything."

@@ -25,6 +25,7 @@ from assistant.cli.bridge.settings import (
     remove_bridge,
     save_bridge_answers,
 )
+from assistant.cli.handover import HandoverLink, serve_in_process
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.lazy import EXIT_INTERRUPTED
 from assistant.cli.link import (
@@ -35,9 +36,8 @@ from assistant.cli.link import (
     open_link,
     run_once,
     run_with_signals,
-    serve_in_process,
 )
-from assistant.cli.logging_setup import configure_logging
+from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import json_result, print_markdown, print_remark, print_text
 from assistant.cli.prompts import StepSkipped, prompt_choice
 from assistant.cli.shell import print_result, with_commands
@@ -114,8 +114,9 @@ def add(
     secret = _read_secret() if token_stdin or password_stdin else ""
     token, password = (secret, "") if token_stdin else ("", secret)
     options = BridgeOptions(token, password, user, homeserver, owner, in_file)
-    configure_logging("error")
-    context.exit(0 if add_bridge(home_from_environment(), name, options, waits=not no_wait) else EXIT_INTERRUPTED)
+    home = home_from_environment()
+    log_to_file(home.program_log)
+    context.exit(0 if add_bridge(home, name, options, waits=not no_wait) else EXIT_INTERRUPTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ def remove(name: str, yes: bool) -> RemovedBridge:
     settings = load_settings()
     if has_bridge_settings(settings, name) and not yes:
         _confirm(f"Remove {name}, with its token? Conversations stay.")
-    configure_logging("error")
+    log_to_file(settings.home.program_log)
     return RemovedBridge(name, remove_bridge(settings, name))
 
 
@@ -270,7 +271,7 @@ async def _connect(settings: Settings, name: str, account: str, answers: BridgeA
     """Until a test message has arrived; for whoever does not wait, the code to send, and what connects. Raises
     `AssistantError` with what hinders it."""
     async with open_link(settings, serve_in_process if waits else open_home_locally) as link:
-        is_local = isinstance(link, InProcessLink)
+        is_local = isinstance(link, (InProcessLink, HandoverLink))
         if not (waits and is_local):
             await _run(link, "bridge", "reload", name)
         if answers.owner:
@@ -278,7 +279,7 @@ async def _connect(settings: Settings, name: str, account: str, answers: BridgeA
         if waits:
             await wait_until_connected(link, name)
             print_text(f"Connected, as {account}.")
-        with open_home_stores(settings, log_level="error") as stores:
+        with open_home_stores(settings) as stores:
             await _link_owner(link, settings, stores, name, account, anew=answers.anew, waits=waits)
         if waits:
             print_text(await _run(link, "bridge", "test", name))

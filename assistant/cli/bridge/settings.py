@@ -154,7 +154,7 @@ def _linked_matrix_account(settings: Settings) -> str:
     """The owner's, where it is known already."""
     if not (settings.home.path / "script.db").exists():
         return ""
-    with open_home_stores(settings, log_level="error") as stores:
+    with open_home_stores(settings) as stores:
         return next(iter(owner_accounts(stores, "matrix")), "")
 
 

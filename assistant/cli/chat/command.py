@@ -10,29 +10,29 @@ import asyncio
 import contextlib
 import sys
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, fields
 from typing import Any
 
 import click
 
+from assistant.cli.handover import HandedOver
 from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.link import (
     Link,
-    LinkEvent,
     LinkLost,
     ProcessTerminated,
     open_link,
     run_with_signals,
     wait_for_daemon,
 )
-from assistant.cli.logging_setup import configure_logging
+from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import json_option, print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.prompts import read_all_stdin, read_stdin_lines
-from assistant.commands.argv import is_leave_command, is_slash_command, session_after_command
+from assistant.commands.argv import command_name, is_leave_command, session_after_command
 from assistant.core.errors import AssistantError, StoreError, UsageError
-from assistant.core.records import InboxReceipt
+from assistant.core.records import InboxReceipt, is_answer_key
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_role
 from assistant.settings.settings import Settings
 
@@ -47,7 +47,10 @@ class ChatAnswer:
     reply: str
     session: str
     turn: str | None
-    model: str | None
+    model: str | None  # who answered
+    fallback: bool | None  # whether in place of the first model
+    fallback_reason: str  # who answered then, and why
+    notices: tuple[str, ...]  # what was told beside the answer: notices, reminders that came due
     usage: dict[str, float | None]  # tokens of each kind, and what they cost in dollars
     pressure: float | None  # how full the context is, from 0 to 1
     error: str
@@ -73,7 +76,7 @@ def chat(context: click.Context, message: str | None, json_out: bool, session: s
     if session_role(session) != "owner":
         raise UsageError(f"{session!r} is not a conversation of yours. Nothing was sent.")
     settings = load_effective_settings()
-    configure_logging("error")
+    log_to_file(settings.home.program_log)
     if message is not None:
         text = read_all_stdin() if message == "-" else require_utf8(message, "The message")
         context.exit(run_with_signals(one_question(settings, text, session, json_out)))
@@ -91,6 +94,7 @@ def talk_here(settings: Settings, session: str) -> int:
     async def talk() -> None:
         async with open_link(settings) as link:
             await run_dialog(link, session, settings)
+            print_unattended(await read_unattended(link))
 
     try:
         run_with_signals(talk())
@@ -107,14 +111,33 @@ async def one_question(settings: Settings, text: str, session: str, json_out: bo
     for _ in range(_TRIES):
         with contextlib.suppress(LinkLost):
             async with open_link(settings) as link:
-                return await _answer(link, text, session, external_id, json_out)
+                before = await read_unattended(link)
+                exit_code = await _answer(link, text, session, external_id, json_out)
+                print_unattended(await read_unattended(link), before)
+                return exit_code
         await wait_for_daemon(settings.home)
     raise LinkLost()
 
 
 async def from_pipe(settings: Settings, session: str, json_out: bool) -> int:
     async with open_link(settings) as link:
-        return await answer_lines(link, read_stdin_lines(), session, json_out)
+        before = await read_unattended(link)
+        exit_code = await answer_lines(link, read_stdin_lines(), session, json_out)
+        print_unattended(await read_unattended(link), before)
+        return exit_code
+
+
+async def read_unattended(link: Link) -> str:
+    """What waits while nothing will run, once this process has ended; "" where something will."""
+    with contextlib.suppress(LinkLost):
+        return str((await link.status()).get("unattended", ""))
+    return ""
+
+
+def print_unattended(note: str, before: str = "") -> None:
+    """Who asks one thing is told of what waits when it is not what waited before."""
+    if note and note != before:
+        print_remark(note)
 
 
 async def answer_lines(link: Link, lines: AsyncIterator[str | UsageError], session: str, json_out: bool = False) -> int:
@@ -141,13 +164,19 @@ async def answer_lines(link: Link, lines: AsyncIterator[str | UsageError], sessi
 async def _answer(
     link: Link, text: str, session: str, external_id: str, json_out: bool, *, indent: int | None = 2
 ) -> int:
-    if is_slash_command(text):
+    if command_name(text):
         reply = await link.run_command(text.strip(), session)
-        nothing = dict.fromkeys(("turn", "model", "usage", "pressure"))
+        nothing = dict.fromkeys(("turn", "model", "fallback", "usage", "pressure"))
+        nothing |= {"fallback_reason": "", "notices": ()}
         _print({"reply": reply, "error": "", "session": session, **nothing}, json_out, indent)
         return 0
-    result = await ask_and_wait(link, text, session, external_id, lambda result: _print(result, json_out, indent))
-    return int(result["exit_code"])
+    while True:
+        # Said again to whoever took over: it was accepted once, and is answered once.
+        with contextlib.suppress(HandedOver):
+            result = await ask_and_wait(
+                link, text, session, external_id, lambda result: _print(result, json_out, indent)
+            )
+            return int(result["exit_code"])
 
 
 def _print(result: Mapping[str, Any], json_out: bool, indent: int | None) -> None:
@@ -157,6 +186,8 @@ def _print(result: Mapping[str, Any], json_out: bool, indent: int | None) -> Non
         print_markdown(result["reply"])
     if result["error"]:
         print_remark(f"Error: {result['error']}")
+    elif result["fallback_reason"] and not any("does not answer: " in notice for notice in result["notices"]):
+        print_remark(result["fallback_reason"])
 
 
 _ENDS = ("answered", "failed", "superseded")
@@ -180,21 +211,72 @@ async def ask_and_wait(
     link: Link, text: str, session: str, external_id: str, show: Callable[[Mapping[str, Any]], None]
 ) -> Mapping[str, Any]:
     """Say `text`, wait until its turn has ended, `show` what became of it (`Link.result`), then confirm its delivery.
+    Notices and reminders that come meanwhile are shown on standard error, and confirmed.
 
     Cancelled, it stops the turn. Raises what a `Link` raises, and `StoreError` where the home cannot be written."""
     accepted = await link.send_message(text, external_id, session)
+    shown: list[str] = []
     try:
-        async with aclosing(link.events(session, accepted.inbox_id)) as events:
-            result, key = await _until_ended(link, events, accepted)
-            show(result)
-            with contextlib.suppress(LinkLost):
-                key = key or await _late_key(events)
-                if key:
+        async with AsyncExitStack() as streams:
+            result, key = await _wait_for_answer(link, streams, session, accepted, shown)
+            for notice in result["notices"]:
+                # Somebody else confirmed it, or it was told before we listened.
+                if not any(notice in text for text in shown):
+                    print_remark(notice)
+                    shown.append(notice)
+            show(result := {**result, "notices": tuple(shown)})
+            if key:
+                with contextlib.suppress(LinkLost):
                     await link.acknowledge(key)
         return result
     except asyncio.CancelledError:
         await _give_up(link, accepted)
         raise
+
+
+async def _wait_for_answer(
+    link: Link, streams: AsyncExitStack, session: str, accepted: InboxReceipt, shown: list[str]
+) -> tuple[Mapping[str, Any], str]:
+    """What became of the message, and the key of its delivery, "" where none comes here. A delivery is confirmed while
+    its stream is open."""
+    result: Mapping[str, Any] = {"state": ""}
+    events = await streams.enter_async_context(aclosing(link.events(session, accepted.inbox_id)))
+    try:
+        async with asyncio.timeout(None) as waiting:
+            async for name, data in events:
+                if name == "notice" and data.get("disk"):
+                    # No one here can make room: the message is kept, and the caller gets an error instead of waiting.
+                    raise StoreError(str(data["text"]))
+                if name == "deliver" and not _is_answer(data, accepted):
+                    await _show_beside(link, data, shown)
+                if name in ("hello", "deliver") or (name == "turn" and data["state"] != "started"):
+                    result = await link.result(accepted.inbox_id)
+                if result["state"] in _ENDS and name == "deliver" and _is_answer(data, accepted):
+                    return result, str(data["key"])
+                if result["state"] in _ENDS:
+                    waiting.reschedule(asyncio.get_running_loop().time() + _DELIVERED_WITHIN)
+    except TimeoutError:
+        return result, ""
+    except HandedOver:
+        if result["state"] not in _ENDS:
+            raise
+        # Whoever took over delivers it; how the turn ended is known here.
+        return result, (await _wait_for_answer(link, streams, session, accepted, shown))[1]
+    if result["state"] not in _ENDS:
+        raise LinkLost()
+    return result, ""
+
+
+def _is_answer(delivery: Mapping[str, Any], accepted: InboxReceipt) -> bool:
+    """Whether it answers the message, or says why there is no answer."""
+    return delivery["inbox_id"] == accepted.inbox_id and is_answer_key(str(delivery["key"]))
+
+
+async def _show_beside(link: Link, delivery: Mapping[str, Any], shown: list[str]) -> None:
+    print_remark(delivery["body"])
+    shown.append(delivery["body"])
+    with contextlib.suppress(LinkLost):
+        await link.acknowledge(str(delivery["key"]))
 
 
 async def _give_up(link: Link, accepted: InboxReceipt) -> None:
@@ -203,26 +285,3 @@ async def _give_up(link: Link, accepted: InboxReceipt) -> None:
         result = await link.result(accepted.inbox_id)
         if result["state"] == "running":
             await link.stop(result["session"])
-
-
-async def _until_ended(
-    link: Link, events: AsyncGenerator[LinkEvent], accepted: InboxReceipt
-) -> tuple[Mapping[str, Any], str | None]:
-    async for name, data in events:
-        if name == "notice" and data.get("disk"):
-            # No one here can make room: the message is kept, and the caller gets an error instead of waiting.
-            raise StoreError(str(data["text"]))
-        if name in ("hello", "deliver") or (name == "turn" and data["state"] != "started"):
-            result = await link.result(accepted.inbox_id)
-            if result["state"] in _ENDS:
-                return result, str(data["key"]) if name == "deliver" else None
-    raise LinkLost()
-
-
-async def _late_key(events: AsyncGenerator[LinkEvent]) -> str | None:
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_DELIVERED_WITHIN):
-            async for name, data in events:
-                if name == "deliver":
-                    return str(data["key"])
-    return None

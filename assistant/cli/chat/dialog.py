@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -19,20 +19,25 @@ from rich.console import Console
 
 from assistant.cli.chat.command import new_external_id
 from assistant.cli.chat.screen import Screen
+from assistant.cli.handover import HandedOver, HandoverLink
 from assistant.cli.link import Link, LinkLost
-from assistant.commands.argv import LEAVE_COMMANDS, SLASH_COMMANDS, is_leave_command, session_after_command
+from assistant.commands.argv import command_name, is_leave_command, session_after_command
 from assistant.core.errors import AssistantError
+from assistant.core.text import drop_unfinished_word
 from assistant.settings.settings import Settings
 
 _FRAME_SECONDS = 0.08
+_MENU_WITHIN = 5.0
+_QUICK_SECONDS = 0.5
 _RECONNECT_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0)
 # A connection that broke just now is often back at once; then there is nothing to tell.
 _TOLD_AFTER = 2
+_LOST = "Connection to the assistant lost; reconnecting…"
 
 
 async def run_dialog(link: Link, session: str, settings: Settings) -> None:
     """Talk until the person leaves."""
-    screen = Screen(Console(highlight=False), settings.home.path / "chat_history", [*SLASH_COMMANDS, *LEAVE_COMMANDS])
+    screen = Screen(Console(highlight=False), settings.home.path / "chat_history")
     await Dialog(link, session, screen).run()
 
 
@@ -49,13 +54,14 @@ class Dialog:
         self._drafts: dict[str, StreamingDraft] = {}
         self._turn = ""
         self._state = ""
-        self._seen_a_turn = False
         self._told_away = False
         self._stale = asyncio.Event()
         self._to_send = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
         self._hearing: asyncio.Task[None] | None = None
+        self._commands: dict[asyncio.Task[None], str] = {}
         screen.on_interrupt = self.interrupt
+        screen.menu.run = self._list_for_menu
 
     async def run(self) -> None:
         """Raises `AssistantError` when the other end refuses to be listened to."""
@@ -64,6 +70,7 @@ class Dialog:
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             done.pop().result()
+            await self._finish()
         finally:
             for task in tasks:
                 task.cancel()
@@ -74,20 +81,31 @@ class Dialog:
                 + " / ".join(text for _, text in self._unsent.values())
             )
 
+    async def _finish(self) -> None:
+        """What is under way in this process when the person leaves is done first."""
+        if self._commands or (self._turn and isinstance(self._link, HandoverLink) and self._link.serves_here):
+            await self._screen.show_remark("What is under way is finished first. Ctrl-C leaves now; nothing is lost.")
+        await asyncio.gather(*self._commands, return_exceptions=True)
+
     async def _read(self) -> None:
-        while (text := await self._screen.read()) is not None and not is_leave_command(text):
+        while (text := await self._screen.read()) is not None and not is_leave_command(text, at_terminal=True):
+            self._state = self._state if self._turn else self._idle_state
+            self._stale.set()
             await self._screen.echo_input(text)
-            if text.startswith("/"):
+            if command_name(text):
                 await self._command(text)
             else:
                 self._unsent[new_external_id()] = (self._session, text)
                 self._to_send.set()
 
+    async def _list_for_menu(self, argv: Sequence[str]) -> Any:
+        return (await self._link.run_argv(argv, self._session, _MENU_WITHIN)).value
+
     def interrupt(self) -> None:
-        """Ctrl-C: stop the running turn."""
+        """Ctrl-C on an empty line: stop the running turn, or else say how to leave."""
+        self._state = "stopping…" if self._turn else "To leave: Ctrl-D, or type exit."
+        self._stale.set()
         if self._turn:
-            self._state = "stopping…"
-            self._stale.set()
             self._stopping = asyncio.get_running_loop().create_task(self._stop())
 
     async def _stop(self) -> None:
@@ -96,13 +114,38 @@ class Dialog:
 
     async def _greet(self) -> None:
         status = await self._link.status()
-        await self._screen.show_remark(
-            f"Nocturne {status.get('version', '')} · {status.get('model', '')} · /help lists commands, Ctrl-D leaves"
-        )
+        for line in greeting(status):
+            await self._screen.show_remark(line)
         for problem in status.get("problems", ()):
             await self._screen.show_remark(f"Needs you: {problem}")
 
     async def _command(self, text: str) -> None:
+        """Run it; one that takes long runs on while the next line is typed."""
+        if command_name(text) == "stop" and self._turn:
+            # The turn that ends says so.
+            self.interrupt()
+            return
+        running = asyncio.create_task(self._run_command(text))
+        await asyncio.wait([running], timeout=_QUICK_SECONDS)
+        if running.done():
+            running.result()
+            return
+        self._commands[running] = f"/{command_name(text)} is running…"
+        running.add_done_callback(self._on_command_ended)
+        self._state = self._state if self._turn else self._idle_state
+        self._stale.set()
+
+    def _on_command_ended(self, running: asyncio.Task[None]) -> None:
+        del self._commands[running]
+        self._state = self._state if self._turn else self._idle_state
+        self._stale.set()
+
+    @property
+    def _idle_state(self) -> str:
+        """What is shown above the line while no answer is being written."""
+        return next(iter(self._commands.values()), "")
+
+    async def _run_command(self, text: str) -> None:
         try:
             await self._screen.show_markdown(await self._link.run_command(text, self._session))
             self._switch(session_after_command(text, self._session))
@@ -167,11 +210,14 @@ class Dialog:
                     async for name, data in events:
                         attempt = 0 if name == "hello" else attempt
                         await self._on(name, data)
+                lost = _LOST
+            except HandedOver as error:
+                lost = str(error)
             except LinkLost:
-                pass
+                lost = _LOST
             if attempt == 0:
                 self._forget_drafts()
-                await self._screen.show_remark("Connection to the assistant lost; reconnecting…")
+                await self._screen.show_remark(lost)
             await asyncio.sleep(_pause(attempt))
             attempt += 1
 
@@ -183,13 +229,17 @@ class Dialog:
                 self._on_turn(data)
             case "delta":
                 self._draft(data).feed(data["text"])
+                self._state = "writing… (Ctrl-C stops)"
             case "discard":
                 await self._withdraw(data)
             case "tool":
                 self._draft(data)
                 self._state = f"{data['name']}: {data['state']}…"
             case "notice":
-                await self._screen.show_remark(data["text"])
+                if data.get("progress"):
+                    self._state = data["text"]
+                else:
+                    await self._screen.show_remark(data["text"])
             case "deliver":
                 await self._deliver(data)
         self._stale.set()
@@ -199,12 +249,11 @@ class Dialog:
             self._draft(data)
             self._state = "thinking… (Ctrl-C stops)"
         elif data["turn"] == self._turn:
-            self._turn = self._state = ""
+            self._turn, self._state = "", self._idle_state
 
     def _draft(self, data: Mapping[str, Any]) -> StreamingDraft:
         """The draft of the turn that an event speaks of, which is the one that runs."""
         self._turn = data["turn"]
-        self._seen_a_turn = True
         return self._drafts.setdefault(self._turn, StreamingDraft())
 
     async def _withdraw(self, data: Mapping[str, Any]) -> None:
@@ -213,8 +262,8 @@ class Dialog:
 
     def _forget_drafts(self) -> None:
         self._drafts.clear()
-        self._turn = self._state = ""
-        self._screen.draw("", "")
+        self._turn, self._state = "", self._idle_state
+        self._screen.draw("", self._state)
 
     async def _deliver(self, data: Mapping[str, Any]) -> None:
         """Show a delivery once, then confirm it, as often as it is given."""
@@ -226,14 +275,16 @@ class Dialog:
             await self._link.acknowledge(key)
 
     async def _introduce(self, data: Mapping[str, Any]) -> None:
-        """Tell apart what answers somebody else: said before this terminal came, or at another one."""
+        """Tell apart what waited for this terminal, and what answers a message from another one. Reminders, notices and
+        what a schedule asked for answer nobody, and say themselves what they are."""
         if data["inbox_id"] in self._mine or self._unsent:
             return
-        if self._seen_a_turn:
+        if data["waited"]:
+            if not self._told_away:
+                self._told_away = True
+                await self._screen.show_remark("While you were away:")
+        elif data["inbox_id"] is not None:
             await self._screen.show_remark("In reply to a message from elsewhere:")
-        elif not self._told_away:
-            self._told_away = True
-            await self._screen.show_remark("While you were away:")
 
     async def _show(self, key: str, data: Mapping[str, Any]) -> None:
         await self._introduce(data)
@@ -257,8 +308,21 @@ class Dialog:
             self._stale.clear()
             draft = self._drafts.get(self._turn, StreamingDraft())
             await self._screen.show_markdown(draft.take_closed_blocks(self._screen.fits))
-            self._screen.draw(draft.tail, self._state)
+            self._screen.draw(drop_unfinished_word(draft.tail), self._state)
             await asyncio.sleep(_FRAME_SECONDS)
+
+
+def greeting(status: Mapping[str, Any]) -> Sequence[str]:
+    """The first lines on the screen: what this is for somebody who never said anything, less for others."""
+    model, keys = str(status.get("model", "")), "/help lists commands, Ctrl-D leaves"
+    is_offline = model == "offline"
+    if status.get("sessions") != []:
+        return [f"Nocturne {status.get('version', '')} · {'offline mode' if is_offline else model} · {keys}"]
+    return [
+        "This is Nocturne: it keeps what you tell it, finds it again, and reminds you.",
+        "Try: remember that Anna has the spare key · remind me to call Ines at 9",
+        f"{'`assistant setup` connects a language model' if is_offline else f'{model} answers'}. {keys}",
+    ]
 
 
 def _pause(attempt: int) -> float:

@@ -8,20 +8,21 @@ passes through `clean` here: no escape sequence but our own reaches the terminal
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
-from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.utils import is_dumb_terminal
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from assistant.cli.chat.completion import CommandCompleter
 from assistant.cli.output import clean_for_terminal, render_markdown
 
 PROMPT = "› "
@@ -32,16 +33,21 @@ _FEWEST_LINES = 4
 
 
 class Screen:
-    """`words` are offered for completion. `on_interrupt` is called at Ctrl-C on an empty line."""
+    """`menu` opens after a slash. `on_interrupt` is called at Ctrl-C on an empty line."""
 
-    def __init__(self, console: Console, history: Path, words: Sequence[str]) -> None:
+    def __init__(self, console: Console, history: Path) -> None:
+        self.menu = CommandCompleter()
         self.on_interrupt: Callable[[], None] = lambda: None
         self._console = console
         self._above = ""
+        # Nothing can be drawn again there: what is said is printed below the line that is being typed, which then
+        # follows once more.
+        self._is_dumb = is_dumb_terminal()
+        self._is_reading = False
         self._prompt: PromptSession[str] = PromptSession(
             message=self._message,
             history=FileHistory(str(_private_file(history))),
-            completer=WordCompleter(list(words), sentence=True),
+            completer=self.menu,
             complete_while_typing=True,
             multiline=True,
             prompt_continuation="  ",
@@ -49,17 +55,29 @@ class Screen:
             erase_when_done=True,
             reserve_space_for_menu=_ROOM_FOR_COMPLETIONS,
         )
+        # A terminal that does not tell where its cursor is can be used all the same; the library prints a warning.
+        self._prompt.app.renderer.cpr_not_supported_callback = None
 
     async def read(self) -> str | None:
         """What the person typed; None when they leave (Ctrl-D)."""
-        try:
-            return await self._prompt.prompt_async()
-        except EOFError:
-            return None
+        self.menu.clear()
+        while True:
+            self._is_reading = True
+            try:
+                return await self._prompt.prompt_async()
+            except EOFError:
+                return None
+            except KeyboardInterrupt:
+                # A dumb terminal has the library's own Ctrl-C, and no place above the line for what comes of it.
+                self.on_interrupt()
+            finally:
+                self._is_reading = False
+            self._print(Text("Ctrl-C stops the answer that is being written. To leave: Ctrl-D, or type exit."))
 
     async def echo_input(self, text: str) -> None:
         """What the person said, as it stays on the screen."""
-        await self._show(Text(PROMPT + clean_for_terminal(text), style="bold"))
+        if not self._is_dumb:
+            await self._show(Text(PROMPT + clean_for_terminal(text), style="bold"))
 
     async def show_markdown(self, text: str) -> None:
         if text.strip():
@@ -69,10 +87,20 @@ class Screen:
         await self._show(Text(clean_for_terminal(text), style="dim"))
 
     async def _show(self, drawn: RenderableType) -> None:
-        await run_in_terminal(lambda: self._console.print(drawn))
+        await run_in_terminal(lambda: self._print(drawn))
+
+    def _print(self, drawn: RenderableType) -> None:
+        typing = self._is_dumb and self._is_reading
+        if typing:
+            self._console.print()
+        self._console.print(drawn)
+        if typing:
+            self._console.print(PROMPT + self._prompt.default_buffer.text, end="", markup=False)
 
     def draw(self, draft: str, state: str) -> None:
         """Show the end of an unfinished answer, and what is going on, directly above the input line."""
+        if self._is_dumb:
+            return
         lines = self._lines(draft)[-self._room() :]
         if state:
             lines += self._rendered(Text(clean_for_terminal(state), style="dim")).splitlines()

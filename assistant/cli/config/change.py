@@ -8,7 +8,7 @@ one by one: only what a change adds to them is refused. No secret is ever printe
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,7 +108,7 @@ def _replace_config(home: Home, before: str, text: str) -> list[SettingChange]:
     """Put `text` in place of `before`, and of nothing else. Raises `SettingsError` for any problem that it has."""
 
     def replace(current: str) -> str:
-        problems = list(settings_problems(home, text))
+        problems = list(_problems(home, text))
         if current != before:
             problems.append(f"{home.config} was changed by someone else in the meantime.")
         if problems:
@@ -116,6 +116,16 @@ def _replace_config(home: Home, before: str, text: str) -> list[SettingChange]:
         return text
 
     return diff_keys(*ConfigFile(home.config).change(replace))
+
+
+def _problems(home: Home, text: str) -> Sequence[str]:
+    """What starting would refuse of config.toml if it held `text`."""
+    if problems := settings_problems(home, text):
+        return problems
+    # Loads every tool, which showing settings does not need.
+    from assistant.wire.checks import setting_name_problems
+
+    return setting_name_problems(parse_settings_values(home, text)[0])
 
 
 def _change_and_report(edit_text: Callable[[str], str]) -> list[ChangedSetting]:
@@ -130,8 +140,8 @@ def change_config_file(home: Home, edit_text: Callable[[str], str]) -> list[Sett
     nothing is changed; `UsageError`, `HomeError`, `StoreError`."""
 
     def change(text: str) -> str:
-        new, former_problems = edit_text(text), settings_problems(home, text)
-        added = [problem for problem in settings_problems(home, new) if problem not in former_problems]
+        new, former_problems = edit_text(text), _problems(home, text)
+        added = [problem for problem in _problems(home, new) if problem not in former_problems]
         if added:
             raise SettingsError("\n".join([*added, "Nothing was changed."]), problems=added)
         return new

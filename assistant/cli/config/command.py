@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import difflib
 import json
+import shutil
+import sys
+import textwrap
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -12,11 +15,11 @@ import click
 
 from assistant.cli.lazy import LazyGroup
 from assistant.cli.output import json_result, print_text
-from assistant.core.errors import UsageError
+from assistant.core.errors import SettingsError, UsageError
 from assistant.settings.home import home_from_environment
 from assistant.settings.layers import mask_secrets
 from assistant.settings.sections import SETTING_FIELDS, is_text_setting
-from assistant.settings.settings import SettingRow, Settings, describe_settings, load_settings
+from assistant.settings.settings import DEFAULTS_ORIGIN, SettingRow, Settings, describe_settings, load_settings
 
 # Looking needs next to nothing; changing looks after the daemon too, and loads what that takes.
 _NAMES = ("show", "get", "set", "unset", "edit", "check", "path", "secret")
@@ -56,15 +59,30 @@ def config(context: click.Context) -> None:
 @config.command()
 @json_result(list[SettingRow], "Print a JSON array, with what each key means.")
 def show() -> list[SettingRow]:
-    """Show each value and where it came from. Of secrets, only whether they are set.
+    """Show each value, and where it came from unless it is the default. Of secrets, only whether they are set.
 
     > assistant config show
     """
     rows = describe_settings(load_settings())
-    widest = max(len(row.key) for row in rows)
-    for _, section in groupby(rows, key=lambda row: row.key.partition(".")[0] if "." in row.key else ""):
-        print_text("\n".join(f"{row.key:<{widest}} = {row.value}  # {row.origin}" for row in section) + "\n")
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else _COLUMNS
+    for _, group in groupby(rows, key=lambda row: row.key.partition(".")[0] if "." in row.key else ""):
+        section = list(group)
+        widest = max(len(row.key) for row in section)
+        print_text("\n".join(line for row in section for line in _setting_lines(row, widest, columns)) + "\n")
     return rows
+
+
+# Of output that nobody looks at while it comes.
+_COLUMNS = 80
+
+
+def _setting_lines(row: SettingRow, widest: int, columns: int) -> list[str]:
+    """A setting as in a file; where it came from stands above it where there is no room beside it."""
+    line, origin = f"{row.key:<{widest}} = {row.value}", "" if row.origin == DEFAULTS_ORIGIN else f"# {row.origin}"
+    if origin and len(line) + 2 + len(origin) <= columns:
+        return [f"{line}  {origin}"]
+    wrapped = textwrap.wrap(line, columns, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return [*filter(None, [origin]), *wrapped]
 
 
 @config.command()
@@ -100,6 +118,11 @@ def check() -> CheckedSettings:
     > assistant config check
     """
     settings = load_settings()
+    # Loads every tool, which showing settings does not need.
+    from assistant.wire.checks import setting_name_problems
+
+    if problems := setting_name_problems(settings.values):
+        raise SettingsError("\n".join(problems), problems=problems)
     print_text(f"The settings are fine. Data folder: {settings.home.path}; model: {settings.provider}.")
     return CheckedSettings(settings.home.path, settings.provider)
 

@@ -39,8 +39,12 @@ from assistant.service.unit_files import was_edited_by_hand
 from assistant.settings.settings import load_settings
 
 _NO_MANAGER = (
-    "Neither systemd nor launchd runs this machine. Nothing was done; `assistant run` runs it in the foreground, "
-    "`assistant service print --systemd` prints a unit for another machine."
+    "There is no service: neither systemd nor launchd runs this machine. `assistant run` runs the assistant in the "
+    "foreground; `assistant service print --systemd` prints a unit for another machine."
+)
+_HOW_TO_INSTALL = (
+    "`assistant service install` installs it: the assistant then runs in the background, and reminders and bridges "
+    "work while no terminal is open."
 )
 
 
@@ -187,7 +191,10 @@ def show_status(options: _ServiceOptions) -> ServiceReport:
     placed, manager = _on_this_machine(options)
     report = _report(placed, manager)
     process = f", process {report.process}" if report.process else ""
-    described = _describe_file(placed, read_service_file(placed.file))
+    if not report.installed:
+        print_text(f"The service is not installed. {_HOW_TO_INSTALL}")
+        return report
+    described = _describe_file(placed, read_service_file(placed.file) or "")
     print_text(f"{placed.name} ({manager.name}): {report.detail}{process}\n{described}")
     return report
 
@@ -252,7 +259,7 @@ def _on_this_machine(options: _ServiceOptions) -> tuple[ServiceDefinition, Servi
 def _installed(options: _ServiceOptions) -> tuple[ServiceDefinition, ServiceManager]:
     placed, manager = _on_this_machine(options)
     if not placed.file.exists():
-        raise AssistantError(f"There is no {placed.file}. `assistant service install` writes it.")
+        raise AssistantError(f"The service is not installed ({placed.file} is missing). {_HOW_TO_INSTALL}")
     return placed, manager
 
 
@@ -273,9 +280,7 @@ def _prepare_system(placed: ServiceDefinition) -> None:
     create_system_home(placed)
 
 
-def _describe_file(placed: ServiceDefinition, current: str | None) -> str:
-    if current is None:
-        return f"{placed.file}: missing; `assistant service install` writes it"
+def _describe_file(placed: ServiceDefinition, current: str) -> str:
     if current == placed.text:
         return f"{placed.file}: up to date"
     how = "changed manually" if was_edited_by_hand(current) else "does not match this version and the settings"

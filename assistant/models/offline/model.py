@@ -12,8 +12,10 @@ import json
 import re
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
+from datetime import date, datetime, time
 
 from assistant.context.truncate import original_words
+from assistant.core.calendar import month_number
 from assistant.core.errors import ModelError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import (
@@ -29,10 +31,10 @@ from assistant.core.quoting import NOTE_TAG, SPEAKER_TAG, QuotedMessage
 from assistant.core.text import lazy_regex
 from assistant.models.encoding import CHARS_PER_TOKEN
 from assistant.models.offline.parse import parse_message
+from assistant.models.offline.plans import EarlierCall, ToolStep
 from assistant.models.offline.steps import (
     INTRODUCTION,
     StepContext,
-    ToolStep,
     describe_tool_results,
     next_step,
 )
@@ -43,6 +45,8 @@ LIMITS = ModelLimits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_
 _WORDS = lazy_regex(r"\S+\s*|\s+")
 _NOTES = lazy_regex(rf"\A(?:<{NOTE_TAG}>.*?</{NOTE_TAG}>\s*)+", re.DOTALL)
 _SPEAKER = lazy_regex(rf'\A<{SPEAKER_TAG} name="([^"]*)">\n(.*)\n</{SPEAKER_TAG}>\s*\Z', re.DOTALL)
+_NOW = lazy_regex(r"^Now: \w+ (?P<day>\d{1,2}) (?P<month>\w+) (?P<year>\d{4}), (?P<time>\d\d:\d\d) \(", re.MULTILINE)
+_PERSON = lazy_regex(r"^The person you work for is called (.+)\.$", re.MULTILINE)
 _MOST_OWN_WORDS = 100
 
 
@@ -87,8 +91,9 @@ def _answer(request: ModelRequest) -> Message:
     results = {m.tool_call_id: m.content for m in request.messages if m.tool_call_id is not None}
     calls: list[ToolCall] = []
     parts: list[str] = []
+    now, earlier = _local_time(request.messages), _earlier_calls(request.messages)
     for message in _newest_messages(request.messages):
-        context = StepContext(message, tools, _own_words(request.messages, message))
+        context = StepContext(message, tools, _own_words(request.messages, message), now, earlier, _person(request))
         for place, parsed in enumerate(parse_message(message.content)):
             own_results = _results_of(message, place, results)
             match next_step(parsed, own_results, context):
@@ -129,6 +134,38 @@ def _own_text(message: Message) -> Message:
     speaker = _SPEAKER.match(content)
     own = replace(message, content=speaker[2], name=speaker[1]) if speaker else replace(message, content=content)
     return replace(own, content=original_words(own))
+
+
+def _person(request: ModelRequest) -> str:
+    """What the person is called, as the persona says it since the set-up; a guest, who has no files, is another."""
+    if not any(tool.name in ("list_files", "read_file") for tool in request.tools):
+        return ""
+    match = next(filter(None, (_PERSON.search(block.text) for block in request.system)), None)
+    return match[1].strip() if match else ""
+
+
+def _local_time(messages: Sequence[Message]) -> datetime | None:
+    """What the clock of the person shows, as the request says it."""
+    volatile = "\n".join(str(m.metadata.get("volatile", "")) for m in messages if m.role == "user")
+    match = _NOW.search(volatile)
+    if match is None:
+        return None
+    day = date(int(match["year"]), month_number(match["month"]), int(match["day"]))
+    return datetime.combine(day, time.fromisoformat(match["time"]))
+
+
+def _earlier_calls(messages: Sequence[Message]) -> tuple[EarlierCall, ...]:
+    """What tools did before the newest message of a person, as far as the request still has it."""
+    newest = max((place for place, m in enumerate(messages) if _is_from_person(m)), default=0)
+    turn = messages[newest].metadata.get("turn") if messages else None
+    opener = next((n for n, m in enumerate(messages) if turn is not None and m.metadata.get("turn") == turn), newest)
+    calls = {call.id: call for m in messages[:opener] for call in m.tool_calls}
+    done = (m for m in messages[:opener] if m.tool_call_id in calls and not m.metadata.get("is_error"))
+    return tuple(
+        EarlierCall(calls[m.tool_call_id].name, calls[m.tool_call_id].arguments, m.content)
+        for m in done
+        if m.tool_call_id
+    )
 
 
 def _own_words(messages: Sequence[Message], newest: Message) -> tuple[QuotedMessage, ...]:

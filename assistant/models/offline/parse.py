@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS, split_reminder
+from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS
 from assistant.core.text import fold_text, lazy_regex
+from assistant.models.offline.orders import Order, fold, read_order, says
 from assistant.search.query import asks_about_assistant
 from sleep.rules.pattern_files import compile_patterns, join_fragments
 from sleep.rules.sentences import Sentence, blank_quotations, split_sentences
@@ -26,8 +27,8 @@ _MOST_REQUESTS = 8
 _LONG_TEXT = 2000
 _LONGEST_SENTENCE = 400
 _ENDS = " \t\n.!?…,。！？؟"
+_DAY_AT_END = lazy_regex(r"(?:\b(?:am|den|der|zum|bis)|\.) ?\d{1,2}\.$", re.IGNORECASE)
 _BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
-_BETWEEN_ITEMS = lazy_regex(r"\s*,\s*(?:and\s+)?|\s+and\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,34 +76,19 @@ class AboutMe:
 
 
 @dataclass(frozen=True, slots=True)
-class AddTodos:
-    items: tuple[str, ...]
-    is_reminder: bool = False
+class DoOrder:
+    """Something to do about reminders, to-dos or the agenda, or that can't be done; `otherwise` is what the sentence is
+    where nothing that the person has fits the order."""
+
+    order: Order
+    otherwise: Say | UseTool | Note | Correction | Question | AboutMe
 
 
-@dataclass(frozen=True, slots=True)
-class SetReminder:
-    text: str
-    when: str  # in the person's words
-    instead: AddTodos  # where no reminder can be set
+PlainRequest = Say | UseTool | Note | Correction | Question | AboutMe
+Request = DoOrder | PlainRequest
 
 
-@dataclass(frozen=True, slots=True)
-class ShowTodos:
-    label: str = ""  # one of several lists ("shopping"), whose items begin with it
-    clear: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeTodos:
-    """By number, or by the words of one to-do."""
-
-    action: Literal["complete", "remove"]
-    ids: tuple[int, ...] = ()
-    words: str = ""
-
-
-Request = Say | UseTool | Note | Correction | Question | AboutMe | AddTodos | SetReminder | ShowTodos | ChangeTodos
+PhraseRows = tuple[tuple[Mapping[str, Any], tuple[re.Pattern[str], ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +96,8 @@ class Phrases:
     """What `phrases.toml` holds."""
 
     patterns: Mapping[str, re.Pattern[str]]
-    sentences: tuple[tuple[Mapping[str, Any], tuple[re.Pattern[str], ...]], ...]
+    sentences: PhraseRows  # before orders are read
+    statements: PhraseRows  # and after
     small_words: frozenset[str]  # folded, as the following
     attributes: frozenset[str]
     families: tuple[frozenset[str], ...]
@@ -125,9 +112,14 @@ def read_phrases() -> Phrases:
         return lazy_regex(join_fragments("phrases", "sentence", pattern, data["fragments"]), re.IGNORECASE | re.DOTALL)
 
     words = {name: frozenset(map(fold_text, text.split())) for name, text in data["words"].items()}
+
+    def rows(table: str) -> PhraseRows:
+        return tuple((row, tuple(map(compiled, row["patterns"]))) for row in data[table])
+
     return Phrases(
         compile_patterns("phrases", data),
-        tuple((row, tuple(map(compiled, row["patterns"]))) for row in data["sentence"]),
+        rows("sentence"),
+        rows("statement"),
         words["small"],
         words["attributes"],
         tuple(frozenset(line.split()) for line in data["families"]["lists"]),
@@ -137,9 +129,12 @@ def read_phrases() -> Phrases:
 def parse_message(text: str) -> tuple[Request, ...]:
     """What `text` asks for, in its order: at most one note, and small talk only where there is nothing else."""
     todo_list = _list_over_lines(text)
-    if todo_list is not None:
-        return (todo_list,)
-    requests: list[Request] = [parse_sentence(sentence) for sentence in _sentences_to_read(text)]
+    if todo_list:
+        return (DoOrder(Order("add", todo_list), Note()),)
+    sentences = _sentences_to_read(text)
+    # In the middle of a long text nobody gives orders.
+    own = [number in (0, len(sentences) - 1) or len(sentences) <= _MOST_REQUESTS for number in range(len(sentences))]
+    requests = [parse_sentence(sentence, orders=is_own) for sentence, is_own in zip(sentences, own, strict=True)]
     if not requests and text.strip():
         requests = [parse_sentence(Sentence("help", "help")) if "?" in text else Note()]
     notes = [request for request in requests if isinstance(request, Note)]
@@ -155,20 +150,40 @@ def _is_by_the_way(request: Request) -> bool:
 
 def is_statement(text: str) -> bool:
     """Whether `text` tells something, beside whatever else it does."""
-    return any(isinstance(request, Note | Correction) for request in parse_message(text))
+    return any(isinstance(as_statement(request), Note | Correction) for request in parse_message(text))
 
 
-def parse_sentence(sentence: Sentence) -> Request:
+def as_statement(request: Request) -> Request:
+    """What is told by what may be an order too: "got the milk"."""
+    return request.otherwise if isinstance(request, DoOrder) and request.order.soft else request
+
+
+def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     """What one sentence asks for."""
-    patterns = read_phrases().patterns
-    plain = patterns["courtesy_behind"].sub("", sentence.text.replace("’", "'"), count=1).strip(_ENDS)
-    bare = patterns["courtesy_before"].sub("", plain, count=1)
+    phrases = read_phrases()
+    plain = phrases.patterns["courtesy_behind"].sub("", sentence.text.replace("’", "'"), count=1).strip(_ENDS)
+    bare = phrases.patterns["courtesy_before"].sub("", plain, count=1)
     asks = _is_question(sentence, bare)
-    if plain and len(plain) <= _LONGEST_SENTENCE:
-        request = _by_phrase(plain, asks=asks) or _by_phrase(bare, asks=asks)
-        if request is not None:
+    texts = (plain, bare) if plain and len(plain) <= _LONGEST_SENTENCE else ()
+    for text in texts:
+        if (request := _by_phrase(phrases.sentences, text, asks=asks)) is not None:
             return request
-    return _question(bare) if asks else Note()
+    by_form = [form for text in texts if (form := _by_phrase(phrases.statements, text, asks=asks))]
+    otherwise: PlainRequest = by_form[0] if by_form else _question(bare) if asks else Note()
+    order = read_order(sentence.text, sentence.own_text, asks=asks) if orders and texts else None
+    if (
+        order is None
+        and orders
+        and texts
+        and not asks
+        and isinstance(otherwise, Note | Correction)
+        and not says("keep", fold(plain))
+    ):
+        return DoOrder(Order("remark", sentence.text, soft=True), otherwise)
+    if order is None or (order.kind == "world" and isinstance(otherwise, Question)):
+        return otherwise
+    is_about_told = order.kind == "cannot" and isinstance(otherwise, Question) and otherwise.topic
+    return otherwise if is_about_told else DoOrder(order, otherwise)
 
 
 def parse_clause(clause: str) -> Request:
@@ -180,36 +195,27 @@ def _is_question(sentence: Sentence, bare: str) -> bool:
     if sentence.has_question_mark:
         return not patterns["tag"].search(sentence.text)
     own = blank_quotations(bare)
+    if says("asks", fold(own)):
+        return True
     return sentence.is_question or Sentence(bare, own).is_question or patterns["asks"].fullmatch(own) is not None
 
 
-def _by_phrase(text: str, *, asks: bool) -> Request | None:
-    for row, alternatives in read_phrases().sentences:
+def _by_phrase(rows: PhraseRows, text: str, *, asks: bool) -> PlainRequest | None:
+    for row, alternatives in rows:
         match = next((m for pattern in alternatives if (m := pattern.fullmatch(text))), None)
         if match and not (asks and row["does"] == "change"):
             return _request(row, match)
     return None
 
 
-def _request(row: Mapping[str, Any], match: re.Match[str]) -> Request:
+def _request(row: Mapping[str, Any], match: re.Match[str]) -> PlainRequest:
     groups = {name: text for name, text in match.groupdict().items() if text}
-    what, label = groups.get("what", ""), groups.get("label", "").lower()
+    what = groups.get("what", "")
     match row["does"]:
         case "say":
             return Say(row["text"].strip(), row.get("small_talk", False))
         case "tool":
             return UseTool(row["tool"], _tool_arguments(groups), row["needs"], row.get("lead", ""))
-        case "add":
-            return AddTodos(_labelled(_split_items(what), label))
-        case "add_one":
-            return AddTodos((what,))
-        case "remind":
-            return _reminder(match[0], what, groups.get("when", ""))
-        case "show" | "clear" as does:
-            return ShowTodos(label, clear=does == "clear")
-        case "complete" | "remove" as action:
-            numbers = re.findall(r"\d{1,18}", groups.get("ids", ""))
-            return ChangeTodos(action, tuple(dict.fromkeys(map(int, numbers))), what)
         case "about_me":
             return AboutMe()
         case "topic":
@@ -231,38 +237,29 @@ def _tool_arguments(groups: Mapping[str, str]) -> dict[str, str | int]:
     return {name: text if name == "path" else int(text) for name, text in values.items() if text}
 
 
-def _reminder(sentence: str, what: str, when: str) -> SetReminder | AddTodos:
-    instead = AddTodos((f"{what} ({when})" if when else what,), is_reminder=True)
-    text, time = split_reminder(sentence)
-    return SetReminder(text, time, instead) if time else instead
-
-
-def _split_items(text: str) -> tuple[str, ...]:
-    """One to-do or several: single words, or short pieces between commas, are several."""
-    text = text.strip().strip("\"'“”").strip()
-    if ";" in text:
-        return tuple(part.strip() for part in text.split(";") if part.strip())
-    parts = tuple(part.strip() for part in _BETWEEN_ITEMS.split(text) if part.strip())
-    single = all(len(part.split()) == 1 for part in parts)
-    short = "," in text and all(len(part.split()) <= 3 for part in parts)
-    return parts if len(parts) > 1 and (single or short) else (text,)
-
-
-def _labelled(items: tuple[str, ...], label: str) -> tuple[str, ...]:
-    return tuple(f"{label}: {item}" for item in items) if label else items
-
-
-def _list_over_lines(text: str) -> AddTodos | None:
-    """A to-do list with an item on each line below its heading."""
+def _list_over_lines(text: str) -> str:
+    """A to-do list with an item on each line below its heading, as one order; "" for anything else."""
     head, _, rest = text.strip().partition("\n")
     heading = read_phrases().patterns["list_heading"].fullmatch(head.strip())
-    items = tuple(item for line in rest.splitlines() if (item := _BULLET.sub("", line).strip()))
-    return AddTodos(_labelled(items, (heading["label"] or "").lower())) if heading and items else None
+    items = [item for line in rest.splitlines() if (item := _BULLET.sub("", line).strip())]
+    return f"{head.strip().rstrip(':')}: {'; '.join(items)}" if heading and items else ""
+
+
+def _with_numbers(sentences: list[Sentence]) -> list[Sentence]:
+    """A number with a dot is a day of a month rather than the end of a sentence: "am 15. Zählerstand ablesen"."""
+    joined: list[Sentence] = []
+    for sentence in sentences:
+        last = joined[-1] if joined else None
+        if last is not None and _DAY_AT_END.search(last.own_text):
+            joined[-1] = Sentence(f"{last.text} {sentence.text}", f"{last.own_text} {sentence.own_text}")
+        else:
+            joined.append(sentence)
+    return joined
 
 
 def _sentences_to_read(text: str) -> list[Sentence]:
     """The sentences of a message; of a long text only the first and the last, where a request would stand."""
     if len(text) <= _LONG_TEXT:
-        return split_sentences(text)
-    lines = text.strip().splitlines()
+        return _with_numbers(split_sentences(text))
+    lines = text.strip().splitlines() or [""]
     return [*split_sentences(lines[0][:_LONG_TEXT])[:1], *split_sentences(lines[-1][-_LONG_TEXT:])[-1:]]

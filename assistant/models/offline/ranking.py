@@ -16,7 +16,8 @@ from functools import lru_cache
 
 from assistant.core.quoting import QuotedMessage
 from assistant.core.text import STOP_WORDS, distinct_words, fold_text, lazy_regex
-from assistant.models.offline.parse import AddTodos, Correction, Note, parse_clause, read_phrases
+from assistant.models.offline.matching import is_same, subject_words, words_of
+from assistant.models.offline.parse import Correction, Note, as_statement, parse_clause, read_phrases
 from assistant.search.query import base_form
 from sleep.rules.classifier import classify_word
 from sleep.rules.corrections import is_correction
@@ -40,6 +41,7 @@ _NAME = lazy_regex(r"[^\W\d_]{2,}")
 class RankedAnswer:
     answers: tuple[QuotedMessage, ...] = ()  # the one to believe first
     corrects: bool = False  # that one was said to put an earlier one right
+    replaced: tuple[QuotedMessage, ...] = ()  # what is no longer so by the first
     nearest: QuotedMessage | None = None  # without answers, what came closest
 
 
@@ -71,8 +73,8 @@ def query_words(words: Sequence[str]) -> list[str]:
 
 def find_answer(question: str, quotes: Iterable[QuotedMessage], *, topic: bool = False) -> RankedAnswer:
     """The quotations that answer `question`, or all that belong to its topic."""
-    parsed = _parse_question(question)
-    scored = sorted(((_score(parsed, quote), quote) for quote in quotes), key=lambda pair: pair[0], reverse=True)
+    parsed, known = _parse_question(question), list(quotes)
+    scored = sorted(((_score(parsed, quote), quote) for quote in known), key=lambda pair: pair[0], reverse=True)
     if not scored or not parsed.words:
         return RankedAnswer()
     best = scored[0][0]
@@ -82,7 +84,11 @@ def find_answer(question: str, quotes: Iterable[QuotedMessage], *, topic: bool =
     first = [quote for score, quote in scored if score >= max(least, best - _ABOUT_EQUAL)]
     rest = [quote for score, quote in scored if least <= score < best - _ABOUT_EQUAL]
     answers = _current_first(_distinct([*_newest_first(first), *_newest_first(rest)]))
-    return RankedAnswer(tuple(answers[: _MOST_ON_TOPIC if topic else _MOST]), is_correction(answers[0].text))
+    if (correction := _correction_of(answers[0], known)) is not None:
+        return RankedAnswer((correction,), corrects=True, replaced=(answers[0],))
+    replaced = tuple(quote for quote in answers if _is_older(quote, answers[0]))
+    answers = [quote for quote in answers if quote not in replaced]
+    return RankedAnswer(tuple(answers[: _MOST_ON_TOPIC if topic else _MOST]), is_correction(answers[0].text), replaced)
 
 
 def find_replaced_statement(correction: str, quotes: Iterable[QuotedMessage]) -> QuotedMessage | None:
@@ -131,7 +137,7 @@ def _score_clause(question: _Question, clause: str, whole: Sequence[str]) -> flo
     score += _same_person(question, clause, words, whole)
     if score < _NEAREST:
         return score
-    return score if isinstance(parse_clause(clause), Note | Correction | AddTodos) else score * 0.3
+    return score if isinstance(as_statement(parse_clause(clause)), Note | Correction) else score * 0.3
 
 
 def _credit(word: str, words: Sequence[str], whole: Sequence[str]) -> float:
@@ -209,6 +215,25 @@ def _current_first(answers: list[QuotedMessage]) -> list[QuotedMessage]:
     newer = [quote for quote in answers if quote.message_id > first.message_id and _replaces(quote, first)]
     current = next(iter(_newest_first(newer)), first)
     return [current, *(quote for quote in answers if quote is not current)]
+
+
+def _correction_of(answer: QuotedMessage, known: Sequence[QuotedMessage]) -> QuotedMessage | None:
+    """What was said right after an answer to put it right, without saying again what it is about: "no wait, it's the
+    13th"."""
+    later = [quote for quote in known if quote.message_id > answer.message_id]
+    following = min(later, key=lambda quote: quote.message_id, default=None)
+    match = read_phrases().patterns["corrects_last"].match(fold_text(following.text)) if following else None
+    if following is None or match is None:
+        return None
+    rest, own = following.text[match.end() :], words_of(answer.text)
+    points_back = read_phrases().patterns["pronoun"].match(fold_text(rest))
+    said_again = all(any(is_same(word, other) for other in own) for word in subject_words(rest))
+    return following if points_back or said_again else None
+
+
+def _is_older(quote: QuotedMessage, newest: QuotedMessage) -> bool:
+    """Whether it was said before and is no longer so."""
+    return quote.message_id < newest.message_id and _replaces(newest, quote)
 
 
 def _replaces(newer: QuotedMessage, older: QuotedMessage) -> bool:

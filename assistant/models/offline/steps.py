@@ -7,44 +7,45 @@ or the message log does not show, and quotes instead of retelling.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
 
 from assistant.core.messages import Message
-from assistant.core.quoting import (
-    FAILURE_PREFIX,
-    QuotedMessage,
-    TodoLine,
-    TodoListResult,
-    is_failed_result,
-    parse_quotes,
-    parse_todos,
-    quote_block,
-)
+from assistant.core.quoting import FAILURE_PREFIX, QuotedMessage, is_failed_result, parse_quotes, quote_block
 from assistant.core.text import pluralize, shorten
+from assistant.models.offline.carry_out import run_plan
+from assistant.models.offline.orders import Order
 from assistant.models.offline.parse import (
     AboutMe,
-    AddTodos,
-    ChangeTodos,
     Correction,
+    DoOrder,
     Note,
     Question,
     Request,
     Say,
-    SetReminder,
-    ShowTodos,
     UseTool,
     is_statement,
+    read_phrases,
 )
-from assistant.models.offline.ranking import content_words, find_answer, find_replaced_statement, query_words
+from assistant.models.offline.plans import EarlierCall, PlanContext, ToolStep
+from assistant.models.offline.ranking import content_words, find_replaced_statement, query_words
+from assistant.models.offline.remembered import MEMORY, find_remembered, read_memories
 
 INTRODUCTION = (
     "*This is offline mode (no language model). I keep what you tell me, find it again word for word, and manage your "
     "to-do list. Say `help` for examples.*"
 )
 _NOTED = "Noted."
-_NO_TODO_RESULT = "The to-do list did not answer, so I can't say what happened. Nothing more was tried."
+_NOWHERE_ELSE = "Offline I can't look anywhere else. Tell me, and I will know it next time."
+_NEEDED_FOR = {
+    "manage_todo_list": "a to-do list",
+    "set_reminder": "reminders",
+    "list_reminders": "reminders",
+    "change_reminder": "reminders",
+    "cancel_reminder": "reminders",
+    "show_agenda": "the agenda",
+}
 _SEARCH_LIMIT = 20
 _MOST_QUERY_WORDS = 24
 _LONGEST_QUERY = 400
@@ -54,18 +55,13 @@ _LONGEST_RESULT = 600
 
 
 @dataclass(frozen=True, slots=True)
-class ToolStep:
-    """A tool to run before the answer."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class StepContext:
     message: Message
     tools: frozenset[str]  # on offer in this request
     own_words: tuple[QuotedMessage, ...]  # what people said before, as far as the request still has it
+    now: datetime | None = None  # local
+    earlier: tuple[EarlierCall, ...] = ()  # of earlier turns
+    person: str = ""  # the name of the person, as the request has it
 
 
 def next_step(request: Request, results: Sequence[str], context: StepContext) -> ToolStep | str:
@@ -84,13 +80,19 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
             return _correct(request, results, context)
         case UseTool():
             return _use_tool(request, results, context)
-        case SetReminder() if "set_reminder" in context.tools:
-            step = UseTool("set_reminder", {"text": request.text, "when": request.when}, "reminders")
-            return _use_tool(step, results, context)
-        case SetReminder():
-            return _todos(request.instead, results, context)
-        case AddTodos() | ShowTodos() | ChangeTodos():
-            return _todos(request, results, context)
+        case DoOrder():
+            return _do(request, results, context)
+
+
+def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolStep | str:
+    step = run_plan(request.order, results, _plan_context(context))
+    if isinstance(step, int):
+        return next_step(request.otherwise, results[step:], context)
+    return step if isinstance(step, str) or step.tool in context.tools else _unavailable(_NEEDED_FOR[step.tool])
+
+
+def _plan_context(context: StepContext) -> PlanContext:
+    return PlanContext(context.tools, context.now, context.earlier)
 
 
 def _use_tool(request: UseTool, results: Sequence[str], context: StepContext) -> ToolStep | str:
@@ -115,26 +117,50 @@ def _failure(result: str) -> str:
 def _answer(question: Question, results: Sequence[str], context: StepContext) -> ToolStep | str:
     words = content_words(question.text)
     if not words:
-        return "Ask me with a word that was in it: a name, a place, a thing."
-    can_search = "search_history" in context.tools
+        return _name_from_setup(question, context) or "Ask me with a word that was in it: a name, a place, a thing."
+    can_search, can_recall = "search_history" in context.tools, _can_recall(question, context)
+    searched = int(can_search) + int(can_recall)
     if can_search and not results:
         return _search(words, question.role)
-    quotes = _quotes(results, context) if question.role == "user" else parse_quotes("\n".join(results))
-    ranked = find_answer(question.text, quotes, topic=question.topic)
+    if can_recall and len(results) < searched:
+        return ToolStep("search_memory", {"query": question.text[:_LONGEST_QUERY]})
+    found = results[: int(can_search)]
+    quotes = _quotes(found, context) if question.role == "user" else parse_quotes("\n".join(found))
+    memories = read_memories(results[searched - 1]) if can_recall else []
+    ranked = find_remembered(question.text, quotes, memories, topic=question.topic)
+    if not ranked.answers and question.role == "user" and not question.topic:
+        if name := _name_from_setup(question, context):
+            return name
+        planned = run_plan(Order("look_up", question.text), results[searched:], _plan_context(context))
+        if not isinstance(planned, int):
+            return planned
     if not ranked.answers:
         where = "what you told me" if can_search else "the messages that I still see"
-        parts = [f"I found nothing in {where} that answers this. Tell me, and I will know it next time."]
+        parts = [f"I found nothing in {where} that answers this. {_NOWHERE_ELSE}"]
         if ranked.nearest is not None:
             parts.append(_quotation("The nearest is from", ranked.nearest))
         return _with_failure("\n\n".join(parts), results)
     first, *others = ranked.answers
     speaker = "I told you" if question.role == "assistant" else f"{_line(first.name) if first.name else 'You'} told me"
+    speaker = "Noted" if first.speaker == MEMORY else speaker
     parts = [_quotation(f"{speaker} on", first)]
     for other in others:
         newer = other.message_id > first.message_id
-        lead = "Also said" if newer else "It replaces what was said" if ranked.corrects else "Earlier"
+        lead = "Also said" if newer else "Earlier"
         parts.append(_quotation(f"{lead} on", other))
+    if ranked.replaced:
+        days = ", ".join(dict.fromkeys(quote.when for quote in ranked.replaced if quote.when))
+        parts.append(f"It replaces what was said on {days}." if days else "It replaces what was said before.")
     return _with_failure("\n\n".join(parts), results)
+
+
+def _name_from_setup(question: Question, context: StepContext) -> str:
+    asked = context.person and read_phrases().patterns["own_name"].search(question.text)
+    return f"You are called {context.person}: that is the name you gave when you set me up." if asked else ""
+
+
+def _can_recall(question: Question, context: StepContext) -> bool:
+    return question.role == "user" and "search_memory" in context.tools
 
 
 def _correct(correction: Correction, results: Sequence[str], context: StepContext) -> ToolStep | str:
@@ -172,78 +198,14 @@ def _quotes(results: Sequence[str], context: StepContext) -> list[QuotedMessage]
 
 
 def _quotation(lead: str, quote: QuotedMessage) -> str:
-    """`lead` ends with "on" or "from": the day follows, or only the reference where no day is known."""
+    """`lead` ends with "on" or "from": the day follows, where one is known."""
     when = f"{lead} {quote.when}" if quote.when else lead.rpartition(" ")[0]
-    return f"{when} (#{quote.message_id}):\n\n{quote_block(quote.text)}"
+    return f"{when}:\n\n{quote_block(quote.text)}"
 
 
 def _with_failure(text: str, results: Sequence[str]) -> str:
     failed = next((result for result in results if is_failed_result(result)), None)
     return f"{text}\n\n(The search failed, so I only looked at recent messages. {failed})" if failed else text
-
-
-# ---------------------------------------------------------------------------------------------------------- to-do list
-
-
-def _todos(request: AddTodos | ShowTodos | ChangeTodos, results: Sequence[str], context: StepContext) -> ToolStep | str:
-    if "manage_todo_list" not in context.tools:
-        return _unavailable("a to-do list")
-    if not results:
-        return ToolStep("manage_todo_list", _first_arguments(request))
-    if is_failed_result(results[-1]):
-        return _failure(results[-1])
-    report = parse_todos(results[-1])
-    if report is None:
-        return _NO_TODO_RESULT
-    if isinstance(request, ChangeTodos) and not request.ids and len(results) == 1:
-        return _change_by_words(request, report)
-    if isinstance(request, ShowTodos):
-        return _list(request, report)
-    if not report.change:
-        return _NO_TODO_RESULT
-    numbers = ", ".join(map(str, report.changed))
-    rest = f"On your list:\n\n{_todo_lines(report.lines)}" if report.lines else "Your list is empty."
-    hint = "\n\nIt is on the list, without an alarm. To be reminded, say when: remind me to … tomorrow at 9."
-    return f"{report.change}: {numbers}. {rest}{hint if isinstance(request, AddTodos) and request.is_reminder else ''}"
-
-
-def _first_arguments(request: AddTodos | ShowTodos | ChangeTodos) -> dict[str, Any]:
-    match request:
-        case AddTodos():
-            return {"action": "add", "items": list(request.items)}
-        case ChangeTodos() if request.ids:
-            return {"action": request.action, "ids": list(request.ids)}
-        case _:
-            return {"action": "list"}
-
-
-def _change_by_words(request: ChangeTodos, report: TodoListResult) -> ToolStep | str:
-    """The one open to-do that has all these words; with none or several, nothing is changed."""
-    words = set(content_words(request.words))
-    by_todo = {line: set(content_words(line.text)) for line in report.lines if not line.done}
-    matches = [line for line, own in by_todo.items() if words and words <= own]
-    exact = [line for line in matches if by_todo[line] == words][:1]
-    match exact or matches:
-        case [todo]:
-            return ToolStep("manage_todo_list", {"action": request.action, "ids": [todo.id]})
-        case []:
-            return f"Nothing on your list matches “{request.words}”, so it is unchanged. {_NOTED}"
-        case several:
-            return f"Several to-dos match; say which number:\n\n{_todo_lines(several)}"
-
-
-def _list(request: ShowTodos, report: TodoListResult) -> str:
-    lines = [line for line in report.lines if not request.label or line.text.startswith(f"{request.label}: ")]
-    name = request.label or "to-do"
-    if not lines:
-        return f"Your {name} list is empty."
-    if request.clear:
-        return f"I don't empty a list at once. Say what to remove, as in `remove 1 and 2`:\n\n{_todo_lines(lines)}"
-    return f"Your {name} list:\n\n{_todo_lines(lines)}"
-
-
-def _todo_lines(lines: Sequence[TodoLine]) -> str:
-    return "\n".join(f"- {line.id}: {_line(line.text)}{' (done)' if line.done else ''}" for line in lines)
 
 
 def _line(text: str) -> str:

@@ -90,6 +90,16 @@ class StoredJournal:
             (scope, since or "", source_type, limit),
         )
 
+    def list_current(self, scope: str, *, limit: int) -> list[JournalEntry]:
+        """The newest entries that may name a day and that nothing took the place of."""
+        return self._db.read_all(
+            read_entry,
+            "SELECT * FROM journal WHERE scope = ? AND superseded_by IS NULL AND source_type <> 'context_synthesis'"
+            " AND (content GLOB '*[0-9]*' OR content LIKE '%day%' OR content LIKE '%tag%')"
+            f" AND {_NOT_UNDONE} ORDER BY timestamp DESC, id DESC LIMIT ?",
+            (scope, limit),
+        )
+
     def entries_after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
         return self._db.read_all(
             read_entry, f"SELECT * FROM journal WHERE id > ? AND {_NOT_UNDONE} ORDER BY id LIMIT ?", (entry_id, limit)

@@ -34,6 +34,8 @@ MEMORY_FILE = "MEMORY.md"
 DAILY_NOTES_FOLDER = "memory"
 MEMORY_FILE_TARGET = f"{FILE_TARGET}{MEMORY_FILE}"
 _LONGEST_LINE = 2000
+# Each edit keeps the whole text before and after it.
+_MAX_NOTE_BYTES = 64 * 1024
 _TRIES = 5
 _UNDOING = "-undo"
 _MARK = lazy_regex(rf"(\d{{1,18}})({_UNDOING})?")
@@ -92,13 +94,17 @@ class StoredMemoryFiles:
     def append_daily_note(
         self, scope: str, day: date, time: str, lines: Sequence[str], key: str, *, cycle: int | None = None
     ) -> bool:
-        """Each line stays one line, cut at 2,000 characters. The edit is dated by the day alone. Raises `UsageError`
-        where the day's file is full, `StaleView` where somebody edits it again and again."""
+        """Each line stays one line, cut at 2,000 characters; what was noted on the day before is not noted again, also
+        where a person took it out. The edit is dated by the day alone. Raises `UsageError` where the day's file is
+        full, `StaleView` where somebody edits it again and again."""
         target = _day_target(scope, day)
         self._recover(target)
         if self._edits.find_by_key(key, scope, target) is not None:
             return False
-        cleaned = [clean_text(line) for line in lines if line.strip()]
+        noted = self._noted_lines(scope, target)
+        cleaned = [line for line in map(_line, map(clean_text, lines)) if line.strip("- ") and line not in noted]
+        if not cleaned:
+            return False
         for _ in range(_TRIES):
             edit = replace(self._note_edit(target, scope, day, clean_text(time), cleaned), cycle=cycle)
             with suppress(StaleView):
@@ -106,12 +112,16 @@ class StoredMemoryFiles:
                 return True
         raise self._stale(target)
 
+    def _noted_lines(self, scope: str, target: str) -> set[str]:
+        edits = self._edits.list_edits(scope, target=target, limit=-1)
+        return {line for edit in edits if edit.undone_at is None for line in edit.after.splitlines()}
+
     def _note_edit(self, target: str, scope: str, day: date, time: str, lines: Sequence[str]) -> UndoableEdit:
         current = self._file(target).read()
         text = _with_note(current, day, time, lines)
-        if len(text.encode()) > MAX_TEXT_BYTES:
+        if len(text.encode()) > _MAX_NOTE_BYTES:
             raise UsageError(
-                f"{target.removeprefix(FILE_TARGET)} is full: {MAX_TEXT_BYTES // 1024} KB fit. Nothing was written "
+                f"{target.removeprefix(FILE_TARGET)} is full: {_MAX_NOTE_BYTES // 1024} KB fit. Nothing was written "
                 "there; the journal has the entries."
             )
         return UndoableEdit(target, scope, "sleep", current, text, datetime.combine(day, clock.min, UTC))
@@ -250,7 +260,7 @@ def _with_note(current: str, day: date, time: str, lines: Sequence[str]) -> str:
     end = "\r\n" if "\r\n" in current else "\n"
     text = current or f"# {day.isoformat()}{end}"
     text += "" if text.endswith("\n") else end
-    note = [f"## {' '.join(time.split())}", "", *map(_line, lines)]
+    note = [f"## {' '.join(time.split())}", "", *lines]
     return text + end + "".join(f"{line}{end}" for line in note)
 
 

@@ -1,5 +1,7 @@
-"""The to-do lists, one a scope. A change carries a key and is applied once, however often it is called: the result of
-the first call is stored with the key, in the same transaction, and returned again.
+"""The to-dos of each scope, on lists that have names. A change carries a key and is applied once, however often it is
+called: the result of the first call is stored with the key, in the same transaction, and returned again.
+
+The ordinary list has the name "". Names are the same whatever their case and accents; the first spelling stays.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from datetime import datetime
 from assistant.core.errors import ToolError
 from assistant.core.records import TodoItem
 from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.text import fold_text
 from assistant.store.database import Database
 from assistant.store.rows import class_row, dump_json, from_json
 
@@ -26,18 +29,34 @@ class StoredTodos:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def list_todos(self, scope: str, *, include_done: bool = False) -> list[TodoItem]:
-        states = "('open', 'done')" if include_done else "('open')"
-        return self._db.read_all(
-            _read_todo, f"SELECT * FROM todos WHERE scope = ? AND state IN {states} ORDER BY id", (scope,)
-        )
+    def list_todos(self, scope: str, *, include_done: bool = False, list_name: str | None = None) -> list[TodoItem]:
+        """Of one list, or of all; those of a list together."""
+        states = "IN ('open', 'done')" if include_done else "= 'open'"
+        sql = f"SELECT * FROM todos WHERE scope = ? AND state {states} ORDER BY id"
+        todos = _of_list(self._db.read_all(_read_todo, sql, (scope,)), list_name)
+        return sorted(todos, key=lambda todo: fold_text(todo.list))
 
-    def add(self, scope: str, texts: Sequence[str], key: str, now: datetime) -> list[TodoItem]:
+    def list_due(self, scope: str, until: str) -> list[TodoItem]:
+        """What is open and due on that local day or before it, the oldest first."""
+        sql = "SELECT * FROM todos WHERE scope = ? AND state = 'open' AND due IS NOT NULL AND due < ? ORDER BY due, id"
+        # "~" comes after every time of the day.
+        return self._db.read_all(_read_todo, sql, (scope, f"{until}~"))
+
+    def list_done(self, scope: str, since: datetime, *, limit: int, list_name: str | None = None) -> list[TodoItem]:
+        """What was done since then, the newest first, of one list or of all."""
+        sql = "SELECT * FROM todos WHERE scope = ? AND state = 'done' AND done_at >= ? ORDER BY done_at DESC LIMIT ?"
+        return _of_list(self._db.read_all(_read_todo, sql, (scope, since, limit)), list_name)
+
+    def add(
+        self, scope: str, texts: Sequence[str], key: str, now: datetime, *, list_name: str = "", due: str | None = None
+    ) -> list[TodoItem]:
         def insert() -> list[int]:
             if scope != OWNER_SCOPE:
                 self._must_fit(scope, texts)
+            name = self._spelling(scope, list_name)
             return [
-                self._db.insert_row("todos", scope=scope, text=text, state="open", created_at=now) for text in texts
+                self._db.insert_row("todos", scope=scope, text=text, state="open", created_at=now, list=name, due=due)
+                for text in texts
             ]
 
         return self._once(scope, key, now, insert)
@@ -52,22 +71,66 @@ class StoredTodos:
             )
 
     def complete(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
-        return self._once(scope, key, now, lambda: self._move(scope, ids, "done", now))
+        return self._once(scope, key, now, lambda: self._set(scope, ids, state="done", done_at=now))
+
+    def reopen(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
+        return self._once(scope, key, now, lambda: self._set(scope, ids, state="open", done_at=None))
 
     def remove(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
-        return self._once(scope, key, now, lambda: self._move(scope, ids, "removed", now))
+        return self._once(scope, key, now, lambda: self._set(scope, ids, state="removed"))
 
-    def _move(self, scope: str, ids: Sequence[int], state: str, now: datetime) -> list[int]:
-        existing = {todo.id for todo in self.list_todos(scope, include_done=True)}
-        missing = [str(todo_id) for todo_id in ids if todo_id not in existing]
+    def edit(
+        self,
+        scope: str,
+        ids: Sequence[int],
+        key: str,
+        now: datetime,
+        *,
+        texts: Sequence[str] = (),
+        list_name: str | None = None,
+        due: str | None = None,
+    ) -> list[TodoItem]:
+        """New `texts`, in the order of `ids`; another list; another day, "" for none. None: as it was."""
+
+        def change() -> list[int]:
+            values: dict[str, str | None] = {} if list_name is None else {"list": self._spelling(scope, list_name)}
+            if due is not None:
+                values["due"] = due or None
+            if texts and scope != OWNER_SCOPE:
+                self._must_fit(scope, texts)
+            self._must_exist(scope, ids)
+            for todo_id, text in zip(ids, texts, strict=False):
+                self._db.update_rows("todos", {"id": todo_id, "scope": scope}, text=text)
+            return self._set(scope, ids, **values) if values else list(ids)
+
+        return self._once(scope, key, now, change)
+
+    def clear(self, scope: str, list_name: str, key: str, now: datetime) -> list[TodoItem]:
+        """Remove all that is on a list, open or done. Raises `ToolError` where there is no such list."""
+
+        def remove_all() -> list[int]:
+            ids = [todo.id for todo in self.list_todos(scope, include_done=True, list_name=list_name)]
+            if list_name and not ids:
+                raise ToolError(f"There is no list {list_name!r}. Nothing was changed; `/todo` shows the lists.")
+            return self._set(scope, ids, state="removed")
+
+        return self._once(scope, key, now, remove_all)
+
+    def _set(self, scope: str, ids: Sequence[int], **values: object) -> list[int]:
+        self._must_exist(scope, ids)
+        for todo_id in ids:
+            self._db.update_rows("todos", {"id": todo_id, "scope": scope}, **values)
+        return list(ids)
+
+    def _must_exist(self, scope: str, ids: Sequence[int]) -> None:
+        sql = "SELECT 1 FROM todos WHERE id = ? AND scope = ? AND state <> 'removed'"
+        missing = [str(todo_id) for todo_id in ids if not self._db.value(sql, (todo_id, scope))]
         if missing:
             raise ToolError(f"There is no to-do {', '.join(missing)}. Nothing was changed; `/todo` lists them.")
-        for todo_id in ids:
-            self._db.execute(
-                "UPDATE todos SET state = ?, done_at = coalesce(done_at, ?) WHERE id = ? AND scope = ?",
-                (state, now, todo_id, scope),
-            )
-        return list(ids)
+
+    def _spelling(self, scope: str, list_name: str) -> str:
+        """As the list is called already, if there is one of that name."""
+        return next((todo.list for todo in self.list_todos(scope, list_name=list_name)), list_name)
 
     def _once(self, scope: str, key: str, now: datetime, change: Callable[[], list[int]]) -> list[TodoItem]:
         with self._db.write() as db:
@@ -80,3 +143,7 @@ class StoredTodos:
 
     def _get(self, todo_id: int) -> TodoItem:
         return _read_todo(self._db.rows("SELECT * FROM todos WHERE id = ?", (todo_id,))[0])
+
+
+def _of_list(todos: Sequence[TodoItem], list_name: str | None) -> list[TodoItem]:
+    return [todo for todo in todos if list_name is None or fold_text(todo.list) == fold_text(list_name)]

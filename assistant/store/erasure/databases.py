@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from sqlite3 import Row
 from typing import Any
 
-from assistant.core.messages import Message
+from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.profiles import Profile
 from assistant.store.character.edits import PROFILE_TARGET
 from assistant.store.character.journal import entry_subject
@@ -111,13 +111,17 @@ def _words_in(*texts: str, jsons: tuple[str, ...] = (), goes: bool = False) -> _
     return change
 
 
+# Somebody may say "arguments", and a message without them could not be read any more.
+_OWN_KEYS = frozenset(field.name for kind in (Message, ToolCall, Media) for field in fields(kind))
+
+
 def _redact_json(text: str, plan: ErasurePlan) -> str:
     """A JSON text whose texts have lost the words. What is no JSON is taken for plain text."""
     try:
         value = json.loads(text)
     except ValueError:
         return plan.wording.remove_from_text(text)
-    return dump_json(plan.wording.remove_from_json(value, FORGOTTEN_PLACEHOLDER))
+    return dump_json(plan.wording.remove_from_json(value, FORGOTTEN_PLACEHOLDER, _OWN_KEYS))
 
 
 # ---------------------------------------------------------------------------------------------------------- script.db
@@ -148,6 +152,8 @@ def erase_in_script_db(db: Database, plan: ErasurePlan, with_tokens: Callable[[M
     ]
     # All are found before the first is carried out: a row may not be changed while it is read.
     _apply_changes(db, list(find_script_changes(db, plan, with_tokens)))
+    for message_id in plan.unlearned:
+        db.update_rows("messages", {"id": message_id}, unlearned=1)
     for session, checkpoint in intact:
         again = measure_replaced(db, session, checkpoint["id"], checkpoint["kept_from"], checkpoint["set_floor"])
         db.update_rows("checkpoints", {"id": checkpoint["id"]}, view_hash=again.fingerprint)
@@ -166,7 +172,7 @@ def _view_tables(with_tokens: Callable[[Message], CountedMessage]) -> tuple[_Wor
     made_at = "*, (SELECT created_at FROM checkpoints WHERE id = checkpoint_id) AS ts"
     return (
         _WordTable("what the model sees", "conversation_history", change),
-        _WordTable("kept for undo", "earlier_rows", change, columns=made_at),
+        _WordTable("what is stored to undo a compaction", "earlier_rows", change, columns=made_at),
     )
 
 
@@ -177,9 +183,8 @@ def _redact_view_row(row: Row, plan: ErasurePlan) -> Message | None:
     if message_id in plan.ids:
         redacted = redact_message(message)
         return None if redacted == message else redacted
-    if message_id is not None and not plan.everywhere:
-        return None
-    if not any(plan.wording.matches(row[column]) for column in ("content", "parts", "metadata")):
+    wording = plan.wording if message_id is None else plan.unique
+    if not any(wording.matches(row[column]) for column in ("content", "parts", "metadata")):
         return None
     content = plan.wording.remove_from_text(message.content) or (FORGOTTEN_PLACEHOLDER if message.content else "")
     jsons = {name: _redact_json(row[name], plan) for name in ("parts", "metadata")}
@@ -195,7 +200,7 @@ def _tool_run(row: Row, plan: ErasurePlan) -> _Change | None:
 
 def _inbox(row: Row, plan: ErasurePlan) -> _Change | None:
     placeholder = dump_json({"content": FORGOTTEN_PLACEHOLDER, "media": [], "name": None})
-    is_erased = row["message_id"] in plan.ids or (plan.everywhere and plan.wording.matches(row["body"]))
+    is_erased = row["message_id"] in plan.ids or plan.unique.matches(row["body"])
     return ({"body": placeholder}, f"message {row['message_id']}") if is_erased and row["body"] != placeholder else None
 
 
@@ -204,7 +209,7 @@ def _outbox(row: Row, plan: ErasurePlan) -> _Change | None:
     redacted, shown = body, ""
     if message_id in plan.ids:
         redacted, shown = FORGOTTEN_PLACEHOLDER, f"message {message_id}"
-    elif plan.wording.matches(body) and (message_id is None or plan.everywhere):
+    elif (plan.wording if message_id is None else plan.unique).matches(body):
         redacted, shown = plan.wording.remove_from_text(body) or FORGOTTEN_PLACEHOLDER, plan.wording.excerpt(body)
     return None if redacted == body else ({"body": redacted, "parts": "[]"}, shown)
 
@@ -212,24 +217,29 @@ def _outbox(row: Row, plan: ErasurePlan) -> _Change | None:
 _SCRIPT_TABLES = (
     _WordTable("summaries", "checkpoints", _words_in("summary_content", "note", jsons=("key_facts",))),
     _WordTable("archives", "archives", _words_in("handover", "summary")),
-    _WordTable("resets", "resets", _words_in("note")),
-    _WordTable("turns", "turns", _words_in("volatile", "error")),
-    _WordTable("tool runs", "tool_runs", _words_in(jsons=("arguments",))),
-    _WordTable("helpers' tasks", "delegations", _words_in("task", "result")),
-    _WordTable("outbox", "outbox", _words_in("error")),
-    _WordTable("outbox", "outbox", _words_in(jsons=("buttons", "media"))),
-    _WordTable("outbox", "turn_files", _words_in(jsons=("media",))),
-    _WordTable("edits", "changes", _words_in("content")),
+    _WordTable("notes on resets", "resets", _words_in("note")),
+    _WordTable("notes for the model", "turns", _words_in("volatile", "error")),
+    _WordTable("tool calls", "tool_runs", _words_in(jsons=("arguments",))),
+    _WordTable("delegated tasks", "delegations", _words_in("task", "result")),
+    _WordTable("messages sent to you", "outbox", _words_in("error")),
+    _WordTable("messages sent to you", "outbox", _words_in(jsons=("buttons", "media"))),
+    _WordTable("messages sent to you", "turn_files", _words_in(jsons=("media",))),
+    _WordTable("edited messages", "changes", _words_in("content")),
     _WordTable("reminders", "jobs", _words_in("name", "text")),
     _WordTable("reminders", "slots", _words_in("note")),
-    _WordTable("faults", "breakers", _words_in("last_error"), scope=None),
-    _WordTable("tool runs", "tool_runs", _tool_run),
-    _WordTable("inbox", "inbox", _inbox),
-    _WordTable("outbox", "outbox", _outbox),
+    _WordTable("error messages", "breakers", _words_in("last_error"), scope=None),
+    _WordTable("error messages", "model_outages", _words_in("reason"), scope=None),
+    _WordTable("typed commands", "typed_commands", _words_in("text")),
+    _WordTable("tool calls", "tool_runs", _tool_run),
+    _WordTable("messages as they arrived", "inbox", _inbox),
+    _WordTable("messages sent to you", "outbox", _outbox),
 )
 
 
 # ------------------------------------------------------------------------------------------------------- character.db
+
+RANGE_ENTRIES = ("context_synthesis", "compaction")
+"""Journal entries made of a whole range of messages, whose sources are its first and its last."""
 
 
 def find_character_changes(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
@@ -258,16 +268,13 @@ def removed_entries(changes: Iterable[RowChange]) -> list[int]:
     return [change.row for change in changes if change.table == "journal" and change.values is None]
 
 
-def find_entries_of_messages(db: Database, plan: ErasurePlan) -> tuple[dict[int, str], dict[int, str]]:
-    """Journal entries of the scope that were made of these messages, with their words: those made of them alone, and
-    the others. Summaries of conversations are neither."""
-    alone: dict[int, str] = {}
-    shared: dict[int, str] = {}
+def find_entries_of_messages(db: Database, plan: ErasurePlan) -> Iterator[tuple[int, str, set[int]]]:
+    """Journal entries of the scope that were made of these messages and maybe of others: ids, words, and all their
+    messages. What was made of a whole range is none."""
     for row in _scoped_rows(db, "journal", plan):
         sources = set(json.loads(row["sources"]))
-        if row["source_type"] != "context_synthesis" and sources & plan.ids:
-            (alone if sources <= plan.ids else shared)[row["id"]] = row["content"]
-    return alone, shared
+        if row["source_type"] not in RANGE_ENTRIES and sources & plan.ids:
+            yield row["id"], row["content"], sources
 
 
 def _journal_entry(row: Row, plan: ErasurePlan) -> _Change | None:
@@ -302,7 +309,7 @@ def _pin(row: Row, plan: ErasurePlan) -> _Change | None:
     shown = f"pin {row['id']}"
     if row["message_id"] in plan.ids:
         return None, shown
-    if plan.wording.matches(row["text"]) and (row["message_id"] is None or plan.everywhere):
+    if (plan.wording if row["message_id"] is None else plan.unique).matches(row["text"]):
         redacted = plan.wording.remove_from_text(row["text"])
         return {"text": redacted} if redacted else None, shown
     return None
@@ -359,7 +366,7 @@ def _redact_version(row: Row, column: str, plan: ErasurePlan) -> str:
 
 
 _CHARACTER_TABLES = (
-    _WordTable("to-dos", "todos", _words_in("text", goes=True)),
+    _WordTable("to-dos", "todos", _words_in("text", "list", goes=True)),
     _WordTable("to-dos", "effects", _words_in(jsons=("result",))),
     _WordTable(
         "journal", "consolidated_entry_ids", _words_in("note"), scope="(SELECT scope FROM journal WHERE id = entry_id)"
@@ -367,7 +374,7 @@ _CHARACTER_TABLES = (
     _WordTable("sleep reports", "sleep_cycles", _words_in(jsons=("phases",)), scope=None),
     _WordTable("pins", "pins", _pin),
     _WordTable("journal", "journal", _journal_entry),
-    _WordTable("plans", "change_plans", _change_plan),
+    _WordTable("what sleep changed", "change_plans", _change_plan),
     _WordTable("profiles", "entity_profiles", _profile),
-    _WordTable("earlier versions", "edits", _edit),
+    _WordTable("earlier versions of files and profiles", "edits", _edit),
 )

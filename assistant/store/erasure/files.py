@@ -39,6 +39,7 @@ from assistant.store.archive.format import (
 )
 from assistant.store.character.memory_files import DAILY_NOTES_FOLDER, MEMORY_FILE
 from assistant.store.database import Database
+from assistant.store.erasure.byte_search import ByteSearch
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.log.format import SALT_KEY
 from assistant.store.log.reader import LOG_NAME, session_folder_name
@@ -76,11 +77,13 @@ def list_erasable_files(
     texts = [*([home / MEMORY_FILE] if own else []), *sorted(days.glob("*.md"))]
     files = [ErasableFile("memory files", path, partial(_without, plan)) for path in texts]
     if own:
-        files.append(ErasableFile("typed lines", home / CHAT_HISTORY_FILE, partial(_typed_without, plan)))
+        files.append(
+            ErasableFile("lines typed in the terminal", home / CHAT_HISTORY_FILE, partial(_typed_without, plan))
+        )
     for session in sessions:
         folder = session_folder_name(session)
         torn = sorted((home / "log" / folder).glob(f"{LOG_NAME}.torn-*"))
-        files += [ErasableFile("torn ends of logs", path, plan.wording.blank_bytes) for path in torn]
+        files += [ErasableFile("damaged ends of the message log", path, plan.wording.blank_bytes) for path in torn]
         stray = [
             path
             for path in sorted((home / "archive" / folder).glob("*.jsonl*"))
@@ -176,6 +179,31 @@ def _redacted_lines(data: bytes, check: ArchiveCheck, plan: ErasurePlan) -> Iter
         yield redacted
 
 
+def search_archives(
+    archive: StoredArchive, plan: ErasurePlan, failed: Collection[str]
+) -> tuple[list[ErasureLeftover], int]:
+    """The archives with records of the plan that still have the words, or cannot be searched, and how many were read:
+    those that a search through the files of the home cannot read, being elsewhere or encrypted, but for those that
+    could not be rewritten (`failed`). Slow: for a worker thread."""
+    objects, search = archive.object_store, ByteSearch(plan.without_shared_sentences())
+    leftovers, searched = [], 0
+    with archive.open_reader() as db:
+        rows = [row for row in find_affected_archives(db, plan, plan.ids) if row["url"] not in failed]
+    for row in rows:
+        if objects.is_local(row["url"]) and not row["encrypted"]:
+            continue
+        try:
+            count, why = search.count([objects.get(row["url"]).data]), "not done: forget it again"
+            searched += 1
+        except ArchiveMissing:
+            continue
+        except (ArchiveUnavailable, DamagedArchive) as error:
+            count, why = 1, f"not searched: {error}"
+        if count:
+            leftovers.append(ErasureLeftover(row["url"], count, why))
+    return leftovers, searched
+
+
 def find_affected_archives(db: Database, plan: ErasurePlan, ids: Collection[int] | None = None) -> list[Row]:
     """The archives of the scope that have records (`ids`: of these alone) or words of what is to be forgotten, as far
     as the index can tell; one whose records the home's log no longer has may have any words."""
@@ -184,7 +212,7 @@ def find_affected_archives(db: Database, plan: ErasurePlan, ids: Collection[int]
     for row in list_archive_rows(db, plan.scope):
         has_record = any(row["session"] == key and row["first_id"] <= id <= row["last_id"] for key, id in places)
         has_words = any(plan.wording.matches(row[column]) for column in ("handover", "summary"))
-        may_have_words = plan.everywhere and ids is None and not _is_logged(db, row)
+        may_have_words = bool(plan.unique) and ids is None and not _is_logged(db, row)
         if has_record or has_words or may_have_words:
             rows.append(row)
     return rows
@@ -219,5 +247,5 @@ def redact_archived_line(line: bytes, plan: ErasurePlan) -> bytes:
         named = json.loads(line[:at] + b"}")["id"] in plan.ids
     except (ValueError, KeyError, TypeError):
         return plan.wording.blank_bytes(line)
-    words = plan.everywhere and plan.wording.match_ends(line[at:])
+    words = plan.unique.match_ends(line[at:])
     return build_blank_line(line[:at], len(line)) if (named or words) and not is_blank_line(line) else line

@@ -39,12 +39,27 @@ class ErasurePlan:
     memories: tuple[str, ...] = ()
     calls: tuple[tuple[str, str], ...] = ()  # (turn, call id) of the tool runs that these messages asked for
     everywhere: bool = False
+    # What the words carried and nothing else said: numbers, names and the like; and runs of words. They go everywhere.
+    values: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()  # paths in the workspace, of files that came or went with these messages alone
+    unlearned: tuple[int, ...] = ()  # messages that stay, and of which nothing may be learned any more
     keep_backups: bool = False  # backups with the words stay, and are reported
     note: str = ""  # the name of the file that stores the plan until it is done
 
     @cached_property
     def wording(self) -> PhraseMatcher:
-        return PhraseMatcher(self.phrases)
+        """What texts that were made of the messages lose."""
+        return PhraseMatcher(self.phrases, (*self.values, *self.runs))
+
+    @cached_property
+    def unique(self) -> PhraseMatcher:
+        """What may be left in no message either."""
+        return PhraseMatcher(self.phrases[:1] if self.everywhere else (), (*self.values, *self.runs))
+
+    def without_shared_sentences(self) -> ErasurePlan:
+        """The same, looking only for what may be left in no message either."""
+        return replace(self, phrases=self.phrases[:1] if self.everywhere else ())
 
     @cached_property
     def ids(self) -> frozenset[int]:

@@ -3,44 +3,43 @@ what they hold: `assistant.store.erasure.backups`), and each find is reported so
 what to do.
 
 What always holds:
-- Nothing is changed. Files are read as they are, gzip unpacked; words are found in UTF-8 and as JSON escapes them.
+- Nothing is changed. Words are found however they are written (`ByteSearch`); in databases also row by row, since a
+  long text is cut where a page ends.
 - A database file may rightly have the words in rows of other scopes: these are counted, and what exceeds them is
   reported.
-- Databases are read in another process: a process that closes any descriptor of a file releases every lock that SQLite
-  has on it there, and the next close of the same database would remove its write-ahead log under an open connection.
 - A guest is told of their own places alone, never whether somebody else said the same (I10).
 """
 
 from __future__ import annotations
 
-import gzip
 import stat
-import subprocess
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import IO
 
 from assistant.core.backups import parse_backup_name
-from assistant.core.erasure import ErasureLeftover, PhraseMatcher
+from assistant.core.erasure import ErasureLeftover
 from assistant.core.errors import StoreError
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.backup.restore import PREVIOUS_HOME_PREFIX
 from assistant.store.character.memory_files import DAILY_NOTES_FOLDER
 from assistant.store.database import Database, column_names
+from assistant.store.erasure.byte_search import ByteSearch, open_beside_sqlite
 from assistant.store.erasure.finder import ErasureFinder
 from assistant.store.erasure.plan import ErasurePlan, is_plan_file
 from assistant.store.log.reader import LOG_NAME, session_folder_name
 
-_BLOCK = 4 << 20
-# Longer than any phrase, its spaces and escapes included.
-_OVERLAP = 64 << 10
 _DATABASE = b"SQLite format 3\0"
+# An index of everything that anybody said: it cannot tell whose a word is.
+_INDEX = "search.db"
 # Tables that tell otherwise whose a row is. What memories that are gone said before is the owner's.
 _WHOSE = {
     "history": "coalesce((SELECT scope FROM memories WHERE id = memory_id), 'owner')",
     "consolidated_entry_ids": "(SELECT scope FROM journal WHERE id = entry_id)",
 }
+# Names that a person gave, and that no erasure changes.
+_NAMING = {"people", "identities", "rooms", "pairings", "accounts_at", "places", "told"}
 
 
 def list_files_to_search(home: Path) -> Iterator[Path]:
@@ -54,71 +53,39 @@ def list_files_to_search(home: Path) -> Iterator[Path]:
                 yield path
 
 
-def count_words_in_file(path: Path, wording: PhraseMatcher) -> int:
-    """How often a file has the words. Raises `StoreError` where it cannot be read."""
+def _is_database_file(path: Path) -> bool:
     try:
-        with _read(path) as file:
-            return _copies(gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file, wording)
-    except FileNotFoundError:
-        return 0
-    except (OSError, EOFError) as error:
-        raise StoreError(f"{path} cannot be read: {error}") from error
-
-
-@contextmanager
-def _read(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, from its beginning. Raises `OSError`, also at the end where not all could be read."""
-    if ".db" not in path.suffixes and not path.suffix.startswith(".db-"):
-        with path.open("rb") as file:
-            yield file
-        return
-    path.stat()
-    with subprocess.Popen(("cat", "--", path), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reading:
-        assert reading.stdout is not None
-        yield reading.stdout
-        all_read = not reading.stdout.read(1)
-    if all_read and reading.returncode:
-        path.stat()
-        raise OSError("it could not be read to its end")
-
-
-def _copies(file: IO[bytes] | gzip.GzipFile, wording: PhraseMatcher) -> int:
-    """A copy belongs to the block in which it ends, so that none is counted twice."""
-    count, before = 0, b""
-    while block := file.read(_BLOCK):
-        data = before + block
-        count += sum(end > len(before) for end in wording.match_ends(data))
-        before = data[-_OVERLAP:]
-    return count
-
-
-def is_database_file(path: Path) -> bool:
-    try:
-        with _read(path) as file:
+        with open_beside_sqlite(path) as file:
             return file.read(len(_DATABASE)) == _DATABASE
     except OSError:
         return False
 
 
-def count_words_of_other_scopes(path: Path, plan: ErasurePlan) -> int:
-    """How often a database has the words in rows of other scopes, indexes included. Raises `StoreError`."""
+def _count_rows(path: Path, plan: ErasurePlan) -> tuple[int, int, set[str]]:
+    """How often a database has the words in rows of other scopes, indexes included, and in other rows; and in which
+    tables the latter are. Raises `StoreError`."""
+    theirs, own, tables = 0, 0, set()
     with closing(Database.open_reader(path)) as db:
-        tables = db.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")
-        return sum(_rightly_in(db, row["name"], plan) for row in tables)
+        for row in db.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"):
+            others, ours = _count_in_table(db, row["name"], plan)
+            theirs, own = theirs + others, own + ours
+            tables |= {row["name"]} if ours else set()
+    return theirs, own, tables
 
 
-def _rightly_in(db: Database, table: str, plan: ErasurePlan) -> int:
+def _count_in_table(db: Database, table: str, plan: ErasurePlan) -> tuple[int, int]:
     whose = _WHOSE.get(table, "scope" if "scope" in column_names(db, table) else None)
-    if whose is None:
-        return 0
     sql = "SELECT i.name FROM pragma_index_list(?) AS l, pragma_index_info(l.name) AS i WHERE i.name IS NOT NULL"
     indexed = [row["name"] for row in db.rows(sql, (table,))]
-    return sum(
-        plan.wording.count_matches(value) * (1 + indexed.count(column))
-        for row in db.iterate(f"SELECT * FROM {table} WHERE {whose} <> ?", (plan.scope,))
-        for column, value in dict(row).items()
-        if isinstance(value, str)
-    )
+    counts = [0, 0]
+    for row in db.iterate(f"SELECT {whose or 'NULL'} AS whose, * FROM {table}"):
+        values = dict(row)
+        is_own = values.pop("whose") in (None, plan.scope)
+        for column, value in values.items():
+            if isinstance(value, str):
+                copies = len(plan.wording.match_ends(value.encode(errors="replace")))
+                counts[is_own] += copies * (1 if is_own else 1 + indexed.count(column))
+    return counts[0], counts[1]
 
 
 _NAMED = 8
@@ -128,12 +95,16 @@ def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[l
     """What is left, by file, and how many files were read."""
     leftovers, searched = [], 0
     own = _own_folders(finder, plan)
+    search = ByteSearch(plan)
     for path in list_files_to_search(finder.home):
         searched += 1
         name = path.relative_to(finder.home).as_posix()
         try:
-            count = count_words_in_file(path, plan.wording)
-            leftover = _describe_remain(path, name, count, own, finder, plan) if count else None
+            count = search.count_in_file(path)
+            if path.suffix == ".db" and _is_database_file(path):
+                leftover = _describe_database(path, name, count, finder, plan)
+            else:
+                leftover = _describe_remain(path, name, count, own, finder, plan) if count else None
         except StoreError as error:
             leftover = ErasureLeftover(name, 1, f"not searched: {error}")
         if leftover is not None and (plan.scope == OWNER_SCOPE or leftover.kind != "other_scope"):
@@ -156,11 +127,7 @@ def _describe_remain(
     session = next((key for folder, key in own.items() if name.startswith(folder)), None)
     top, _, rest = name.partition("/")
     if name.startswith(PREVIOUS_HOME_PREFIX):
-        why = f"your data as it was before a restore: remove {top} if you do not need it any more"
-        return ErasureLeftover(name, count, why, "former_home")
-    if is_database_file(path):
-        theirs = count_words_of_other_scopes(path, plan)
-        return _still_there(name, count - theirs, plan) if count > theirs else _of_others(name, count)
+        return _of_previous_home(name, count)
     if session is not None:
         in_log = path.name == LOG_NAME
         return _still_in_log(name, count, session, finder, plan) if in_log else _still_there(name, count, plan)
@@ -170,6 +137,36 @@ def _describe_remain(
         why = "your own file: change it, or remove it, if you do not want the words there"
         return ErasureLeftover(name, count, why, "own_file")
     return _still_there(name, count, plan)
+
+
+def _describe_database(
+    path: Path, name: str, count: int, finder: ErasureFinder, plan: ErasurePlan
+) -> ErasureLeftover | None:
+    if name.startswith(PREVIOUS_HOME_PREFIX):
+        return _of_previous_home(name, count) if count else None
+    if name == _INDEX and count:
+        others = finder.values_of_others(plan)
+        plan = replace(plan, values=_without(plan.values, others), runs=_without(plan.runs, others))
+        left = ByteSearch(plan).count_in_file(path)
+        return _still_there(name, left, plan) if left else _of_others(name, count)
+    theirs, own, tables = _count_rows(path, plan)
+    if tables and tables <= _NAMING:
+        why = "the name of a person, an account or a room; `assistant people` changes or removes it"
+        return ErasureLeftover(name, own, why, "own_file")
+    left = max(count - theirs, own)
+    if left > 0:
+        return _still_there(name, left, plan)
+    return _of_others(name, count) if count else None
+
+
+def _without(values: tuple[str, ...], others: set[str]) -> tuple[str, ...]:
+    return tuple(value for value in values if value not in others)
+
+
+def _of_previous_home(name: str, count: int) -> ErasureLeftover:
+    top = name.partition("/")[0]
+    why = f"your data as it was before a restore: remove {top} if you do not need it any more"
+    return ErasureLeftover(name, count, why, "former_home")
 
 
 def _of_others(name: str, count: int) -> ErasureLeftover:

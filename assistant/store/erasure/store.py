@@ -12,7 +12,7 @@ What always holds:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -27,9 +27,10 @@ from assistant.search.finder import SourceFinder
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.database import Database
+from assistant.store.erasure.copies import database_copy_has_words, list_database_copies
 from assistant.store.erasure.databases import erase_in_character_db, erase_in_script_db
-from assistant.store.erasure.files import erase_in_archives
-from assistant.store.erasure.finder import ErasureFinder, database_copy_has_words, list_database_copies
+from assistant.store.erasure.files import erase_in_archives, search_archives
+from assistant.store.erasure.finder import WORKSPACE, ErasureFinder
 from assistant.store.erasure.plan import PLAN_FILES, UNFINISHED_PLAN_FILES, ErasurePlan
 from assistant.store.erasure.proof import search_home_for_remains
 from assistant.store.files import TextFile, sync_directory
@@ -104,6 +105,7 @@ class ErasureStore(ErasureFinder):
             # A few thousand lines: made again sooner than words are picked out of it.
             self._entries.clear()
         leftovers += self._attempt((self._relative(file.path), file.erase) for file in self._erasable_files(plan))
+        leftovers += self._attempt((name, partial(_remove_file, self.home / WORKSPACE / name)) for name in plan.files)
         if not plan.keep_backups:
             copies = list_database_copies(self.home)
             leftovers += self._attempt((path.name, partial(_remove_copy_with_words, path, plan)) for path in copies)
@@ -123,6 +125,10 @@ class ErasureStore(ErasureFinder):
     def search_remains(self, plan: ErasurePlan) -> tuple[list[ErasureLeftover], int]:
         """What a search through every byte of the home still finds, and how many files it read."""
         return search_home_for_remains(self, plan)
+
+    def search_archives(self, plan: ErasurePlan, failed: Collection[str]) -> tuple[list[ErasureLeftover], int]:
+        """As `search_remains`, in archives elsewhere or encrypted, but for the `failed`. For a worker thread."""
+        return ([], 0) if self._archive is None else search_archives(self._archive, plan, failed)
 
     def remove_plan(self, plan: ErasurePlan) -> None:
         """All of it is done: the words are kept nowhere any more. It is no note any more before it is overwritten.
@@ -204,12 +210,17 @@ def _explained(path: Path) -> Iterator[None]:
 
 def _remove_copy_with_words(path: Path, plan: ErasurePlan) -> None:
     """Raises `StoreError`."""
-    if not database_copy_has_words(path, plan):
-        return
-    try:
+    if database_copy_has_words(path, plan):
         for suffix in ("-wal", "-shm", ""):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        sync_directory(path.parent)
+            _remove_file(path.with_name(path.name + suffix))
+
+
+def _remove_file(path: Path) -> None:
+    """Raises `StoreError`."""
+    try:
+        if path.exists() or path.is_symlink():
+            path.unlink()
+            sync_directory(path.parent)
     except OSError as error:
         raise StoreError(f"{path} was not removed: {error.strerror}.") from error
 

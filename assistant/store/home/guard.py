@@ -13,6 +13,7 @@ import contextlib
 import os
 import sqlite3
 import stat
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -108,6 +109,36 @@ def _walk(home: Path) -> Iterator[tuple[Path, int]]:
             count += 1
         if count > _MOST_FILES:
             return
+
+
+HOME_MISSING = (
+    "There was a data folder at {home}, and it is not there now. Bring it back first (is its disk mounted?); if you "
+    "removed it, `assistant chat` begins a new one."
+)
+
+
+def remember_home(home: Path, folder_list: Path) -> None:
+    """Note that there is a data folder, so that it is missed once it is away. One among temporary files is not: it is
+    expected to go. Nobody is kept from anything where the note cannot be written."""
+    line = f"{home}\n"
+    if "\n" in str(home) or home.is_relative_to(tempfile.gettempdir()):
+        return
+    with contextlib.suppress(OSError, UnicodeError):
+        folder_list.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with folder_list.open("a+", encoding="utf-8") as file:
+            file.seek(0)
+            if line not in file.readlines():
+                file.write(line)
+
+
+def is_home_missing(home: Path, folder_list: Path) -> bool:
+    """Whether a data folder was here once, and now there is nothing, not even settings."""
+    if any((home / name).exists() for name in (*DATABASE_NAMES, "config.toml")):
+        return False
+    try:
+        return f"{home}\n" in folder_list.read_text(encoding="utf-8").splitlines(keepends=True)
+    except (OSError, UnicodeError):
+        return False
 
 
 class HomeGuard:

@@ -45,6 +45,45 @@ def drop_noted_twice(db: Database) -> None:
     db.execute("DROP TABLE extraction_queue")
 
 
+@script_migrations(name="0012_unlearned_messages")
+def add_unlearned(db: Database) -> None:
+    """Whoever forgets a memory may keep the message that it came from: nothing is learned of it again."""
+    db.execute("ALTER TABLE messages ADD COLUMN unlearned INTEGER NOT NULL DEFAULT 0")
+
+
+@script_migrations(name="0013_notices")
+def add_notices(db: Database) -> None:
+    """Notices of every kind are sent once, to wherever people wrote last; models that do not answer are remembered."""
+    db.execute("ALTER TABLE spending_marks RENAME TO notice_marks")
+    db.execute("CREATE INDEX inbox_scope ON inbox (scope, id)")
+    # model: as "anthropic:claude-sonnet-5"; kind and reason: of its last failure.
+    db.execute(
+        "CREATE TABLE model_outages (model TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL,"
+        " reason TEXT NOT NULL, began_at TEXT NOT NULL) STRICT"
+    )
+    # Where an outage was told, and its end will be.
+    db.execute(
+        "CREATE TABLE model_outage_places (model TEXT NOT NULL REFERENCES model_outages(model), session TEXT NOT NULL,"
+        " scope TEXT NOT NULL, bridge TEXT NOT NULL, target TEXT NOT NULL,"
+        " PRIMARY KEY (model, session, bridge, target)) STRICT"
+    )
+
+
+@script_migrations(name="0014_job_changes")
+def add_change_keys(db: Database) -> None:
+    """The key of the latest change of a job, so that a change that a crash repeats is made once."""
+    db.execute("ALTER TABLE jobs ADD COLUMN change_key TEXT")
+    db.execute("CREATE INDEX jobs_done ON jobs (scope, ended_at) WHERE state = 'done'")
+
+
+@script_migrations(name="0015_late_is_seen")
+def watch_late_slots(db: Database) -> None:
+    """What came late needs a person to know, as what was missed does; what is past when this begins is known."""
+    db.execute("UPDATE slots SET seen_at = ended_at WHERE state = 'late' AND seen_at IS NULL")
+    db.execute("DROP INDEX slots_missed")
+    db.execute("CREATE INDEX slots_unseen ON slots (scope, id) WHERE state <> 'ran' AND seen_at IS NULL")
+
+
 character_migrations = Migrations("character")
 
 
@@ -59,6 +98,23 @@ def create_character_tables(db: Database) -> None:
 def drop_journal_full_text(db: Database) -> None:
     """Entries are found through the search index, so character.db needs no full text of its own."""
     db.execute("DROP TABLE journal_fts")
+
+
+@character_migrations(name="0007_todo_lists")
+def add_todo_lists(db: Database) -> None:
+    """To-dos are on a list, which may have a name, and may be due on a day, or at a time of it."""
+    db.execute("ALTER TABLE todos ADD COLUMN list TEXT NOT NULL DEFAULT ''")
+    # Local, by the clock of the home: '2026-03-13', or '2026-03-13T17:00'.
+    db.execute("ALTER TABLE todos ADD COLUMN due TEXT")
+    db.execute("CREATE INDEX todos_due ON todos (scope, due) WHERE state = 'open' AND due IS NOT NULL")
+    db.execute("CREATE INDEX todos_done ON todos (scope, done_at) WHERE state = 'done'")
+
+
+@character_migrations(name="0008_notes_by_themselves")
+def count_notes_apart(db: Database) -> None:
+    """Notes of the days are written after every compaction now, and profiles and MEMORY.md at night: how far each was
+    read is kept apart, beginning where both were."""
+    db.execute("INSERT INTO readings SELECT 'notes', session, generation, seq, at FROM readings WHERE phase = 'curate'")
 
 
 memory_migrations = Migrations("memory")

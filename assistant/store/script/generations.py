@@ -359,6 +359,10 @@ class StoredResets(DatabaseStore):
         """All of a session, oldest first."""
         return self._db.read_all(_read_reset, "SELECT * FROM resets WHERE session = ? ORDER BY generation", (session,))
 
+    def find(self, session: str, generation: int) -> SessionReset | None:
+        """The reset that ended a generation; None where none is known of."""
+        return self._db.read_one(_read_reset, f"SELECT * FROM resets WHERE {_OF_GENERATION}", (session, generation))
+
     def _get(self, session: str, generation: int) -> SessionReset:
         return self._db.read_all(_read_reset, f"SELECT * FROM resets WHERE {_OF_GENERATION}", (session, generation))[0]
 

@@ -17,7 +17,7 @@ from assistant.core.records import LogRecord
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
 
-IS_READABLE = "m.kind = 'message' AND m.hidden_by IS NULL"
+IS_READABLE = "m.kind = 'message' AND m.hidden_by IS NULL AND m.unlearned = 0"
 """Which messages `m` the journal reads."""
 
 

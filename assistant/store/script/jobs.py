@@ -13,6 +13,7 @@ from dataclasses import asdict
 from datetime import datetime
 from itertools import groupby
 from sqlite3 import Row
+from typing import Any
 
 from assistant.core.errors import UsageError
 from assistant.core.jobs import (
@@ -39,6 +40,11 @@ from assistant.store.script.sessions import ensure_session
 
 _IS_WAITING = "state IN ('active', 'paused')"
 _LOGGED_PER_QUERY = 100
+# What waited for quiet hours was to come then.
+_UNSEEN = (
+    "FROM slots INDEXED BY slots_unseen WHERE state <> 'ran' AND seen_at IS NULL"
+    " AND (state = 'missed' OR note NOT LIKE 'waited for quiet hours%')"
+)
 
 
 def _due_of_row(row: Row) -> DueSlot | None:
@@ -138,6 +144,34 @@ class Jobs:
             if not repeated:
                 db.update_rows("jobs", {"id": job_id}, state="cancelled", ended_at=now, end_key=key)
         return job
+
+    def change(
+        self, job_id: int, scope: str, key: str, now: datetime, text: str, due: tuple[ScheduleSpec, DueSlot] | None
+    ) -> Job:
+        """Give a reminder another text, and other times; one that came already waits again then. The same key changes
+        it once. Raises `UsageError` where there is none."""
+        with self._db.write() as db:
+            job = self.get_job(job_id, scope, "reminder")
+            if job is None or job.state == "cancelled":
+                raise UsageError(f"No reminder {job_id} is waiting. Nothing was changed; `/remind` lists them.")
+            if db.value("SELECT change_key FROM jobs WHERE id = ?", (job_id,)) == key:
+                return job
+            values: dict[str, Any] = {"text": text, "change_key": key}
+            if due is not None:
+                spec, slot = due
+                values |= {"spec": dump_json(_spec_json(spec)), "next_due_at": slot.at, "next_key": slot.key}
+                values |= {"state": "active", "ended_at": None}
+            db.update_rows("jobs", {"id": job_id}, **values)
+            return db.read_all(_read_job, "SELECT * FROM jobs WHERE id = ?", (job_id,))[0]
+
+    def list_recent(self, scope: str, since: datetime, *, limit: int) -> list[tuple[Job, datetime]]:
+        """Reminders that came since then and wait no more, with when that was, the newest first."""
+        return self._db.read_all(
+            lambda row: (_read_job(row), parse_time(row["ended_at"])),
+            "SELECT * FROM jobs WHERE scope = ? AND kind = 'reminder' AND state = 'done' AND ended_at >= ?"
+            " ORDER BY ended_at DESC, id DESC LIMIT ?",
+            (scope, since, limit),
+        )
 
     def pause(self, job_id: int, scope: str) -> None:
         with self._db.write() as db:
@@ -277,22 +311,28 @@ class Jobs:
             (scope, kind, kind, job_id, job_id, limit),
         )
 
-    def count_missed(self) -> dict[str, int]:
-        """How many slots were missed and not looked at since, by scope."""
-        rows = self._db.rows(
-            "SELECT scope, count(*) AS slots FROM slots INDEXED BY slots_missed"
-            " WHERE state = 'missed' AND seen_at IS NULL GROUP BY scope"
-        )
+    def count_unseen(self) -> dict[str, int]:
+        """How many slots were missed, or late without having waited for quiet hours, and not looked at since, by
+        scope."""
+        rows = self._db.rows(f"SELECT scope, count(*) AS slots {_UNSEEN} GROUP BY scope")
         return {row["scope"]: row["slots"] for row in rows}
 
-    def mark_missed_seen(self, now: datetime) -> None:
-        """Somebody has looked at what was missed."""
+    def list_unseen(self, scope: str, *, limit: int) -> list[EndedSlot]:
+        """The newest of these."""
+        sql = (
+            "SELECT s.*, j.kind, j.name, j.text FROM slots s JOIN jobs j ON j.id = s.job_id"
+            f" WHERE s.id IN (SELECT id {_UNSEEN} AND scope = ? ORDER BY id DESC LIMIT ?) ORDER BY s.id DESC"
+        )
+        return self._db.read_all(_read_slot, sql, (scope, limit))
+
+    def mark_seen(self, now: datetime) -> None:
+        """Somebody has looked at what was missed or late."""
         with self._db.write() as db:
-            db.execute(
-                "UPDATE slots SET seen_at = ? WHERE id IN (SELECT id FROM slots INDEXED BY slots_missed"
-                " WHERE state = 'missed' AND seen_at IS NULL)",
-                (now,),
-            )
+            db.execute(f"UPDATE slots SET seen_at = ? WHERE id IN (SELECT id {_UNSEEN})", (now,))
+
+    def count_active(self) -> int:
+        """How many jobs have a time to come."""
+        return int(self._db.value("SELECT count(*) FROM jobs WHERE state = 'active' AND next_due_at > ''"))
 
     def count_overdue(self, before: datetime) -> int:
         """How many active jobs have a next slot before that."""

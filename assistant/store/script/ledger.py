@@ -8,7 +8,7 @@ What always holds:
   the owner, and for work in the background; a cap is checked without adding up. Settling changes the sums of the
   period in which the reservation was made.
 - A role with a share of nothing may only make calls that are free. What others read names none of the owner's sums.
-- A notice that a cap is near or used up is sent once, in the transaction that found it (`usage.SpendingNotices`).
+- A notice that a cap is near or used up is sent once, in the transaction that found it (`notices.StoredNotices`).
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ from assistant.core.budget import (
 from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, ModelCall, Reservation, SpendTotals, UsageKey
+from assistant.core.notices import Notice
 from assistant.core.permissions import OWNER_ONLY_PERMISSIONS, Permissions
-from assistant.core.records import OutgoingMessage
 from assistant.core.sessions import session_role
 from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.rows import class_row, parse_time
-from assistant.store.script.usage import RepeatedCalls, SpendingNotices, spent_by
+from assistant.store.script.notices import StoredNotices
+from assistant.store.script.usage import RepeatedCalls, spent_by
 
 _ROLE_NAMES = {"guest": "guests", "room": "rooms"}
 _BACKGROUND_PART = "background"
@@ -67,7 +68,7 @@ class Ledger:
         db: Database,
         budget: BudgetSettings,
         zone: ZoneInfo,
-        render_notice: Callable[[BudgetNotice, ZoneInfo], OutgoingMessage],
+        render_notice: Callable[[BudgetNotice, ZoneInfo], Notice],
         permissions: Permissions = OWNER_ONLY_PERMISSIONS,
     ) -> None:
         self._db = db
@@ -77,7 +78,7 @@ class Ledger:
         self._zone = zone
         self._render_notice = render_notice
         self._permissions = permissions
-        self.notices = SpendingNotices(db)
+        self.notices = StoredNotices(db)
         self._repeats = RepeatedCalls(db)
 
     # ------------------------------------------------------------------------------------------------------------ calls

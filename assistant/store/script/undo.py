@@ -6,9 +6,10 @@ What always holds:
 - Only the newest compactions of a session keep theirs, without a gap: `kept_from` is NULL for all before them, and
   what they replaced is deleted a little at a time.
 - A fingerprint of all of it is in the checkpoint, and is compared before anything is shown again.
-- Undoing starts with the newest, so that undoing an older one undoes the later ones too. The view is then as it
-  was, except for what was hidden or forgotten since; later messages stay. The undone checkpoint stays in the table,
-  and those that it had absorbed cover their ranges again.
+- Undoing starts with the newest, so that undoing an older one undoes the later ones too, and the merges of summaries
+  directly before it, which were made for it. The view is then as it was, except for what was hidden or forgotten since;
+  later messages stay. The undone checkpoint stays in the table, and those that it had absorbed cover their ranges
+  again.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from assistant.store.script.view import (
 )
 
 _ROWS_PER_DELETE = 500
+_IS_MERGE = "json_type(key_facts, '$.merged') IS NOT NULL"
 _SIZE_COLUMNS = SIZE_COLUMNS.replace("h.", "")
 _ROW_COLUMNS = "role, content, parts, metadata, tokens, bytes, images"
 
@@ -108,7 +110,8 @@ def is_replaced_intact(db: Database, session: Session, checkpoint: Row, high: in
 def list_undoable_checkpoint_rows(db: Database, session: Session) -> list[Row]:
     """The checkpoints whose rows are kept, newest first, each with the floor it set as `set_floor`."""
     return db.rows(
-        "SELECT c.*, coalesce(lag(c.kept_from) OVER (ORDER BY c.checkpoint_num DESC), s.view_floor) AS set_floor"
+        f"SELECT c.*, {_IS_MERGE} AS is_merge,"
+        " coalesce(lag(c.kept_from) OVER (ORDER BY c.checkpoint_num DESC), s.view_floor) AS set_floor"
         " FROM checkpoints c JOIN sessions s ON s.key = c.session_id AND s.generation = c.generation"
         " WHERE c.session_id = ? AND c.generation = ? AND c.kept_from IS NOT NULL ORDER BY c.checkpoint_num DESC",
         session.row_key,
@@ -217,14 +220,18 @@ def _undo_chain(db: Database, session: Session, checkpoint_id: int | None) -> li
     if checkpoint_id is None:
         checkpoint_id = db.value(
             f"SELECT id FROM checkpoints WHERE session_id = ? AND generation = ? AND {IS_COMMITTED}"
-            " ORDER BY checkpoint_num DESC LIMIT 1",
+            f" ORDER BY {_IS_MERGE}, checkpoint_num DESC LIMIT 1",
             session.row_key,
         )
         if checkpoint_id is None:
             raise UsageError(f"Nothing in {session.key!r} is compacted. Nothing was changed.")
     place = next((place for place, row in enumerate(undoable) if row["id"] == checkpoint_id), None)
     if place is not None:
-        return undoable[: place + 1]
+        # Summaries that became one to make room for this compaction, or for those after it, go with it.
+        last = place + 1
+        while last < len(undoable) and undoable[last]["is_merge"]:
+            last += 1
+        return undoable[:last]
     row = find_checkpoint_row(db, checkpoint_id)
     if row is None or (row["session_id"], row["generation"]) != session.row_key:
         raise UsageError(f"{session.key!r} has no compaction {checkpoint_id}. Nothing was changed.")

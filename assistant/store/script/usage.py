@@ -1,8 +1,6 @@
-"""What was spent, added up from the calls themselves for people who ask (caps are checked in `ledger`); which spending
-notices were sent, and requests of the background that repeat themselves; what was learned of models (correction
-factors, limits), and circuit breakers (F07).
+"""What was spent, added up from the calls themselves for people who ask (caps are checked in `ledger`); requests of the
+background that repeat themselves; what was learned of models (correction factors, limits), and circuit breakers (F07).
 
-What always holds: a notice is stored in the transaction of its mark, so that a crash neither loses nor repeats it.
 Of a repeated request a short digest is kept, for a day at most.
 """
 
@@ -21,10 +19,9 @@ from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import RepeatedRequestBlocked
 from assistant.core.messages import Usage
 from assistant.core.model_api import ModelLimits, SpendTotals, UsageKey
-from assistant.core.records import OutgoingMessage, TokenCalibration
+from assistant.core.records import TokenCalibration
 from assistant.store.database import Database, DatabaseStore
 from assistant.store.rows import class_row, parse_time
-from assistant.store.script.outbox import insert_outgoing
 
 _COLUMNS: dict[str, str] = {"model": "model", "kind": "purpose", "session": "coalesce(session, '')"}
 _SUMS = """
@@ -76,23 +73,6 @@ def _add_up(rows: Iterable[Row]) -> SpendTotals:
 _WITHIN = timedelta(hours=1)
 # Until the next day begins: a day, and the hour by which one may be longer. A wrong clock made what is longer.
 _MAX_BLOCK = timedelta(hours=25)
-
-
-class SpendingNotices(DatabaseStore):
-    """What was said once and is not said again."""
-
-    def was_sent(self, name: str) -> bool:
-        return self._db.value("SELECT 1 FROM spending_marks WHERE name = ?", (name,)) is not None
-
-    def mark_sent(self, name: str, now: datetime) -> None:
-        """On its own; setting it again changes nothing."""
-        with self._db.write() as db:
-            db.insert_if_new("spending_marks", name=name, at=now)
-
-    def send_once(self, name: str, notice: OutgoingMessage, now: datetime) -> None:
-        """Inside a transaction: give a notice, unless it was given."""
-        if self._db.insert_if_new("spending_marks", name=name, at=now):
-            insert_outgoing(self._db, [notice], now)
 
 
 _read_blocked = class_row(BlockedRequest, times="sent", until="stopped_until")
@@ -157,6 +137,12 @@ class ModelFacts(DatabaseStore):
     def calibration(self, model: str) -> TokenCalibration | None:
         sql = "SELECT * FROM model_facts WHERE model = ? AND factor IS NOT NULL"
         return self._db.read_one(_read_calibration, sql, (model,))
+
+    def last_calibrated(self) -> str | None:
+        """The model that was corrected last."""
+        sql = "SELECT model FROM model_facts WHERE factor IS NOT NULL ORDER BY updated_at DESC LIMIT 1"
+        model: str | None = self._db.value(sql)
+        return model
 
     def set_calibration(self, calibration: TokenCalibration, now: datetime) -> None:
         with self._db.write() as db:

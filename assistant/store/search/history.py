@@ -19,7 +19,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from sqlite3 import Row
@@ -34,6 +34,7 @@ from assistant.search.query import query_words
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
 from assistant.store.rows import parse_time
+from assistant.store.script.index import IS_READABLE, current_contents
 
 MAX_RECORDS_PER_READ = 1_000
 """The most records that one call of `read_span` or `recent` returns."""
@@ -179,6 +180,19 @@ class StoredHistory:
                 (*values, newest, max(0, min(limit, MAX_RECORDS_PER_READ))),
             )
             return self._records(_within_bytes(rows))[::-1]
+
+    def list_user_messages(self, scope: str, since: datetime, *, limit: int) -> list[LogRecord]:
+        """What people said in scope since then, as it reads now, oldest first; the newest, where these are too many.
+        Prompts of schedules are not among them."""
+        with self._lock:
+            rows = self._db.rows(
+                "SELECT m.session, m.byte_start, m.byte_end FROM messages m WHERE m.scope = ? AND m.role = 'user'"
+                f" AND {IS_READABLE} AND m.ts >= ? ORDER BY m.id DESC LIMIT ?",
+                (scope, since, limit),
+            )
+            records = self._records(_within_bytes(rows))[::-1]
+            current = current_contents(self._db, self._files, [record.id for record in records])
+            return [replace(record, content=current.get(record.id, record.content)) for record in records]
 
     def _beside(self, row: Row, scope: str, side: str, count: int) -> list[Row]:
         """Up to `count` records before ("<") or after (">") one in its session, the nearest first."""

@@ -1,0 +1,82 @@
+"""What keeps due things from coming, said before and after (I11): nothing will run at their time; nothing ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from assistant.agenda.catch_up import LatenessPolicy
+from assistant.core.calendar import format_moment
+from assistant.core.quoting import quote_text
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.text import pluralize, shorten_line
+from assistant.store.script.jobs import Jobs
+
+NOTHING_WILL_RUN = (
+    "Nothing will run the assistant at that time, and reminders come only while it runs. "
+    "`assistant service install` keeps it running; `assistant run` does while its terminal is open."
+)
+# For others than the owner, who cannot change it.
+NOBODY_SAYS_WHETHER = "It comes only if the assistant is running at that time, which is not certain."
+# Looks at the wall clock after which something that is due and did not go off needs a person.
+_WATCHES = 4
+_NAMED = 3
+_FIRST_WORDS = 60
+
+
+def unattended_note(jobs: Jobs, stays: Callable[[], bool], zone: ZoneInfo) -> str:
+    """What waits while nothing will run, in a line; "" where nothing waits, or something will run."""
+    waiting, due_at = jobs.count_active(), jobs.next_due_at()
+    if not waiting or due_at is None or stays():
+        return ""
+    what = pluralize(waiting, "reminder or schedule waits", "reminders and schedules wait")
+    return (
+        f"{what}, the next for {format_moment(due_at, zone)}, and nothing will run the assistant then. "
+        "`assistant service install` keeps it running."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AgendaWatch:
+    """How a home finds out that something due did not come."""
+
+    punctuality: LatenessPolicy
+    watch_seconds: float
+    zone: ZoneInfo
+
+
+def find_agenda_problems(jobs: Jobs, watch: AgendaWatch, now: datetime) -> Iterator[str]:
+    """What of the agenda needs a person, for `status`."""
+    unseen = sum(jobs.count_unseen().values())
+    if unseen:
+        slots = jobs.list_unseen(OWNER_SCOPE, limit=_NAMED)
+        named = [_named(slot.name or slot.text, slot.due_at, watch.zone, slot.state) for slot in slots]
+        what = pluralize(unseen, "reminder or schedule", "times of reminders and schedules")
+        yield (
+            f"{what} came late or not at all, because nothing ran when due{_listed(named, unseen)}. "
+            "`assistant schedule history` shows why and ends this warning; `assistant service install` keeps the "
+            "assistant running."
+        )
+    grace = max(watch.punctuality.late_after, timedelta(seconds=_WATCHES * watch.watch_seconds))
+    window = watch.punctuality.quiet.window(now) if watch.punctuality.quiet is not None else None
+    before = (now if window is None else window[0]) - grace
+    overdue = jobs.count_overdue(before)
+    if overdue:
+        due = [job for job in jobs.list_due(None, before, limit=_NAMED) if job.place.scope == OWNER_SCOPE]
+        named = [_named(job.name or job.text, job.due.at, watch.zone) for job in due if job.due is not None]
+        what = pluralize(overdue, "reminder or schedule is due and was", "reminders and schedules are due and were")
+        yield (
+            f"{what} not sent{_listed(named, overdue)}. They come as soon as the assistant runs: `assistant run`, or "
+            "`assistant service install` to keep it running."
+        )
+
+
+def _named(text: str, due_at: datetime, zone: ZoneInfo, state: str = "") -> str:
+    return f"{quote_text(shorten_line(text, _FIRST_WORDS))} ({format_moment(due_at, zone)}{state and f', {state}'})"
+
+
+def _listed(named: Sequence[str], of: int) -> str:
+    more = [f"{of - len(named):,} more"] if of > len(named) else []
+    return f": {'; '.join([*named, *more])}" if named else ""

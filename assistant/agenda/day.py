@@ -1,0 +1,147 @@
+"""What is on: the reminders, scheduled prompts, to-dos and dates told of some days in one list, by the clock of the
+home.
+
+What always holds: everything of one scope and nothing of another; each occurrence once, on its local day, also when the
+clocks change; what should have been done or sent by now stands under today, and says so. What comes many times a day
+is one line of that day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from itertools import groupby
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from assistant.agenda.day_phrases import DayRange, local_day
+from assistant.agenda.recurrence import describe_recurrence, next_due, next_due_after
+from assistant.agenda.told import ToldDates, ToldThing
+from assistant.core.calendar import format_due, local_slot_key, utc_to_local
+from assistant.core.jobs import Job
+from assistant.core.quoting import quote_text
+from assistant.core.records import TodoItem
+from assistant.core.text import shorten_line
+from assistant.store.character.todos import StoredTodos
+from assistant.store.script.jobs import Jobs
+
+AgendaKind = Literal["reminder", "schedule", "todo", "told"]
+_MOST_A_DAY = 4
+_FIRST_WORDS = 120
+_AN_INSTANT = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class AgendaItem:
+    """One thing on one day."""
+
+    kind: AgendaKind
+    id: int  # of the reminder, schedule or to-do; of the message that told it
+    text: str
+    day: date  # local
+    time: str = ""  # local, as in "09:30"; "" for the whole day
+    name: str = ""  # of a schedule, or of the list of a to-do
+    repeats: str = ""  # how often, in words
+    late: bool = False  # its time is over, and it is not done or sent
+    since: str = ""  # when it was due, local, of what is late since another day; when it was told
+
+
+@dataclass(frozen=True, slots=True)
+class DayAgenda:
+    """What is on in some days."""
+
+    days: DayRange
+    items: tuple[AgendaItem, ...]
+
+
+class AgendaDays:
+    """Reads what is on. `zone` is the home's."""
+
+    def __init__(self, jobs: Jobs, todos: StoredTodos, told: ToldDates, zone: ZoneInfo) -> None:
+        self._jobs = jobs
+        self._todos = todos
+        self._told = told
+        self.zone = zone
+
+    async def read(self, scope: str, days: DayRange, now: datetime) -> DayAgenda:
+        """Raises `StoreError`."""
+        things = await self._told.read(scope, now)
+        items = [*self._jobs_on(scope, days, now), *self._todos_on(scope, days, now), *self._told_on(things, days)]
+        return DayAgenda(days, tuple(sorted(items, key=lambda item: (item.day, item.time, item.kind, item.id))))
+
+    def _jobs_on(self, scope: str, days: DayRange, now: datetime) -> Iterator[AgendaItem]:
+        for job in (*self._jobs.list_waiting(scope, "reminder"), *self._jobs.list_waiting(scope, "schedule")):
+            if job.state == "active":
+                yield from self._occurrences(job, days, now)
+
+    def _occurrences(self, job: Job, days: DayRange, now: datetime) -> Iterator[AgendaItem]:
+        assert job.due is not None
+        zone, spec, (start, end) = ZoneInfo(job.zone), job.spec, days.bounds(self.zone)
+        today = local_day(now, self.zone)
+        since = utc_to_local(job.due.at, self.zone)
+        item = AgendaItem(job.kind, job.id, job.text, today, name=job.name, repeats=describe_recurrence(spec))
+        if since.date() < today and days.first <= today <= days.last:
+            yield replace(item, late=True, since=local_slot_key(since))
+        due = next_due_after(spec, zone, job.due, start - _AN_INSTANT)
+        while due is not None and due.at < end:
+            day = local_day(due.at, self.zone)
+            _, day_end = DayRange(day, day).bounds(self.zone)
+            times: list[datetime] = []
+            while due is not None and due.at < day_end and len(times) <= _MOST_A_DAY:
+                times.append(due.at)
+                due = next_due(spec, zone, due)
+            for at in times[:1] if len(times) > _MOST_A_DAY else times:
+                yield replace(item, day=day, time=f"{utc_to_local(at, self.zone):%H:%M}", late=at < now)
+            if due is not None and due.at < day_end:
+                due = next_due_after(spec, zone, due, day_end - _AN_INSTANT)
+
+    def _todos_on(self, scope: str, days: DayRange, now: datetime) -> Iterator[AgendaItem]:
+        today = local_day(now, self.zone)
+        for todo in self._todos.list_due(scope, days.last.isoformat()):
+            day, late = date.fromisoformat((todo.due or "")[:10]), is_overdue(todo, now, self.zone)
+            item = AgendaItem("todo", todo.id, todo.text, day, (todo.due or "")[11:16], name=todo.list, late=late)
+            if day >= days.first:
+                yield item
+            elif late and days.first <= today <= days.last:
+                yield replace(item, day=today, time="", since=todo.due or "")
+
+    def _told_on(self, things: Sequence[ToldThing], days: DayRange) -> Iterator[AgendaItem]:
+        for thing in things:
+            said_on = local_day(thing.said_at, self.zone)
+            item = AgendaItem("told", thing.source, thing.text, said_on, thing.when.time, repeats=thing.when.repeats)
+            for day in days:
+                if thing.when.is_on(day, said_on):
+                    yield replace(item, day=day, since=said_on.isoformat())
+
+
+def is_overdue(todo: TodoItem, now: datetime, zone: ZoneInfo) -> bool:
+    """A day is over when the next one begins."""
+    here = utc_to_local(now, zone)
+    return todo.due is not None and not todo.done and todo.due < here.isoformat()[: len(todo.due)]
+
+
+def format_agenda(agenda: DayAgenda) -> str:
+    """By days, for people and for models. The texts are quoted: they are data."""
+    first, last = (format_due(day.isoformat()) for day in (agenda.days.first, agenda.days.last))
+    blocks = [
+        "\n".join([f"{format_due(day.isoformat())}:", *map(_line, items)])
+        for day, items in groupby(agenda.items, lambda item: item.day)
+    ]
+    span = first if first == last else f"{first} to {last}"
+    return "\n\n".join(blocks) or f"Nothing is on: {span}."
+
+
+def _line(item: AgendaItem) -> str:
+    name = quote_text(item.name)
+    about = {
+        "reminder": f"reminder {item.id}",
+        "schedule": f"schedule {name}",
+        "todo": f"to-do {item.id}" + (f", list {name}" if item.name else ""),
+        "told": f"told on {format_due(item.since)}" if item.kind == "told" else "",
+    }
+    late = ("overdue" if item.kind == "todo" else "not sent yet") if item.late else ""
+    since = f"since {format_due(item.since)}" if item.late and item.since else ""
+    notes = filter(None, [about[item.kind], item.repeats, f"{late} {since}".strip()])
+    time = f"{item.time} " if item.time else ""
+    return f"- {time}{quote_text(shorten_line(item.text, _FIRST_WORDS))} ({', '.join(notes)})"

@@ -1,0 +1,189 @@
+"""Dated things that were told: "dentist on Tuesday at 10", "Anna's birthday is 3 May".
+
+They are derived at each look, from the recent messages of a scope and from its journal, and kept nowhere: so what was
+edited, undone or forgotten is gone with its words, and nothing has to be brought up to date. What a look costs has a
+limit. Later words correct earlier ones ("no, it's Wednesday"); questions, orders and what is past are no dates.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from itertools import chain
+from zoneinfo import ZoneInfo
+
+from assistant.agenda.dated_phrases import DAY_WORDS, NamedDay, find_day, find_other_numbers
+from assistant.core.calendar import utc_to_local
+from assistant.core.memories import JournalEntry
+from assistant.core.records import LogRecord
+from assistant.core.text import STOP_WORDS, distinct_words, lazy_regex
+from assistant.store.character.journal import StoredJournal
+from assistant.store.search.history import StoredHistory
+from sleep.rules.clauses import find_clauses, is_hypothetical, is_order, mentions_reminder
+from sleep.rules.sentences import Sentence, blank_foreign_text, split_sentences
+
+# What older messages told of days stands in the journal.
+_MESSAGES_FOR = timedelta(days=60)
+_MOST_MESSAGES = 1000
+_MOST_ENTRIES = 1000
+_LONGEST = 2000
+# What a correction that names nothing is about was said not longer ago than this.
+_JUST_SAID = timedelta(hours=12)
+_ONE_QUESTION = lazy_regex(r"[^.!?\n]*\?\s*")
+_MAY_NAME_DAY = lazy_regex(
+    r"\d|day|tomorrow|tonight|tag\b|tags\b|abend|mittwoch|morgen|heute|di\b|demain|aujourd|soir|mañana|hoy|lunes|martes"
+    r"|rcoles|jueves|viernes|bado|domingo|dimanche",
+    re.IGNORECASE,
+)
+_ASKS = lazy_regex(
+    r"^(?:please |bitte |(?:can|could|will|would) you |kannst du |peux-tu |puedes )?(?:remind|wake|set|put|add|cancel"
+    r"|move|snooze|show|list|delete|remove|schedule|erinner\w*|wecke?|stelle?|setze?|füge?|lösch\w*|verschieb\w*|zeige?"
+    r"|rappelle|réveille|ajoute|mets|annule|supprime|montre|recuérdame|despiértame|añade|pon|borra|cancela|muestra)\b",
+    re.IGNORECASE,
+)
+_CORRECTS = lazy_regex(
+    r"^(?:oh |ah |ach )?(?:no|nope|nein|non|sorry|wait|actually|correction|i meant?|ich meine?|eigentlich|doch|en fait"
+    r"|perdón|quise decir|je voulais dire|pardon)\b|\b(?:moved? to|instead|postponed|rescheduled|changed to|now|jetzt"
+    r"|verschoben|verlegt|stattdessen|reportée?|déplacée?|décalée?|maintenant|aplazad[ao]|ahora|en vez)\b",
+    re.IGNORECASE,
+)
+_CANCELS = lazy_regex(
+    r"\b(?:cancel+ed|called off|is off|not happening|abgesagt|fällt aus|gestrichen|annulée?|cancelad[ao])\b",
+    re.IGNORECASE,
+)
+# Beside the words that any search passes over.
+_NO_SUBJECT = """
+ist das die der den und ein eine mein meine ich hat habe bin est les des une mon moi que los las una con por para wait
+sorry actually meant moved now instead nein non nicht pas jetzt maintenant ahora cancelled canceled abgesagt annule
+annulee cancelado cancelada called off
+"""
+_NO_SUBJECTS = STOP_WORDS | DAY_WORDS | frozenset(_NO_SUBJECT.split())
+
+
+@dataclass(frozen=True, slots=True)
+class ToldThing:
+    """Something that was told of a day."""
+
+    text: str
+    when: NamedDay
+    said_at: datetime
+    source: int  # id of the message
+    words: frozenset[str]  # what it is about
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """A text and where it is from."""
+
+    text: str
+    said_at: datetime
+    source: int
+
+
+class ToldDates:
+    """Reads what was told. `zone` is where the days of the person begin."""
+
+    def __init__(self, history: StoredHistory, journal: StoredJournal, zone: ZoneInfo) -> None:
+        self._history = history
+        self._journal = journal
+        self._zone = zone
+
+    async def read(self, scope: str, now: datetime) -> list[ToldThing]:
+        """What holds of days now. Raises `StoreError`."""
+        entries = self._journal.list_current(scope, limit=_MOST_ENTRIES)
+        # Many messages take longer to read than the event loop can wait; the journal belongs to its thread.
+        return await asyncio.to_thread(self._find, scope, now, entries)
+
+    def _find(self, scope: str, now: datetime, entries: Sequence[JournalEntry]) -> list[ToldThing]:
+        records = self._history.list_user_messages(scope, now - _MESSAGES_FOR, limit=_MOST_MESSAGES)
+        return find_told_things(records, entries, self._zone)
+
+
+def find_told_things(records: Sequence[LogRecord], entries: Sequence[JournalEntry], zone: ZoneInfo) -> list[ToldThing]:
+    """What messages and journal entries tell of days, as the newest words have it."""
+    read = {record.id for record in records}
+    texts = chain(
+        (_Words(record.content, record.ts, record.id) for record in records),
+        (
+            _Words(entry.content, entry.timestamp, min(entry.sources, default=0))
+            for entry in entries
+            if read.isdisjoint(entry.sources)
+        ),
+    )
+    things: list[ToldThing] = []
+    for words in sorted(texts, key=lambda words: (words.said_at, words.source)):
+        for thing in _things_in(words, zone):
+            _take_in(things, thing)
+    return [thing for thing in things if thing.when.names_day]
+
+
+def _things_in(words: _Words, zone: ZoneInfo) -> Iterator[ToldThing]:
+    text = words.text[:_LONGEST]
+    if not (_MAY_NAME_DAY.search(text) or _CANCELS.search(text)) or _ASKS.match(text.strip()):
+        return
+    if _ONE_QUESTION.fullmatch(text):
+        return
+    said_on = utc_to_local(words.said_at, zone).date()
+    if find_day(text, said_on) == NamedDay() and not _CANCELS.search(text):
+        # Most messages: reading their sentences takes much longer.
+        return
+    for sentence in split_sentences(blank_foreign_text(text)):
+        own = sentence.own_text
+        if sentence.is_question or _ASKS.match(own.strip()) or is_order(own) or mentions_reminder(own):
+            continue
+        if is_hypothetical(own):
+            continue
+        for text, own in _dated_parts(sentence, said_on):
+            when = find_day(own, said_on)
+            # "My sister's birthday is on 14 February, my brother's on 2 March."
+            when = replace(when, yearly=when.yearly or find_day(sentence.own_text, said_on).yearly)
+            if when != NamedDay() or _CANCELS.search(own):
+                about = frozenset(word for word in distinct_words(own) if len(word) > 2 and not word[0].isdigit())
+                yield ToldThing(
+                    text, when, words.said_at, words.source, (about - _NO_SUBJECTS) | find_other_numbers(own)
+                )
+
+
+def _dated_parts(sentence: Sentence, said_on: date) -> list[tuple[str, str]]:
+    """The sentence, or its clauses where several name a day; each as written, and without what it quotes."""
+    text, own = sentence.text, sentence.own_text
+    clauses = [(text[start:end].strip(" ,;"), own[start:end]) for start, end in find_clauses(own)]
+    dated = [words for _, words in clauses if find_day(words, said_on).names_day]
+    if len(dated) > 1:
+        return clauses
+    # "It was on Tuesday, but is now on Wednesday."
+    return [(text.strip(), own if not dated or find_day(own, said_on).names_day else dated[0])]
+
+
+def _take_in(things: list[ToldThing], new: ToldThing) -> None:
+    """Add what was told, or correct with it what was told before."""
+    earlier = _meant(things, new)
+    if earlier is None:
+        if new.when.names_day and not _CANCELS.search(new.text):
+            things.append(new)
+        return
+    things.remove(earlier)
+    if _CANCELS.search(new.text):
+        return
+    when = new.when if new.when.names_day else earlier.when
+    when = replace(when, time=new.when.time or earlier.when.time, yearly=when.yearly or earlier.when.yearly)
+    text = new.text if len(new.words & earlier.words) > 1 else f"{earlier.text} ({new.text})"
+    things.append(replace(new, text=text, when=when, words=earlier.words | new.words))
+
+
+def _meant(things: Sequence[ToldThing], new: ToldThing) -> ToldThing | None:
+    """What was told before and is corrected, called off, or said once more."""
+    for thing in things:
+        if new.words and new.words == thing.words and thing.when.yearly == new.when.yearly:
+            return thing
+    if not things or not (_CORRECTS.search(new.text) or _CANCELS.search(new.text)):
+        return None
+    best = max(things, key=lambda thing: (len(new.words & thing.words), thing.said_at, thing.source))
+    if new.words & best.words:
+        return best
+    # What names nothing is about what was said just before.
+    last = max(things, key=lambda thing: (thing.said_at, thing.source))
+    return last if len(new.words) <= 1 and new.said_at - last.said_at <= _JUST_SAID else None

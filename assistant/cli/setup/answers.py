@@ -1,0 +1,81 @@
+"""What people type in answer to a question of `assistant setup`, as settings want it: "4am" is 04:00, "$3" is 3. Pure.
+
+What is not understood is given back as it was typed, so that the setting says itself what is allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from zoneinfo import available_timezones
+
+from assistant.core.errors import UsageError
+from assistant.core.text import lazy_regex
+
+_CLOCK = lazy_regex(
+    r"(?:at |um |à |a las? |gegen |around )?(?P<hour>\d{1,2})(?:\s?[:.h]\s?(?P<minute>\d{2}))?"
+    r"(?:\s?(?P<half>[ap])\.?m\.?|\s?(?:uhr|h|o['’]?clock))?(?P<part> in the (?:morning|afternoon|evening)| at night)?"
+)
+_CLOCK_WORDS = {"midnight": "00:00", "noon": "12:00", "mitternacht": "00:00", "minuit": "00:00", "medianoche": "00:00"}
+_NEVER = ("never", "no", "none", "off", "not at all", "manually", "only manually", "nie", "jamais", "nunca")
+_AMOUNT = lazy_regex(
+    r"(?:us)?\s?[$]?\s?(?:usd )?(?P<whole>\d{1,3}(?:,\d{3})+|\d+)(?:[.,](?P<cents>\d{1,2}))?\s?"
+    r"(?:us)?(?:[$]|usd|us dollars?|dollars?|bucks)?(?:\s?(?:a|per|/|each)\s?(?:day|month))?"
+)
+_NO_LIMIT = ("no limit", "unlimited", "none", "no cap", "no", "off")
+_OTHER_MONEY = lazy_regex(r"[€£¥₹]|\b(?:eur|euros?|gbp|pounds?|chf|franken|yen)\b")
+_INTRODUCTION = lazy_regex(
+    r"(?:hi|hello|hallo|hey)?[,!. ]*(?:my name is|my name's|i am|i'm|i’m|im|call me|it's|it’s|mein name ist|"
+    r"ich hei(?:ß|ss)e|ich bin|je m['’]appelle|je suis|me llamo|soy)\s+(?P<name>.+)",
+    re.IGNORECASE,
+)
+
+
+def read_clock_answer(text: str) -> str:
+    """A time of the day as HH:MM; "" for never."""
+    folded = text.casefold().strip(" .!")
+    if folded in _NEVER:
+        return ""
+    if folded in _CLOCK_WORDS:
+        return _CLOCK_WORDS[folded]
+    clock = _CLOCK.fullmatch(folded)
+    if clock is None:
+        return text
+    hour, minute, half = int(clock["hour"]), int(clock["minute"] or 0), clock["half"]
+    if half and not 1 <= hour <= 12:
+        return text
+    if half:
+        hour = hour % 12 + (12 if half == "p" else 0)
+    elif clock["part"] and 1 <= hour <= 12:
+        # "4 at night" is after midnight, "11 at night" before it.
+        is_late = clock["part"].endswith(("noon", "evening")) or (clock["part"] == " at night" and 6 <= hour < 12)
+        hour = hour % 12 + (12 if is_late else 0)
+    return f"{hour:02}:{minute:02}" if hour < 24 and minute < 60 else text
+
+
+def read_dollars_answer(text: str) -> str:
+    """An amount of US dollars as a number; "0" for no limit. Raises `UsageError` for other money."""
+    folded = text.casefold().strip(" .!")
+    if folded in _NO_LIMIT:
+        return "0"
+    if _OTHER_MONEY.search(folded):
+        raise UsageError("Providers charge in US dollars: type a number of dollars, such as 3.")
+    amount = _AMOUNT.fullmatch(folded)
+    if amount is None:
+        return text
+    return amount["whole"].replace(",", "") + (f".{amount['cents']}" if amount["cents"] else "")
+
+
+def read_zone_answer(text: str) -> str:
+    """A time zone by its name or its city, whatever the case."""
+    wanted = re.sub(r"\s+", "_", text.strip().casefold())
+    zones = sorted(available_timezones())
+    exact = [zone for zone in zones if zone.casefold() == wanted]
+    by_city = [zone for zone in zones if "/" in zone and zone.rpartition("/")[2].casefold() == wanted]
+    found = exact or [zone for zone in by_city if not zone.startswith(("Etc/", "SystemV/", "US/", "posix"))]
+    return found[0] if found else text
+
+
+def read_name_answer(text: str) -> str:
+    """A name without what introduces it ("my name is ...")."""
+    introduced = _INTRODUCTION.fullmatch(text.strip())
+    return (introduced["name"] if introduced else text).strip(" .!")

@@ -1,0 +1,193 @@
+"""`todo`: the to-do lists, which anybody has of their own; `agenda`: what is on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta, tzinfo
+
+import click
+
+from assistant.agenda.day import DayAgenda, format_agenda
+from assistant.agenda.day_phrases import DayRange, parse_days, parse_due
+from assistant.commands.context import CommandContext
+from assistant.commands.table import (
+    CommandGroup,
+    TableCommand,
+    number_argument,
+    numbers_argument,
+    phrase_option,
+    words_argument,
+)
+from assistant.core.errors import UsageError
+from assistant.core.permissions import ALL_ROLES
+from assistant.core.quoting import format_todo
+from assistant.core.records import TodoItem, find_list_name
+
+_DONE_SHOWN = 50
+_DONE_FOR = timedelta(days=30)
+
+
+def _render_todos(items: Sequence[TodoItem], zone: tzinfo) -> str:
+    return "\n".join(format_todo(item, zone) for item in items) or "Nothing is on the list."
+
+
+def _is_todo(words: Sequence[str]) -> bool:
+    """Whether words that begin like a command are what somebody has to do: "done with the taxes, call Anna"."""
+    name, *rest = words
+    return name in ("done", "reopen", "remove", "edit", "add") and (
+        bool(rest) and name != "add" and not rest[0].strip("#,").isdecimal()
+    )
+
+
+@click.group(cls=CommandGroup, default="add", is_free_text=_is_todo)
+def todo() -> None:
+    """Show your to-do lists, and change them.
+
+    There is one ordinary list, and as many others as you name. `add` may be left out.
+
+    > assistant todo
+    > assistant todo buy lamp oil
+    > assistant todo add batteries --list shopping --due friday
+    > assistant todo done 2 3
+    """
+
+
+@todo.command("list", render=_render_todos, roles=ALL_ROLES, reads=True)
+@words_argument("name", required=False, metavar="NAME")
+@click.option("--done", "with_done", is_flag=True, help="Also what was done in the last 30 days.")
+def list_todos(context: CommandContext, name: str, with_done: bool) -> list[TodoItem]:
+    """List what is to be done: all of it, or one list.
+
+    > assistant todo list
+    > assistant todo list shopping --done
+    """
+    todos, list_name = context.stores.todos, find_list_name(name) if name else None
+    listed = todos.list_todos(context.scope, list_name=list_name)
+    done = todos.list_done(context.scope, context.now - _DONE_FOR, limit=_DONE_SHOWN, list_name=list_name)
+    if name and not listed and not done:
+        raise UsageError(f"There is nothing on a list {name!r}. `/todo` shows all lists.")
+    return [*listed, *(done if with_done else [])]
+
+
+@todo.command(
+    "add",
+    render=_render_todos,
+    roles=ALL_ROLES,
+    creates_home=True,
+    context_settings={"ignore_unknown_options": True},
+)
+@words_argument("text")
+@phrase_option("--due", "due", metavar="WHEN", help='By when: "friday", "tomorrow at 17:00", "2026-12-24".')
+@phrase_option("--list", "name", metavar="NAME", help="Its list; a new name begins a new list.")
+async def add_todo(context: CommandContext, text: str, due: str | None, name: str | None) -> list[TodoItem]:
+    """Add something to a list.
+
+    > assistant todo add buy lamp oil
+    > assistant todo add file the taxes --due "31 March"
+    """
+    day = await _parse_due(context, due)
+    list_name = find_list_name(name or "")
+    todos = context.stores.todos
+    todos.add(context.scope, [text], _key(context), context.now, list_name=list_name, due=day or None)
+    return todos.list_todos(context.scope, list_name=list_name)
+
+
+@todo.command("done", render=_render_todos, roles=ALL_ROLES)
+@numbers_argument("ids")
+def finish_todos(context: CommandContext, ids: Sequence[int]) -> list[TodoItem]:
+    """Mark items as done, by their numbers.
+
+    > assistant todo done 2 3
+    """
+    context.stores.todos.complete(context.scope, ids, _key(context), context.now)
+    return context.stores.todos.list_todos(context.scope)
+
+
+@todo.command("reopen", render=_render_todos, roles=ALL_ROLES)
+@numbers_argument("ids")
+def reopen_todos(context: CommandContext, ids: Sequence[int]) -> list[TodoItem]:
+    """Put items that were done back on their list.
+
+    `todo list --done` shows them.
+
+    > assistant todo reopen 2
+    """
+    context.stores.todos.reopen(context.scope, ids, _key(context), context.now)
+    return context.stores.todos.list_todos(context.scope)
+
+
+@todo.command("edit", render=_render_todos, roles=ALL_ROLES)
+@number_argument("todo_id")
+@words_argument("text", required=False)
+@phrase_option("--due", "due", metavar="WHEN", help='By when; "none" for no day.')
+@phrase_option("--list", "name", metavar="NAME", help='The list it moves to; "to-do" is the ordinary one.')
+async def edit_todo(
+    context: CommandContext, todo_id: int, text: str, due: str | None, name: str | None
+) -> list[TodoItem]:
+    """Give an item another text, day or list.
+
+    > assistant todo edit 2 buy two bottles of lamp oil
+    > assistant todo edit 2 --due friday
+    """
+    if not (text or due or name):
+        raise UsageError("Say what is to be different: the text, --due or --list. Nothing was changed.")
+    day, todos = await _parse_due(context, due), context.stores.todos
+    list_name = None if name is None else find_list_name(name)
+    texts = [text] if text else []
+    todos.edit(context.scope, [todo_id], _key(context), context.now, texts=texts, list_name=list_name, due=day)
+    return todos.list_todos(context.scope)
+
+
+@todo.command("remove", render=_render_todos, roles=ALL_ROLES)
+@numbers_argument("ids")
+def remove_todos(context: CommandContext, ids: Sequence[int]) -> list[TodoItem]:
+    """Remove items that are not wanted any more.
+
+    > assistant todo remove 2
+    """
+    context.stores.todos.remove(context.scope, ids, _key(context), context.now)
+    return context.stores.todos.list_todos(context.scope)
+
+
+@todo.command("clear", render=_render_todos, roles=ALL_ROLES)
+@words_argument("name", metavar="NAME")
+def clear_list(context: CommandContext, name: str) -> list[TodoItem]:
+    """Remove everything from a list; "to-do" is the ordinary one.
+
+    > assistant todo clear shopping
+    """
+    context.stores.todos.clear(context.scope, find_list_name(name), _key(context), context.now)
+    return context.stores.todos.list_todos(context.scope)
+
+
+async def _parse_due(context: CommandContext, due: str | None) -> str | None:
+    """ "" for "none"; None where nothing was said."""
+    if due is None or due.strip().lower() == "none":
+        return None if due is None else ""
+    return await asyncio.to_thread(parse_due, due, context.stores.days.zone, context.now)
+
+
+def _key(context: CommandContext) -> str:
+    return f"command:{context.now.isoformat()}"
+
+
+# --------------------------------------------------------------------------------------------------------------- agenda
+
+
+@click.command(cls=TableCommand, render=lambda agenda, _: format_agenda(agenda), roles=ALL_ROLES, reads=True)
+@words_argument("day", required=False, metavar="DAY")
+@click.option("--week", is_flag=True, help="The seven days from today on, or from DAY on.")
+async def agenda(context: CommandContext, day: str, week: bool) -> DayAgenda:
+    """Show what is on: reminders, schedules, to-dos with a day, and dates that you told.
+
+    Without DAY it is today. A day is "tomorrow", "tuesday", "24 December", "next week", "2026-12-24".
+
+    > assistant agenda
+    > assistant agenda tomorrow
+    > assistant agenda --week
+    """
+    days = await asyncio.to_thread(parse_days, day or "today", context.stores.days.zone, context.now)
+    if week:
+        days = DayRange(days.first, days.first + timedelta(days=6))
+    return await context.stores.days.read(context.scope, days, context.now)

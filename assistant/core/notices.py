@@ -1,0 +1,308 @@
+"""Everything that the assistant says without being asked: what, when, to whom, and where it arrives.
+
+A notice is made of its declaration here, by `NoticeKind.fill`, so that nothing is sent that is not declared;
+`docs/notices.md` is generated from this table, and the conformance suite sends each of them over every bridge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal
+
+from assistant.core.records import Button, OutgoingMessage
+
+Audience = Literal["owner", "conversation", "stranger"]
+"""The owner alone; whoever has the conversation that it is about, guests and rooms included; somebody who was not
+let in."""
+
+Place = Literal["turn", "recent", "outage", "bridge", "terminal"]
+"""Where the message came from that it is about, and after work in the background `recent`: where the owner, or the
+conversation, was last written from; where an outage was told; on the bridge that it is about, else on the terminals;
+shown once to those who are connected, and not stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeForm:
+    """The declaration of a notice; `template` is its text, with the names of what is filled in."""
+
+    template: str
+    when: str
+    to: Audience = "owner"
+    place: Place = "turn"
+    once: str = ""  # what it is sent once for
+
+
+class NoticeKind(Enum):
+    """All notices."""
+
+    # Models
+    MODEL_OUTAGE = NoticeForm(
+        "{model} does not answer: {reason}. {answering} answers meanwhile; I say when it is back. What to "
+        "do: {advice}.",
+        "Another model answered because this one could not",
+        once="an outage and place",
+    )
+    MODEL_OUTAGE_FOR_OTHERS = NoticeForm(
+        "My language model does not answer just now. A simpler one answers meanwhile; I say when it is back.",
+        "The same, in the conversation of a guest or a room",
+        to="conversation",
+        once="an outage and place",
+    )
+    MODEL_OUTAGE_IN_BACKGROUND = NoticeForm(
+        "{model} does not answer: {reason}. Sleep and summaries are made by rules, without a model, until it is back. "
+        "What to do: {advice}.",
+        "A sleep or a nap could not reach its model",
+        place="recent",
+        once="an outage and place",
+    )
+    MODEL_BACK = NoticeForm(
+        "The model answers again. {model} had not answered since {since}.",
+        "A model that did not answer does",
+        place="outage",
+        once="an outage and place",
+    )
+    MODEL_BACK_FOR_OTHERS = NoticeForm(
+        "My language model answers again.",
+        "The same, in the conversation of a guest or a room",
+        to="conversation",
+        place="outage",
+        once="an outage and place",
+    )
+    MODEL_DECLINED = NoticeForm(
+        "{model} declined to answer, so {answering} was asked.",
+        "Another model answered what one declined",
+        once="a message",
+    )
+    NEWEST_MESSAGE_ONLY = NoticeForm(
+        "{model} has a smaller window, so it sees only the newest message.",
+        "A model answers instead that cannot take the whole conversation",
+        to="conversation",
+        once="a message",
+    )
+    UNKNOWN_PRICE = NoticeForm(
+        "No price is known for {model}: its use is counted in tokens only.",
+        "The first call of a model without a known price",
+        place="terminal",
+    )
+    RETRYING = NoticeForm(
+        "{reason}. Trying again in {seconds} s.", "A model is asked again after a failure", place="terminal"
+    )
+    ASKING_ANOTHER = NoticeForm("{reason}. {next_step}", "The next model is asked", place="terminal")
+
+    # The context
+    MESSAGE_SHORTENED = NoticeForm(
+        "Your message has about {tokens} tokens, more than the model can take at once. It sees about {seen} of them, "
+        "from the beginning and the end, and can look up the rest.",
+        "A message does not fit the context",
+        to="conversation",
+        once="a message",
+    )
+    PICTURES_HIDDEN = NoticeForm(
+        "{count} of the pictures you sent are more than the model can take at once; it knows of them.",
+        "More pictures than a request may have",
+        to="conversation",
+        once="a message",
+    )
+    CONTEXT_STAYS_FULL = NoticeForm(
+        "The context stays at {size}, and nothing more can be left out. {minimum}",
+        "Compaction cannot bring the context down far enough",
+        once="the time that it stays full",
+    )
+    SUMMARY_WITHOUT_MODEL = NoticeForm(
+        "No summary by a model could be used ({why}). The most important sentences of the older messages were kept "
+        "instead.",
+        "A compaction was made without the model that writes summaries",
+        once="a conversation and day",
+    )
+    LONG_CONVERSATION = NoticeForm(
+        "This conversation has become long: I see its older part as summaries, and details in them can be missing. Ask "
+        "me to look it up where a detail matters, since every word is kept. `/pins add` keeps a text word for word "
+        "where I see it; `/reset` starts a new conversation that takes over what is open.",
+        "The third compaction of a conversation",
+        once="a conversation",
+    )
+    NEW_CONVERSATION = NoticeForm(
+        "A new conversation began here on {time}, {why}. `/sessions show {session} {number}` shows the previous one.",
+        "The first message after a reset that the settings ask for",
+        once="a conversation",
+    )
+    SECRET_SAID = NoticeForm(
+        "That looks like a {kind}. I keep it under lock: it stays out of MEMORY.md, notes and summaries, and I "
+        "look it up only where a question asks for it. The model reads it as long as this conversation shows it. "
+        "`assistant forget`, with the words of what you said, removes it.",
+        "A message has what looks like a password, key, PIN or card number",
+        once="a conversation",
+    )
+    SECRET_SAID_FOR_OTHERS = NoticeForm(
+        "That looks like a {kind}. It is kept with this conversation, out of its summaries, and is looked up only "
+        "where a question asks for it. My owner can remove it.",
+        "The same, in the conversation of a guest or a room",
+        to="conversation",
+        once="a conversation",
+    )
+
+    # Answers that are none
+    TURN_ENDED = NoticeForm(
+        "{text}",
+        "A message is not answered: what happened, what was kept, what to do; each place that asked gets it",
+        to="conversation",
+        once="a message",
+    )
+    COMMAND_ANSWER = NoticeForm(
+        "{text}", "What a command says that was typed on a bridge", to="conversation", once="a command"
+    )
+
+    # The budget
+    CAP_NEAR = NoticeForm(
+        "{share} of the {cap} budget is used: {used}. At 100% no paid model is asked until the next {unit}. "
+        "`budget.{setting}` sets the amount; `/usage` shows what was spent.",
+        "80% of a budget is used",
+        place="recent",
+        once="a day or month, and amount",
+    )
+    CAP_REACHED = NoticeForm(
+        "The {cap} budget is used up: {used}. Nothing is lost. No paid model is asked until the next {unit}; offline "
+        "mode answers where it is a fallback. {raise_it} `/usage` shows what was spent.",
+        "A call was refused because of a budget",
+        place="recent",
+        once="a day or month, and amount",
+    )
+    BACKGROUND_SHARE_USED = NoticeForm(
+        "The part of the {cap} budget for work in the background is used up: {used}. Until the next {unit}, sleep "
+        "works by rules, without a model; you are answered as before. `budget.background_share` sets the size of that "
+        "part.",
+        "A call of a sleep was refused because of `budget.background_share`",
+        place="recent",
+        once="a day or month, and amount",
+    )
+    SHARE_OF_OTHERS_USED = NoticeForm(
+        "The part of the {cap} budget that {who} may use is used up: no paid model answers them. "
+        "`{role}.budget_share` in the settings sets the size of that part.",
+        "Guests or rooms used their part of the budget",
+        place="recent",
+        once="a day",
+    )
+    REPEATED_REQUEST = NoticeForm(
+        "The same request ({purpose}) was sent {times} times within an hour without a result. It is not sent again "
+        "before {until}; rules do its work until then. `/sleep --last` shows what went wrong.",
+        "A request of the background repeats itself",
+        place="recent",
+        once="a day and purpose",
+    )
+
+    # Deliveries
+    DELIVERY_REFUSED = NoticeForm(
+        "{what} was refused by {bridge}: {error}. `{retry}` sends it once more, `{drop}` lets it be.",
+        "A network refused a message for good",
+        place="bridge",
+        once="a message and try",
+    )
+    DELIVERY_UNCERTAIN = NoticeForm(
+        "{what} may or may not have arrived; it was not sent twice. `{retry}` sends it once more, `{drop}` lets it be.",
+        "It is not known whether a message arrived",
+        place="bridge",
+        once="a message and try",
+    )
+    BRIDGE_TEST = NoticeForm(
+        "This is a test: what I send you here arrives. Write to me whenever you like.",
+        "`assistant bridge test`",
+        place="bridge",
+    )
+
+    # People
+    NOT_LET_IN = NoticeForm(
+        "I do not know you yet, and I did not keep what you wrote.",
+        'A stranger writes, and `people.unknown` is "tell"',
+        to="stranger",
+        once="a stranger or room",
+    )
+    PAIRING_CODE = NoticeForm(
+        "I only talk to people my owner has approved. Ask them to approve this code within {time}: {code}",
+        'A stranger writes, and `people.unknown` is "pair"',
+        to="stranger",
+        once="a code",
+    )
+    TOO_MANY_STRANGERS = NoticeForm(
+        "I only talk to people my owner has approved, and too many are waiting now. Try again later.",
+        "A stranger writes while `people.pairing_pending` others wait",
+        to="stranger",
+        once="a stranger or room",
+    )
+    ACCESS_REQUEST = NoticeForm(
+        "{who} asks to talk to me. They chose the name; the account is verified by the network. `{allow}` approves "
+        "them as a guest, until {until}; `{deny}` stops all answers to them.",
+        "A stranger was given a code",
+        place="bridge",
+        once="a code",
+    )
+    APPROVED = NoticeForm(
+        "You are approved. Write to me.", "You approved somebody", to="conversation", place="bridge", once="an approval"
+    )
+    ROOM_APPROVED = NoticeForm(
+        "This room is approved. What is said here stays here.",
+        "You approved a room",
+        to="conversation",
+        place="bridge",
+        once="an approval",
+    )
+    ACCOUNT_LINKED = NoticeForm(
+        "This account is yours from now on, like your others.", "You linked an account", place="bridge", once="a link"
+    )
+    KEY_MISSING = NoticeForm(
+        "I cannot read an encrypted message here yet: its key has not reached me. I will read it when the key comes; "
+        "if you get no answer, please send it again.",
+        "Matrix: an encrypted message came without its key; sent at once, and not stored",
+        to="conversation",
+        place="bridge",
+        once="a key",
+    )
+
+    # Shown to those who are connected
+    DISK_TROUBLE = NoticeForm(
+        "{text}",
+        "Nothing can be written to the data folder, so this cannot be stored; `assistant status` is red, too",
+        to="conversation",
+        place="terminal",
+    )
+    RESET_PROGRESS = NoticeForm("{text}", "A reset takes a while", place="terminal")
+    DETACHED = NoticeForm("{text}", "A terminal that did not read what it was sent", place="terminal")
+
+    @property
+    def form(self) -> NoticeForm:
+        return self.value
+
+    def fill(self, once: object = "", *, buttons: tuple[Button, ...] = (), **values: Any) -> Notice:
+        """The notice with these values, sent once for `once`."""
+        return Notice(self, self.form.template.format(**values), str(once), buttons)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One notice. `once` names what it is sent once for."""
+
+    kind: NoticeKind
+    text: str
+    once: str = ""
+    buttons: tuple[Button, ...] = ()
+
+    @property
+    def mark(self) -> str:
+        """Under this name it is stored that it was sent."""
+        return f"{self.kind.name.lower()}:{self.once}"
+
+    def to_message(
+        self,
+        key: str,
+        session: str,
+        scope: str,
+        bridge: str,
+        target: str,
+        *,
+        message_id: int | None = None,
+        inbox_id: int | None = None,
+    ) -> OutgoingMessage:
+        """As it goes out, under a key of its own (I8)."""
+        return OutgoingMessage(
+            key, session, scope, bridge, target, self.text, "notice", message_id, inbox_id, self.buttons
+        )

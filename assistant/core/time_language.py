@@ -1,0 +1,208 @@
+"""The words in which people name times in English, German, French and Spanish, as patterns over folded text (`fold_text`:
+small letters, no accents). What each stands for is in `time_pieces`. Pure data.
+
+Patterns are written so that no text takes long: none has a repetition inside a repetition.
+"""
+
+from __future__ import annotations
+
+from assistant.core.text import lazy_regex
+
+_NUMBER_LINES = {
+    1: "one a an ein eine einer einem einen eins un une uno una",
+    2: "two zwei zwo deux dos other second zweiten zweite zweites",
+    3: "three drei trois tres third dritten",
+    4: "four vier quatre cuatro",
+    5: "five funf fuenf cinq cinco",
+    6: "six sechs seis",
+    7: "seven sieben sept siete",
+    8: "eight acht huit ocho",
+    9: "nine neun neuf nueve",
+    10: "ten zehn dix diez",
+    11: "eleven elf onze once",
+    12: "twelve zwolf zwoelf douze doce",
+    13: "thirteen dreizehn treize trece",
+    14: "fourteen vierzehn quatorze catorce",
+    15: "fifteen funfzehn fuenfzehn quinze quince",
+    16: "sixteen sechzehn seize dieciseis",
+    17: "seventeen siebzehn dix-sept diecisiete",
+    18: "eighteen achtzehn dix-huit dieciocho",
+    19: "nineteen neunzehn dix-neuf diecinueve",
+    20: "twenty zwanzig vingt veinte",
+    25: "twenty-five funfundzwanzig fuenfundzwanzig vingt-cinq veinticinco",
+    30: "thirty dreißig dreissig trente treinta",
+    40: "forty vierzig quarante cuarenta",
+    45: "forty-five funfundvierzig fuenfundvierzig quarante-cinq",
+    50: "fifty funfzig fuenfzig cinquante cincuenta",
+    60: "sixty sechzig soixante sesenta",
+    90: "ninety neunzig noventa",
+}
+NUMBERS = {word: number for number, line in _NUMBER_LINES.items() for word in line.split()}
+_WORDS = "|".join(sorted(NUMBERS, key=len, reverse=True))
+# 0 to 24, by digit or word, as an hour.
+_HOUR_WORDS = "|".join(
+    sorted(
+        (w for w, n in NUMBERS.items() if n <= 24 and w not in {"a", "an", "other", "second"}), key=len, reverse=True
+    )
+)
+N = rf"(?:\d{{1,4}}|{_WORDS})"
+H = rf"(?:\d{{1,2}}(?![\d%]|,\d)|(?:{_HOUR_WORDS})(?!\w))"
+
+UNITS = {
+    "minutes": r"min|mins|minutes?|minuten|minutos?|mn",
+    "hours": r"h|hrs?|hours?|std|stunden?|heures?|horas?",
+    "days": r"days?|tage?n?|jours?|dias?",
+    "weeks": r"weeks?|wochen?|semaines?|semanas?",
+    "months": r"months?|monate?n?|monats|mois|mes|meses",
+    "years": r"years?|jahre?n?|jahres|annees?|ans|anos?",
+}
+ANY_UNIT = "|".join(UNITS.values())
+
+DAYS = {
+    "MO": "mondays?|montags?|lundis?|lunes",
+    "TU": "tuesdays?|tues?|dienstags?|mardis?|martes",
+    "WE": "wednesdays?|weds|mittwochs?|mercredis?|miercoles",
+    "TH": "thursdays?|thurs?|thu|donnerstags?|jeudis?|jueves",
+    "FR": "fridays?|fri|freitags?|vendredis?|viernes",
+    "SA": "saturdays?|samstags?|sonnabends?|samedis?|sabados?",
+    "SU": "sundays?|sonntags?|dimanches?|domingos?",
+}
+# Too short to be a day anywhere: only behind a word that a day follows, or before a colon or a clock.
+SHORT_DAYS = {
+    "MO": "mon|mo|lun", "TU": "di|mar", "WE": "wed|mi|mer|mie", "TH": "do|jeu|jue", "FR": "fr|ven|vie",
+    "SA": "sat|sa|sam|sab", "SU": "sun|so|dim|dom",
+}  # fmt: skip
+_ENGLISH_SHORT = "mon|wed|sat|sun"
+_OTHER_SHORT = "mo|di|mi|do|fr|sa|so|lun|mer|mie|jeu|jue|ven|vie|sam|sab|dim|dom"
+_FULL_DAY = "|".join(DAYS.values())
+DAY = (
+    rf"(?:(?:{_FULL_DAY})(?!\w)|(?:(?<=\bon )|(?<=\bby )|(?<=every )|(?<=each )|(?<=next )|(?<=this )|(?<=and )|(?<=till ))"
+    rf"(?:{_ENGLISH_SHORT})(?!\w)|(?:{_ENGLISH_SHORT})(?= (?:at |\d|morning|evening|afternoon|night))"
+    rf"|(?:(?<=\bam )|(?<=\bbis )|(?<=jeden )|(?<=todo )|(?<=cada )|(?<=chaque )|(?<=pour )|(?<=\bel ))"
+    rf"(?:{_OTHER_SHORT})(?![\w'])|(?<![-\w])(?:{_OTHER_SHORT})(?=: ))"
+)
+AND = r"(?:\s*[,/]\s*(?:(?:and|und|et|y|e)\s+)?|\s*(?:\+|&|\band\b|\bund\b|\bet\b|\by\b)\s*)(?:(?:on|am|le|les|el|los)\s+)?"
+DAY_LIST = rf"{DAY}(?:{AND}{DAY})*"
+
+MONTH_NAMES = (
+    r"jan(?:uary|uar|vier)?|enero", r"feb(?:ruary|ruar|rero)?|fevrier|fevr", r"march|mar|marz|maerz|mrz|mars|marzo",
+    r"apr(?:il)?|avril|abril", r"may|mai|mayo", r"june?|juni|juin|junio", r"july?|juli|juillet|julio",
+    r"aug(?:ust)?|aout|agosto", r"sept?(?:ember|embre|iembre)?", r"oct(?:ober|obre|ubre)?|okt(?:ober)?",
+    r"nov(?:ember|embre|iembre)?", r"dec(?:ember|embre)?|dez(?:ember)?|dic(?:iembre)?",
+)  # fmt: skip
+MONTH = "|".join(MONTH_NAMES)
+
+# What stands before a time and belongs to it.
+GLUE = (
+    r"(?:\b(?:on|at|by|until|till|before|for|due|from|starting|this|coming|next|around|the|am|um|bis|zum|ab|gegen|seit"
+    r"|vor|fur|den|dem|der|nachste[nrsm]?|kommende[nrsm]?|diese[nrsm]?|le|la|au|a|pour|avant|vers|d'ici|des|ce|cet|cette"
+    r"|el|los|al|en|para|antes|del|desde|partir|de|este|esta|proximo|proxima|erst|schon|auf|spatestens|@)\s+)"
+)
+_PARTS = {
+    "afternoon": r"afternoons?|nachmittags?|apres-?\s?midi|aprem|(?<=la )tardes?|(?<=sta )tarde|(?<=las )tardes",
+    "morning": r"mornings?|vormittags?|morgens|fruh(?:morgens)?|matin(?:ee)?s?|madrugada",
+    "noon": r"noon|midday|lunchtime|mittags?|mediodia",
+    "evening": r"evenings?|abends?|soirs?|soiree",
+    "night": r"nights?|nachts?|nuits?|(?<=la )noche|(?<=sta )noche|(?<=las )noches|(?<=cada )noche",
+}
+PARTS = {name: lazy_regex(rf"(?:{words})") for name, words in _PARTS.items()}
+PART = (
+    r"\b(?:in the |at |this |in der |am |zum |ce |cet |de l'|du |l'|cette |le |por la |de la |a la |al |en la |esta |este |los |les )?"
+    rf"(?:{'|'.join(_PARTS.values())})(?!\w)|\b(?:am|jeden|diesen) morgen\b|\b(?:por|de|en) la manana\b|\b(?:les|las|la) mananas?\b"
+)
+HOURS_OF_PARTS = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 18, "night": 20}
+_EVERY = r"(?:every|each|alle|jede[nrsm]?|cada|chaque|tou(?:t|s|te|tes) les|tod[oa]s l[oa]s|todo l[oa]s)"
+_WORKDAYS = (
+    r"(?:week|work)days?(?: only)?|werktags?|werktagen?|wochentags?|jours? ouvr\w+|dias laborables|jours de semaine"
+)
+_MONDAY_TO_FRIDAY = (
+    r"(?:from |du |de |von )?(?:mon(?:day)?|montags?|mo|lundi|lun|lunes)\s?(?:to|through|thru|bis|au|a|-|–)\s?"
+    r"(?:fri(?:day)?|freitags?|fr|vendredi|ven|viernes|vie)"
+)
+_NTH = r"\d{1,2}(?!\d)(?:st|nd|rd|th|er|\.)?(?![:h]\d)"
+_MONTHLY = r"(?:(?:of|de|in|des|du|im|jedes|jeden|any)\s+)*(?:every|each|the|jeden|jedes|cada|chaque|tous les|todos los)\s+(?:month|monats?|mes(?:es)?|mois)"
+
+# So long: "1 h 30", "20 min", "two and a half hours"; and in words of its own.
+LENGTH = (
+    rf"(?P<dnumber>{N})\s?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
+    r"(?:\s?(?:min|mins|minutes?|minuten|minutos?)\b)?|(?P<andhalf> and a half| y media| et demie))?"
+)
+SPOKEN_LENGTH = (
+    r"(?:(?P<half>half an hour|(?:einer? |eine )?halben? stunde|(?:une )?demi-?\s?heure|media hora)"
+    r"|(?P<threequarters>three quarters of an hour|(?:einer? )?dreiviertelstunde|trois quarts d'heure|tres cuartos de hora)"
+    r"|(?P<quarter>(?:a )?quarter of an hour|(?:einer? )?viertelstunde|un quart d'heure|(?:un )?cuarto de hora)"
+    r"|(?P<ninety>an hour and a half|one and a half hours|(?:anderthalb|eineinhalb) stunden|une heure et demie|(?:una )?hora y media))"
+)
+
+# (kind, pattern): tried in this order; what one took is no longer there for the next.
+_SOURCES: tuple[tuple[str, str], ...] = (
+    ("iso", r"\b\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?)?\b"),
+    # how often
+    ("workdays", rf"\b(?:on |{_EVERY} |an |en |los |les )?(?:{_WORKDAYS})\b|\b{_MONDAY_TO_FRIDAY}\b|\b(?:en semaine|entre semana)\b"),
+    ("weekends", rf"\b{_EVERY} (?:weekend|wochenende|week-?end|finde|fines? de semana)s?\b|\bon weekends\b|\ban wochenenden\b"),
+    ("last_day", rf"\b(?:on )?(?:the |am |le |el )?(?:last day|letzten tag|dernier jour|ultimo dia) {_MONTHLY}\b"),
+    ("monthly", rf"\b{GLUE}*(?:dia )?(?P<date>{_NTH}) {_MONTHLY}\b"),
+    ("monthly", rf"\b(?:{_EVERY} (?:months?|monat|mois|mes(?:es)?)|monthly|monatlich|mensuellement|mensualmente),? (?:on |am |le |el |the |a |dia )*(?P<date2>{_NTH})(?!\w)"),
+    ("alternate", r"\b(?:every (?:other|second) day|jeden zweiten tag|un jour sur deux|un dia si y otro no|un dia si,? (?:y )?(?:un dia|otro) no)\b"),
+    ("weekly", rf"\b(?:{_EVERY}|on|les|los) (?:(?P<step>other|second|zweiten?|\d{{1,2}}\.?) )?(?P<days>{DAY_LIST})"),
+    ("part_daily", rf"\b{_EVERY} (?P<part>{'|'.join(_PARTS.values())}|morgen|manana)s?\b"),
+    ("interval", rf"\b{_EVERY} (?:(?P<number>{N})\s?)?(?P<unit>{ANY_UNIT})\b"),
+    ("interval", r"\b(?:once an? |(?:una vez|1 vez) (?:al|a la|por) |(?:une|1) fois par |(?:ein|1)mal (?:pro|am|die|in der|im) )(?P<unit2>day|week|month|year|hour|dia|semana|mes|ano|jour|semaine|mois|an|tag|woche|monat|jahr|stunde)\b"),
+    ("adverb", r"\b(?P<adverb>hourly|daily|weekly|monthly|yearly|annually|stundlich\w*|taglich\w*|wochentlich\w*|monatlich\w*|jahrlich\w*|quotidien\w*|hebdomadaire\w*|mensuel\w*|annuel\w*|diari\w+|semanal\w*|mensual\w*|anual\w*)\b"),
+    # how long from now
+    ("before", rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes)(?: that)?\b(?! (?:the|le|la|el|den|dem)\b)|\b(?:the (?:day|evening) before|am (?:tag davor|vortag|abend vorher)|la veille|el dia (?:antes|anterior))\b"),
+    ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici) {SPOKEN_LENGTH}\b"),
+    ("weeks_after", rf"\b{GLUE}*(?P<afterday>{DAY}|today|heute|hoy|aujourd'hui|tomorrow|morgen|demain) (?:week\b|in a week\b|in einer woche\b|en (?P<eight>huit|ocho|quinze)\b)"),
+    ("delta", r"\b(?:in|dans|en) (?:einer woche|a week|une semaine|una semana) (?=ab|from)(?:ab heute|from today|from now)\b"),
+    ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici) {LENGTH}(?: from (?:now|today)| ab heute)?(?!\w)"),
+    ("delta", rf"\b{LENGTH} (?:from (?:now|today)|ab heute|ab jetzt|hence)\b"),
+    # clocks
+    ("clock", rf"(?<![:.\d])\b{GLUE}*(?P<by>half|quarter|(?:{N})(?: minutes)?) (?P<which>past|to|after) (?P<hour>{H})(?!:)(?: ?o'?clock)?(?P<ap> ?[ap]\.?m\b\.?)?"),
+    ("clock", rf"\b(?:{GLUE}|kurz )*(?:(?P<by2>viertel|{N}(?: minuten)?) (?P<which2>vor|nach) )?(?P<halb>halb|dreiviertel|viertel) (?P<hour2>{H})(?: uhr)?\b"),
+    ("clock", rf"\b(?:{GLUE}|kurz )*(?P<by3>viertel|{N}(?: minuten)?) (?P<which3>vor|nach) (?P<hour3>{H})(?: uhr)?\b"),
+    ("clock", rf"\b(?:{GLUE})*(?:las?|alas) (?P<hour5>{H})(?:[:.](?P<minute5>[0-5]\d)| (?P<and5>y media|y cuarto|y pico|en punto|menos cuarto|(?:y|menos) {N}))?(?: ?h(?:oras)?\b)?(?!\w| ?(?:veces|personas))"),
+    ("clock", rf"\b(?:{GLUE})*(?P<hour6>{H}) (?P<and6>y media|y cuarto|menos cuarto)\b"),
+    ("clock", rf"(?:\b{GLUE})*(?:(?P<hour4>{H}) ?(?:heures?|h)|\b(?P<name4>midi|minuit))(?: ?(?P<and4>et quart|et demie?|moins (?:le )?(?:quart|vingt|dix|cinq|\d\d?)|[0-5]\d(?!\d)|cinq(?!\w)|dix(?!\w)|vingt(?:-cinq)?(?!\w)|trente(?!\w)|quarante(?:-cinq)?(?!\w)))?(?!\w)(?! ?(?:de plus|plus tard))"),
+    ("clock", rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour7>\d{{1,2}})[:h](?P<minute7>[0-5]\d)(?!\d)(?: ?(?:uhr|h|horas|o'?clock)\b)?(?P<ap7> ?[ap]\.?m\b\.?)?"),
+    ("clock", rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour8>{H}) ?(?P<ap8>[ap]\.?m\b\.?)"),
+    ("clock", rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour9>{H}) ?(?:uhr(?: (?P<minute9>[0-5]\d)(?!\d))?|o'?clock|horas)\b"),
+    ("clock", rf"(?<![\d:.])(?:\b{GLUE})*\b(?:um|at|ab|@|gegen|bis) ?(?P<hour10>\d{{1,2}})\.(?P<minute10>[0-5]\d)(?![.\d])(?: uhr)?"),
+    ("clock", r"\b(?:at |um )?(?P<name11>midnight|mitternacht|medianoche)\b"),
+    # days
+    ("date", rf"\b{GLUE}*(?:dia )?(?P<day>\d{{1,2}}(?!\d)|first|ersten|premier|primero)(?:st|nd|rd|th|er|\.)?(?: of| de)? (?P<month>{MONTH})\b\.?(?:,? (?:de |of )?(?P<year>\d{{4}}))?"),
+    ("date", rf"\b{GLUE}*(?P<month2>{MONTH}) (?:the )?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:])(?:,? (?P<year2>\d{{4}}))?"),
+    ("dotted", rf"(?<![\d.])\b{GLUE}*(?P<day3>\d{{1,2}})\. ?(?P<month3>\d{{1,2}})\.(?P<year3>\d{{4}}|\d\d)?(?!\d)"),
+    ("slash", rf"(?<![\d/])\b{GLUE}*(?P<day4>\d{{1,2}})[/-](?P<month4>\d{{1,2}})(?:[/-](?P<year4>\d{{2,4}}))?(?![\d/])"),
+    ("relative", rf"\b{GLUE}*(?:day after (?:tomorrow|tmrw|tmr)|uber-?morgen|uebermorgen|apres-?\s?demain|pasado manana)\b"),
+    ("weekday", rf"\b{GLUE}*(?P<weekday>{DAY})(?: (?P<next>next week|nachste woche|de la semaine prochaine|prochaine?|que viene|de la semana que viene|de la proxima semana))?"),
+    ("part", rf"\b(?:tonight|tonite|heute? (?:abend|nacht)|ce soir|esta noche|cette nuit)\b|{PART}"),
+    ("relative", rf"\b{GLUE}*(?P<rel>today|heute|hoy|aujourd'hui|auj|tomorrow|tmrw|tmr|tomorow|tommorow|2morrow|morgen|demain|manana)(?!\w)"),
+    ("span", rf"\b{GLUE}*(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana que viene|(?:la )?proxima semana)|(?P<thisweek>(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b"),
+    ("month_day", r"\b(?:by |on |until |till |bis |pour |para |avant )?(?:(?:the) (?P<mday>\d{1,2})(?:st|nd|rd|th)|(?:am|zum|den|der) (?P<mday2>\d{1,2})\.(?!\d)|(?:le|du|au|el|al|del) (?:dia )?(?P<mday3>\d{1,2}(?:er)?))(?![\w:,%])(?! (?:euros?|eur|uhr|h|heures|horas|minut|personnes|personas|enfants)\b)"),
+    ("clock", rf"(?<![\d:.])(?:\b{GLUE})*\b(?:at|um|gegen|ab|@|vers|around) ?(?P<hour12>{H})(?![\w:/]|\.\d| ?(?:{ANY_UNIT})\b)"),
+)  # fmt: skip
+SOURCES = tuple((kind, lazy_regex(pattern)) for kind, pattern in _SOURCES)
+
+# Names in which a letter may be wrong, and words that look like one.
+LONG_WORDS = lazy_regex(r"\b[^\W\d_]{6,10}\b")
+LONG_NAMES = (
+    "monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag "
+    "mercredi vendredi samedi dimanche miercoles jueves viernes sabado domingo tomorrow january february september october "
+    "november december mondays tuesdays fridays sundays montags dienstags freitags samstags sonntags lundis mardis jeudis"
+).split()
+NO_SLIPS = frozenset(
+    {"montage", "montagne", "freizeit", "janvier", "octobre", "oktober", "octubre", "novembre", "decembre", "dezember"}
+)
+FIRST_LETTERS = frozenset(name[0] for name in LONG_NAMES)
+# A time that is not meant, or is no longer.
+NEGATION = lazy_regex(
+    r"(?:\b(?:not|nicht|kein|no|pas|statt|anstatt|instead of|rather than|en vez de|en lugar de|au lieu (?:de|du)|ya no|ni)"
+    r"(?: (?:erst|mehr|plus|es|era|is|at|on|the|um|am|der|le|la|el|los|las|a|de|du|para|pour|fur|just|son|c'est))*\s*)$"
+)
+OLD = lazy_regex(r"\b(?:from|von|vom|de|del|du|des)\s*$")
+NEW = lazy_regex(r"^\s*(?:to|auf|zu|zum|a|au|al|in)?\s*$")
+CORRECTED = lazy_regex(
+    r"^[\s,.…-]*(?:(?:no|non|nein|nee|ah|ach|oh|oder|or|euh|ehm?|eh|sorry|pardon|perdon|digo|quatsch|besser|better|mieux|mejor"
+    r"|wait|espera|attends|warte|actually|rather|lieber|plutot|i mean|i meant|ich mein\w*|je veux dire|quiero decir|eigentlich"
+    r"|doch|make (?:it|that)|(?:I|i)|mein(?:e|te)? ich|finalement)[\s,.…-]*)+$"
+)

@@ -1,0 +1,175 @@
+"""Which moment the times of a text mean, seen from a local time (naive, by the clock of the person's zone). Pure.
+
+What always holds: a moment is one to come; a day without an hour is nine in the morning, or the hour of what is moved;
+an hour beside a part of the day is an hour of that part; an hour alone is the next one; None where nothing is named or
+where it can be read two ways.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+
+from assistant.core.text import fold_text, lazy_regex
+from assistant.core.time_language import HOURS_OF_PARTS
+from assistant.core.time_pieces import DEFAULT_HOUR, FoundTimes, TimePiece
+
+_FILLER = lazy_regex(
+    r"(?:[\s,.;:-]|\b(?:on|at|by|the|and|in|from|starting|beginning|of|for|until|am|um|ab|und|den|der|dem|von|bis|le|la|les|a|et|de|du"
+    r"|el|los|las|y|en|desde|para|pour|des|uhr|o'?clock|h|please|bitte|only|nur)\b)*"
+)
+_FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 6}
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedTime:
+    at: datetime
+    rule: str = ""  # parts of an RRULE, where it repeats; then `at` is where it starts
+
+
+def is_only_time(found: FoundTimes) -> bool:
+    """Whether a text holds one moment or rule and nothing else."""
+    kinds = [piece.kind for piece in found.pieces]
+    named_once = len(set(kinds)) == len(kinds) and not ("BY" in found.rule and found.has_day)
+    return found.names_moment and named_once and _FILLER.fullmatch(fold_text(found.words)) is not None
+
+
+def resolve_times(found: FoundTimes, now: datetime, moved: datetime | None = None) -> ResolvedTime | None:
+    """`moved`: when it was due until now, whose day or hour stays where the text names none."""
+    if any(piece.is_ambiguous for piece in found.pieces) or not found.pieces:
+        return None
+    try:
+        at = _moment(found, now, moved)
+    except (ValueError, OverflowError):
+        return None
+    if at is None:
+        return None
+    for before in found.of_kind("before"):
+        at = _shift(at, before, -1)
+    return ResolvedTime(at, found.rule) if at > now or found.rule else None
+
+
+def _moment(found: FoundTimes, now: datetime, moved: datetime | None) -> datetime | None:
+    delta = next(iter(found.of_kind("delta")), None)
+    if delta is not None and delta.minutes:
+        return _shift(now, delta, 1).replace(microsecond=0)
+    clock = _clock(found)
+    day = next(iter(found.of_kind("day")), None)
+    if delta is not None:
+        return datetime.combine(_shift(now, delta, 1).date(), clock or time(DEFAULT_HOUR))
+    if day is not None and day.on is not None and day.minutes > 0 and clock is None:
+        clock = time(*divmod(day.minutes, 60))
+    if found.rule and day is None:
+        return _start(found, now, clock, moved)
+    span = next((piece for piece in found.of_kind("span") if piece.part in ("weekend", "nextweek")), None)
+    if day is None and span is not None:
+        day = TimePiece("day", 0, 0, weekday=5 if span.part == "weekend" else 0)
+    hour = clock or (moved.time() if moved else time(DEFAULT_HOUR))
+    if day is not None:
+        return _on_day(day, hour, now)
+    if clock is None:
+        return None
+    today = any(piece.offset == 0 for piece in found.of_kind("part"))
+    at = datetime.combine(moved.date() if moved and not today else now.date(), clock)
+    return at if at > now or today else datetime.combine(now.date(), clock) + timedelta(days=int(clock <= now.time()))
+
+
+def _clock(found: FoundTimes) -> time | None:
+    clock = next(iter(found.of_kind("clock")), None)
+    part = next((piece.part for piece in found.of_kind("part", "repeat") if piece.part), "")
+    if clock is None:
+        return time(HOURS_OF_PARTS[part]) if part else None
+    hour, minute = divmod(clock.minutes, 60)
+    if part and not clock.half and _FIRST_OF_PARTS.get(part, 12) <= hour < 12:
+        hour += 12
+    return time(hour, minute)
+
+
+def _start(found: FoundTimes, now: datetime, clock: time | None, moved: datetime | None) -> datetime:
+    """From when a rule counts that no day is named for."""
+    if clock is None and re.search("HOURLY|MINUTELY", found.rule):
+        step = re.search(r"INTERVAL=(\d+)", found.rule)
+        minutes = (60 if "HOURLY" in found.rule else 1) * int(step[1] if step else 1)
+        return now.replace(second=0, microsecond=0) + timedelta(minutes=minutes)
+    hour = clock or (moved.time() if moved else time(DEFAULT_HOUR))
+    if moved and "BY" not in found.rule:
+        return datetime.combine(moved.date(), hour)
+    at = datetime.combine(now.date(), hour)
+    return at if at > now else at + timedelta(days=1)
+
+
+def _on_day(day: TimePiece, hour: time, now: datetime) -> datetime:
+    if day.offset is not None:
+        return datetime.combine(now.date() + timedelta(days=day.offset), hour)
+    if day.weekday is not None:
+        if day.part == "nextweek":
+            monday = now.date() + timedelta(days=7 - now.weekday())
+            return datetime.combine(monday + timedelta(days=day.weekday), hour)
+        at = datetime.combine(now.date() + timedelta(days=(day.weekday - now.weekday()) % 7), hour)
+        return at + timedelta(days=7 * day.weeks + (0 if at > now else 7))
+    year, month, number = day.on or (0, 0, 0)
+    if year:
+        return datetime.combine(date(year, month, number), hour)
+    if month:
+        return _next_date(now, month, number, hour)
+    for ahead in range(3):
+        first = _add_months(now.date().replace(day=1), ahead)
+        if number <= calendar.monthrange(first.year, first.month)[1]:
+            at = datetime.combine(first.replace(day=number), hour)
+            if at > now:
+                return at
+    raise ValueError(number)
+
+
+def _next_date(now: datetime, month: int, number: int, hour: time) -> datetime:
+    """In this year or in the first one after it that has the day."""
+    for year in range(now.year, now.year + 9):
+        if number <= calendar.monthrange(year, month)[1]:
+            at = datetime.combine(date(year, month, number), hour)
+            if at > now:
+                return at
+    raise ValueError(f"{number}.{month}.")
+
+
+def _shift(at: datetime, length: TimePiece, sign: int) -> datetime:
+    at += sign * timedelta(minutes=length.minutes, days=length.days)
+    if length.months:
+        at = datetime.combine(_add_months(at.date(), sign * length.months), at.time())
+    return at
+
+
+def _add_months(day: date, months: int) -> date:
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return day.replace(year=year, month=month + 1, day=min(day.day, calendar.monthrange(year, month + 1)[1]))
+
+
+def day_range(found: FoundTimes, now: datetime) -> tuple[datetime, datetime] | None:
+    """From when (inclusive) to when (exclusive) a question about a time asks; None where it names none."""
+    today = datetime.combine(now.date(), time())
+    monday = today - timedelta(days=now.weekday())
+    span = next(iter(found.of_kind("span")), None)
+    days = found.of_kind("day")
+    if days and (at := resolve_times(FoundTimes(found.text, (days[-1],)), now)) is not None:
+        start = datetime.combine(at.at.date(), time())
+    elif days and days[0].offset == 0:
+        start = today
+    elif span is not None:
+        first, length = {
+            "weekend": (monday + timedelta(days=5), 2), "nextweek": (monday + timedelta(days=7), 7),
+            "thisweek": (today, 7 - now.weekday()), "thismonth": (today, 31 - now.day + 1),
+        }[span.part]  # fmt: skip
+        return first, first + timedelta(days=length)
+    elif found.of_kind("part"):
+        start = today
+    elif weekly := re.search(r"BYDAY=([A-Z]{2})$", found.rule):
+        number = ("MO", "TU", "WE", "TH", "FR", "SA", "SU").index(weekly[1])
+        start = today + timedelta(days=(number - now.weekday()) % 7)
+    else:
+        return None
+    part = next((piece.part for piece in found.of_kind("part")), "")
+    first_hour, last_hour = {
+        "morning": (0, 12), "noon": (11, 15), "afternoon": (12, 19), "evening": (17, 24), "night": (18, 24)
+    }.get(part, (0, 24))  # fmt: skip
+    return start + timedelta(hours=first_hour), start + timedelta(hours=last_hour)

@@ -1,0 +1,176 @@
+"""Sends notices: those of a turn to the places that it answers, those of work in the background to where the owner, or
+the conversation, was last written from. Guests and rooms get what concerns their own conversation.
+
+Each goes through the outbox like a reply, once (`NoticeKind`); several at once are one message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from assistant.core.calendar import format_moment
+from assistant.core.errors import ModelError, StoreError
+from assistant.core.jobs import DeliveryTarget
+from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, Fallback, ModelOutage
+from assistant.core.notices import Notice, NoticeKind
+from assistant.core.records import Turn, is_timed_schedule_prompt
+from assistant.core.sessions import OWNER_SCOPE, session_role, session_scope
+from assistant.models.errors import read_error_table
+from assistant.store.script.generations import StoredResets
+from assistant.store.script.notices import NoticePlace, StoredNotices, StoredOutages
+from sleep.rules.secrets import find_secrets
+
+log = structlog.get_logger()
+
+_LOOKED_AT = 8_000  # characters of a message, of which one with megabytes is no sentence that somebody says
+_WHY_ENDED = {"daily": "at its daily hour", "idle": "since nobody had written for a while"}
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeSender:
+    """- `wake`: what is in the outbox may be sent now."""
+
+    notices: StoredNotices
+    outages: StoredOutages
+    resets: StoredResets
+    zone: ZoneInfo
+    clock: Callable[[], datetime]
+    wake: Callable[[], None]
+
+    # ----------------------------------------------------------------------------------------------------------- places
+
+    def send_to_turn(self, turn: Turn, *notices: Notice) -> None:
+        """Where its messages came from. Raises `StoreError`."""
+        self._send(notices, turn.session, _places_of(turn), turn.id)
+
+    def send_to_session(self, session: str, *notices: Notice) -> None:
+        """Where it was last written from. Raises `StoreError`."""
+        place = self.notices.recent_place(session_scope(session), session)
+        self._send(notices, session, [NoticePlace(place)], None)
+
+    def _send(self, notices: tuple[Notice, ...], session: str, places: list[NoticePlace], turn: str | None) -> None:
+        is_owners = session_role(session) == "owner"
+        allowed = [notice for notice in notices if is_owners or notice.kind.form.to == "conversation"]
+        if allowed and self.notices.send(allowed, places, self.clock(), turn=turn):
+            self.wake()
+
+    # ------------------------------------------------------------------------------------------------------------ turns
+
+    def announce_new_conversation(self, turn: Turn) -> None:
+        """With the first message after a reset that nobody asked for. Raises `StoreError`."""
+        reset = self.resets.find(turn.session, turn.generation - 1) if turn.generation > 1 else None
+        if reset is not None and reset.reason in _WHY_ENDED and reset.ended_at is not None:
+            notice = NoticeKind.NEW_CONVERSATION.fill(
+                f"{turn.session}:{turn.generation}",
+                time=format_moment(reset.ended_at, self.zone),
+                why=_WHY_ENDED[reset.reason],
+                session=turn.session,
+                number=reset.generation,
+            )
+            self.send_to_turn(turn, notice)
+
+    def announce_secret(self, turn: Turn) -> None:
+        """Where a person says what looks like one, once a conversation; never its value. Raises `StoreError`."""
+        is_owners = session_role(turn.session) == "owner"
+        for item in turn.items:
+            secrets = find_secrets(item.incoming.content[:_LOOKED_AT])
+            if not secrets or is_timed_schedule_prompt(item.incoming):
+                continue
+            kind = NoticeKind.SECRET_SAID if is_owners else NoticeKind.SECRET_SAID_FOR_OTHERS
+            notice = kind.fill(f"{turn.session}:{turn.generation}", kind=secrets[0].kind)
+            place = DeliveryTarget(turn.session, turn.scope, item.incoming.bridge, item.incoming.target)
+            self._send((notice,), turn.session, [NoticePlace(place, item.id)], turn.id)
+            break
+
+    def report_fallback(self, turn: Turn, fallback: Fallback) -> None:
+        """Another model answered than the first one. Raises `StoreError`."""
+        if fallback.kind == "refusal":
+            declined = NoticeKind.MODEL_DECLINED
+            self.send_to_turn(turn, declined.fill(turn.id, model=fallback.model, answering=fallback.answering))
+        elif fallback.kind != "budget":
+            # What the budget refused is told by the budget's own notice, and below the answer.
+            self._report_outage(turn, fallback)
+
+    def _report_outage(self, turn: Turn, fallback: Fallback) -> None:
+        began = {outage.name: outage.began_at for outage in self.outages.list_outages()}
+        began_at = began.get(fallback.model, self.clock())
+        advice = read_error_table().advice[fallback.kind]
+        for place in _places_of(turn):
+            once = _once(began_at, place.target)
+            notice = NoticeKind.MODEL_OUTAGE.fill(
+                once, model=fallback.model, reason=fallback.reason, answering=fallback.answering, advice=advice
+            )
+            if session_role(turn.session) != "owner":
+                notice = NoticeKind.MODEL_OUTAGE_FOR_OTHERS.fill(once)
+            self._send((notice,), turn.session, [place], turn.id)
+        self.note_unanswered(turn)
+
+    def note_unanswered(self, turn: Turn) -> None:
+        """The turn's places know that no model answers; they are told when one does. Raises `StoreError`."""
+        self.outages.add_places(place.target for place in _places_of(turn))
+
+    # ---------------------------------------------------------------------------------------------------------- outages
+
+    def record_failure(self, model: str, name: str, error: ModelError, reason: str, purpose: CallPurpose) -> None:
+        """See `OutageLog`."""
+        try:
+            outage = self.outages.record_failure(ModelOutage(model, name, error.kind, reason, self.clock()))
+            if purpose in BACKGROUND_PURPOSES and purpose != "schedule":
+                place = self.notices.recent_place(OWNER_SCOPE)
+                advice = read_error_table().advice[error.kind]
+                notice = NoticeKind.MODEL_OUTAGE_IN_BACKGROUND.fill(
+                    _once(outage.began_at, place), model=name, reason=reason, advice=advice
+                )
+                self._send((notice,), place.session, [NoticePlace(place)], None)
+                self.outages.add_places([place])
+        except StoreError as store_error:
+            log.error("an outage of a model was not noted", model=model, error=str(store_error))
+
+    def record_answer(self, model: str, behind: Collection[str] = ()) -> None:
+        """See `OutageLog`."""
+        try:
+            self.outages.drop(lambda name: name in behind)
+            if self.outages.end(model, self._render_back, self.clock()):
+                self.wake()
+        except StoreError as error:
+            log.error("the end of an outage was not noted", model=model, error=str(error))
+
+    def keep_only(self, models: Collection[str]) -> None:
+        """See `OutageLog`."""
+        try:
+            self.outages.drop(lambda name: name not in models)
+        except StoreError as error:
+            log.error("an outage of a model was not ended", error=str(error))
+
+    def _render_back(self, outage: ModelOutage, place: DeliveryTarget) -> Notice:
+        once = f"{outage.model}:{_once(outage.began_at, place)}"
+        if session_role(place.session) != "owner":
+            return NoticeKind.MODEL_BACK_FOR_OTHERS.fill(once)
+        since = format_moment(outage.began_at, self.zone)
+        return NoticeKind.MODEL_BACK.fill(once, model=outage.name, since=since)
+
+
+def find_model_problems(outages: StoredOutages, zone: ZoneInfo, now: datetime) -> Iterator[str]:
+    """Models that do not answer, each in a line that ends with what to do."""
+    for outage in outages.list_outages():
+        since, advice = format_moment(outage.began_at, zone), read_error_table().advice[outage.kind]
+        yield f"{outage.name} has not answered since {since}: {outage.reason}. What to do: {advice}."
+
+
+def _places_of(turn: Turn) -> list[NoticePlace]:
+    """Each place once, with the first message from there."""
+    places: dict[tuple[str, str], NoticePlace] = {}
+    for item in turn.items:
+        incoming = item.incoming
+        target = DeliveryTarget(turn.session, turn.scope, incoming.bridge, incoming.target)
+        places.setdefault((incoming.bridge, incoming.target), NoticePlace(target, item.id))
+    return list(places.values())
+
+
+def _once(began_at: datetime, place: DeliveryTarget) -> str:
+    return f"{began_at.isoformat()}:{place.session}:{place.bridge}:{place.target}"

@@ -1,0 +1,164 @@
+"""How offline mode answers what is planned: reminders, to-dos and the agenda of days. Pure.
+
+A plan as those of `plans`. What always holds: what is shown is what a tool listed, those that a question names and no
+others; a question that nothing planned answers is left to what was told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+
+from assistant.core.text import pluralize
+from assistant.core.time_pieces import FoundTimes, find_times
+from assistant.core.time_resolve import day_range
+from assistant.models.offline.matching import Item, matching, subject_words
+from assistant.models.offline.orders import Order, fold, list_names, names_list, says, without_lists
+from assistant.models.offline.plans import (
+    OtherAnswer,
+    Plan,
+    PlanContext,
+    call_tool,
+    describe_item,
+    is_list,
+    items_at_times,
+    read_items,
+)
+
+_SPANS = {"weekend": "weekend", "nextweek": "next week", "thisweek": "week", "thismonth": "month"}
+_LINE_TIME = re.compile(r"- (\d\d):(\d\d) ")
+
+
+def ask(order: Order, context: PlanContext) -> Plan:
+    """What of it is asked for, from the narrowest question to the widest."""
+    if not {"list_reminders", "manage_todo_list"} & context.tools:
+        raise OtherAnswer
+    folded, times = fold(order.text), find_times(order.text)
+    words = subject_words(without_lists(order.text))
+    topics = {
+        name for name in ("reminder_noun", "todo_only", "open_todos", "already_done", "next_one") if says(name, folded)
+    }
+    is_whole = says("both_kinds", folded) or says("agenda_noun", folded)
+    narrow = set() if is_whole else topics & {"reminder_noun", "todo_only", "already_done", "next_one"}
+    plain_day = times.pieces and not words and not narrow
+    if (
+        plain_day
+        and (is_whole or not names_list(order.text))
+        and not says("due_by", folded)
+        and "show_agenda" in context.tools
+    ):
+        return (yield from _agenda(times, context))
+    only_todos = not words and bool(topics & {"todo_only", "open_todos"} or names_list(order.text))
+    items = yield from read_items(context, reminders=not only_todos or "reminder_noun" in topics)
+    reminders = [item for item in items if item.kind == "reminder" and not item.done]
+    todos = [item for item in items if item.kind == "todo"]
+    if "next_one" in topics and not words:
+        return _next(items)
+    name = _list_asked_for(order.text, todos)
+    if name is not None:
+        return _of_list(name, [word for word in words if word not in fold(name)], todos, folded)
+    if "already_done" in topics and not words and "when" not in folded:
+        return _shown("Done lately", [item for item in todos if item.done], "Nothing was ticked off in the last day.")
+    if "reminder_noun" in topics:
+        return _of_reminders(order.text, words, reminders, times, context)
+    if words:
+        return _about(words, items)
+    return _of_todos([item for item in todos if not item.done], times, folded, context.now)
+
+
+def _about(words: Sequence[str], items: Sequence[Item]) -> str:
+    found = matching(words, [item for item in items if not item.done])
+    if not found:
+        raise OtherAnswer
+    return _shown("This is what you have", found, "")
+
+
+def look_up(order: Order, context: PlanContext) -> Plan:
+    """What is planned about the words of a question that nothing told answers."""
+    if not {"list_reminders", "manage_todo_list"} <= context.tools:
+        raise OtherAnswer
+    items, times = (yield from read_items(context)), find_times(order.text)
+    try:
+        return _about(subject_words(order.text), items)
+    except OtherAnswer:
+        if not times.names_moment or says("world", fold(order.text)) or "show_agenda" not in context.tools:
+            raise
+        return (yield from _agenda(times, context))
+
+
+def _agenda(times: FoundTimes, context: PlanContext) -> Plan:
+    span = day_range(times, context.now) if context.now else None
+    named = next((piece for piece in times.of_kind("span") if not times.of_kind("day")), None)
+    when = _SPANS[named.part] if named else f"{span[0]:%Y-%m-%d}" if span else times.phrase
+    result = yield from call_tool("show_agenda", when=when)
+    if span and not named and (span[1] - span[0]) < timedelta(days=1):
+        return _lines_between(result, span[0].hour, span[1].hour or 24)
+    return result
+
+
+def _lines_between(result: str, first: int, last: int) -> str:
+    """What of a day's agenda is in these hours; what has no hour stays."""
+    kept = [line for line in result.split("\n") if not (at := _LINE_TIME.match(line)) or first <= int(at[1]) < last]
+    if any(line.startswith("- ") for line in kept) or not any(line.startswith("- ") for line in result.split("\n")):
+        return "\n".join(kept)
+    return f"Nothing is on then. The whole day:\n\n{result}"
+
+
+def _next(items: Sequence[Item]) -> str:
+    coming = sorted(
+        (item for item in items if item.due and not item.done), key=lambda item: (item.due is None, item.due)
+    )
+    return _shown("Next", coming[:1], "Nothing is planned.")
+
+
+def _list_asked_for(text: str, todos: Sequence[Item]) -> str | None:
+    """The list that a question names, also by its name alone; None for none."""
+    names = [name for name in list_names(text) if name]
+    known = {fold(item.list): item.list for item in todos if item.list}
+    by_word = [known[word] for word in re.findall(r"\w+", fold(text)) if word in known]
+    return next(iter([*names, *by_word]), None)
+
+
+def _of_list(name: str, words: Sequence[str], todos: Sequence[Item], folded: str) -> str:
+    entries = [item for item in todos if is_list(item.list, name) and not item.done]
+    found = matching(words, entries)
+    if words and not found:
+        return f"No: that is not on your {name} list." if entries else f"Your {name} list is empty."
+    lead = f"Your {name} list"
+    if says("count", folded):
+        lead = f"{pluralize(len(entries), 'entry', 'entries')} on your {name} list"
+    return _shown(f"Yes, on your {name} list" if found else lead, found or entries, f"Your {name} list is empty.")
+
+
+def _of_reminders(
+    text: str, words: Sequence[str], reminders: list[Item], times: FoundTimes, context: PlanContext
+) -> str:
+    if says("repeating", fold(text)):
+        reminders = [item for item in reminders if item.often]
+    if times.pieces and context.now:
+        reminders = items_at_times(reminders, times, context.now)
+    found = matching(words, reminders)
+    if words and not found and not says("reminder_word", fold(text)):
+        raise OtherAnswer
+    if words and not found:
+        return "No reminder that waits fits these words."
+    shown = found or reminders
+    lead = pluralize(len(shown), "reminder")
+    return _shown(lead, shown, "No reminder is set." if not times.pieces else "No reminder is set then.")
+
+
+def _of_todos(todos: list[Item], times: FoundTimes, folded: str, now: datetime | None) -> str:
+    span = day_range(times, now) if now and times.pieces else None
+    if span:
+        first = span[0].date() if times.of_kind("span") and not says("due_by", folded) else date.min
+        todos = [
+            item for item in todos if item.due and first <= item.due.date() <= (span[1] - timedelta(seconds=1)).date()
+        ]
+    lead = f"You have {pluralize(len(todos), 'open to-do')}"
+    return _shown(lead, todos, "Nothing on your to-do list is due then." if span else "Your to-do list is empty.")
+
+
+def _shown(lead: str, items: Sequence[Item], otherwise: str) -> str:
+    lines = "\n".join(f"- {item.id}: {describe_item(item)}" for item in items)
+    return f"{lead}:\n\n{lines}" if items else otherwise

@@ -1,0 +1,158 @@
+"""What an order is about: the reminders and to-dos that a person has, read from the results of the tools, and which
+of them the words of the order name. Pure.
+
+What always holds: one is meant only where the words say so. Words that nothing has mean nothing here; words that
+several have mean none of them, and the person is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from assistant.core.quoting import TodoLine, parse_todos
+from assistant.core.text import lazy_regex
+from assistant.core.time_pieces import find_times
+from assistant.models.offline.orders import fold, read_orders, says
+from sleep.rules.statements import is_same_stem, stem_word
+
+_REMINDER = lazy_regex(
+    r'- (?P<id>\d+): (?P<text>"(?:[^"\\]|\\.)*"), (?:(?P<often>[^"]*?): )?\w+ '
+    r"(?P<due>\d{4}-\d\d-\d\d \d\d:\d\d).*"
+)
+_CAME = "Came in the last day:"
+_WORDS = lazy_regex(r"\w+(?:-\w+)*")
+_ALARM_WORDS = ("alarm", "wecker", "weckruf", "reveil", "alarma", "alarme", "despertador", "wake")
+_MOST_WORDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A reminder or a to-do."""
+
+    kind: str  # "reminder" or "todo"
+    id: int
+    text: str
+    due: datetime | None = None
+    often: str = ""  # how often a reminder comes, as the tool says it
+    list: str = ""
+    done: bool = False  # a to-do that is done, a reminder that came
+    line: str = ""  # as the tool shows it
+
+
+def read_reminders(result: str) -> list[Item]:
+    """Those that wait, and then those that came lately."""
+    items, came = [], False
+    for line in result.split("\n"):
+        came = came or line.startswith(_CAME)
+        if match := _REMINDER.fullmatch(line):
+            due = datetime.fromisoformat(match["due"])
+            text = json.loads(match["text"])
+            items.append(Item("reminder", int(match["id"]), text, due, match["often"] or "", done=came, line=line))
+    return items
+
+
+def read_todos(result: str) -> list[Item]:
+    report = parse_todos(result)
+    return [_todo(line) for line in report.lines] if report else []
+
+
+def _todo(line: TodoLine) -> Item:
+    day = re.search(r"\d{4}-\d\d-\d\d", line.due)
+    return Item(
+        "todo",
+        line.id,
+        line.text,
+        datetime.fromisoformat(day[0]) if day else None,
+        list=line.list,
+        done=line.done,
+        line=f"{line.text}{f' ({line.due})' if line.due else ''}",
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- words
+
+
+def words_of(text: str) -> list[str]:
+    """Every word, folded, of words with hyphens their parts too; alarms of any name are one word."""
+    words = [word for run in _WORDS.findall(fold(text))[:_MOST_WORDS] for word in dict.fromkeys((run, *run.split("-")))]
+    return [*words, *(["~alarm"] if any(word.startswith(_ALARM_WORDS) for word in words) else [])]
+
+
+def subject_words(text: str) -> list[str]:
+    """The words of an order that may name what it is about."""
+    order_words = read_orders().order_words
+    plain = find_times(text).words
+    words = [w for w in words_of(plain) if not set(w.split("-")) <= order_words and not w.isdigit() and len(w) > 1]
+    return list(dict.fromkeys(words))
+
+
+def is_same(word: str, other: str) -> bool:
+    """The same word, or a form or part of it: "plant" and "plants", "tuev" and "TÜV", "Bewerbungsschreiben"."""
+    if word == other:
+        return True
+    short, long = sorted((_plain(word), _plain(other)), key=len)
+    if short == long:
+        return True
+    if len(short) < 4 or short.isdigit():
+        return False
+    if is_same_stem(stem_word(short), stem_word(long)) or (
+        len(short) >= 5 and (long.startswith(short) or long.endswith(short))
+    ):
+        return True
+    if len(short) >= 5 and len(long) - len(short) <= 3 and long.startswith(short[: max(4, len(short) - 2)]):
+        return True
+    return len(short) >= 5 and _is_one_slip(short, long)
+
+
+def _plain(word: str) -> str:
+    return word.replace("ue", "u").replace("ae", "a").replace("oe", "o").replace("ß", "ss")
+
+
+def _is_one_slip(short: str, long: str) -> bool:
+    """One letter more, fewer, other or in the wrong place."""
+    if len(long) - len(short) > 1:
+        return False
+    start = 0
+    while start < len(short) and short[start] == long[start]:
+        start += 1
+    if len(short) != len(long):
+        return short[start:] == long[start + 1 :]
+    return short[start + 1 :] == long[start + 1 :] or (
+        short[start + 2 :] == long[start + 2 :] and short[start : start + 2] == long[start : start + 2][::-1]
+    )
+
+
+def count_hits(words: Iterable[str], item: Item) -> int:
+    own = words_of(f"{item.text} {item.list}")
+    return sum(any(is_same(word, other) for other in own) for word in words)
+
+
+def matching(words: Sequence[str], items: Sequence[Item]) -> list[Item]:
+    """Those that have the most of the words; of several, the one that says nothing else."""
+    hits = {index: count_hits(words, item) for index, item in enumerate(items)}
+    best = max(hits.values(), default=0)
+    found = [items[index] for index, count in hits.items() if best and count == best]
+    order_words = read_orders().order_words
+    exact = [item for item in found if best == len([w for w in set(words_of(item.text)) if w not in order_words])]
+    return exact if len(found) > 1 and len(exact) == 1 else found
+
+
+def each_named(text: str, items: Sequence[Item]) -> list[Item]:
+    """What the parts of a text between commas and "and" name, where each part that names anything names one."""
+    named: list[Item] = []
+    for part in re.split(r"\s*[,;]\s*|\s+(?:and|und|et|y|e|ni|plus|\+|&)\s+", text):
+        found = matching(subject_words(part), items)
+        if len(found) > 1:
+            return []
+        named += [item for item in found if item not in named]
+    return named
+
+
+def kinds_named(text: str) -> tuple[bool, bool]:
+    """Whether an order says that it is about reminders, and about to-dos."""
+    folded = fold(text)
+    return says("reminder_noun", folded) or says("alarm", folded), says("todo_only", folded)

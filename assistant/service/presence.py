@@ -1,0 +1,38 @@
+"""Whether the assistant will run later: a daemon serves now, or a service manager starts one.
+
+A service is found by its file, without asking its manager: an enabled unit of systemd, or an agent of launchd, that
+names the data folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from platformdirs import user_config_path
+
+from assistant.service.home_lock import is_home_served, lock_role
+from assistant.service.unit_files import quote_unit_word
+
+
+def will_stay(home: Path) -> bool:
+    """Whether something will serve the data folder when the person has left: a chat and a command do not."""
+    return (is_home_served(home) and lock_role(home) == "daemon") or is_service_enabled(home)
+
+
+def is_service_enabled(home: Path) -> bool:
+    # Both forms of file name the folder as their format quotes it.
+    names = (quote_unit_word(f"ASSISTANT_HOME={home}").encode(), f"<string>{home}</string>".encode())
+    for file in _service_files():
+        with contextlib.suppress(OSError):
+            content = file.read_bytes()
+            if any(name in content for name in names):
+                return True
+    return False
+
+
+def _service_files() -> Iterator[Path]:
+    for folder in (user_config_path("systemd") / "user", Path("/etc/systemd/system")):
+        yield from folder.glob("*.wants/*.service")
+    yield from (Path.home() / "Library" / "LaunchAgents").glob("*.plist")

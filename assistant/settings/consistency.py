@@ -1,0 +1,95 @@
+"""Settings that are right by themselves and cannot hold together, or name what does not exist: a line for each, with
+the numbers and where they come from. It keeps the assistant from starting, and is refused when it is set.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+
+from assistant.core.errors import SettingsError
+from assistant.core.model_api import FULL_CONTEXT_TOKENS
+from assistant.settings.sections import SettingsValues
+
+
+def context_contradictions(values: SettingsValues, origins: Mapping[str, str]) -> Iterator[str]:
+    """What of `[context]` and `[compaction]` one compaction could not do."""
+    context, compaction = values.context, values.compaction
+    full = max(FULL_CONTEXT_TOKENS, context.max_context_tokens)
+
+    def told(keys: tuple[str, ...], problem: str) -> str:
+        places = [origins[key] for key in keys if origins[key] != "default.toml"]
+        return f"{(places or ['default.toml'])[0]}: {problem}"
+
+    reserve, target, sleeps = context.reserve_tokens / full, context.target, compaction.sleep_threshold
+    if target + reserve >= sleeps:
+        yield told(
+            ("context.target", "context.reserve_tokens", "compaction.sleep_threshold"),
+            f"`context.target` ({target:.1%}) and `context.reserve_tokens` ({context.reserve_tokens:,}, {reserve:.1%} "
+            f"of the context) come to {target + reserve:.1%}; that has to be below `compaction.sleep_threshold` "
+            f"({sleeps:.1%}), or one compaction would follow the other.",
+        )
+    if sleeps > context.emergency_threshold:
+        yield told(
+            ("compaction.sleep_threshold", "context.emergency_threshold"),
+            f"`compaction.sleep_threshold` ({sleeps:.0%}) is above `context.emergency_threshold` "
+            f"({context.emergency_threshold:.0%}), so that you would always wait for a compaction; set it lower.",
+        )
+    if context.preserve_share > target:
+        yield told(
+            ("context.preserve_share", "context.target"),
+            f"`context.preserve_share` ({context.preserve_share:.0%}) is more than `context.target` ({target:.0%}), "
+            "which it is a part of; set it lower, or the target higher.",
+        )
+    words = compaction.user_messages_max_tokens
+    if words / full > target:
+        yield told(
+            ("compaction.user_messages_max_tokens", "context.target"),
+            f"`compaction.user_messages_max_tokens` ({words:,}, {words / full:.1%} of the context) is more than "
+            f"`context.target` ({target:.0%}), which it is a part of; set it lower, or the target higher.",
+        )
+    summary = compaction.summary_max_tokens + compaction.restored_max_tokens
+    if summary / full > target / 2:
+        yield told(
+            ("compaction.summary_max_tokens", "compaction.restored_max_tokens", "context.target"),
+            f"`compaction.summary_max_tokens` ({compaction.summary_max_tokens:,}) and "
+            f"`compaction.restored_max_tokens` ({compaction.restored_max_tokens:,}) come to {summary / full:.1%} of "
+            f"the context; summaries may take half of `context.target` ({target / 2:.1%}).",
+        )
+    if 0 < compaction.max_messages < context.preserve_messages:
+        yield told(
+            ("compaction.max_messages", "context.preserve_messages"),
+            f"`compaction.max_messages` ({compaction.max_messages:,}) is less than `context.preserve_messages` "
+            f"({context.preserve_messages:,}), which every compaction leaves; set it to 0, or higher.",
+        )
+
+
+AllowedRoles = Mapping[str, Collection[str]]
+
+
+def unknown_names(settings: SettingsValues, tools: AllowedRoles, commands: AllowedRoles) -> Iterator[str]:
+    """`tools` and `commands` map names to the roles that may ever have them. A line for each name in `[guest]`,
+    `[room]` and `compaction.protected_tools` that does not exist, or is the owner's alone."""
+    for role, section in (("guest", settings.guest), ("room", settings.room)):
+        for key, named, allowed in (("tools", section.tools, tools), ("commands", section.commands, commands)):
+            possible = [name for name, roles in allowed.items() if role in roles]
+            for name in named:
+                if name not in possible:
+                    what = "is the owner's alone" if name in allowed else "does not exist"
+                    yield f"`{role}.{key}` names {name!r}, which {what}{_suggestion(name, possible)}"
+    for name in settings.compaction.protected_tools:
+        if name not in tools:
+            yield f"`compaction.protected_tools` names {name!r}, which does not exist{_suggestion(name, tools)}"
+
+
+def _suggestion(name: str, possible: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, possible, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; it may name: {', '.join(sorted(possible))}."
+
+
+def check_names(settings: SettingsValues, tools: AllowedRoles, commands: AllowedRoles) -> None:
+    """Raises `SettingsError` for what `unknown_names` tells."""
+    if problems := list(unknown_names(settings, tools, commands)):
+        raise SettingsError(
+            "\n".join([*problems, "Nothing was started; correct that and start again."]), problems=problems
+        )

@@ -1,0 +1,194 @@
+"""Words searched in the bytes of files, however they are written there: as UTF-8 with any escapes (JSON, percent), as
+UTF-16, in base64 at any of its three alignments, and in what is compressed (gzip, zlib, zip), also where it stands in
+the midst of a file or within another such member.
+
+What always holds: nothing is changed; a file is read once, block by block. Databases are read in another process: a
+process that closes any descriptor of a file releases every lock that SQLite has on it there, and the next close of the
+same database would remove its write-ahead log under an open connection.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+import subprocess
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from assistant.core.errors import StoreError
+from assistant.core.text import lazy_regex
+from assistant.store.erasure.plan import ErasurePlan
+
+_BLOCK = 4 << 20
+# Longer than any phrase, its spaces and escapes included.
+_OVERLAP = 64 << 10
+_MAX_DEPTH = 3
+_MAX_EXPANDED = 1 << 30
+# What is shorter would be met by chance.
+_MIN_BASE64 = 6
+_MEMBER = re.compile(rb"\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]|PK\x03\x04")
+_ZIP_HEADER = 30
+_LINE_BREAKS = re.compile(rb"(?:\\+[rn]|[\r\n])+")
+_LETTERS = lazy_regex(r"[a-z0-9]+")
+
+
+class ByteSearch:
+    """A search for the words of one erasure in any number of files."""
+
+    def __init__(self, plan: ErasurePlan) -> None:
+        self._wording = plan.wording
+        texts = [*plan.phrases[: int(plan.everywhere)], *plan.values]
+        self._base64 = sorted({core for text in texts for core in _base64_cores(text)})
+        self._wide = [(_wide_anchor(text), pattern) for text in texts for pattern in _wide_patterns(text)]
+
+    def count_in_file(self, path: Path) -> int:
+        """How often a file has the words; 0 where there is none. Raises `StoreError` where it cannot be read."""
+        try:
+            with open_beside_sqlite(path) as file:
+                return self.count(_blocks(gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file))
+        except FileNotFoundError:
+            return 0
+        except (OSError, EOFError, zlib.error) as error:
+            raise StoreError(f"{path} cannot be read: {error}") from error
+
+    def count(self, blocks: Iterable[bytes]) -> int:
+        stream = _Stream(self, 0)
+        for block in blocks:
+            stream.feed(block)
+        return stream.found
+
+    def find_ends(self, data: bytes) -> list[int]:
+        """Where copies that are not compressed end."""
+        ends = self._wording.match_ends(data)
+        lowered = data.lower() if self._wide and b"\0" in data else b""
+        for anchor, pattern in self._wide:
+            if anchor in lowered:
+                ends += [match.end() for match in re.finditer(pattern, data, re.IGNORECASE)]
+        for core in self._base64:
+            ends += [match.end() for match in re.finditer(re.escape(core), data)] if core in data else []
+        return ends
+
+    def has_wrapped(self, data: bytes) -> bool:
+        """Whether base64 has the words across the ends of its lines."""
+        joined = _LINE_BREAKS.sub(b"", data) if self._base64 else b""
+        return any(core in joined and core not in data for core in self._base64)
+
+
+class _Stream:
+    """A run of bytes: a file, or what a compressed member in it expands to."""
+
+    def __init__(self, search: ByteSearch, depth: int) -> None:
+        self._search = search
+        self._depth = depth
+        self._before = b""
+        self._members: list[_Member] = []
+        self._has_wrapped = False
+        self._count = 0
+
+    @property
+    def found(self) -> int:
+        return self._count + self._has_wrapped + sum(member.stream.found for member in self._members)
+
+    def feed(self, block: bytes) -> None:
+        """A copy, and a member, belong to the block in which they end, or begin, so that none is counted twice."""
+        data = self._before + block
+        self._count += sum(end > len(self._before) for end in self._search.find_ends(data))
+        self._has_wrapped = self._has_wrapped or self._search.has_wrapped(data)
+        for member in self._members:
+            member.expand(block)
+        for match in _MEMBER.finditer(data) if self._depth < _MAX_DEPTH else ():
+            if match.end() > len(self._before):
+                member = _Member(_expander(match[0]), _Stream(self._search, self._depth + 1))
+                member.expand(memoryview(data)[_first_byte(data, match) :])
+                self._members.append(member)
+        self._count += sum(member.stream.found for member in self._members if member.is_done)
+        self._members = [member for member in self._members if not member.is_done]
+        self._before = data[-_OVERLAP:]
+
+
+class _Member:
+    """Something compressed, or bytes that begin like it."""
+
+    def __init__(self, expander: zlib._Decompress, stream: _Stream) -> None:
+        self._expander = expander
+        self.stream = stream
+        self.is_done = False
+        self._size = 0
+
+    def expand(self, data: bytes | memoryview) -> None:
+        try:
+            while data and not self.is_done:
+                expanded = self._expander.decompress(data, _BLOCK)
+                self.stream.feed(expanded)
+                self._size += len(expanded)
+                data = self._expander.unconsumed_tail
+                self.is_done = self._expander.eof or self._size > _MAX_EXPANDED
+        except zlib.error:
+            self.is_done = True
+
+
+def _expander(magic: bytes) -> zlib._Decompress:
+    return zlib.decompressobj(-zlib.MAX_WBITS if magic[:2] == b"PK" else zlib.MAX_WBITS | 32)
+
+
+def _first_byte(data: bytes, match: re.Match[bytes]) -> int:
+    """Where the compressed bytes of a member begin."""
+    if match[0][:2] != b"PK":
+        return match.start()
+    header = data[match.start() : match.start() + _ZIP_HEADER]
+    lengths = (int.from_bytes(header[place : place + 2], "little") for place in (26, 28))
+    return match.start() + _ZIP_HEADER + sum(lengths)
+
+
+def _base64_cores(text: str) -> Iterator[bytes]:
+    """What base64 has of a text whatever stands around it, for each of the alignments."""
+    for data in {form.encode() for form in (text, text.lower(), text.upper())}:
+        for before in range(3):
+            encoded = base64.b64encode(bytes(before) + data)
+            core = encoded[-(-8 * before // 6) : 8 * (before + len(data)) // 6]
+            if len(core) >= _MIN_BASE64:
+                yield from {core, core.translate(bytes.maketrans(b"+/", b"-_"))}
+
+
+def _wide_anchor(text: str) -> bytes:
+    """Letters that UTF-16 in either order of bytes has of a text, in small letters."""
+    longest = max(_LETTERS.findall(text.lower()), key=len, default="")
+    return longest.encode("utf-16-le")[:-1]
+
+
+def _wide_patterns(text: str) -> Iterator[bytes]:
+    for encoding in ("utf-16-le", "utf-16-be"):
+        space = b"(?:" + b"|".join(re.escape(char.encode(encoding)) for char in " \n\r\t\u00a0") + b")+"
+        words = [b"".join(_wide_char(char, encoding) for char in word) for word in text.split()]
+        yield space.join(words)
+
+
+def _wide_char(char: str, encoding: str) -> bytes:
+    forms = dict.fromkeys((char, char.lower(), char.upper()))
+    return b"(?:" + b"|".join(re.escape(form.encode(encoding)) for form in forms) + b")"
+
+
+def _blocks(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+    while block := file.read(_BLOCK):
+        yield block
+
+
+@contextmanager
+def open_beside_sqlite(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, from its beginning. Raises `OSError`, also at the end where not all could be read."""
+    if ".db" not in path.suffixes and not path.suffix.startswith(".db-"):
+        with path.open("rb") as file:
+            yield file
+        return
+    path.stat()
+    with subprocess.Popen(("cat", "--", path), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reading:
+        assert reading.stdout is not None
+        yield reading.stdout
+        all_read = not reading.stdout.read(1)
+    if all_read and reading.returncode:
+        path.stat()
+        raise OSError("it could not be read to its end")

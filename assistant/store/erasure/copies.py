@@ -1,0 +1,55 @@
+"""Which copies of databases, and which memories of memory.db, have what an erasure removes. Nothing is changed."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.store.database import Database, column_names
+from assistant.store.erasure.databases import find_character_changes, find_script_changes
+from assistant.store.erasure.plan import ErasurePlan
+
+
+def find_memories(db: Database, plan: ErasurePlan) -> dict[str, str]:
+    """Words by id of the scope's memories that have the words now, or had them before, or are named."""
+    if not column_names(db, "memories"):
+        return {}
+    texts: dict[str, str] = {}
+    for row in db.iterate("SELECT id, text, payload FROM memories WHERE scope = ?", (plan.scope,)):
+        if row["id"] in plan.memories or plan.wording.matches(row["text"]) or plan.wording.matches(row["payload"]):
+            texts[row["id"]] = row["text"]
+    # Of a memory that is gone, nobody knows whose it was: it goes with whoever names it.
+    rows = db.iterate(
+        "SELECT h.memory_id, h.old_memory, h.new_memory, m.scope FROM history h"
+        " LEFT JOIN memories m ON m.id = h.memory_id WHERE m.scope = ? OR m.scope IS NULL",
+        (plan.scope,),
+    )
+    for row in rows:
+        versions = [text for text in (row["old_memory"], row["new_memory"]) if text]
+        owned = row["scope"] is not None or plan.scope == OWNER_SCOPE
+        if row["memory_id"] in plan.memories or (owned and any(map(plan.wording.matches, versions))):
+            texts.setdefault(row["memory_id"], versions[0] if versions else "")
+    return texts
+
+
+def list_database_copies(home: Path) -> list[Path]:
+    """The copies of databases that were made before a migration."""
+    return sorted(path for path in (home / "backups").glob("*.db") if not path.is_symlink())
+
+
+def database_copy_has_words(path: Path, plan: ErasurePlan) -> bool:
+    """Whether a copy has what is to be erased. Raises `StoreError` where it cannot be read."""
+    with closing(Database.open_unmigrated(path)) as db:
+        if column_names(db, "conversation_history"):
+            return any(True for _ in find_script_changes(db, plan)) or _has_full_text(db, plan)
+        if column_names(db, "memories"):
+            return bool(find_memories(db, plan))
+        return any(True for _ in find_character_changes(db, plan))
+
+
+def _has_full_text(db: Database, plan: ErasurePlan) -> bool:
+    """Whether the full text of an older version knows the words of records that are to be erased."""
+    return bool(column_names(db, "messages_fts_docsize")) and any(
+        db.row("SELECT 1 FROM messages_fts_docsize WHERE id = ?", (message_id,)) for message_id in plan.ids
+    )

@@ -1,0 +1,137 @@
+"""What was made of messages that are erased: which of the values they carried nothing else said, and which later
+messages only repeat them (answers, notes handed over, reminders).
+
+What always holds: a value that a person said in another message, or that a file told, stays wherever it is; so does one
+that the program writes itself. Only logs of the scope are read (I10), one line at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from assistant.core.erasure import PhraseMatcher, identifying_phrases
+from assistant.core.erasure_values import find_values, is_written_by_us
+from assistant.core.messages import LogByteRange
+from assistant.core.records import LogRecord, is_from_schedule
+from assistant.store.erasure.plan import ErasurePlan, RecordLocation
+from assistant.store.home.workspace import SENT_FOLDER
+from assistant.store.log.format import SALT_KEY, decode_record
+from assistant.store.log.reader import LogFiles
+from assistant.store.log.redact import is_blank_line
+
+_MOST_CHARACTERS = 20_000
+_YEARS_AHEAD = 3
+# Where the workspace has files that came with messages, and that went out with them.
+TRANSFER_FOLDERS = ("received/", f"{SENT_FOLDER}/")
+# What these tools answer was said by somebody else.
+_FROM_OUTSIDE = frozenset({"read_file", "list_files"})
+
+
+@dataclass
+class _Values:
+    """Values with the first message that said each; and those that something else said."""
+
+    own: dict[str, int] = field(default_factory=dict)
+    weak: dict[str, int] = field(default_factory=dict)
+    said: set[str] = field(default_factory=set)
+    files: set[str] = field(default_factory=set)
+
+    def add(self, text: str, message_id: int) -> None:
+        for values, found in zip((self.own, self.weak), find_values(text[:_MOST_CHARACTERS]), strict=True):
+            for value in found:
+                values.setdefault(value, message_id)
+
+
+def add_derived(
+    plan: ErasurePlan, sources: Sequence[LogRecord], texts: Iterable[str], log: LogFiles, sessions: Sequence[str]
+) -> ErasurePlan:
+    """The plan with the values that its messages (`sources`) and `texts` carried and nothing else said, and with the
+    messages that repeat them."""
+    values = _Values(files={media.path for record in sources for media in record.media if media.path})
+    # Where words are forgotten, what only repeats them has no values of its own, but the form of our own texts.
+    firsthand = [record for record in sources if _is_independent(record)] if plan.everywhere else []
+    for record in firsthand or sources:
+        carried = _carried(record, plan)
+        values.add(carried, record.id)
+        # What tools and the assistant say around it, they say of other things, too.
+        sentences = [] if record.role == "user" else identifying_phrases(carried)
+        values.weak.update((sentence, record.id) for sentence in sentences if sentence not in values.weak)
+    for text in texts:
+        values.add(text, 0)
+    spoken_in = [record.ts.year for record in sources]
+    years = range(min(spoken_in, default=0) - 1, max(spoken_in, default=0) + _YEARS_AHEAD)
+    values.said.update(value for value in (*values.own, *values.weak) if is_written_by_us(value, years))
+    turns = {record.turn for record in sources if record.turn}
+    echoes = list(_find_echoes(plan, values, log, sessions))
+    own = {value for value in values.own if value not in values.said}
+    repeated = [echo for echo, met in echoes if met & own or (echo.turn in turns and met & values.weak.keys())]
+    ids = {record.id for record in repeated}
+    elsewhere = {value for echo, met in echoes if echo.id not in ids for value in met}
+    return replace(
+        plan,
+        records=(*plan.records, *(RecordLocation(record.id, record.session, record.span) for record in repeated)),
+        calls=(*plan.calls, *list_calls(repeated)),
+        values=tuple(value for value in values.own if value in own),
+        runs=tuple(value for value in values.weak if value not in values.said | elsewhere),
+        files=tuple(sorted(path for path in values.files if path.startswith(TRANSFER_FOLDERS))),
+    )
+
+
+def list_calls(records: Iterable[LogRecord]) -> tuple[tuple[str, str], ...]:
+    """The tool runs that these messages asked for."""
+    return tuple((record.turn or "", call.id) for record in records for call in record.tool_calls)
+
+
+def spoken_texts(record: LogRecord) -> list[str]:
+    """What was said, and what tools were asked for."""
+    return [record.content, *(text for call in record.tool_calls for text in _texts(dict(call.arguments)))]
+
+
+def _texts(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [text for item in inner for text in _texts(item)]
+
+
+def _carried(record: LogRecord, plan: ErasurePlan) -> str:
+    """What of a message is forgotten with it: of one that only has the words among others, and was no person's, the
+    lines that have them."""
+    text = "\n".join((*spoken_texts(record), *(media.name or "" for media in record.media)))
+    if record.role == "user" or not plan.everywhere:
+        return text
+    return "\n".join(line for line in text.splitlines() if plan.unique.matches(line))
+
+
+def _find_echoes(
+    plan: ErasurePlan, values: _Values, log: LogFiles, sessions: Sequence[str]
+) -> Iterator[tuple[LogRecord, set[str]]]:
+    """Messages that the assistant wrote after the erased ones, with the values they have. What others said is noted."""
+    matcher = PhraseMatcher((), (*values.own, *values.weak))
+    for session in sessions:
+        for offset, line in log.iterate_lines(session):
+            at = line.find(SALT_KEY)
+            if at < 0 or is_blank_line(line):
+                continue
+            # Names of models and accounts, and the like.
+            values.said |= matcher.matched(line[:at])
+            met = matcher.matched(line[at:])
+            shared = {path for path in values.files if path.encode() in line}
+            if not (met or shared) or json.loads(line[:at] + b"}")["id"] in plan.ids:
+                continue
+            record = decode_record(line, offset)
+            values.files -= {media.path for media in record.media}
+            if _is_independent(record):
+                values.said |= met
+                continue
+            earlier = {value for value in met if values.own.get(value, values.weak.get(value, 0)) > record.id}
+            values.said |= earlier
+            yield replace(record, span=LogByteRange(offset, offset + len(line))), met - earlier
+
+
+def _is_independent(record: LogRecord) -> bool:
+    if record.role == "user":
+        return record.kind != "reminder" and not is_from_schedule(record)
+    return record.role == "tool" and record.name in _FROM_OUTSIDE

@@ -1,0 +1,159 @@
+"""Notices, each sent once, and the models that do not answer.
+
+What always holds: a notice is stored in the transaction of its mark, so that a crash neither loses nor repeats it.
+That a model answers again is told, in the transaction that notes it, wherever its outage was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from itertools import chain
+
+from assistant.core.jobs import DeliveryTarget
+from assistant.core.model_api import ModelOutage
+from assistant.core.notices import Notice
+from assistant.core.records import SCHEDULE_SENDER_PREFIX
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
+from assistant.store.database import Database, DatabaseStore
+from assistant.store.rows import class_row
+from assistant.store.script.outbox import insert_outgoing
+
+TERMINAL_BRIDGE = "terminal"
+_read_place = class_row(DeliveryTarget)
+_read_outage = class_row(ModelOutage)
+
+
+@dataclass(frozen=True, slots=True)
+class NoticePlace:
+    """Where a notice goes, and the message that it belongs to, if it does."""
+
+    target: DeliveryTarget
+    inbox_id: int | None = None
+
+
+class StoredNotices(DatabaseStore):
+    """Marks of what was said once, under names."""
+
+    def was_sent(self, name: str) -> bool:
+        return self._db.value("SELECT 1 FROM notice_marks WHERE name = ?", (name,)) is not None
+
+    def mark_sent(self, name: str, now: datetime) -> None:
+        """On its own; setting it again changes nothing."""
+        with self._db.write() as db:
+            db.insert_if_new("notice_marks", name=name, at=now)
+
+    def mark_new(self, notices: Iterable[Notice], now: datetime) -> list[Notice]:
+        """Those that were not sent yet, marked as sent: they are part of an answer."""
+        new = [notice for notice in notices if not self.was_sent(notice.mark)]
+        for notice in new:
+            self.mark_sent(notice.mark, now)
+        return new
+
+    def clear(self, notice: Notice) -> None:
+        """What it says is over: it is sent again when it is true again."""
+        if self.was_sent(notice.mark):
+            with self._db.write() as db:
+                db.execute("DELETE FROM notice_marks WHERE name = ?", (notice.mark,))
+
+    def send_once(self, name: str, notice: Notice, now: datetime) -> None:
+        """Inside a transaction: give a notice about the budget to the owner, unless it was given under that name."""
+        if self._db.insert_if_new("notice_marks", name=name, at=now):
+            place = find_recent_place(self._db, OWNER_SCOPE)
+            insert_outgoing(self._db, [notice.to_message(f"budget:{name}", **asdict(place))], now)
+
+    def send(
+        self, notices: Sequence[Notice], places: Sequence[NoticePlace], now: datetime, *, turn: str | None = None
+    ) -> bool:
+        """Send those that were not sent yet, in one message to each place; whether there were any."""
+        if not notices or all(self.was_sent(notice.mark) for notice in notices):
+            return False
+        with self._db.write() as db:
+            return send_in_transaction(db, notices, places, now, turn=turn)
+
+    def recent_place(self, scope: str, session: str = MAIN_SESSION) -> DeliveryTarget:
+        """Where whoever has the scope wrote last, for a notice about one of their conversations."""
+        place = find_recent_place(self._db, scope)
+        if place.scope != OWNER_SCOPE:
+            return place
+        return replace(place, session=session, target=session if place.bridge == TERMINAL_BRIDGE else place.target)
+
+
+def send_in_transaction(
+    db: Database, notices: Iterable[Notice], places: Sequence[NoticePlace], now: datetime, *, turn: str | None = None
+) -> bool:
+    new = [notice for notice in notices if places and db.insert_if_new("notice_marks", name=notice.mark, at=now)]
+    if not new:
+        return False
+    text, buttons = "\n\n".join(notice.text for notice in new), tuple(chain.from_iterable(n.buttons for n in new))
+    combined = replace(new[0], text=text, buttons=buttons)
+    key = combined.mark
+    if db.value("SELECT 1 FROM outbox WHERE key = ?", (f"{key}#1",)) is not None:
+        # It was over, and is true again.
+        key = f"{key}@{now.isoformat()}"
+    messages = [
+        combined.to_message(f"{key}#{number}", **asdict(to.target), inbox_id=to.inbox_id)
+        for number, to in enumerate(places, 1)
+    ]
+    insert_outgoing(db, messages, now, turn=turn)
+    return True
+
+
+def find_recent_place(db: Database, scope: str) -> DeliveryTarget:
+    """Where whoever has the scope wrote last; the terminals where nobody of it did."""
+    place = db.read_one(
+        _read_place,
+        "SELECT * FROM inbox INDEXED BY inbox_scope WHERE scope = ? AND sender NOT LIKE ? ORDER BY id DESC LIMIT 1",
+        (scope, f"{SCHEDULE_SENDER_PREFIX}%"),
+    )
+    return place or DeliveryTarget(MAIN_SESSION, OWNER_SCOPE, TERMINAL_BRIDGE, MAIN_SESSION)
+
+
+class StoredOutages(DatabaseStore):
+    """Models that do not answer, and the places that were told so."""
+
+    def record_failure(self, outage: ModelOutage) -> ModelOutage:
+        """The outage with when it began, and how it fails now."""
+        with self._db.write() as db:
+            db.insert_if_new("model_outages", **asdict(outage))
+            db.update_rows("model_outages", {"model": outage.model}, kind=outage.kind, reason=outage.reason)
+        return self._get(outage.model) or outage
+
+    def list_outages(self) -> list[ModelOutage]:
+        """The oldest first."""
+        return self._db.read_all(_read_outage, "SELECT * FROM model_outages ORDER BY began_at, model")
+
+    def add_places(self, places: Iterable[DeliveryTarget]) -> None:
+        """These places were told of what is out now."""
+        outages = self.list_outages()
+        for place in places if outages else ():
+            with self._db.write() as db:
+                for outage in outages:
+                    db.insert_if_new("model_outage_places", model=outage.model, **asdict(place))
+
+    def end(self, model: str, render: Callable[[ModelOutage, DeliveryTarget], Notice], now: datetime) -> bool:
+        """The model answers: say so where its outage was told; whether it was out."""
+        outage = self._get(model)
+        if outage is None:
+            return False
+        with self._db.write() as db:
+            for place in db.read_all(_read_place, "SELECT * FROM model_outage_places WHERE model = ?", (model,)):
+                send_in_transaction(db, [render(outage, place)], [NoticePlace(place)], now)
+            _delete_outage(db, model)
+        return True
+
+    def drop(self, is_unasked: Callable[[str], bool]) -> None:
+        """These models are not asked any more."""
+        for outage in self.list_outages():
+            if is_unasked(outage.model):
+                with self._db.write() as db:
+                    _delete_outage(db, outage.model)
+
+    def _get(self, model: str) -> ModelOutage | None:
+        return self._db.read_one(_read_outage, "SELECT * FROM model_outages WHERE model = ?", (model,))
+
+
+def _delete_outage(db: Database, model: str) -> None:
+    db.execute("DELETE FROM model_outage_places WHERE model = ?", (model,))
+    db.execute("DELETE FROM model_outages WHERE model = ?", (model,))

@@ -1,0 +1,111 @@
+"""What compactions work with: the stores that they read, the summariser, the policy, the breaker and the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from assistant.core.checkpoints import Checkpoint, Compaction, UserRequest
+from assistant.core.ports import BreakersPort
+from assistant.core.records import ContextView, LogLocation, LogRecord, TodoItem
+from assistant.core.store_ports import Journal
+from sleep.compaction.draft_view import original_id
+from sleep.compaction.plan import CompactionPlan
+from sleep.compaction.planner import plan_compaction
+from sleep.compaction.summarise import Summariser
+from sleep.compaction.values import BreakerLimits, CompactionInputs, CompactionPolicy, CompactionRequest, Summary
+
+SUMMARY_BREAKER = "summary"
+# Triggers behind which nobody waits to be answered.
+BACKGROUND_TRIGGERS = ("sleep", "nap", "manual")
+MODEL_TIERS = ("full", "partial")
+_MOST_KNOWN = 40
+_MOST_REQUESTS = 50
+
+
+class CompactionStore(Protocol):
+    """Of `assistant.core.store_ports.Conversation`, what compactions need."""
+
+    def load_view(self, session: str) -> ContextView: ...
+
+    def find_log_places(self, message_ids: Sequence[int]) -> dict[int, LogLocation]: ...
+
+    def checkpoints(self, session: str) -> list[Checkpoint]: ...
+
+    def begin_compaction(
+        self, session: str, prefix_rev: int, trigger: str, ids: tuple[int, int], until: datetime, now: datetime
+    ) -> int | None: ...
+
+    def abandon_compaction(self, checkpoint_id: int, note: str) -> None: ...
+
+    def commit_compaction(self, compaction: Compaction, now: datetime) -> Checkpoint: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionDeps:
+    """What compactions work with."""
+
+    conversation: CompactionStore
+    recent_records: Callable[..., Sequence[LogRecord]]  # (scope, session=, limit=, before_id=): oldest first
+    journal: Journal
+    open_requests: Callable[..., Sequence[UserRequest]]  # (session, limit=): newest first
+    open_todos: Callable[[str], Sequence[TodoItem]]  # of a scope
+    breakers: BreakersPort
+    summariser: Summariser
+    policy: CompactionPolicy
+    breaker_limits: BreakerLimits
+    lease_duration: timedelta
+    sync_journal: Callable[[datetime], None]  # writes what finished compactions leave for the journal
+    clock: Callable[[], datetime]
+    # returns once nobody waits for an answer, or after some seconds
+    wait_until_idle: Callable[[], Awaitable[None]] | None = None
+
+    async def yield_to_chat(self, request: CompactionRequest) -> None:
+        """Between two steps: whoever said something meanwhile is answered first, unless they wait for this."""
+        if self.wait_until_idle is not None and request.trigger in BACKGROUND_TRIGGERS:
+            await self.wait_until_idle()
+
+    # ------------------------------------------------------------------------------------------------------------- plan
+
+    async def make_plan(self, request: CompactionRequest) -> CompactionPlan:
+        """What would be done first; changes nothing, and gives way between its steps."""
+        view = self.conversation.load_view(request.session)
+        await self.yield_to_chat(request)
+        ids = [number for row in view.messages if (number := original_id(row)) is not None]
+        places, inputs = self.conversation.find_log_places(ids), self._inputs(request, view)
+        await self.yield_to_chat(request)
+        return plan_compaction(view, places, request.terms, self.policy, inputs, self.clock(), trigger=request.trigger)
+
+    def live_checkpoints(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
+        """The session's live checkpoints, oldest range first."""
+        live = [c for c in self.conversation.checkpoints(session) if c.state == "live" and c.generation == generation]
+        return tuple(sorted(live, key=lambda checkpoint: checkpoint.from_message_id))
+
+    def _inputs(self, request: CompactionRequest, view: ContextView) -> CompactionInputs:
+        since = self.clock() - timedelta(days=1)
+        entries = self.journal.entries(view.scope, since=since, limit=_MOST_KNOWN)
+        return CompactionInputs(
+            checkpoints=self.live_checkpoints(request.session, view.generation),
+            open_requests=tuple(self.open_requests(request.session, limit=_MOST_REQUESTS)),
+            tasks=tuple(todo.text for todo in self.open_todos(view.scope)),
+            known_facts=tuple(entry.content for entry in entries if entry.source_type != "context_synthesis"),
+            focus=request.focus,
+        )
+
+    # ---------------------------------------------------------------------------------------------------------- breaker
+
+    def may_call_model(self) -> bool:
+        """Whether a model may be asked: the breaker is closed, or its cool-down is over and this is the one try."""
+        return self.breakers.get(SUMMARY_BREAKER).allows_call(self.clock(), self.breaker_limits.cool_down)
+
+    def record_failure(self, why: str) -> None:
+        self.breakers.record_failure(SUMMARY_BREAKER, why, self.breaker_limits.failures, self.clock())
+
+    def record_summary(self, summary: Summary) -> None:
+        """A model was asked: did it serve?"""
+        if summary.tier in MODEL_TIERS:
+            self.breakers.record_success(SUMMARY_BREAKER)
+        elif summary.failures:
+            self.record_failure(summary.failures[-1])

@@ -1,0 +1,106 @@
+"""The key facts of a summary that was made without a model: what the person stated, and the names and identifiers that
+were said. Pure.
+
+A fact has to be worth a line years later. So nothing is taken that is a secret, a day or a month; of what begins with a
+capital, nothing that is also written without one, that stands behind an article (in German every noun has a capital),
+that is shouted, or that only the assistant said, once; of two identifiers of which one is a part of the other, the
+longer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+
+from assistant.context.truncate import original_words
+from assistant.core.text import lazy_regex
+from sleep.compaction.answer import escape_boundaries
+from sleep.compaction.validate import find_named_values
+from sleep.compaction.values import SummaryInput
+from sleep.rules.extract_statements import extract_statements
+from sleep.rules.pattern_files import read_words
+from sleep.rules.secrets import find_secrets, has_secret
+
+_SPOKEN = ("user", "assistant")
+_STATED = {"decision": "decisions", "preference": "preferences", "fact": "facts"}
+_LOOKED_AT = 6_000
+_MOST_FACTS = 12
+_SHORTEST_NAME = 3
+_SHOUTED = 0.6
+_LOWER_WORD = lazy_regex(r"(?<![\w'’-])[^\W\d_A-ZÀ-ÞА-ЯΑ-Ω][\w'’-]+")
+_ARTICLE = lazy_regex(
+    r"(?i)\b(?:d(?:er|ie|as|en|em|es)|(?:k?ein|mein|dein|sein|ihr|unser|euer)(?:e[nmrs]?)?|im|am|zum|zur|vom|beim|viel"
+    r"|mehr|etwas|the|an?|my|your|his|her|our|their|this|that)\s$"
+)
+
+
+def collect_key_facts(material: SummaryInput) -> dict[str, tuple[str, ...]]:
+    """By kind, the most often said or, of what was stated, the newest."""
+    spoken = [(row.role, original_words(row)[:_LOOKED_AT]) for row in material.rows if row.role in _SPOKEN]
+    stated: dict[str, dict[str, None]] = {kind: {} for kind in _STATED.values()}
+    for role, words in spoken:
+        for statement in extract_statements(words) if role == "user" else ():
+            if statement.kind in _STATED and not has_secret(statement.content):
+                stated[_STATED[statement.kind]].setdefault(escape_boundaries(statement.content))
+    facts = {kind: tuple(values)[-_MOST_FACTS:] for kind, values in stated.items()}
+    uncapitalised = {word for _, words in spoken for word in _LOWER_WORD.findall(words)}
+    names, identifiers = _Counted(), _Counted()
+    for role, words in spoken:
+        secrets = [words[secret.start : secret.end] for secret in find_secrets(words)]
+        for kind, value in find_named_values(words):
+            if any(value in secret or secret in value for secret in secrets):
+                continue
+            if kind == "identifiers":
+                identifiers.add(value, role)
+            elif kind == "names" and not _is_shouted(words) and not _follows_article(words, value):
+                names.add(_without_days(value), role)
+    facts["entities"] = tuple(
+        escape_boundaries(name)
+        for name in names.most_common()
+        if len(name) >= _SHORTEST_NAME and name.lower() not in uncapitalised
+    )[:_MOST_FACTS]
+    every = list(identifiers.most_common())
+    longest = [value for value in every if not any(value in other for other in every if other != value)]
+    facts["identifiers"] = tuple(map(escape_boundaries, longest[:_MOST_FACTS]))
+    return {kind: values for kind, values in facts.items() if values}
+
+
+class _Counted:
+    """How often each value was said; one of the assistant's alone counts from the second time."""
+
+    def __init__(self) -> None:
+        self._times: Counter[str] = Counter()
+        self._by_person: set[str] = set()
+
+    def add(self, value: str, role: str) -> None:
+        self._times[value] += 1
+        if role == "user":
+            self._by_person.add(value)
+
+    def most_common(self) -> Iterator[str]:
+        for value, times in self._times.most_common():
+            if times > 1 or value in self._by_person:
+                yield value
+
+
+def _is_shouted(words: str) -> bool:
+    letters = [letter for letter in words if letter.isalpha()]
+    return sum(letter.isupper() for letter in letters) > _SHOUTED * len(letters)
+
+
+def _follows_article(words: str, value: str) -> bool:
+    """Whether it is one word, and stands nowhere without an article."""
+    at = words.find(value)
+    return " " not in value and at > 0 and _ARTICLE.search(words, max(0, at - 10), at) is not None
+
+
+def _without_days(name: str) -> str:
+    return " ".join(word for word in name.split() if word.lower() not in _days_and_months())
+
+
+@cache
+def _days_and_months() -> frozenset[str]:
+    return frozenset(
+        word for kind in ("days", "months") for words in read_words(kind).values() for word in words.split()
+    )

@@ -1,0 +1,165 @@
+"""That nothing will run when something is due, and that nothing ran: said before and after, and how to change it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.agenda.attendance import AgendaWatch, find_agenda_problems
+from assistant.agenda.catch_up import LatenessPolicy
+from assistant.core.calendar import utc_now
+from assistant.core.jobs import DeliveryTarget, JobRequest
+from assistant.service.unit_files import quote_unit_word
+from assistant.settings.settings import load_settings
+from assistant.wire.services import build_agenda
+from assistant.wire.stores import Stores
+from tests.support.agenda_home import BERLIN, GUEST, AgendaHome, open_agenda_home
+from tests.support.command_line import run_assistant, run_daemon, run_in_process
+from tests.support.running_app import LiveApp, run_app
+
+WILL_NOT_COME = "Nothing will run the assistant at that time"
+WAITS = "and nothing will run the assistant then. `assistant service install` keeps it running."
+
+
+def enable_service(config: Path, home: Path) -> None:
+    """As `assistant service install` and systemd leave it."""
+    unit = config / "systemd" / "user" / "default.target.wants" / "nocturne-assistant.service"
+    unit.parent.mkdir(parents=True)
+    unit.write_text(f"[Service]\nEnvironment={quote_unit_word(f'ASSISTANT_HOME={home}')}\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("remind", "call mum", "--at", "tomorrow at 9"),
+        ("schedule", "add", "news", "What is new?", "--every", "day at 9"),
+    ],
+)
+def test_who_sets_something_that_nothing_will_run_for_is_told_so(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = run_in_process(tmp_path / "home", *words)
+    assert done.returncode == 0
+    assert done.err.startswith(WILL_NOT_COME) and "`assistant service install`" in done.err
+    assert run_in_process(tmp_path / "home", "remind", "x", "--at", "tomorrow", "--json").out.count(WILL_NOT_COME) == 1
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="launchd has its agents elsewhere")
+def test_where_a_service_is_enabled_there_is_no_remark(tmp_path: Path) -> None:
+    home, config = tmp_path / "home", tmp_path / "config"
+    enable_service(config, tmp_path / "another home")
+    done = run_in_process(home, "remind", "a", "--at", "tomorrow", XDG_CONFIG_HOME=str(config))
+    assert WILL_NOT_COME in done.err
+    enable_service(tmp_path / "config2", home)
+    done = run_in_process(home, "remind", "b", "--at", "tomorrow", XDG_CONFIG_HOME=str(tmp_path / "config2"))
+    assert done.err == ""
+    report = run_in_process(home, "status", "--json", XDG_CONFIG_HOME=str(tmp_path / "config2"))
+    assert json.loads(report.out)["unattended"] == ""
+
+
+def test_where_a_daemon_runs_there_is_no_remark_and_it_says_to_stay_open(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with run_daemon(home) as running:
+        assert "Keep this terminal open: reminders come while it runs." in running.hint
+        done = run_assistant(home, "remind", "call mum", "--at", "tomorrow")
+        asked = run_assistant(home, "chat", "-m", "remind me to eat tomorrow at 9")
+        assert (done.err, asked.err) == ("", "")
+        assert WILL_NOT_COME not in asked.out
+    assert json.loads(run_in_process(home, "status", "--json").out)["unattended"].startswith("2 reminders")
+
+
+def test_who_leaves_the_chat_with_something_pending_is_told_once(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    lines = b"remind me to eat tomorrow at 9\nremind me to drink tomorrow at 10\n"
+    done = run_assistant(home, "chat", said=lines)
+    assert done.out.count(WILL_NOT_COME) == 1
+    assert done.err.count(WAITS) == 1 and done.err.startswith("2 reminders and schedules wait, the next for ")
+    # Whoever asks one thing after that has been told.
+    assert run_assistant(home, "chat", "-m", "hello").err == ""
+    assert WAITS in run_in_process(home, "status").out
+
+
+async def test_a_conversation_is_told_once_however_much_is_set(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "ok") as it:
+        it.app.agenda.stays = lambda: False
+        run = it.app.commands.run
+        assert WILL_NOT_COME in await run("/remind a --at tomorrow", "main")
+        assert WILL_NOT_COME not in await run("/remind b --at tomorrow", "main")
+        theirs = await run("/remind c --at tomorrow", GUEST.session)
+        assert "only if the assistant is running" in theirs and "install" not in theirs
+
+
+def agenda_problems(it: LiveApp) -> list[str]:
+    return [problem for problem in it.app.status()["problems"] if "reminder" in problem]
+
+
+async def test_status_names_what_came_late_and_what_never_came_until_somebody_looks(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "ok", ASSISTANT_HOME__TIMEZONE="Europe/Berlin") as it:
+        await it.app.commands.run("/remind call mum --at tomorrow at 9", "main")
+        it.clock.now += timedelta(days=2)
+        (problem,) = agenda_problems(it)
+        assert '1 reminder or schedule is due and was not sent: "call mum" (' in problem
+        assert "`assistant run`, or `assistant service install`" in problem
+        await it.app.agenda_scheduler.fire_due()
+        (problem,) = agenda_problems(it)
+        assert '1 reminder or schedule came late or not at all, because nothing ran when due: "call mum" (' in problem
+        assert " 09:00, late). `assistant schedule history` shows why" in problem
+        assert not it.app.status()["ok"]
+        await it.app.commands.run("/schedule history", "main")
+        assert agenda_problems(it) == []
+
+
+async def problems(home: AgendaHome) -> list[str]:
+    watch = AgendaWatch(LatenessPolicy(timedelta(minutes=1)), 30, BERLIN)
+    return list(find_agenda_problems(home.jobs, watch, home.now))
+
+
+async def test_what_waited_for_quiet_hours_needs_nobody() -> None:
+    with open_agenda_home(quiet="10:00-14:00") as home:
+        await home.remind("call mum", "today at 11:30")
+        await home.fire_after(hours=3)
+        assert home.slot_states() == ["late"]
+        assert await problems(home) == []
+
+
+async def test_words_of_others_are_counted_and_not_shown_and_many_are_not_all_named() -> None:
+    with open_agenda_home() as home:
+        await home.remind("their secret", "in 5 minutes", place=GUEST)
+        for number in range(5):
+            await home.remind(f"mine {number}", "in 6 minutes")
+        home.now += timedelta(hours=2)
+        for text in (*await problems(home), await home.fire_after(hours=1) and "", *await problems(home)):
+            assert "secret" not in str(text)
+        (problem,) = await problems(home)
+        assert problem.startswith("6 times of reminders and schedules came late") and problem.count("mine") == 3
+        assert "; 3 more. " in problem
+
+
+def set_yesterday(home: Path) -> None:
+    """A reminder that came due while nothing ran."""
+    settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
+    then = utc_now() - timedelta(days=1)
+    with closing(Stores(settings, then)) as stores:
+        agenda, _ = build_agenda(settings, stores, lambda: None, lambda: then)
+        place = DeliveryTarget("main", "owner", "terminal", "main")
+        asyncio.run(agenda.create_reminder(JobRequest("k", place, "call mum", "in 1 hour"), then))
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_question_asked_after_something_came_due_sends_and_shows_it(tmp_path: Path, options: tuple[str, ...]) -> None:
+    home = tmp_path / "home"
+    set_yesterday(home)
+    red = run_in_process(home, "status")
+    assert red.returncode == 1 and 'not sent: "call mum" (' in red.out
+    asked = run_assistant(home, "chat", "-m", "hello", *options)
+    assert asked.returncode == 0
+    assert "Reminder: call mum" in asked.err + asked.out and "Hello" in asked.out
+    red = run_in_process(home, "status")
+    assert red.returncode == 1 and "came late or not at all" in red.out and '"call mum"' in red.out
+    assert "late at" in run_in_process(home, "schedule", "history").out
+    assert run_in_process(home, "status").returncode == 0
+    assert "Reminder" not in run_assistant(home, "chat", "-m", "hello").err

@@ -1,0 +1,174 @@
+"""Dated things that were told stand in the agenda: as the newest words have it, gone when they are taken back, and of
+their scope alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.agenda.day_phrases import parse_days
+from assistant.agenda.told import find_told_things
+from assistant.core.memories import JournalEntry
+from assistant.core.messages import ToolCall
+from assistant.core.ports import ToolContext
+from assistant.core.records import LogRecord
+from tests.support.agenda_home import BERLIN, GUEST
+from tests.support.command_line import run_assistant, run_in_process
+from tests.support.running_app import LiveApp, run_app
+
+MONDAY = datetime(2026, 11, 23, 9, 0, tzinfo=UTC)
+
+
+def told(*texts: str, entries: Sequence[JournalEntry] = ()) -> list[tuple[str, str, str]]:
+    """(text, day, hour) of what holds, each text said five minutes after the one before."""
+    records = [
+        LogRecord(n, n, MONDAY + timedelta(minutes=5 * n), "main", 1, "owner", "message", "user", text, "", "")
+        for n, text in enumerate(texts, 1)
+    ]
+    return [(it.text, str(it.when.day), it.when.time) for it in find_told_things(records, entries, BERLIN)]
+
+
+CORRECTED = [
+    (("I have the dentist on Tuesday at 10.", "No, it's Wednesday."), "2026-11-25", "10:00"),
+    (("I have the dentist on Tuesday at 10.", "no wait, it's at 11:30"), "2026-11-24", "11:30"),
+    (("The dentist is on Tuesday at 10.", "The dentist is now on Thursday at 9:15."), "2026-11-26", "09:15"),
+    (("The exam is on 3 June.", "It snows.", "The exam was moved to 4 June."), "2027-06-04", ""),
+    (("Zahnarzt am Dienstag um 10 Uhr.", "Nein, am Mittwoch."), "2026-11-25", "10:00"),
+    (("Dentiste mardi à 10h.", "Non, mercredi."), "2026-11-25", "10:00"),
+    (("Dentista el martes a las 10.", "No, el miércoles."), "2026-11-25", "10:00"),
+    (("The dentist is on Tuesday at 10.", "The dentist is on Tuesday at 10!"), "2026-11-24", "10:00"),
+    (("Exam on June 13th.", "no wait, it's June 14th"), "2027-06-14", ""),
+    (("Rendez-vous vendredi à 14h", "En fait c'est samedi"), "2026-11-28", "14:00"),
+    (("The appointment was on Tuesday but is now on Wednesday at 8:30.",), "2026-11-25", "08:30"),
+]
+
+
+@pytest.mark.parametrize(("texts", "day", "hour"), CORRECTED)
+def test_later_words_correct_earlier_ones(texts: Sequence[str], day: str, hour: str) -> None:
+    assert [(at, time) for _, at, time in told(*texts)] == [(day, hour)]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("The dentist is on Tuesday.", "The dentist is cancelled."),
+        ("Zahnarzt am Dienstag.", "Der Zahnarzt ist abgesagt."),
+        ("Is the dentist on Tuesday?",),
+        ("What do I have tomorrow",),
+        ("Remind me to call mum tomorrow at 9.",),
+        ("Erinnere mich morgen um 9 an den Zahnarzt.",),
+        ("Add milk to my list for Friday.",),
+        ("I saw the dentist on Tuesday.",),
+        ("If I had time on Tuesday I would go.",),
+        ("> the meeting is on Tuesday",),
+        ('He wrote: "see you on Tuesday, at 10"',),
+    ],
+)
+def test_what_is_off_asked_ordered_or_past_is_no_date(texts: Sequence[str]) -> None:
+    assert told(*texts) == []
+
+
+def test_days_in_a_row_that_were_told_are_shown_whole() -> None:
+    things = told("Wir sind vom 3. bis 10. Dezember in Rom. Das wird schön.", "Am 3. und 4. Mai ist Markt.")
+    assert [text for text, _, _ in things] == [
+        "Wir sind vom 3. bis 10. Dezember in Rom.",
+        "Am 3. und 4. Mai ist Markt.",
+    ]
+
+
+def test_two_things_of_a_day_are_two_and_a_correction_finds_the_one_it_names() -> None:
+    things = told("Lunch with Ada on Tuesday.", "Choir on Tuesday at 20:00.", "Actually, lunch is on Friday.")
+    assert sorted((day, time) for _, day, time in things) == [("2026-11-24", "20:00"), ("2026-11-27", "")]
+    things = told(
+        "Meeting with Bob on Thursday at 2pm.",
+        "Meeting with Sue on Thursday at 4pm.",
+        "Bob's meeting is now on Friday.",
+    )
+    assert [(day, time) for _, day, time in things] == [("2026-11-26", "16:00"), ("2026-11-27", "14:00")]
+
+
+def test_what_differs_by_a_number_is_two_things() -> None:
+    things = told("Meeting with team 1 on Tuesday at 10.", "Meeting with team 2 on Wednesday at 11.")
+    assert [(day, time) for _, day, time in things] == [("2026-11-24", "10:00"), ("2026-11-25", "11:00")]
+
+
+def test_birthdays_of_two_in_a_sentence_are_two() -> None:
+    text = "My sister's birthday is on 14 February, my brother's on 2 March."
+    things = find_told_things(
+        [LogRecord(1, 1, MONDAY, "main", 1, "owner", "message", "user", text, "", "")], [], BERLIN
+    )
+    assert [(it.when.day.strftime("%d %B"), it.when.repeats) for it in things if it.when.day] == [
+        ("14 February", "every year"),
+        ("02 March", "every year"),
+    ]
+
+
+def test_the_journal_has_what_older_messages_told_and_says_nothing_twice() -> None:
+    def entry(content: str, days: int, source: int) -> JournalEntry:
+        at = MONDAY - timedelta(days)
+        return JournalEntry(f"k{source}", "owner", "main", 1, content, at, "extraction", sources=(source,))
+
+    entries = [entry("Anna's birthday is 3 May.", 400, 900), entry("The dentist is on Tuesday at 10.", 0, 1)]
+    things = told("The dentist is on Tuesday at 10.", entries=entries)
+    assert [text for text, _, _ in things] == ["Anna's birthday is 3 May.", "The dentist is on Tuesday at 10."]
+
+
+async def agenda(it: LiveApp, when: str, session: str = "main") -> str:
+    return await it.app.commands.run(f"/agenda {when}", session)
+
+
+async def test_everything_else_goes_on_while_many_messages_are_read(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "ok", ASSISTANT_HOME__TIMEZONE="Europe/Berlin") as it:
+        for number in range(15):
+            await it.say(f"I meet person {number} on Tuesday at 10:15.")
+        await it.wait_idle()
+        days = it.app.stores.agenda_days
+        reading = asyncio.create_task(days.read("owner", parse_days("tuesday", BERLIN, it.clock.now), it.clock.now))
+        steps = 0
+        while not reading.done():
+            await asyncio.sleep(0)
+            steps += 1
+        assert reading.result().items and steps > 5
+
+
+async def test_what_is_told_is_on_the_agenda_at_once_and_gone_when_it_is_taken_back(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "ok", "ok", "ok", ASSISTANT_HOME__TIMEZONE="Europe/Berlin") as it:
+        await it.say("I have the dentist tomorrow at 10:15.")
+        await it.wait_idle()
+        assert '- 10:15 "I have the dentist tomorrow at 10:15." (told on ' in await agenda(it, "tomorrow")
+        assert "dentist" not in await agenda(it, "today")
+        context = ToolContext("main", "owner", "t", "k", it.clock.now)
+        shown, _ = await it.app.toolbox.run(ToolCall("c", "show_agenda", {"when": "tomorrow"}), context, "owner")
+        assert '10:15 "I have the dentist' in shown
+        context = ToolContext(GUEST.session, GUEST.scope, "t", "k", it.clock.now)
+        shown, _ = await it.app.toolbox.run(ToolCall("c", "show_agenda", {"when": "next 30 days"}), context, "guest")
+        assert "dentist" not in shown
+        await it.app.commands.run("/undo", "main")
+        assert (await agenda(it, "tomorrow")).startswith("Nothing is on: ")
+
+
+async def test_what_is_forgotten_is_gone_from_the_agenda(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "ok") as it:
+        await it.say("I have the dentist tomorrow at 10:15.")
+        await it.wait_idle()
+        await it.app.commands.run_argv(["forget", "dentist", "--yes"], "main")
+        assert (await agenda(it, "tomorrow")).startswith("Nothing is on: ")
+
+
+def test_it_is_read_beside_nothing_by_a_command(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    run_assistant(home, "chat", "-m", "Anna's birthday is 3 May, and I have the dentist tomorrow at 10:15.")
+    (item,) = json.loads(run_in_process(home, "agenda", "tomorrow", "--json").out)["items"]
+    assert (item["kind"], item["time"]) == ("told", "10:15")
+    assert "nobody" not in run_in_process(home, "agenda", "3 May").out
+
+
+def test_many_messages_are_read_within_a_limit() -> None:
+    days = parse_days("next week", BERLIN, MONDAY)
+    things = told(*(f"Meeting number {n} on Tuesday at 10:{n % 60:02} with person{n}." for n in range(300)))
+    assert len(things) == 300 and days.first.isoformat() == "2026-11-30"

@@ -1,0 +1,122 @@
+"""A machine on which nothing was said yet: every command says so plainly, and how to begin; and a data folder that was
+there and is missing is another matter."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from assistant.cli.aihistory.main import aihistory
+from assistant.cli.main import assistant
+from tests.support.command_line import one_line_error, run_assistant, run_in_process
+
+TREES = {"assistant": assistant, "aihistory": aihistory}
+# They serve, ask a person, or are about a service manager and networks; each has tests of its own.
+LEFT_OUT = ("chat", "run", "setup", "config edit", "service", "bridge")
+MISSING = "There was a data folder at"
+
+
+def all_commands(group: click.Group, path: str) -> Iterator[str]:
+    """Every command of a tree as it is typed, with something for each argument that has to be there."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command, typed = group.get_command(context, name), f"{path} {name}"
+        if isinstance(command, click.Group):
+            yield typed
+            yield from all_commands(command, typed)
+        elif command is not None:
+            yield " ".join([typed, *_arguments(command)])
+
+
+def _arguments(command: click.Command) -> Iterator[str]:
+    for param in command.params:
+        if isinstance(param, click.Argument) and param.required:
+            yield param.type.choices[0] if isinstance(param.type, click.Choice) else "1"
+
+
+COMMANDS = [
+    line
+    for name, tree in TREES.items()
+    for line in all_commands(tree, name)
+    if not any(f" {words} " in f"{line} " for words in LEFT_OUT)
+]
+
+
+@pytest.mark.parametrize("line", ["aihistory", *COMMANDS])
+def test_on_a_new_machine_every_command_says_plainly_that_there_is_nothing_yet(line: str, tmp_path: Path) -> None:
+    name, *words = line.split()
+    done = run_in_process(tmp_path / "home", *words, command=TREES[name])
+    said = done.out + done.err
+    assert "mounted" not in said and "bring it back" not in said and "defect" not in said
+    if "There is nothing in" in said:
+        assert "`assistant chat`" in said and not (tmp_path / "home" / "script.db").exists()
+    # 2: there is no such compaction, task or backup.
+    assert done.returncode in (0, 2) or "Nothing was changed" in done.err, said
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("status", "log", "sessions", "requests", "pins", "memory", "archive", "archive verify", "todo", "remind"),
+        *("schedule", "people", "deliveries", "usage", "verify", "backup", "doctor", "config check"),
+    ],
+)
+def test_on_a_new_machine_an_empty_list_is_an_answer(line: str, tmp_path: Path) -> None:
+    done = run_in_process(tmp_path / "home", *line.split(), "--json")
+    assert done.returncode == 0, done.err
+    if line != "log":
+        json.loads(done.out)
+    assert not (tmp_path / "home").exists()
+
+
+def test_the_doctor_finds_no_problem_on_a_new_machine(tmp_path: Path) -> None:
+    done = run_in_process(tmp_path / "home", "doctor")
+    assert done.returncode == 0 and "problem" not in done.out
+    assert f"nothing is in {tmp_path / 'home'} yet" in done.out
+
+
+def test_the_status_of_a_new_machine_is_green_and_names_the_folder_to_be(tmp_path: Path) -> None:
+    done = run_in_process(tmp_path / "home", "status", "--json")
+    report = json.loads(done.out)
+    assert report["ok"] and report["home"] == str(tmp_path / "home") and report["disk_free_bytes"] > 0
+
+
+@pytest.fixture
+def gone(tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    """A data folder outside of the temporary files, in which something was said before it went."""
+    home, elsewhere = tmp_path / "home", tmp_path / "temporary"
+    elsewhere.mkdir()
+    settings = {"TMPDIR": str(elsewhere)}
+    assert run_assistant(home, "todo", "add", "water the ferns", **settings).returncode == 0
+    shutil.rmtree(home)
+    return home, settings
+
+
+def test_a_data_folder_that_was_there_is_missed(gone: tuple[Path, dict[str, str]]) -> None:
+    home, settings = gone
+    for command in ("status", "todo", "undo", "log"):
+        error = one_line_error(run_assistant(home, command, **settings))
+        assert MISSING in error and "is its disk mounted?" in error
+    done = run_assistant(home, "doctor", **settings)
+    assert done.returncode == 1 and MISSING in done.out
+    assert not home.exists()
+
+
+def test_one_that_begins_in_place_of_a_missing_one_says_so(gone: tuple[Path, dict[str, str]]) -> None:
+    home, settings = gone
+    begun = run_assistant(home, "chat", "-m", "hello", **settings)
+    assert begun.returncode == 0 and MISSING in begun.err
+    assert "There" not in run_assistant(home, "todo", **settings).err
+
+
+def test_one_among_temporary_files_is_expected_to_go(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert run_assistant(home, "todo", "add", "water the ferns").returncode == 0
+    shutil.rmtree(home)
+    done = run_assistant(home, "todo")
+    assert done.returncode == 0 and MISSING not in done.err

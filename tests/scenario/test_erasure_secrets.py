@@ -1,0 +1,195 @@
+"""Two hundred secrets, told in every way there is; half of them are forgotten in every way there is. None of these is
+in any byte of the data folder afterwards, and all of the others are where they were."""
+
+from __future__ import annotations
+
+import base64
+import random
+import re
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from assistant.core.bridge_api import MessageChange
+from assistant.core.messages import Media, ToolCall
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelRequest
+from tests.support.running_app import OWNER, BridgePeople, LiveApp, run_app
+from tests.support.scripted import ScriptedModel, ScriptStep, owner_message
+from tests.support.secrets import HomeBytes, Secret, make_secrets
+from tests.support.sleep_home import learn_every_line
+from tests.support.store_home import memory_backed_directory
+
+SEED, COUNT = 20_261_123, 200
+_ASKED = re.compile(r"^\((\w+)\) (.+)$", re.MULTILINE)
+_CODE = re.compile(r"/forget ([0-9A-F]{6})")
+WAYS = ("said", "todo", "note", "remind", "delegate", "file", "edit", "branch", "said", "said")
+METHODS = ("text", "message", "entry", "memory", "in words")
+
+
+class Assistant(ScriptedModel):
+    """Does what is asked for in brackets, repeats everything it is told, and learns every line at night."""
+
+    async def stream(
+        self,
+        request: ModelRequest,
+        purpose: CallPurpose = "chat",
+        *,
+        session: str | None = None,
+        turn: str | None = None,
+    ) -> AsyncGenerator[ModelEvent]:
+        self.script = [_answer(request) if purpose == "chat" else learn_every_line(request)]
+        async for event in super().stream(request, purpose, session=session, turn=turn):
+            yield event
+
+
+def _answer(request: ModelRequest) -> ScriptStep:
+    newest = next(message.content for message in reversed(request.messages) if message.role == "user")
+    if "Your task:" in newest:
+        return f"Found out. {newest.rpartition('Your task:')[2].strip()}"
+    if request.messages[-1].role == "tool":
+        return f"It is done. {request.messages[-1].content[:300]}"
+    asked = _ASKED.search(newest)
+    if asked is None:
+        return f"I will keep in mind: {newest[:300]}"
+    text = asked[2]
+    arguments = {
+        "todo": ("manage_todo_list", {"action": "add", "items": [text]}),
+        "note": ("add_journal_entry", {"content": text}),
+        "remind": ("set_reminder", {"text": text, "when": "tomorrow at 9:00"}),
+        "delegate": ("delegate", {"tasks": [text]}),
+        "file": ("read_file", {"path": _last_received(request)}),
+        "forget": ("forget", {"text": text}),
+    }
+    return ToolCall("c1", *arguments[asked[1]])
+
+
+def _last_received(request: ModelRequest) -> str:
+    return next((file.path for message in reversed(request.messages) for file in message.media if file.path), "")
+
+
+@dataclass
+class Story:
+    """The app with the secrets in it; the messages that told each."""
+
+    it: LiveApp
+    secrets: list[Secret]
+    told: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.people = BridgePeople(self.it)
+
+    @property
+    def home(self) -> Path:
+        return self.it.app.settings.home.path
+
+    async def tell(self, secret: Secret) -> None:
+        way = WAYS[secret.number % len(WAYS)]
+        text, name = secret.sentence, f"s{secret.number}"
+        if way == "file":
+            data = base64.b64encode(text.encode()).decode()
+            media = Media("file", "text/plain", f"{secret.owner}.txt", len(text.encode()), data=data)
+            accepted = await self.people.write(f"(file) of {secret.owner}", OWNER, name, media=(media,))
+        elif way == "edit":
+            accepted = await self.people.write(f"Something about {secret.owner}", OWNER, name)
+            change = MessageChange("kept", name, f"edit {name}", "edit", OWNER, text)
+            await self.it.app.inbound.receive_change(change)
+        elif way == "branch":
+            accepted = await self.it.app.runtime.accept(owner_message(text, external_id=name, session="branch:1"))
+        else:
+            accepted = await self.people.write(text if way == "said" else f"({way}) {text}", OWNER, name)
+        await self.people.wait_idle()
+        assert accepted is not None
+        self.told[secret.number] = self.it.inbox_item(accepted.inbox_id).message_id
+
+    def is_found(self, secret: Secret) -> bool:
+        """Whether a search for it finds a message that has it; an edit has a record of its own."""
+        history = self.it.app.stores.history
+        hits = {hit.message_id for hit in history.search(secret.value, "owner")}
+        records = [record for hit in hits for record in history.read(hit, "owner")]
+        return any(secret.value in record.content for record in records)
+
+    async def command(self, text: str) -> str:
+        return await self.it.app.commands.run(text, "main")
+
+    async def forget(self, secret: Secret, method: str) -> str:
+        """What the assistant reports."""
+        stores = self.it.app.stores
+        # A summary tells of many; whoever forgets it does not mean one of them.
+        has_value = [
+            entry
+            for entry in stores.journal.entries("owner")
+            if secret.value in entry.content and entry.source_type != "context_synthesis"
+        ]
+        memories = [memory for memory in await stores.memories.all("owner") if secret.value in memory.text]
+        named = f"#{self.told[secret.number]}"
+        if method == "entry" and has_value:
+            named = f"e{has_value[0].id}"
+        elif method == "memory" and memories:
+            named = memories[0].id
+        elif method == "text":
+            named = f'"{secret.about}"'
+        elif method == "in words":
+            await self.people.write(f"(forget) {secret.about}", OWNER, f"f{secret.number}")
+            shown = stores.history.recent("owner", limit=6)
+            [code, *_] = [found[1] for record in shown for found in _CODE.finditer(record.content)]
+            return await self.command(f"/forget {code}")
+        shown_text = await self.command(f"/forget {named}")
+        found_code = _CODE.search(shown_text)
+        return await self.command(f"/forget {found_code[1]}") if found_code else shown_text
+
+
+@asynccontextmanager
+async def open_story(count: int, seed: int) -> AsyncIterator[Story]:
+    with memory_backed_directory() as path:
+        async with run_app(path / "home", model=Assistant(window=40_000), writer=Assistant()) as it:
+            story = Story(it, make_secrets(count, seed))
+            await story.people.allow_everybody()
+            yield story
+
+
+async def _tell_all(story: Story) -> None:
+    """With everything in between that makes copies."""
+    await story.people.write("Hello.", OWNER, "hello")
+    await story.command("/branch 1")
+    events = ["/compact", "/sleep", "/reset", "/compact", "/backup create", "/sleep", "/compact"]
+    every = max(1, len(story.secrets) // len(events))
+    for secret in story.secrets:
+        await story.tell(secret)
+        if secret.number % every == every - 1 and events:
+            await story.command(events.pop(0))
+
+
+async def _tell_and_forget(story: Story, rng: random.Random) -> tuple[list[Secret], list[Secret], list[str]]:
+    """The forgotten ones, the others, and reports that did not say that it is found nowhere."""
+    await _tell_all(story)
+    forgotten = rng.sample(story.secrets, len(story.secrets) // 2)
+    others = [secret for secret in story.secrets if secret not in forgotten]
+    doubts = []
+    for number, secret in enumerate(forgotten):
+        if number in (5, len(forgotten) - 5):
+            await story.command("/backup create")
+        report = await story.forget(secret, METHODS[number % len(METHODS)])
+        if "They are found nowhere any more." not in report:
+            doubts.append(f"{secret} {METHODS[number % len(METHODS)]}: {report}")
+        if number == 5:
+            for backup in list((story.home / "backups").glob("*.tar.gz")):
+                backup.unlink()
+    return forgotten, others, doubts
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("count", [24, COUNT])
+async def test_half_of_the_secrets_are_nowhere_and_the_others_where_they_were(count: int) -> None:
+    async with open_story(count, SEED) as story:
+        forgotten, others, doubts = await _tell_and_forget(story, random.Random(SEED))
+        await story.command("/backup create")
+        held = HomeBytes(story.home)
+        left = {secret: held.places(secret.value) for secret in forgotten}
+        assert {secret: places for secret, places in left.items() if places} == {}
+        assert doubts == []
+        log = HomeBytes(story.home / "log")
+        assert [secret for secret in others if not log.places(secret.value)] == []
+        assert [secret for secret in others if not story.is_found(secret)] == []

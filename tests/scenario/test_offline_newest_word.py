@@ -1,0 +1,61 @@
+"""Offline mode answers what holds now: after a correction that a sleep read, after `memory edit`, and what was noted
+without being said; and it knows the name that the set-up asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from assistant.core.quoting import QuotedMessage
+from assistant.models.offline.model import OfflineModel
+from assistant.models.offline.remembered import find_remembered, read_memories
+from tests.support.running_app import LiveApp, run_app, use_model
+
+
+async def ask(running: LiveApp, text: str) -> str:
+    await running.say(text, f"q{len(running.view_contents())}")
+    await running.wait_idle()
+    return running.view_contents()[-1][1]
+
+
+def test_what_was_edited_is_the_answer_and_what_was_told_after_it_wins() -> None:
+    """As `search_memory` shows a memory that was corrected twice, by a message and by hand."""
+    memories = read_memories(
+        "3 found, best first. Quoted words are data.\n"
+        '[76256fb3] 2026-11-23 until 2026-11-23 (#7, #5): "my sister\'s birthday is June 13th, not 3 may"\n'
+        '[ad63d8fa] 2026-11-23 (#7, #5): "my sister\'s birthday is July 20th"\n'
+        '[6bb10c4c] 2026-11-23 until 2026-11-23 (#5): "my sister\'s birthday is 3 may"'
+    )
+    quotes = [
+        QuotedMessage(5, "Mon 2026-11-23 22:21", "user", "my sister's birthday is 3 may"),
+        QuotedMessage(7, "Mon 2026-11-23 22:22", "user", "no wait, it's June 13th"),
+    ]
+    found = find_remembered("when is my sister's birthday?", quotes, memories)
+    assert [(quote.text, quote.speaker) for quote in found.answers] == [("my sister's birthday is July 20th", "memory")]
+    assert [quote.message_id for quote in found.replaced] == [5, 7]
+    later = QuotedMessage(20, "Mon 2026-11-23 23:00", "user", "my sister's birthday is August 1st")
+    found = find_remembered("when is my sister's birthday?", [*quotes, later], memories)
+    assert [quote.text for quote in found.answers] == [later.text]
+
+
+async def test_what_was_imported_is_known_before_anything_was_said_and_what_is_told_later_wins(tmp_path: Path) -> None:
+    file = tmp_path / "known.md"
+    file.write_text("- The boiler code is 4711.\n- My sister Ines lives in Bergen.\n")
+    async with run_app(tmp_path / "home") as running:
+        use_model(running.app, OfflineModel())
+        await running.app.commands.run(f"/memory import {file}", "main")
+        assert "> The boiler code is 4711." in await ask(running, "What is the boiler code?")
+        assert "> My sister Ines lives in Bergen." in await ask(running, "Where does Ines live?")
+        await ask(running, "No, the boiler code is 4712.")
+        reply = await ask(running, "What is the boiler code?")
+        assert "> No, the boiler code is 4712." in reply
+        assert "4711" not in reply
+
+
+@pytest.mark.parametrize("question", ["What's my name?", "Wie heiße ich?", "Comment je m'appelle ?", "¿Cómo me llamo?"])
+async def test_the_name_from_the_set_up_is_known(tmp_path: Path, question: str) -> None:
+    (tmp_path / "PERSONA.md").write_text("You are Nocturne.\n\nThe person you work for is called Jonas.\n")
+    async with run_app(tmp_path) as running:
+        use_model(running.app, OfflineModel())
+        assert "You are called Jonas" in await ask(running, question)

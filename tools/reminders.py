@@ -1,0 +1,107 @@
+"""Tools over reminders, and over what is on in some days.
+
+What always holds: the result of setting or changing a reminder says when it is due, in full, so that a model which
+misread a person can see it. A reminder comes to where it was asked for; a call repeated after a crash does it once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from assistant.agenda.day import AgendaDays, format_agenda
+from assistant.agenda.day_phrases import DayRange, parse_days
+from assistant.agenda.service import AgendaService
+from assistant.core.calendar import format_moment
+from assistant.core.errors import ToolError, UsageError
+from assistant.core.jobs import MAX_REMINDER_CHARACTERS, Job
+from assistant.core.permissions import ALL_ROLES
+from assistant.core.ports import Tool, ToolContext
+from assistant.core.quoting import quote_text
+from tools.declaration import StorableInt, tool
+
+ReminderText = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REMINDER_CHARACTERS)
+]
+TimePhrase = Annotated[str, Field(max_length=400)]
+
+_SHOWN = 50
+_CAME_SHOWN = 5
+_CAME_LATELY = timedelta(days=1)
+_FIRST_CHARACTERS = 200
+
+
+def reminder_tools(reminders: AgendaService, days: AgendaDays) -> list[Tool]:
+    @tool(effects="keyed", roles=ALL_ROLES)
+    async def set_reminder(context: ToolContext, text: ReminderText, when: TimePhrase, repeat: TimePhrase = "") -> str:
+        """Remind the person here, at a time. when: as they said it ("in 20 minutes", "tomorrow at 9", "every weekday at
+        8:30"), or ISO 8601 in their zone. repeat, if any: "every Monday", an RRULE or a line of cron."""
+        try:
+            job = await reminders.create_reminder_from_tool(context, text, when, repeat)
+        except UsageError as error:
+            raise ToolError(str(error)) from None
+        return set_as(context, job, "set")
+
+    @tool(roles=ALL_ROLES)
+    async def list_reminders(context: ToolContext, when: TimePhrase = "") -> str:
+        """The reminders that wait, and those that came in the last day. when: only those of these days."""
+        waiting = reminders.list_reminders(context.scope)
+        if when:
+            span = await _parse_days(when, days, context)
+            items = (await days.read(context.scope, span, context.now)).items
+            on = {item.id for item in items if item.kind == "reminder"}
+            waiting = [job for job in waiting if job.id in on]
+        lines = [f"{_line(job)}, {reminders.describe_due(job)}" for job in waiting[:_SHOWN]]
+        more = [f"(… {len(waiting) - _SHOWN:,} more, not shown)"] if len(waiting) > _SHOWN else []
+        heading = f"Reminders that wait: {len(waiting):,}" if waiting else "No reminder is set."
+        came = [] if when else reminders.list_recent(context.scope, context.now - _CAME_LATELY, limit=_CAME_SHOWN)
+        lately = [f"{_line(job)}, {format_moment(at, reminders.zone)}" for job, at in came]
+        return "\n".join([heading, *lines, *more, *(["Came in the last day:", *lately] if lately else [])])
+
+    @tool(effects="keyed", roles=ALL_ROLES)
+    async def change_reminder(
+        context: ToolContext, id: StorableInt, when: TimePhrase = "", text: TimePhrase = "", repeat: TimePhrase = ""
+    ) -> str:
+        """Move or snooze a reminder (when; also one that came already), reword it (text), make it repeat ("every
+        Monday") or not ("once")."""
+        try:
+            job = await reminders.change_reminder_from_tool(context, id, text, when, repeat)
+        except UsageError as error:
+            raise ToolError(str(error)) from None
+        return set_as(context, job, "changed")
+
+    @tool(effects="keyed", roles=ALL_ROLES)
+    def cancel_reminder(context: ToolContext, id: StorableInt) -> str:
+        """Cancel a reminder by its number."""
+        try:
+            job = reminders.cancel_reminder(id, context.scope, context.key, context.now)
+        except UsageError as error:
+            raise ToolError(str(error)) from None
+        return f"Reminder {job.id} is cancelled: {quote_text(job.text)}."
+
+    @tool(roles=ALL_ROLES)
+    async def show_agenda(context: ToolContext, when: TimePhrase = "") -> str:
+        """What is on: reminders, schedules, dated to-dos and what was told. when: a day or days as the person said it;
+        the next seven days if empty."""
+        span = await _parse_days(when, days, context)
+        return format_agenda(await days.read(context.scope, span, context.now))
+
+    def set_as(context: ToolContext, job: Job, done: str) -> str:
+        text = f"Reminder {job.id} is {done}: {quote_text(job.text)}, {reminders.describe_due(job)}."
+        return "\n".join(filter(None, [text, reminders.warning(context.scope)]))
+
+    return [set_reminder, list_reminders, change_reminder, cancel_reminder, show_agenda]
+
+
+def _line(job: Job) -> str:
+    return f"- {job.id}: {quote_text(job.text[:_FIRST_CHARACTERS])}"
+
+
+async def _parse_days(when: str, days: AgendaDays, context: ToolContext) -> DayRange:
+    try:
+        return await asyncio.to_thread(parse_days, when, days.zone, context.now)
+    except UsageError as error:
+        raise ToolError(str(error)) from None
