@@ -164,6 +164,7 @@ def _schedule(app: App, settings: Settings) -> AsyncIOScheduler:
         # The shutdown cuts this off, and the next start continues; APScheduler would log that as a failure.
         with contextlib.suppress(asyncio.CancelledError):
             await app.maintenance.index_new_messages()
+            await app.maintenance.remake_memories()
 
     scheduler = AsyncIOScheduler(timezone=UTC)
     scheduler.add_job(watch, "interval", seconds=settings.values.daemon.watch_seconds, id="watch", coalesce=True)

@@ -87,6 +87,10 @@ class CorruptStore(StoreError):
     """Files in the data folder contradict each other. Nothing was changed; run `assistant verify`."""
 
 
+class IndexDamaged(CorruptStore):
+    """The search index is damaged. It is made again from what was said."""
+
+
 class StaleView(AssistantError):
     """The conversation changed while a new view of it was being made. The earlier view stays."""
 

@@ -19,6 +19,7 @@ from assistant.spending.notices import budget_problems
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
+from assistant.store.derived import MEMORY_DB, is_set_aside, remake_problems
 from assistant.store.erasure.store import ErasureStore
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.jobs import Jobs
@@ -67,6 +68,7 @@ def find_problems(settings: Settings, stores: StatusSources, free: int | None, n
         *_sleep_problems(stores),
         *_night_problems(stores, settings, now),
         *_forgetting_problems(stores),
+        *remake_problems(settings.home.path),
         *_memory_problems(stores, settings),
         *(problem for find in stores.finders for problem in find(now)),
         *settings.warnings,
@@ -165,6 +167,7 @@ def _memory_problems(stores: StatusSources, settings: Settings) -> Iterator[str]
     fault = stores.memories.unavailable_reason()
     if fault:
         yield fault
+    if fault or is_set_aside(settings.home.path / MEMORY_DB):
         return
     planned = {change.memory.id for plan in stores.consolidations.unapplied_plans() for change in plan.changes}
     memory_ids = _sample([memory for memory in stores.consolidations.memory_ids() if memory not in planned])

@@ -31,8 +31,8 @@ from assistant.store.rows import dump_json, from_values
 T = TypeVar("T")
 
 MEMORY_DB_UNREADABLE = (
-    "memory.db cannot be read: stop the assistant, move memory.db and the files next to it (memory.db-*) away, and run "
-    "`assistant memory rebuild`; the journal has everything."
+    "memory.db cannot be read: restart the assistant, which makes it again from the journal; if it is a "
+    "folder, remove it first. The journal has everything."
 )
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 import structlog
 
-from assistant.core.errors import StoreError
+from assistant.core.errors import MemoryUnavailable, StoreError, UsageError
 from assistant.runtime.running_turns import RunningTurns
 from assistant.service.malloc import trim_heap
 from assistant.store.character.memory_files import StoredMemoryFiles
+from assistant.store.derived import MEMORY_DB, SEARCH_DB, is_set_aside, remove_set_aside
 from assistant.store.home.guard import HomeGuard
 from assistant.store.script.conversation import StoredConversation
 
@@ -26,13 +28,18 @@ class Maintenance:
         index_next_batch: Sequence[Callable[[], int]],
         home_guard: HomeGuard,
         running: RunningTurns,
+        rebuild_memories: Callable[[], Awaitable[object]],
+        home: Path,
     ) -> None:
-        """`index_next_batch`: indexes a little more of a search index; how much, 0 at the end."""
+        """`index_next_batch`: indexes a little more of a search index; how much, 0 at the end. `rebuild_memories` makes
+        memory.db of the journal."""
         self._conversation = conversation
         self._files = files
         self._index_next_batch = index_next_batch
         self._home_guard = home_guard
         self._running = running
+        self._rebuild_memories = rebuild_memories
+        self._home = home
         self.file_problems: tuple[str, ...] = ()  # memory files that a crash left half written, a line each
 
     def recover_files(self) -> None:
@@ -56,6 +63,17 @@ class Maintenance:
             for index_next_batch in self._index_next_batch:
                 while await asyncio.to_thread(index_next_batch):
                     pass
+            remove_set_aside(self._home / SEARCH_DB)
             await asyncio.to_thread(trim_heap)
         except StoreError as error:
             log.error("what was said last is not indexed yet", error=str(error))
+
+    async def remake_memories(self) -> None:
+        """Make memory.db again where one was set aside; what keeps it from that now is left for the next upkeep."""
+        if not is_set_aside(self._home / MEMORY_DB):
+            return
+        try:
+            await self._rebuild_memories()
+            remove_set_aside(self._home / MEMORY_DB)
+        except (UsageError, StoreError, MemoryUnavailable) as error:
+            log.warning("memory.db is not made again yet", error=str(error))

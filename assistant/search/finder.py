@@ -1,8 +1,8 @@
 """What was said or noted, found by the engine: the index of a source, kept up to what it said last.
 
 What always holds: before anything is looked for, what came since is taken in, unless it is so much that it is made in
-the background (`catch_up`). The index follows its source: thrown away, it is made again from it. Any thread may call,
-one at a time.
+the background (`catch_up`). The index follows its source: thrown away, it is made again from it, and one that is found
+damaged is. Any thread may call, one at a time.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from assistant.core.errors import IndexDamaged
 from assistant.search.index_values import SearchFilter, SourceHit, TextSource
 from assistant.search.query import FindStems
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     # Heavy, and not needed before the first search.
     from assistant.search.engine import SearchEngine
     from assistant.search.index import SearchIndex
+
+T = TypeVar("T")
 
 _BATCH_RECORDS = 64
 # What a search may take in before it answers; more is the business of `catch_up`.
@@ -38,25 +41,29 @@ class SourceFinder:
         zone: tzinfo,
         *,
         patient: bool = False,
+        on_damage: Callable[[], None] = lambda: None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
         """The engine is opened when it is first needed. `stems` may be asked by any thread. `patient`: a search waits
-        until all is taken in."""
+        until all is taken in. `on_damage` has what is opened next be whole."""
         self.stems = stems
         self._open_engine = open_engine
         self._source = source
         self._zone = zone
         self._max_records = None if patient else _MAX_RECORDS_PER_SEARCH
+        self._on_damage = on_damage
         self._on_close = on_close
         self._engine: SearchEngine | None = None
         self._lock = RLock()
 
     def find(self, question: str, where: SearchFilter, *, limit: int) -> list[SourceHit]:
         """Best first. What was said until now is found."""
-        with self._lock:
-            engine = self._opened()
+
+        def search(engine: SearchEngine) -> list[SourceHit]:
             self._take_in(engine.index, self._max_records)
             return engine.search(question, where, limit=limit)
+
+        return self._with_engine(search)
 
     def is_slow(self) -> bool:
         """Whether a search now would first index much, or wait for another thread that does."""
@@ -70,39 +77,49 @@ class SourceFinder:
 
     def index_pending(self) -> None:
         """What a search would first take in."""
-        with self._lock:
-            self._take_in(self._opened().index, self._max_records)
+        self._with_engine(lambda engine: self._take_in(engine.index, self._max_records))
 
     def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
         """How many sources have each word, in any form of it; and how many sources there are."""
-        with self._lock:
-            engine = self._opened()
-            return [engine.source_count(word) for word in words], engine.index.source_count
+        return self._with_engine(
+            lambda engine: ([engine.source_count(word) for word in words], engine.index.source_count)
+        )
 
     def index_next_batch(self) -> int:
         """Take in some of what came since; how many records that were, 0 once nothing is left. Raises
         `StoreError`."""
-        with self._lock:
-            return self._take_in(self._opened().index, _BATCH_RECORDS)
+        return self._with_engine(lambda engine: self._take_in(engine.index, _BATCH_RECORDS))
 
     def forget(self, sources: Sequence[int], words_of: Callable[[int], str]) -> None:
         """Take sources out so that none of their words is left; `words_of` gives what was indexed of each. Not twice
         for the same ones. Raises `StoreError`."""
-        with self._lock:
-            self._opened().index.remove_sources(sources, text_of=words_of)
+        self._with_engine(lambda engine: engine.index.remove_sources(sources, text_of=words_of))
 
     def clear(self) -> None:
         """Throw the index away: it is made again from its source. Raises `StoreError`."""
-        with self._lock:
-            self._opened().index.clear()
+        self._with_engine(lambda engine: engine.index.clear())
 
     def close(self) -> None:
         with self._lock:
             self._on_close()
 
+    def _with_engine(self, act: Callable[[SearchEngine], T]) -> T:
+        with self._lock:
+            try:
+                return act(self._opened())
+            except IndexDamaged:
+                self._engine = None
+                self._on_damage()
+                return act(self._opened())
+
     def _opened(self) -> SearchEngine:
         if self._engine is None:
-            self._engine = self._open_engine()
+            engine = self._open_engine()
+            last = self._source.streams_behind({})
+            if any(seq > last.get(stream, 0) for stream, seq in engine.index.read_to.items()):
+                # It has read more than there is, so it is the index of something else, or of a log that was longer.
+                engine.index.clear()
+            self._engine = engine
         return self._engine
 
     def _waits_long(self, index: SearchIndex) -> bool:

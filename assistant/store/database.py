@@ -23,7 +23,7 @@ from sqlite_utils import Migrations
 from assistant.core.errors import HomeReplaced, NewerSchema, OlderSchema, StoreError
 from assistant.store.files import create_private_file, file_identity, prepare_home, sync_directory, sync_file
 from assistant.store.rows import clean_text, format_time, insert_sql, update_sql
-from assistant.store.sqlite_errors import DATA_KEPT, explain_error, translated_errors
+from assistant.store.sqlite_errors import DATA_KEPT, explain_error, translated_errors, unreadable_rows_explained
 
 _BUSY_MILLISECONDS = 5000
 _STATEMENTS = 256
@@ -59,8 +59,8 @@ class Database:
         self._file = file_identity(path)
 
     @classmethod
-    def open(cls, path: Path, migrations: Migrations, now: datetime) -> Database:
-        """Open for reading and writing, created and migrated as needed, a backup made before a migration.
+    def open(cls, path: Path, migrations: Migrations, now: datetime, *, keep_copy: bool = True) -> Database:
+        """Open for reading and writing, created and migrated as needed; with `keep_copy` it is copied before that.
 
         Raises `HomeError`, `NewerSchema`, `StoreError`."""
         prepare_home(path.parent)
@@ -68,7 +68,7 @@ class Database:
         database = cls.open_unmigrated(path)
         try:
             database._require_writable()
-            database._migrate(migrations, now)
+            database._migrate(migrations, now, keep_copy=keep_copy)
         except BaseException:
             database.close()
             raise
@@ -130,12 +130,15 @@ class Database:
 
     def read_all(self, read: Callable[[sqlite3.Row], T], sql: str, parameters: SqlParameters = ()) -> list[T]:
         """What `read` makes of each row of a query."""
-        return [read(row) for row in self.rows(sql, parameters)]
+        rows = self.rows(sql, parameters)
+        with unreadable_rows_explained(self.path):
+            return [read(row) for row in rows]
 
     def read_one(self, read: Callable[[sqlite3.Row], T], sql: str, parameters: SqlParameters = ()) -> T | None:
         """What `read` makes of the first row of a query, or None."""
         row = self.row(sql, parameters)
-        return None if row is None else read(row)
+        with unreadable_rows_explained(self.path):
+            return None if row is None else read(row)
 
     def iterate(self, sql: str, parameters: SqlParameters = ()) -> Iterator[sqlite3.Row]:
         """The rows of a query one by one, for those that do not fit in memory."""
@@ -255,6 +258,10 @@ class Database:
                 f"{self.path} is another file than the one that was opened. {DATA_KEPT} there; restart the assistant."
             )
 
+    def is_at(self, path: Path) -> bool:
+        """Whether the file that was opened is the one that lies there now."""
+        return self._file is not None and file_identity(path) == self._file
+
     def _require_writable(self) -> None:
         """SQLite falls back to reading only, silently and for good, when it could not open the file for writing."""
         with translated_errors(self.path):
@@ -293,12 +300,12 @@ class Database:
 
     # -------------------------------------------------------------------------------------------------- migrating
 
-    def _migrate(self, migrations: Migrations, now: datetime) -> None:
+    def _migrate(self, migrations: Migrations, now: datetime, *, keep_copy: bool) -> None:
         with translated_errors(self.path):
             applied = {migration.name for migration in migrations.applied(self.utils)}
             pending = [migration.name for migration in migrations.pending(self.utils)]
         self._require_known_schema(applied, migrations)
-        if applied and pending:
+        if applied and pending and keep_copy:
             self.backup(now, f"before-{pending[0]}")
         if pending:
             with self.write():

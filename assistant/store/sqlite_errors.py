@@ -20,14 +20,17 @@ _FAMILIES = {
     sqlite3.SQLITE_TOOBIG: f"was not written. A text is too long for it. {DATA_KEPT}; send it in parts.",
 }
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+# What Python says of text whose bytes are none; it has no code.
+_NO_TEXT = "Could not decode"
 _CORRUPT = {*_DAMAGED, sqlite3.SQLITE_CONSTRAINT}
 _UNREADABLE = "stop the assistant, then `assistant backup restore NAME --force` (`assistant backup list` names them)."
 
 
 def explain_error(path: Path, error: sqlite3.Error) -> StoreError:
     family = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    if family in _CORRUPT:
-        to_do = _UNREADABLE if family in _DAMAGED else "run `assistant verify`."
+    is_damaged = family in _DAMAGED or str(error).startswith(_NO_TEXT)
+    if is_damaged or family in _CORRUPT:
+        to_do = _UNREADABLE if is_damaged else "run `assistant verify`."
         return CorruptStore(f"{path}: {error}. Nothing was changed; {to_do}")
     if family in _FAMILIES:
         return StoreError(f"{path} {_FAMILIES[family]}")
@@ -40,3 +43,15 @@ def translated_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise explain_error(path, error) from error
+
+
+@contextmanager
+def unreadable_rows_explained(path: Path) -> Iterator[None]:
+    """A value that is not what was written there, as after bits were flipped, is damage like any other."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError) as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CorruptStore(
+            f"{path} is damaged: a row cannot be read ({why}). Nothing was changed; {_UNREADABLE}"
+        ) from error

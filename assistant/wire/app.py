@@ -156,7 +156,13 @@ class App:
         self.runtime = build_runtime(base, self.turn_runner, self.dispatcher, self.contexts)
         indexes = (stores.message_index.index_next_batch, stores.journal_index.index_next_batch)
         self.maintenance = Maintenance(
-            stores.conversation, stores.files, indexes, stores.home_guard, self.running_turns
+            stores.conversation,
+            stores.files,
+            indexes,
+            stores.home_guard,
+            self.running_turns,
+            lambda: self.memory.rebuild(base.clock()),
+            base.settings.home.path,
         )
         self.sync_journal = journal_sync(base.settings, stores)
         self.sleep = build_sleep(base, self.learning, self.contexts.compaction)
@@ -247,6 +253,7 @@ class App:
         """Load what is heavy and was not needed to be ready: the provider's SDK, the model's limits, the index."""
         await self.models.answering.limits()
         await self.maintenance.index_new_messages()
+        await self.maintenance.remake_memories()
 
     def close(self) -> None:
         self.stores.close()

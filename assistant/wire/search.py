@@ -12,11 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assistant.core.errors import HomeError, NewerSchema, StoreError
+import structlog
+
+from assistant.core.errors import CorruptStore, HomeError, IndexDamaged, NewerSchema, OlderSchema, StoreError
 from assistant.search.finder import SourceFinder
 from assistant.search.index_values import IndexStore, TextSource
 from assistant.search.query import SearchLimits
 from assistant.store.database import Database
+from assistant.store.derived import SEARCH_DB, open_derived, set_aside
 from assistant.store.log.reader import LogFiles
 from assistant.store.memory.search import MemoriesById, StoredMemorySearch
 from assistant.store.schema.migrations import search_migrations
@@ -27,6 +30,8 @@ from assistant.store.search.sources import JournalSearchSource, LogSearchSource
 if TYPE_CHECKING:
     from assistant.mem0.embedders import WordLlamaEmbedder
     from assistant.search.engine import SearchEngine
+
+log = structlog.get_logger()
 
 # An index that another version made is made again.
 _INDEX_VERSION = 3
@@ -77,25 +82,12 @@ def _finder(
 ) -> SourceFinder:
     """A collection of search.db over its source, which is closed with it."""
     stemmer = Stemmer()
-    opened: list[Database] = []
-
-    def open_index(made_by: str) -> IndexStore:
-        path = home / "search.db"
-        if reading:
-            opened.extend([Database.open_reader(path)] if path.exists() else [])
-            return SqliteIndexStore(opened[0] if opened else None, collection, made_by, reading=True)
-        try:
-            opened.append(Database.open(path, search_migrations, datetime.now(UTC)))
-        except (HomeError, NewerSchema) as error:
-            # What is derived may be missing; the assistant answers without it.
-            raise StoreError(str(error)) from error
-        return SqliteIndexStore(opened[0], collection, made_by)
+    index = _IndexFile(home / SEARCH_DB, collection, reading=reading)
 
     def close() -> None:
         source.close()
         stemmer.close()
-        for database in opened:
-            database.close()
+        index.close()
 
     def engine() -> SearchEngine:
         # The embedder and all that scores: a start need not wait for them.
@@ -103,10 +95,55 @@ def _finder(
         from assistant.search.query import with_irregular_forms
 
         embedder = builtin_embedder()
-        index = open_index(f"{_INDEX_VERSION} {embedder.name}")
-        return SearchEngine(index, with_irregular_forms(stemmer.of), embedder.embed, bounds)
+        store = index.open(f"{_INDEX_VERSION} {embedder.name}")
+        return SearchEngine(store, with_irregular_forms(stemmer.of), embedder.embed, bounds)
 
-    return SourceFinder(engine, stemmer.of, source, zone, patient=patient or reading, on_close=close)
+    return SourceFinder(
+        engine, stemmer.of, source, zone, patient=patient or reading, on_damage=index.replace, on_close=close
+    )
+
+
+class _IndexFile:
+    """search.db, as one of its collections needs it."""
+
+    def __init__(self, path: Path, collection: str, *, reading: bool) -> None:
+        self._path = path
+        self._collection = collection
+        self._reading = reading
+        self._is_usable = True
+        self._db: Database | None = None
+
+    def open(self, made_by: str) -> IndexStore:
+        """Raises `IndexDamaged`, `StoreError`."""
+        try:
+            if not self._reading:
+                self._db = open_derived(self._path, search_migrations, datetime.now(UTC))
+            elif self._path.exists() and self._is_usable:
+                self._db = Database.open_reader(self._path)
+                self._db.require_schema(search_migrations)
+        except OlderSchema:
+            # The daemon makes it again; until then a search reads what there is.
+            self.close()
+        except CorruptStore as error:
+            raise IndexDamaged(str(error)) from error
+        except (HomeError, NewerSchema) as error:
+            # What is derived may be missing; the assistant answers without it.
+            raise StoreError(str(error)) from error
+        return SqliteIndexStore(self._db, self._collection, made_by, reading=self._reading)
+
+    def replace(self) -> None:
+        """What was opened is damaged: it is set aside, and who only reads does without. Raises `StoreError`."""
+        is_ours = self._db is None or self._db.is_at(self._path)
+        self.close()
+        self._is_usable = False
+        if not self._reading and is_ours:
+            log.warning("the search index was damaged and is made again", file=str(self._path))
+            set_aside(self._path)
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
 
 
 @cache

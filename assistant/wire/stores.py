@@ -24,7 +24,7 @@ from assistant.context.tokens import TokenCounter, counter_for_model
 from assistant.context.truncate import TruncationPolicy, truncate_for_view
 from assistant.core.archives import LogRestoreResult, ObjectStore
 from assistant.core.calendar import SleepSchedule, find_first_message_time
-from assistant.core.errors import HomeError, NewerSchema, StoreError
+from assistant.core.errors import CorruptStore, HomeError, NewerSchema, StoreError
 from assistant.core.memories import MemoryStorageInfo
 from assistant.core.messages import Message
 from assistant.core.records import LogLocation
@@ -58,6 +58,7 @@ from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.character.profiles import StoredProfiles
 from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
+from assistant.store.derived import MEMORY_DB, open_derived, set_aside
 from assistant.store.erasure.store import ErasureStore
 from assistant.store.files import make_directory, sync_file
 from assistant.store.home.guard import HomeGuard
@@ -124,10 +125,17 @@ def memory_store_settings(settings: Settings) -> MemoryStoreSettings:
 
 
 def open_memory_db(settings: MemoryStoreSettings, now: datetime, *, reading: bool = False) -> Database:
-    """memory.db of the home, made and migrated as needed; `reading` opens one that is there. Raises `HomeError`,
-    `NewerSchema`, `StoreError`."""
-    path = settings.home / "memory.db"
-    return Database.open_reader(path) if reading else Database.open(path, memory_migrations, now)
+    """memory.db of the home, made and migrated as needed, also in the place of one that is damaged, which is set aside;
+    `reading` opens one that is there. Raises `HomeError`, `NewerSchema`, `StoreError`."""
+    path = settings.home / MEMORY_DB
+    if reading:
+        return Database.open_reader(path)
+    try:
+        return open_derived(path, memory_migrations, now)
+    except CorruptStore as error:
+        log.warning("memory.db was damaged and is made again from the journal", error=str(error))
+        set_aside(path)
+        return open_derived(path, memory_migrations, now)
 
 
 def open_mem0_client(

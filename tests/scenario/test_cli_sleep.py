@@ -117,7 +117,8 @@ def test_f30_a_sleep_that_failed_says_in_which_phase_and_ends_with_1(home: Path)
     stores = Stores(load_settings(None, {"ASSISTANT_HOME": str(home)}), NOW)
     stores.journal.add([JournalEntry("k", "owner", "main", 1, "I live in Oslo.", NOW, "extraction")], NOW)
     stores.close()
-    (home / "memory.db").write_bytes(b"no database at all" * 100)
+    (home / "memory.db").unlink()
+    (home / "memory.db").mkdir()
     assert run_in_process(home, "memory", "list").err.count("level=") == 0
     done = run_in_process(home, "sleep", **AWAKE)
     assert done.returncode == 1

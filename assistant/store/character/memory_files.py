@@ -157,14 +157,36 @@ class StoredMemoryFiles:
     # --------------------------------------------------------------------------------------------------------- settling
 
     def recover_after_crash(self) -> list[str]:
-        """At start: finish or take back what a crash cut off; what could not be settled, a line each."""
-        failed = []
+        """At start: finish or take back what a crash cut off; what could not be settled, a line each. A MEMORY.md that
+        is no text any more is set aside, and what was last written there is put back."""
+        failed = self._put_back_damaged()
         for target in sorted({_target_of(self._home, path) for path in self._pending_files()}):
             try:
                 self._recover(target)
             except StoreError as error:
                 failed.append(str(error))
         return failed
+
+    def _put_back_damaged(self) -> list[str]:
+        file = self._file(MEMORY_FILE_TARGET)
+        try:
+            file.read()
+            return []
+        except StoreError as error:
+            edits = self._edits.list_edits(OWNER_SCOPE, target=MEMORY_FILE_TARGET, limit=-1)
+            last = next((edit for edit in edits if edit.undone_at is None), None)
+            if last is None or not file.path.is_file() or file.path.is_symlink():
+                return [str(error)]
+        aside = TextFile(self._home, f"{MEMORY_FILE}.damaged")
+        try:
+            file.move_to(aside)
+            file.write(last.after)
+        except StoreError as error:
+            return [str(error)]
+        return [
+            f"{file.path} was damaged; it is in {aside.path} now, and what was last written there by the assistant is "
+            "back. Look whether something of yours is missing, then remove the damaged file."
+        ]
 
     def _pending_files(self) -> Iterator[Path]:
         for place in (f".{MEMORY_FILE}.*", f"{DAILY_NOTES_FOLDER}/.*", f"{DAILY_NOTES_FOLDER}/*/.*"):

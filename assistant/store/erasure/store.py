@@ -27,6 +27,7 @@ from assistant.search.finder import SourceFinder
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.database import Database
+from assistant.store.derived import MEMORY_DB, SEARCH_DB, is_set_aside, remove_set_aside
 from assistant.store.erasure.copies import database_copy_has_words, list_database_copies
 from assistant.store.erasure.databases import erase_in_character_db, erase_in_script_db
 from assistant.store.erasure.files import erase_in_archives, search_archives
@@ -40,7 +41,7 @@ from assistant.store.rows import dump_json, from_json
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.search.sources import indexed_text
 
-_REWRITTEN_DATABASES = ("search.db", "memory.db")
+_REWRITTEN_DATABASES = (SEARCH_DB, MEMORY_DB)
 
 
 class ErasureStore(ErasureFinder):
@@ -119,7 +120,9 @@ class ErasureStore(ErasureFinder):
     def rewrite_databases(self) -> list[ErasureLeftover]:
         """Have the databases keep nothing of what was deleted; what could not be done."""
         others = [self.home / name for name in _REWRITTEN_DATABASES]
-        steps = [(db.path.name, db.vacuum) for db in (self._db, self._people)]
+        steps: list[tuple[str, Callable[[], None]]] = [(db.path.name, db.vacuum) for db in (self._db, self._people)]
+        # Nobody can look for words in a damaged one.
+        steps += [(path.name, partial(remove_set_aside, path)) for path in others if is_set_aside(path)]
         return self._attempt([*steps, *((path.name, partial(_vacuum, path)) for path in others if path.exists())])
 
     def search_remains(self, plan: ErasurePlan) -> tuple[list[ErasureLeftover], int]:

@@ -139,3 +139,12 @@ search_migrations = Migrations("search")
 def create_search_tables(db: Database) -> None:
     """Units, their pages, postings and vectors. All of it is derived from the log, the journal and the memories."""
     run_statements(db, "search.sql")
+
+
+@search_migrations(name="0002_checksums")
+def add_checksums(db: Database) -> None:
+    """Each row tells damage to any byte of it. What was indexed before is made again."""
+    for table in ("names", "fresh", "pages", "vectors", "terms", "postings", "read_to"):
+        db.execute(f"DELETE FROM {table}")
+        db.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
+    db.execute("UPDATE collections SET total = x''")

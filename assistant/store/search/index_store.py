@@ -1,16 +1,22 @@
 """The search index on disk: one collection of search.db, to write, or to read while another process writes. Implements
 the storage port of the search index. Stems of words are SQLite's, too.
+
+What always holds: each row has a checksum over all of its columns, so that what is read is what was written; anything
+else raises `IndexDamaged`, and the index is made again. Wrong answers that nobody notices would be worse.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from sqlite3 import Row
 from threading import Lock
 from typing import Any
+from zlib import crc32
 
+from assistant.core.errors import CorruptStore, IndexDamaged, StoreError
 from assistant.search.index_values import (
     META_BYTES,
     VECTOR_BYTES,
@@ -21,14 +27,16 @@ from assistant.search.index_values import (
     UnsealedUnit,
 )
 from assistant.store.database import Database
+from assistant.store.derived import is_the_one_set_aside
 from assistant.store.rows import dump_json
 
 _VECTORS_A_ROW = 16
+_CHECKSUM_BYTES = 4
 
 
 class SqliteIndexStore:
     """A collection of search.db. A search that writes none (`reading`) has what another process stored there; what it
-    adds is gone with it."""
+    adds is gone with it. All methods raise `IndexDamaged` for what is not as it was written, and `StoreError`."""
 
     def __init__(self, db: Database | None, name: str, made_by: str, *, reading: bool = False) -> None:
         """Opens the collection, made anew where there is none. What was made by something else than `made_by` is thrown
@@ -36,80 +44,113 @@ class SqliteIndexStore:
         self._db = db
         self._writer = None if reading else db
         self.can_seal = not reading
-        row = db.row("SELECT id, made_by FROM collections WHERE name = ?", (name,)) if db else None
+        with self._noticing_damage():
+            row = db.row("SELECT id, made_by FROM collections WHERE name = ?", (name,)) if db else None
         is_same = row is not None and row["made_by"] == made_by
         # No collection has the number 0.
         self._id = row["id"] if row is not None and (is_same or self._writer) else 0
         if self._writer and row is None:
-            with self._writer.write() as writer:
+            with self._writing() as writer:
                 self._id = writer.insert_row("collections", name=name, made_by=made_by, total=b"")
         elif not is_same:
             self.clear(made_by)
 
-    def _rows(self, sql: str, *values: Any) -> list[Row]:
-        return self._db.rows(sql, (self._id, *values)) if self._db else []
+    # ---------------------------------------------------------------------------------------------------------- reading
 
     def load(self) -> IndexContents:
-        fresh = self._rows("SELECT number, meta, vector, stems FROM fresh WHERE collection = ? ORDER BY number")
-        terms = self._rows("SELECT id, stem, sources, vector FROM terms WHERE collection = ?")
-        read_to = self._rows("SELECT stream, seq FROM read_to WHERE collection = ?")
-        names = self._rows("SELECT number, text FROM names WHERE collection = ?")
+        meta, sealed = self._load_pages()
+        fresh = [
+            UnsealedUnit(number, meta, vector, _stems(stems))
+            for number, meta, vector, stems in self._checked("fresh", "number, meta, vector, stems", "ORDER BY number")
+        ]
+        if [unit.number for unit in fresh] != [*range(sealed, sealed + len(fresh))]:
+            raise _damaged("units are missing")
+        terms = self._checked("terms", "id, stem, sources")
+        vectors = self._rows("SELECT id, vector FROM terms WHERE collection = ?")
+        by_term = {row["id"]: _without_checksum(row["vector"]) for row in vectors}
+        total = self._rows("SELECT total FROM collections WHERE id = ?")
         return IndexContents(
-            meta=_joined(self._rows("SELECT meta FROM pages WHERE collection = ? ORDER BY first")),
-            fresh=[UnsealedUnit(row["number"], row["meta"], row["vector"], _stems(row["stems"])) for row in fresh],
-            terms=[IndexTerm(row["id"], row["stem"], row["sources"], row["vector"]) for row in terms],
-            names={row["number"]: row["text"] for row in names},
-            read_to={row["stream"]: row["seq"] for row in read_to},
-            total=_joined(self._rows("SELECT total FROM collections WHERE id = ?")),
+            meta=meta,
+            fresh=fresh,
+            terms=[IndexTerm(number, stem, sources, by_term[number]) for number, stem, sources in terms],
+            names=dict(self._checked("names", "number, text")),
+            read_to=dict(self._checked("read_to", "stream, seq")),
+            total=_without_checksum(total[0]["total"]) if total and total[0]["total"] else b"",
         )
 
+    def _load_pages(self) -> tuple[bytes, int]:
+        """The meta of all sealed units, and how many these are."""
+        pages, sealed = [], 0
+        for first, units, meta in self._checked("pages", "first, units, meta", "ORDER BY first"):
+            if first != sealed or len(meta) != units * META_BYTES:
+                raise _damaged("pages are missing")
+            pages.append(meta)
+            sealed += units
+        return b"".join(pages), sealed
+
     def postings(self, term: int) -> bytes:
-        return _joined(self._rows("SELECT body FROM postings WHERE collection = ? AND term = ? ORDER BY page", term))
+        where = f"AND term = {term:d} ORDER BY page"
+        return b"".join(body for _, _, body in self._checked("postings", "term, page, body", where))
 
     def vectors(self, first: int, last: int) -> bytes:
         start = first // _VECTORS_A_ROW
-        sql = "SELECT body FROM vectors WHERE collection = ? AND block BETWEEN ? AND ? ORDER BY block"
-        body = _joined(self._rows(sql, start, (last - 1) // _VECTORS_A_ROW))
+        where = f"AND block BETWEEN {start:d} AND {(last - 1) // _VECTORS_A_ROW:d} ORDER BY block"
+        body = b"".join(body for _, body in self._checked("vectors", "block, body", where))
         offset = start * _VECTORS_A_ROW
-        return body[(first - offset) * VECTOR_BYTES : (last - offset) * VECTOR_BYTES]
+        found = body[(first - offset) * VECTOR_BYTES : (last - offset) * VECTOR_BYTES]
+        if self._db and len(found) != (last - first) * VECTOR_BYTES:
+            raise _damaged("vectors are missing")
+        return found
+
+    def _rows(self, sql: str, *values: Any) -> list[Row]:
+        with self._noticing_damage():
+            return self._db.rows(sql, (self._id, *values)) if self._db else []
+
+    def _checked(self, table: str, columns: str, where: str = "") -> Iterator[tuple[Any, ...]]:
+        """These columns of the collection's rows, which are all that their checksums cover."""
+        for row in self._rows(f"SELECT {columns}, checksum FROM {table} WHERE collection = ? {where}"):
+            *values, checksum = row
+            if _checksum(self._id, *values) != checksum:
+                raise _damaged(f"a row of {table} is not as it was written")
+            yield tuple(values)
+
+    # ---------------------------------------------------------------------------------------------------------- writing
 
     def add(self, fresh: Sequence[UnsealedUnit], names: Mapping[int, str], read_to: Mapping[str, int]) -> None:
         if self._writer is None:
             return
-        own = self._id
-        with self._writer.write() as db:
+        with self._writing() as db:
             for number, text in names.items():
-                db.insert_row("names", collection=own, number=number, text=text)
+                self._put(db, "names", number=number, text=text)
             for unit in fresh:
                 columns = {"number": unit.number, "meta": unit.meta, "vector": unit.vector}
-                db.insert_row("fresh", collection=own, **columns, stems=dump_json(unit.stems))
+                self._put(db, "fresh", **columns, stems=dump_json(unit.stems))
             for stream, seq in read_to.items():
-                db.upsert_row("read_to", ("collection", "stream"), collection=own, stream=stream, seq=seq)
+                self._put(db, "read_to", stream=stream, seq=seq)
 
     def seal(self, page: IndexPage, total: bytes) -> None:
         if self._writer is None:
             return
-        own = self._id
-        with self._writer.write() as db:
-            db.insert_row("pages", collection=own, first=page.first, units=page.units, meta=page.meta)
+        with self._writing() as db:
+            self._put(db, "pages", first=page.first, units=page.units, meta=page.meta)
             self._write_vectors(db, page.first, page.vectors)
             self._write_terms(db, page.terms)
             for term, body in page.postings.items():
-                db.insert_row("postings", collection=own, term=term, page=page.first, body=body)
+                self._put(db, "postings", term=term, page=page.first, body=body)
             db.execute(
                 "DELETE FROM fresh WHERE collection = ? AND number BETWEEN ? AND ?",
-                (own, page.first, page.first + page.units - 1),
+                (self._id, page.first, page.first + page.units - 1),
             )
-            db.update_rows("collections", {"id": own}, total=total)
+            db.update_rows("collections", {"id": self._id}, total=_with_checksum(total))
 
     def mark_removed(
         self, units: Mapping[int, bytes], total: bytes, *, terms: Sequence[IndexTerm] | None = None
     ) -> None:
         if self._writer is None:
             return
-        with self._writer.write() as db:
+        with self._writing() as db:
             for number, meta in units.items():
-                self._replace_meta(db, number, meta)
+                self._replace_meta(db, number, meta, blank=terms is not None)
                 if terms is not None:
                     self._blank(db, number)
             self._write_terms(db, [term for term in terms or () if term.sources])
@@ -117,17 +158,22 @@ class SqliteIndexStore:
                 if not term.sources:
                     db.execute("DELETE FROM postings WHERE collection = ? AND term = ?", (self._id, term.id))
                     db.execute("DELETE FROM terms WHERE collection = ? AND id = ?", (self._id, term.id))
-            db.update_rows("collections", {"id": self._id}, total=total)
+            db.update_rows("collections", {"id": self._id}, total=_with_checksum(total))
 
     def clear(self, made_by: str | None = None) -> None:
         if self._writer is None:
             return
-        with self._writer.write() as db:
-            for table in ("names", "fresh", "pages", "vectors", "terms", "postings", "read_to"):
+        with self._writing() as db:
+            for table in _KEYS:
                 db.execute(f"DELETE FROM {table} WHERE collection = ?", (self._id,))
             db.execute(
                 "UPDATE collections SET total = x'', made_by = coalesce(?, made_by) WHERE id = ?", (made_by, self._id)
             )
+
+    def _put(self, db: Database, table: str, **columns: Any) -> None:
+        """A row in place of the one with its key."""
+        checksum = _checksum(self._id, *columns.values())
+        db.upsert_row(table, ("collection", *_KEYS[table]), collection=self._id, **columns, checksum=checksum)
 
     def _write_vectors(self, db: Database, first: int, vectors: bytes) -> None:
         """A page may begin and end in the middle of a row."""
@@ -135,41 +181,86 @@ class SqliteIndexStore:
         body = first_row + vectors
         block, size = first // _VECTORS_A_ROW, _VECTORS_A_ROW * VECTOR_BYTES
         for i in range(0, len(body), size):
-            place = {"collection": self._id, "block": block + i // size}
-            db.upsert_row("vectors", ("collection", "block"), **place, body=body[i : i + size])
+            self._put(db, "vectors", block=block + i // size, body=body[i : i + size])
 
     def _write_terms(self, db: Database, terms: Sequence[IndexTerm]) -> None:
+        """The vector of a term that is there stays."""
         db.execute_many(
-            "INSERT INTO terms (collection, id, stem, sources, vector) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET sources = excluded.sources",
-            [(self._id, term.id, term.stem, term.sources, term.vector) for term in terms],
+            "INSERT INTO terms (collection, id, stem, sources, vector, checksum) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET sources = excluded.sources, checksum = excluded.checksum",
+            [
+                (
+                    *(self._id, term.id, term.stem, term.sources, _with_checksum(term.vector)),
+                    _checksum(self._id, term.id, term.stem, term.sources),
+                )
+                for term in terms
+            ],
         )
 
-    def _replace_meta(self, db: Database, number: int, meta: bytes) -> None:
-        db.update_rows("fresh", {"collection": self._id, "number": number}, meta=meta)
-        page = db.row(
-            "SELECT first, meta FROM pages WHERE collection = ? AND first <= ? ORDER BY first DESC LIMIT 1",
-            (self._id, number),
-        )
-        at = (number - page["first"]) * META_BYTES if page else 0
-        if page and at < len(page["meta"]):
-            body = page["meta"][:at] + meta + page["meta"][at + META_BYTES :]
-            db.update_rows("pages", {"collection": self._id, "first": page["first"]}, meta=body)
+    def _replace_meta(self, db: Database, number: int, meta: bytes, *, blank: bool) -> None:
+        for _, _, vector, stems in self._checked("fresh", "number, meta, vector, stems", f"AND number = {number:d}"):
+            kept = {"vector": bytes(VECTOR_BYTES), "stems": "[]"} if blank else {"vector": vector, "stems": stems}
+            self._put(db, "fresh", number=number, meta=meta, **kept)
+        where = f"AND first <= {number:d} ORDER BY first DESC LIMIT 1"
+        for first, units, metas in self._checked("pages", "first, units, meta", where):
+            at = (number - first) * META_BYTES
+            if at < len(metas):
+                body = metas[:at] + meta + metas[at + META_BYTES :]
+                self._put(db, "pages", first=first, units=units, meta=body)
 
     def _blank(self, db: Database, number: int) -> None:
-        nothing = bytes(VECTOR_BYTES)
-        db.update_rows("fresh", {"collection": self._id, "number": number}, vector=nothing, stems="[]")
         block, place = divmod(number, _VECTORS_A_ROW)
-        row = db.row("SELECT body FROM vectors WHERE collection = ? AND block = ?", (self._id, block))
         at = place * VECTOR_BYTES
-        if row is not None and len(row["body"]) > at:
-            body = row["body"][:at] + nothing + row["body"][at + VECTOR_BYTES :]
-            db.update_rows("vectors", {"collection": self._id, "block": block}, body=body)
+        for _, body in self._checked("vectors", "block, body", f"AND block = {block:d}"):
+            if len(body) > at:
+                self._put(db, "vectors", block=block, body=body[:at] + bytes(VECTOR_BYTES) + body[at + VECTOR_BYTES :])
+
+    @contextmanager
+    def _writing(self) -> Iterator[Database]:
+        assert self._writer is not None
+        with self._noticing_damage(), self._writer.write() as db:
+            yield db
+
+    @contextmanager
+    def _noticing_damage(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreError as error:
+            # The other collection of the file may have been found damaged, and the file set aside.
+            aside = self._db is not None and is_the_one_set_aside(self._db)
+            if not aside and not isinstance(error, CorruptStore):
+                raise
+            raise IndexDamaged(str(error)) from error
 
 
-def _joined(rows: Sequence[Row]) -> bytes:
-    """The one column of all rows."""
-    return b"".join(row[0] for row in rows)
+_KEYS = {
+    "names": ("number",),
+    "fresh": ("number",),
+    "pages": ("first",),
+    "vectors": ("block",),
+    "terms": ("id",),
+    "postings": ("term", "page"),
+    "read_to": ("stream",),
+}
+
+
+def _damaged(why: str) -> IndexDamaged:
+    return IndexDamaged(f"search.db is damaged: {why}. It is made again from what was said.")
+
+
+def _checksum(*values: Any) -> int:
+    return crc32(b"\0".join([value if type(value) is bytes else str(value).encode() for value in values]))
+
+
+def _with_checksum(body: bytes) -> bytes:
+    return body + crc32(body).to_bytes(_CHECKSUM_BYTES)
+
+
+def _without_checksum(stored: bytes) -> bytes:
+    body = stored[:-_CHECKSUM_BYTES]
+    if _with_checksum(body) != stored:
+        raise _damaged("a value is not as it was written")
+    return body
 
 
 def _stems(text: str) -> tuple[UnitStem, ...]:

@@ -21,7 +21,10 @@ from pathlib import Path
 from sqlite3 import Row
 
 from assistant.core.records import IntegrityProblem, IntegrityReport, LogRecord
+from assistant.store.character.memory_files import MEMORY_FILE
 from assistant.store.database import Database
+from assistant.store.derived import MEMORY_DB, SEARCH_DB
+from assistant.store.files import TextFile
 from assistant.store.log.format import decode_record
 from assistant.store.log.writer import MessageLog
 from assistant.store.script import sessions as session_rows
@@ -60,10 +63,12 @@ class Verifier:
             check_coverage(self._db, findings)
         with findings.collect_store_errors(name):
             _check_structure(self._db, findings)
-        character = self._home / "character.db"
-        if character.exists():
-            with findings.collect_store_errors(character.name), closing(Database.open_reader(character)) as db:
-                _check_structure(db, findings)
+        for path in (self._home / name for name in ("character.db", MEMORY_DB, SEARCH_DB)):
+            if path.is_file():
+                with findings.collect_store_errors(path.name), closing(Database.open_reader(path)) as db:
+                    _check_structure(db, findings)
+        with findings.collect_store_errors(MEMORY_FILE):
+            TextFile(self._home, MEMORY_FILE).read()
         return IntegrityReport(
             sessions=len(scans),
             records=sum(scan.records for scan in scans),

@@ -1,0 +1,84 @@
+"""Databases that are made of others, and may therefore be thrown away: checked when they are opened, set aside when
+they are damaged, and made again.
+
+What always holds: what was set aside stays beside the new one until that is complete, so that its name tells, to any
+process and after any crash, that something is still being made again; then it is removed, since it holds words that
+somebody may have forgotten by now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from sqlite_utils import Migrations
+
+from assistant.core.errors import CorruptStore, StoreError
+from assistant.store.database import Database
+from assistant.store.files import sync_directory
+
+SEARCH_DB, MEMORY_DB = "search.db", "memory.db"
+_SOURCES = {
+    SEARCH_DB: "the message log and the journal, so some of what was said may not be found yet",
+    MEMORY_DB: "the journal, which is searched meanwhile",
+}
+_ASIDE = ".damaged"
+_PARTS = ("-wal", "-shm", "")
+
+
+def open_derived(path: Path, migrations: Migrations, now: datetime) -> Database:
+    """As `Database.open`, with every page looked at. Raises `CorruptStore` for one that is damaged (see `set_aside`),
+    `HomeError`, `NewerSchema`, `StoreError`."""
+    database = Database.open(path, migrations, now, keep_copy=path.name != SEARCH_DB)
+    try:
+        problem = database.value("PRAGMA quick_check(1)")
+        if problem != "ok":
+            raise CorruptStore(f"{path}: {problem}. It is made again.")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def set_aside(path: Path) -> None:
+    """Move a damaged database out of the way, with what belongs to it; one that was set aside before gives way to it.
+    Raises `StoreError`."""
+    try:
+        for part in _PARTS:
+            whole = path.with_name(path.name + part)
+            if whole.exists():
+                whole.replace(path.with_name(path.name + _ASIDE + part))
+        sync_directory(path.parent)
+    except OSError as error:
+        raise StoreError(
+            f"{path} is damaged and could not be set aside: {error.strerror}. Remove it and the files next to it "
+            f"({path.name}-*); it is made again."
+        ) from error
+
+
+def is_set_aside(path: Path) -> bool:
+    """Whether a damaged database lies beside the one that is being made in its place."""
+    return path.with_name(path.name + _ASIDE).exists()
+
+
+def is_the_one_set_aside(database: Database) -> bool:
+    """Whether an open database was set aside since, by somebody else in this data folder."""
+    return database.is_at(database.path.with_name(database.path.name + _ASIDE))
+
+
+def remove_set_aside(path: Path) -> None:
+    """The new one is complete. Raises `StoreError`."""
+    try:
+        for part in _PARTS:
+            path.with_name(path.name + _ASIDE + part).unlink(missing_ok=True)
+        sync_directory(path.parent)
+    except OSError as error:
+        raise StoreError(f"{path}{_ASIDE} was not removed: {error.strerror}. Remove it; nothing needs it.") from error
+
+
+def remake_problems(home: Path) -> Iterator[str]:
+    """What is being made again, a line each."""
+    for name, source in _SOURCES.items():
+        if is_set_aside(home / name):
+            yield f"{name} was damaged. While the assistant runs, it is made again from {source}; nothing is lost."
