@@ -179,7 +179,7 @@ def _says_one(hit: SearchHit, identifiers: Sequence[str]) -> bool:
 
 
 def _without_unasked_secrets(text: str, message: str) -> str:
-    return text if asks_for_secret(message) else mask_secrets(text)
+    return text if not text or asks_for_secret(searchable_text(message)) else mask_secrets(text)
 
 
 def fully_shown_ids(view: ContextView) -> frozenset[int]:

@@ -120,6 +120,7 @@ class SearchIndex:
         vectors = self._vectors_of([text for _, _, text in units]) if units else _NONE
         last: dict[int, tuple[int, int, bool]] = {}
         fresh = []
+        asks = False
         words = [count_words(text) for _, _, text in units]
         stem_of = self._stems(word for counts in words for word in counts)
         for offset, (record, part, text) in enumerate(units):
@@ -133,7 +134,9 @@ class SearchIndex:
             before, said_at, repeats = last.get(stream) or self._end_of(stream)
             meta["previous"] = before if stream and abs(second - said_at) <= _SILENCE else -1
             follows = int(meta["previous"][0]) >= 0 and repeats
-            repeats = asks_for_something(record.text) if record.role == "user" else follows
+            if part == 0:  # once a record: it looks at all of a text, which may have thousands of parts
+                asks = record.role == "user" and asks_for_something(record.text)
+            repeats = asks if record.role == "user" else follows
             meta["form"] = unit_flags(text) | (REPEATS if repeats else 0)
             last[stream] = number, second, repeats
             fresh.append(UnsealedUnit(number, meta.tobytes(), vectors[offset].tobytes(), stems))

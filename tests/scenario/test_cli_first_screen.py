@@ -17,8 +17,9 @@ from tests.support.command_line import run_in_process
 def shown_until_left(home: Path, *arguments: str, say: str = "", answer: str = "") -> str:
     """Everything that reached the screen, without our own colours and cursor movements."""
     child = started(home, *arguments)
+    steps = [(PROMPT, f"{say}\r"), (answer, CTRL_D)] if say else [(PROMPT, CTRL_D)]
     seen = ""
-    for wait_for, then in ((PROMPT, f"{say}\r" if say else ""), (answer or PROMPT, CTRL_D), (pexpect.EOF, "")):
+    for wait_for, then in [*steps, (pexpect.EOF, "")]:
         child.expect(wait_for)
         seen += child.before + (child.after if isinstance(child.after, str) else "")
         child.send(then) if then else None

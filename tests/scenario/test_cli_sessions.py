@@ -116,9 +116,10 @@ def test_a_thread_is_talked_in_reset_and_taken_up_on_a_command_line(tmp_path: Pa
 def test_a_switch_holds_for_the_lines_that_follow_it_in_a_pipe(tmp_path: Path) -> None:
     home = tmp_path / "home"
     piped = b"for main\n/session trip\nfor the trip\n/session main\nagain main\n"
-    done = run_assistant(home, "chat", said=piped)
-    assert done.returncode == 0
-    assert sorted((one["session"], one["messages"]) for one in rows(home, "sessions")) == [
-        ("main", 4),
-        ("thread:trip", 2),
+    assert run_assistant(home, "chat", said=piped).returncode == 0
+    logged = map(json.loads, run_in_process(home, "log", "--json").out.splitlines())
+    assert [(row["session"], row["content"]) for row in logged if row["role"] == "user"] == [
+        ("main", "for main"),
+        ("thread:trip", "for the trip"),
+        ("main", "again main"),
     ]
