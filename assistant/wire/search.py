@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 # An index that another version made is made again.
-_INDEX_VERSION = 3
+_INDEX_VERSION = 4
 
 DEFAULT_SEARCH_LIMITS = SearchLimits()
 

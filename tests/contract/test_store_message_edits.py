@@ -4,6 +4,7 @@ the model sees, and what a crash in between leaves."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
@@ -18,6 +19,7 @@ from assistant.core.records import InboxItem, IncomingMessage
 from assistant.store.script.edits import MessageEdits
 from assistant.store.script.inbox import BridgeStates
 from assistant.store.script.index import UnreadMessages
+from assistant.wire.search import open_history
 from tests.support.store_home import NOW, StoreHome, reply_item
 
 LATER = NOW + timedelta(minutes=3)
@@ -263,3 +265,57 @@ def test_pictures_stand_in_the_log_and_not_in_the_inbox_once_it_has_them(home: E
     assert kept == [[{"kind": "image", "mime": "image/png", "name": "boat.png", "size": 3}]] * 2
     assert [record.media for record in home.log.scan("main") if record.media] == [(picture,)] * 2
     assert home.conversation.load_view("main").messages[1].media == (picture,)
+
+
+# ---------------------------------------------------------------------------------------------------------- searching
+
+
+@pytest.fixture
+def found(home: EditedHome) -> Iterator[Callable[[str], list[tuple[int, str]]]]:
+    """Search what people said in the home: number and words of each hit."""
+    history, _ = open_history(home.path, patient=True)
+    yield lambda query: [(hit.message_id, hit.text) for hit in history.search(query, "owner", roles=("user",))]
+    history.close()
+
+
+@pytest.mark.parametrize("answered_first", [True, False])
+@pytest.mark.parametrize("indexed_first", [True, False])
+def test_an_edited_message_is_found_by_its_newest_words_and_not_by_those_that_they_replaced(
+    home: EditedHome, found: Callable[[str], list[tuple[int, str]]], indexed_first: bool, answered_first: bool
+) -> None:
+    item = home.arrive("The zither plays at five")
+    if answered_first:
+        home.answer("Noted.")
+    if indexed_first:
+        found("zither")
+    home.edit("The bassoon plays at six", "c1")
+    home.edit("The oboe plays at seven", "c2")
+    if not answered_first:
+        home.answer("Noted.")
+    assert found("oboe") == [(item.message_id, "The oboe plays at seven")]
+    assert found("zither") == found("bassoon") == []
+
+
+def test_a_deleted_message_is_not_found_and_one_that_was_undone_is_not_found_by_its_edit(
+    home: EditedHome, found: Callable[[str], list[tuple[int, str]]]
+) -> None:
+    for name, words in (("1", "The zither is sold"), ("2", "The oboe is sold")):
+        item = home.arrive(words, name)
+        home.answer("Noted.")
+    home.edit("The bassoon is sold", "c1", name="2")
+    assert {words for _, words in found("sold")} == {"The zither is sold", "The bassoon is sold"}
+    home.delete()
+    home.conversation.hide_messages("main", [item.message_id], LATER)
+    assert found("sold") == []
+
+
+def test_whoever_reads_a_message_by_its_number_sees_what_it_was_edited_to(home: EditedHome) -> None:
+    item = home.arrive("at five")
+    home.answer("fine")
+    home.edit("at six")
+    history, _ = open_history(home.path, patient=True)
+    said = [(record.kind, record.content) for record in history.read(item.message_id, "owner")]
+    around = [(record.kind, record.content) for record in history.read(item.message_id, "owner", neighbours=1)]
+    history.close()
+    assert said == [("message", "at five"), ("edit", "at six")]
+    assert around == [("message", "at five"), ("message", "fine"), ("edit", "at six")]

@@ -105,11 +105,12 @@ class Story:
         self.told[secret.number] = self.it.inbox_item(accepted.inbox_id).message_id
 
     def is_found(self, secret: Secret) -> bool:
-        """Whether a search for it finds a message that has it; an edit has a record of its own."""
+        """Whether a search for it finds the message that told it, or what was read in the file that did."""
         history = self.it.app.stores.history
-        hits = {hit.message_id for hit in history.search(secret.value, "owner")}
-        records = [record for hit in hits for record in history.read(hit, "owner")]
-        return any(secret.value in record.content for record in records)
+        hits = [hit for hit in history.search(secret.value, "owner") if secret.value in hit.text]
+        if WAYS[secret.number % len(WAYS)] == "file":
+            return bool(hits)
+        return self.told[secret.number] in {hit.message_id for hit in hits}
 
     async def command(self, text: str) -> str:
         return await self.it.app.commands.run(text, "main")

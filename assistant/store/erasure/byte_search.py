@@ -32,7 +32,6 @@ _MAX_EXPANDED = 1 << 30
 _MIN_BASE64 = 6
 _MEMBER = re.compile(rb"\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]|PK\x03\x04")
 _ZIP_HEADER = 30
-_LINE_BREAKS = re.compile(rb"(?:\\+[rn]|[\r\n])+")
 _LETTERS = lazy_regex(r"[a-z0-9]+")
 
 
@@ -74,7 +73,10 @@ class ByteSearch:
 
     def has_wrapped(self, data: bytes) -> bool:
         """Whether base64 has the words across the ends of its lines."""
-        joined = _LINE_BREAKS.sub(b"", data) if self._base64 else b""
+        if not self._base64:
+            return False
+        # Line breaks may be escaped as in JSON, more than once.
+        joined = data.replace(b"\\n", b"").replace(b"\\r", b"").translate(None, b"\r\n\\")
         return any(core in joined and core not in data for core in self._base64)
 
 

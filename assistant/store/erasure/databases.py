@@ -98,9 +98,10 @@ def _words_in(*texts: str, jsons: tuple[str, ...] = (), goes: bool = False) -> _
 
     def change(row: Row, plan: ErasurePlan) -> _Change | None:
         present = row.keys()
-        changed = [name for name in (*texts, *jsons) if name in present and plan.wording.matches(row[name] or "")]
-        if not changed:
+        columns = [name for name in (*texts, *jsons) if name in present]
+        if not plan.wording.matches(_joined(row, columns)):
             return None
+        changed = [name for name in columns if plan.wording.matches(row[name] or "")]
         values = {
             name: _redact_json(row[name], plan) if name in jsons else plan.wording.remove_from_text(row[name])
             for name in changed
@@ -109,6 +110,11 @@ def _words_in(*texts: str, jsons: tuple[str, ...] = (), goes: bool = False) -> _
         return None if is_removed else values, plan.wording.excerpt(row[changed[0]])
 
     return change
+
+
+def _joined(row: Row, columns: Iterable[str]) -> str:
+    """To be searched at once. Nothing that is looked for goes across the signs between."""
+    return "\0".join(row[name] or "" for name in columns)
 
 
 # Somebody may say "arguments", and a message without them could not be read any more.
@@ -179,14 +185,14 @@ def _view_tables(with_tokens: Callable[[Message], CountedMessage]) -> tuple[_Wor
 def _redact_view_row(row: Row, plan: ErasurePlan) -> Message | None:
     """What a row is to say; None where it stays as it is."""
     message_id = row["message_id"] if row["message_id"] is not None else row["carried_from"]
-    message = message_of_view_row(row)
     if message_id in plan.ids:
+        message = message_of_view_row(row)
         redacted = redact_message(message)
         return None if redacted == message else redacted
     wording = plan.wording if message_id is None else plan.unique
-    if not any(wording.matches(row[column]) for column in ("content", "parts", "metadata")):
+    if not wording.matches(_joined(row, ("content", "parts", "metadata"))):
         return None
-    content = plan.wording.remove_from_text(message.content) or (FORGOTTEN_PLACEHOLDER if message.content else "")
+    content = plan.wording.remove_from_text(row["content"]) or (FORGOTTEN_PLACEHOLDER if row["content"] else "")
     jsons = {name: _redact_json(row[name], plan) for name in ("parts", "metadata")}
     return message_of_view_row({**dict(row), "content": content, **jsons})
 

@@ -115,9 +115,11 @@ def _find_echoes(
             at = line.find(SALT_KEY)
             if at < 0 or is_blank_line(line):
                 continue
-            # Names of models and accounts, and the like.
-            values.said |= matcher.matched(line[:at])
-            met = matcher.matched(line[at:])
+            met = matcher.matched(line)
+            if met:
+                # Names of models and accounts, and the like.
+                values.said |= matcher.matched(line[:at])
+                met = matcher.matched(line[at:])
             shared = {path for path in values.files if path.encode() in line}
             if not (met or shared) or json.loads(line[:at] + b"}")["id"] in plan.ids:
                 continue

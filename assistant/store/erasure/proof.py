@@ -61,30 +61,34 @@ def _is_database_file(path: Path) -> bool:
         return False
 
 
-def _count_rows(path: Path, plan: ErasurePlan) -> tuple[int, int, set[str]]:
+def _count_rows(path: Path, plan: ErasurePlan, *, long_only: bool) -> tuple[int, int, set[str]]:
     """How often a database has the words in rows of other scopes, indexes included, and in other rows; and in which
-    tables the latter are. Raises `StoreError`."""
+    tables the latter are. `long_only`: in rows that SQLite may have cut apart. Raises `StoreError`."""
     theirs, own, tables = 0, 0, set()
     with closing(Database.open_reader(path)) as db:
+        # What takes less than a quarter of a page is never cut, whatever the kind of table; its header is a part of it.
+        min_bytes = db.value("PRAGMA page_size") // 5 if long_only else 0
         for row in db.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"):
-            others, ours = _count_in_table(db, row["name"], plan)
+            others, ours = _count_in_table(db, row["name"], plan, min_bytes)
             theirs, own = theirs + others, own + ours
             tables |= {row["name"]} if ours else set()
     return theirs, own, tables
 
 
-def _count_in_table(db: Database, table: str, plan: ErasurePlan) -> tuple[int, int]:
-    whose = _WHOSE.get(table, "scope" if "scope" in column_names(db, table) else None)
+def _count_in_table(db: Database, table: str, plan: ErasurePlan, min_bytes: int) -> tuple[int, int]:
+    columns = column_names(db, table)
+    whose = _WHOSE.get(table, "scope" if "scope" in columns else None)
+    length = " + ".join(f'coalesce(length(CAST("{column}" AS BLOB)), 0)' for column in columns)
     sql = "SELECT i.name FROM pragma_index_list(?) AS l, pragma_index_info(l.name) AS i WHERE i.name IS NOT NULL"
     indexed = [row["name"] for row in db.rows(sql, (table,))]
     counts = [0, 0]
-    for row in db.iterate(f"SELECT {whose or 'NULL'} AS whose, * FROM {table}"):
-        values = dict(row)
-        is_own = values.pop("whose") in (None, plan.scope)
+    for row in db.iterate(f"SELECT {whose or 'NULL'} AS whose, * FROM {table} WHERE {length} >= ?", (min_bytes,)):
+        values = {column: row[column].encode(errors="replace") for column in columns if isinstance(row[column], str)}
+        if not plan.wording.match_ends(b"\0".join(values.values())):
+            continue
+        is_own = row["whose"] in (None, plan.scope)
         for column, value in values.items():
-            if isinstance(value, str):
-                copies = len(plan.wording.match_ends(value.encode(errors="replace")))
-                counts[is_own] += copies * (1 if is_own else 1 + indexed.count(column))
+            counts[is_own] += len(plan.wording.match_ends(value)) * (1 if is_own else 1 + indexed.count(column))
     return counts[0], counts[1]
 
 
@@ -149,7 +153,7 @@ def _describe_database(
         plan = replace(plan, values=_without(plan.values, others), runs=_without(plan.runs, others))
         left = ByteSearch(plan).count_in_file(path)
         return _still_there(name, left, plan) if left else _of_others(name, count)
-    theirs, own, tables = _count_rows(path, plan)
+    theirs, own, tables = _count_rows(path, plan, long_only=not count)
     if tables and tables <= _NAMING:
         why = "the name of a person, an account or a room; `assistant people` changes or removes it"
         return ErasureLeftover(name, own, why, "own_file")

@@ -188,4 +188,5 @@ def _draft_edit(
 ) -> RecordDraft:
     origin = RecordOrigin(row["kind"], row["bridge"], item.incoming.sender, item.incoming.trust, turn, refs)
     at = parse_time(row["at"])
-    return appender.draft_record(session, Message("system", words, row["record_id"], at), origin, at)
+    message = Message("system", words, row["record_id"], at, name=item.incoming.name)
+    return appender.draft_record(session, message, origin, at)

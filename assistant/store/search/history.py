@@ -4,7 +4,8 @@ port `History`.
 What always holds:
 - Each query names a scope, and each row that is returned was checked against it, neighbours included (I10).
 - What was undone is neither found nor shown as a neighbour or as recent; asked for by id or byte range it is there,
-  since the log keeps it. What was erased has no words left and is never found.
+  since the log keeps it. A message that was edited is found by its newest words, and one that was deleted not at all;
+  asked for by id, each is there with what it was changed to. What was erased has no words left and is never found.
 - A message is found as soon as its commit is done: nothing is cached.
 - Texts are read from the message log alone, so a quote is what was said. However long a record is, at most one window
   of it is in memory at a time; one that cannot be read is left out here and reported by `assistant verify`.
@@ -21,6 +22,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 from sqlite3 import Row
 from threading import Lock
@@ -34,7 +36,7 @@ from assistant.search.query import query_words
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
 from assistant.store.rows import parse_time
-from assistant.store.script.index import IS_READABLE, current_contents
+from assistant.store.script.index import IS_READABLE, current_contents, list_logged_changes
 
 MAX_RECORDS_PER_READ = 1_000
 """The most records that one call of `read_span` or `recent` returns."""
@@ -106,14 +108,20 @@ class StoredHistory:
             ]
             return hits[:limit]
 
-    def _visible_rows(self, ids: list[int], where: SearchFilter) -> dict[int, Row]:
-        """Index rows of those that the search may return: the index follows, this decides."""
+    def _visible_rows(self, sources: list[int], where: SearchFilter) -> dict[int, Row]:
+        """The messages that the search may return, by the record that has their newest words: the index follows, this
+        decides."""
         rows = self._db.rows(
-            f"{_SELECT} WHERE id IN (SELECT value FROM json_each(?)) AND scope = ? AND hidden_by IS NULL"
-            " AND ts >= ? AND ts < ?",
-            (json.dumps(ids), where.scope, where.after or "", where.before or "~"),
+            "SELECT words.id AS source, words.byte_start, words.byte_end, m.id, m.session, m.generation, m.role, m.ts"
+            " FROM messages words LEFT JOIN changes c ON c.record_id = words.id AND c.state = 'logged'"
+            " JOIN messages m ON m.id = coalesce(c.message_id, words.id)"
+            " WHERE words.id IN (SELECT value FROM json_each(?)) AND words.scope = ? AND m.scope = words.scope"
+            " AND words.hidden_by IS NULL AND m.hidden_by IS NULL AND m.ts >= ? AND m.ts < ?"
+            " AND NOT EXISTS (SELECT 1 FROM changes later WHERE later.message_id = m.id AND later.state = 'logged'"
+            " AND later.record_id > words.id)",
+            (json.dumps(sources), where.scope, where.after or "", where.before or "~"),
         )
-        return {row["id"]: row for row in rows}
+        return {row["source"]: row for row in rows}
 
     def _hit(self, row: Row, hit: SourceHit, record: RecordText, query: PreparedQuery) -> SearchHit:
         text = self._excerpt(row, record, query)
@@ -149,13 +157,15 @@ class StoredHistory:
     # ------------------------------------------------------------------------------------------------------ reading
 
     def read(self, message_id: int, scope: str, *, neighbours: int = 0) -> list[LogRecord]:
-        """The message and its neighbours; see `History.read`. Neighbours that were undone are passed over."""
+        """The message as it was said, what it was changed to since, and its neighbours, in the order of the log; [] where
+        the scope has no such message. Neighbours that were undone are passed over."""
         with self._lock:
             row = self._db.row(f"{_SELECT} WHERE id = ? AND scope = ?", (message_id, scope))
             if row is None:
                 return []
-            rows = [*self._beside(row, scope, "<", neighbours)[::-1], row, *self._beside(row, scope, ">", neighbours)]
-            return self._records(rows)
+            beside = [*self._beside(row, scope, "<", neighbours), *self._beside(row, scope, ">", neighbours)]
+            rows = {near["id"]: near for near in (row, *beside, *self._changes_of(row))}
+            return self._records(sorted(rows.values(), key=itemgetter("seq")))
 
     def read_byte_range(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
         """The whole records within bytes [start, end) of a session's log, in scope; see `History.read_span`. At most
@@ -193,6 +203,13 @@ class StoredHistory:
             records = self._records(_within_bytes(rows))[::-1]
             current = current_contents(self._db, self._files, [record.id for record in records])
             return [replace(record, content=current.get(record.id, record.content)) for record in records]
+
+    def _changes_of(self, row: Row) -> list[Row]:
+        changes = [change["record_id"] for change in list_logged_changes(self._db, [row["id"]])]
+        return self._db.rows(
+            f"{_SELECT} WHERE id IN (SELECT value FROM json_each(?)) AND session = ?",
+            (json.dumps(changes), row["session"]),
+        )
 
     def _beside(self, row: Row, scope: str, side: str, count: int) -> list[Row]:
         """Up to `count` records before ("<") or after (">") one in its session, the nearest first."""
@@ -248,7 +265,7 @@ def _read_text(files: LogFiles, row: Row) -> RecordText | None:
     """The words of a record; None where it cannot be read."""
     length = row["byte_end"] - row["byte_start"]
     line = files.read_piece(row["session"], row["byte_start"], min(length, _LONGEST_LINE))
-    return _beginning(line) if length > _LONGEST_LINE else _parsed(line, row["id"])
+    return _beginning(line) if length > _LONGEST_LINE else _parsed(line, row["source"])
 
 
 def _read_windows(files: LogFiles, row: Row) -> Iterator[str]:

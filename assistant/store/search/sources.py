@@ -1,13 +1,15 @@
 """What the search index reads: the messages of script.db and the message logs, and the entries of the journal. Both
 implement the port for search sources.
 
-A log record that cannot be read has no words here; `assistant verify` reports it. Journal entries that are summaries of
-conversations are indexed without words: what they are about is found in the log.
+A log record that cannot be read has no words here; `assistant verify` reports it. A message that was edited is found by
+its newest words alone: each edit takes back what the message said until then, and a deletion takes back all of it.
+Journal entries that are summaries of conversations are indexed without words: what they are about is found in the log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from sqlite3 import Row
 
 from assistant.core.errors import CorruptStore
@@ -19,7 +21,8 @@ from assistant.store.log.reader import LogFiles
 from assistant.store.rows import parse_time
 
 _INDEXED_ENDS = 256 * 1024
-_WITH_WORDS = ("message", "edit", "delete")
+_CHANGES = ("edit", "delete")
+_COLUMNS = "id, seq, scope, kind, role, ts, byte_start, byte_end, hidden_by"
 
 
 class LogSearchSource:
@@ -35,8 +38,7 @@ class LogSearchSource:
 
     def records_after(self, session: str, seq: int, *, limit: int) -> list[SourceText]:
         rows = self._db.rows(
-            "SELECT id, seq, scope, kind, role, ts, byte_start, byte_end, hidden_by FROM messages"
-            " WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?",
+            f"SELECT {_COLUMNS} FROM messages WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?",
             (session, seq, limit),
         )
         return [self._spoken(session, row) for row in rows]
@@ -47,24 +49,32 @@ class LogSearchSource:
 
     def _spoken(self, session: str, row: Row) -> SourceText:
         record = None if row["hidden_by"] else self._record(session, row)
+        if record is not None and row["kind"] in _CHANGES:
+            return self._changed(session, row, record)
         hidden: tuple[int, ...] = ()
-        if row["kind"] in ("undo", "delete"):
-            # These name what they hide; what an earlier one hid is hidden by that.
+        if row["kind"] == "undo":
+            # It names what it hides; what an earlier one hid is hidden by that.
             rows = self._db.rows("SELECT id FROM messages WHERE session = ? AND hidden_by = ?", (session, row["id"]))
             hidden = tuple(hidden_row["id"] for hidden_row in rows)
-        return SourceText(
-            row["id"],
-            session,
-            row["seq"],
-            row["scope"],
-            row["role"],
-            # A tool is nobody.
-            (record.name or "") if record and record.role != "tool" else "",
-            parse_time(row["ts"]),
-            indexed_text(record) if record and row["kind"] in _WITH_WORDS else "",
-            row["hidden_by"] is not None,
-            hidden,
+        text = indexed_text(record) if record and row["kind"] == "message" else ""
+        return _source_text(session, row, row, record, text, hidden)
+
+    def _changed(self, session: str, row: Row, change: LogRecord) -> SourceText:
+        """An edit as what its message says now, in the place of all that it said before. Words that were replaced
+        before anybody had answered them stand in the log before their message: they have no words here."""
+        sql = f"SELECT {_COLUMNS} FROM messages WHERE session = ? AND id = ? AND seq < ?"
+        message_row = self._db.row(sql, (session, change.refs[0] if change.refs else 0, row["seq"]))
+        if message_row is None:
+            return _source_text(session, row, row, None, "")
+        earlier = self._db.rows(
+            "SELECT record_id FROM changes WHERE message_id = ? AND record_id < ?", (message_row["id"], row["id"])
         )
+        message = self._record(session, message_row)
+        text = ""
+        if message is not None and row["kind"] == "edit" and not message_row["hidden_by"]:
+            text = indexed_text(replace(message, content=change.content))
+        takes_back = (message_row["id"], *(earlier_row["record_id"] for earlier_row in earlier))
+        return _source_text(session, row, message_row, message, text, takes_back)
 
     def _record(self, session: str, row: Row) -> LogRecord | None:
         try:
@@ -72,6 +82,18 @@ class LogSearchSource:
         except CorruptStore:
             return None
         return record if record.id == row["id"] else None
+
+
+def _source_text(
+    session: str, row: Row, message_row: Row, message: LogRecord | None, text: str, takes_back: tuple[int, ...] = ()
+) -> SourceText:
+    """A record of the log (`row`) that says something for a message, mostly for itself."""
+    # A tool is nobody.
+    speaker = (message.name or "") if message is not None and message.role != "tool" else ""
+    said_at, hidden = parse_time(message_row["ts"]), row["hidden_by"] is not None
+    return SourceText(
+        row["id"], session, row["seq"], row["scope"], message_row["role"], speaker, said_at, text, hidden, takes_back
+    )
 
 
 def indexed_text(record: LogRecord) -> str:
