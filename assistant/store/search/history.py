@@ -157,8 +157,8 @@ class StoredHistory:
     # ------------------------------------------------------------------------------------------------------ reading
 
     def read(self, message_id: int, scope: str, *, neighbours: int = 0) -> list[LogRecord]:
-        """The message as it was said, what it was changed to since, and its neighbours, in the order of the log; [] where
-        the scope has no such message. Neighbours that were undone are passed over."""
+        """The message as it was said, what it was changed to since, and its neighbours, in the order of the log; []
+        where the scope has no such message. Neighbours that were undone are passed over."""
         with self._lock:
             row = self._db.row(f"{_SELECT} WHERE id = ? AND scope = ?", (message_id, scope))
             if row is None:
