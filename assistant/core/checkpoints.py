@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Any, Literal
 
 from assistant.core.messages import Message
+from assistant.core.notices import Notice, NoticeAddress
 
 CheckpointState = Literal["started", "live", "masked", "absorbed", "undone", "failed"]
 
@@ -41,6 +42,9 @@ class Compaction:
     depth: int = 1  # 1 for a summary of original messages, 2 for one of summaries
     model: str = ""
     attempts: int = 0
+    # sent in the transaction of the commit
+    notices: tuple[Notice, ...] = ()
+    notice_address: NoticeAddress = field(default_factory=NoticeAddress)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
+from assistant.core.jobs import DeliveryTarget
 from assistant.core.records import Button, OutgoingMessage
+from assistant.core.sessions import session_role
 
 Audience = Literal["owner", "conversation", "stranger"]
 """The owner alone; whoever has the conversation that it is about, guests and rooms included; somebody who was not
@@ -306,3 +308,24 @@ class Notice:
         return OutgoingMessage(
             key, session, scope, bridge, target, self.text, "notice", message_id, inbox_id, self.buttons
         )
+
+
+@dataclass(frozen=True, slots=True)
+class NoticePlace:
+    """Where a notice goes, and the message that it belongs to, if it does."""
+
+    target: DeliveryTarget
+    inbox_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeAddress:
+    """Where the notices about one piece of work in a session go, and the turn that it belongs to, if it does."""
+
+    places: tuple[NoticePlace, ...] = ()
+    turn: str | None = None
+
+    def may_see(self, notice: Notice) -> bool:
+        """Guests and rooms get what concerns their own conversation; nobody does where there is no place."""
+        is_owners = all(session_role(place.target.session) == "owner" for place in self.places)
+        return bool(self.places) and (is_owners or notice.kind.form.to == "conversation")

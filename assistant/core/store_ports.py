@@ -64,6 +64,9 @@ class Journal(Protocol):
     def last_finished_cycle(self) -> int:
         """The id of the last sleep that came to its end; 0 before the first."""
 
+    def interrupt_cycles(self) -> None:
+        """Whatever runs still was cut off: one process sleeps at a time, and it has only started."""
+
     def begin_cycle(self, trigger: str, now: datetime) -> int: ...
 
     def save_cycle(self, report: SleepReport) -> None:

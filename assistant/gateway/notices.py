@@ -17,12 +17,12 @@ from assistant.core.calendar import format_moment
 from assistant.core.errors import ModelError, StoreError
 from assistant.core.jobs import DeliveryTarget
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, Fallback, ModelOutage
-from assistant.core.notices import Notice, NoticeKind
+from assistant.core.notices import Notice, NoticeAddress, NoticeKind, NoticePlace
 from assistant.core.records import Turn, is_timed_schedule_prompt
 from assistant.core.sessions import OWNER_SCOPE, session_role, session_scope
 from assistant.models.errors import read_error_table
 from assistant.store.script.generations import StoredResets
-from assistant.store.script.notices import NoticePlace, StoredNotices, StoredOutages
+from assistant.store.script.notices import StoredNotices, StoredOutages
 from sleep.rules.secrets import find_secrets
 
 log = structlog.get_logger()
@@ -44,19 +44,21 @@ class NoticeSender:
 
     # ----------------------------------------------------------------------------------------------------------- places
 
+    def find_session_address(self, session: str) -> NoticeAddress:
+        """Where it was last written from."""
+        return NoticeAddress((NoticePlace(self.notices.recent_place(session_scope(session), session)),))
+
     def send_to_turn(self, turn: Turn, *notices: Notice) -> None:
         """Where its messages came from. Raises `StoreError`."""
-        self._send(notices, turn.session, _places_of(turn), turn.id)
+        self.send(turn_address(turn), *notices)
 
     def send_to_session(self, session: str, *notices: Notice) -> None:
         """Where it was last written from. Raises `StoreError`."""
-        place = self.notices.recent_place(session_scope(session), session)
-        self._send(notices, session, [NoticePlace(place)], None)
+        self.send(self.find_session_address(session), *notices)
 
-    def _send(self, notices: tuple[Notice, ...], session: str, places: list[NoticePlace], turn: str | None) -> None:
-        is_owners = session_role(session) == "owner"
-        allowed = [notice for notice in notices if is_owners or notice.kind.form.to == "conversation"]
-        if allowed and self.notices.send(allowed, places, self.clock(), turn=turn):
+    def send(self, address: NoticeAddress, *notices: Notice) -> None:
+        """Raises `StoreError`."""
+        if self.notices.send(notices, address, self.clock()):
             self.wake()
 
     # ------------------------------------------------------------------------------------------------------------ turns
@@ -84,7 +86,7 @@ class NoticeSender:
             kind = NoticeKind.SECRET_SAID if is_owners else NoticeKind.SECRET_SAID_FOR_OTHERS
             notice = kind.fill(f"{turn.session}:{turn.generation}", kind=secrets[0].kind)
             place = DeliveryTarget(turn.session, turn.scope, item.incoming.bridge, item.incoming.target)
-            self._send((notice,), turn.session, [NoticePlace(place, item.id)], turn.id)
+            self.send(NoticeAddress((NoticePlace(place, item.id),), turn.id), notice)
             break
 
     def report_fallback(self, turn: Turn, fallback: Fallback) -> None:
@@ -100,19 +102,19 @@ class NoticeSender:
         began = {outage.name: outage.began_at for outage in self.outages.list_outages()}
         began_at = began.get(fallback.model, self.clock())
         advice = read_error_table().advice[fallback.kind]
-        for place in _places_of(turn):
+        for place in turn_address(turn).places:
             once = _once(began_at, place.target)
             notice = NoticeKind.MODEL_OUTAGE.fill(
                 once, model=fallback.model, reason=fallback.reason, answering=fallback.answering, advice=advice
             )
             if session_role(turn.session) != "owner":
                 notice = NoticeKind.MODEL_OUTAGE_FOR_OTHERS.fill(once)
-            self._send((notice,), turn.session, [place], turn.id)
+            self.send(NoticeAddress((place,), turn.id), notice)
         self.note_unanswered(turn)
 
     def note_unanswered(self, turn: Turn) -> None:
         """The turn's places know that no model answers; they are told when one does. Raises `StoreError`."""
-        self.outages.add_places(place.target for place in _places_of(turn))
+        self.outages.add_places(place.target for place in turn_address(turn).places)
 
     # ---------------------------------------------------------------------------------------------------------- outages
 
@@ -126,7 +128,7 @@ class NoticeSender:
                 notice = NoticeKind.MODEL_OUTAGE_IN_BACKGROUND.fill(
                     _once(outage.began_at, place), model=name, reason=reason, advice=advice
                 )
-                self._send((notice,), place.session, [NoticePlace(place)], None)
+                self.send(NoticeAddress((NoticePlace(place),)), notice)
                 self.outages.add_places([place])
         except StoreError as store_error:
             log.error("an outage of a model was not noted", model=model, error=str(store_error))
@@ -162,14 +164,14 @@ def find_model_problems(outages: StoredOutages, zone: ZoneInfo, now: datetime) -
         yield f"{outage.name} has not answered since {since}: {outage.reason}. What to do: {advice}."
 
 
-def _places_of(turn: Turn) -> list[NoticePlace]:
-    """Each place once, with the first message from there."""
+def turn_address(turn: Turn) -> NoticeAddress:
+    """Each place that it answers once, with the first message from there."""
     places: dict[tuple[str, str], NoticePlace] = {}
     for item in turn.items:
         incoming = item.incoming
         target = DeliveryTarget(turn.session, turn.scope, incoming.bridge, incoming.target)
         places.setdefault((incoming.bridge, incoming.target), NoticePlace(target, item.id))
-    return list(places.values())
+    return NoticeAddress(tuple(places.values()), turn.id)
 
 
 def _once(began_at: datetime, place: DeliveryTarget) -> str:

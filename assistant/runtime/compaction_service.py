@@ -13,17 +13,16 @@ from datetime import datetime
 from assistant.core.checkpoints import describe_tier
 from assistant.core.errors import UsageError
 from assistant.core.notices import Notice, NoticeKind
+from assistant.core.records import Turn
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
-from assistant.gateway.notices import NoticeSender
+from assistant.gateway.notices import NoticeSender, turn_address
 from assistant.runtime.context_meter import ContextMeter
 from sleep.compaction.budget import SleepBudget
 from sleep.compaction.compactor import Compactor
 from sleep.compaction.preview import CompactionPreview
 from sleep.compaction.values import CachedPrompt, CompactionLimits, CompactionRequest, CompactionResult
 from sleep.cycle.cycle import CompactedSession
-
-Notify = Callable[..., None]  # takes notices
 
 
 class CompactionService:
@@ -48,24 +47,27 @@ class CompactionService:
 
     async def make_room(
         self,
-        session: str,
+        turn: Turn,
         terms: CompactionLimits,
         trigger: str,
-        notify: Notify,
         cached_request: CachedPrompt | None,
         *,
         plain: bool = False,
     ) -> None:
         """Before a model call: bring the view down now. Raises `StoreError`."""
         above = terms.threshold if trigger in ("emergency", "model") else 0.0
-        outcome = await self._compactor.compact(
+        outcome = await self._compact(
             CompactionRequest(
-                session, trigger, terms, cached_prompt=cached_request, without_model=plain, min_pressure=above
+                turn.session,
+                trigger,
+                terms,
+                cached_prompt=cached_request,
+                without_model=plain,
+                min_pressure=above,
+                notice_address=turn_address(turn),
             )
         )
-        await self._tell_compacted(session, outcome, person_waits=False)
-        notify(*_notices_of(session, outcome))
-        self._clear_unless_stuck(session, outcome)
+        await self._tell_compacted(turn.session, outcome, person_waits=False)
 
     async def compact_in_sleep(
         self, session: str, trigger: str, budget: SleepBudget | None = None
@@ -77,10 +79,10 @@ class CompactionService:
             return None
         if self._meter.pressure_ratio(session) < self._meter.compaction_settings.sleep_threshold:
             trigger = "messages"
-        outcome = await self._compactor.compact(CompactionRequest(session, trigger, terms, sleep_budget=budget))
-        self._notices.send_to_session(session, *_notices_of(session, outcome))
-        self._clear_unless_stuck(session, outcome)
-        return outcome
+        address = self._notices.find_session_address(session)
+        return await self._compact(
+            CompactionRequest(session, trigger, terms, sleep_budget=budget, notice_address=address)
+        )
 
     async def compact_for_cycle(
         self, session: str, trigger: str, budget: SleepBudget | None = None
@@ -127,8 +129,11 @@ class CompactionService:
     async def compact_now(self, session: str, focus: str, cached_request: CachedPrompt | None) -> str:
         """`/compact`, with what the summary should keep in mind."""
         terms = await self._meter.load_terms(session)
-        outcome = await self._compactor.compact(
-            CompactionRequest(session, "manual", terms, focus=focus, cached_prompt=cached_request)
+        address = self._notices.find_session_address(session)
+        outcome = await self._compact(
+            CompactionRequest(
+                session, "manual", terms, focus=focus, cached_prompt=cached_request, notice_address=address
+            )
         )
         if outcome.busy and not outcome.checkpoints:
             return "Another compaction of this conversation is under way; nothing was changed by this one."
@@ -138,13 +143,11 @@ class CompactionService:
         kinds = ", ".join(dict.fromkeys(describe_tier(checkpoint.tier) for checkpoint in outcome.checkpoints))
         made = [checkpoint.id for checkpoint in outcome.checkpoints if not checkpoint.is_merge]
         number = (made or [outcome.checkpoints[0].id])[0]
-        summary = (
+        return (
             f"Compacted {pluralize(outcome.message_count, 'message')} ({kinds}): {_describe_sizes(outcome)}"
             f"{_cost_text(outcome)} The messages stay in the message log: `aihistory show {number}` shows what was "
             f"kept, `/compact --undo {number}` undoes it."
         )
-        told = self._notices.notices.mark_new(_notices_of(session, outcome), self._clock())
-        return "\n\n".join([summary, *(notice.text for notice in told)])
 
     async def preview(self, session: str, focus: str, cached_request: CachedPrompt | None) -> str:
         """`/compact --dry-run`: what would go, what would stay and why, and what it would cost."""
@@ -183,19 +186,19 @@ class CompactionService:
             "said since at the end. The next sleep compacts again if the context is full."
         )
 
+    async def _compact(self, request: CompactionRequest) -> CompactionResult:
+        """What it tells goes out with what it commits, or, where it commits nothing, now."""
+        outcome = await self._compactor.compact(request)
+        self._notices.send(request.notice_address, *outcome.notices)
+        if outcome.notices:
+            self._notices.wake()
+        if not outcome.stuck_reason:
+            self.clear_stuck_notice(request.session)
+        return outcome
+
     async def _tell_compacted(self, session: str, outcome: CompactionResult, *, person_waits: bool) -> None:
         if outcome.checkpoints and self.on_compacted is not None:
             await self.on_compacted(session, outcome, person_waits)
-
-    def _clear_unless_stuck(self, session: str, outcome: CompactionResult) -> None:
-        if not outcome.stuck_reason:
-            self.clear_stuck_notice(session)
-
-
-def _notices_of(session: str, outcome: CompactionResult) -> list[Notice]:
-    """What to tell the person."""
-    stuck = [Notice(NoticeKind.CONTEXT_STAYS_FULL, outcome.stuck_reason, session)] if outcome.stuck_reason else []
-    return [*outcome.notices, *stuck]
 
 
 def _describe_sizes(outcome: CompactionResult, bound: str = "") -> str:

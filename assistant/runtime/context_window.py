@@ -17,7 +17,7 @@ from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.core.ports import Model
 from assistant.core.records import ContextView, Turn
 from assistant.core.store_ports import Conversation
-from assistant.runtime.compaction_service import CompactionService, Notify
+from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from sleep.compaction.values import CachedPrompt, CompactionLimits
 
@@ -69,18 +69,15 @@ class ContextWindow:
         self._sent: dict[str, _Sent] = {}  # by session
         self._models: dict[str, str] = {}  # by session, the name of the model that answered there last
 
-    async def prepare(self, turn: Turn, model: Model, now: datetime, notify: Notify) -> ModelRequest:
-        """The request for the next call of this turn; `notify` gets what the person should know of how it was made to
-        fit."""
+    async def prepare(self, turn: Turn, model: Model, now: datetime) -> ModelRequest:
+        """The request for the next call of this turn, made to fit."""
         limits = await model.limits()
         self._meter.set_limits(model, limits)
         terms = self._meter.terms_for(turn.session, model.name, limits, turn.volatile)
         view = self._conversation.load_view(turn.session)
         trigger = self._trigger(turn.session, model.name, view, terms)
         if trigger:
-            await self._compaction.make_room(
-                turn.session, terms, trigger, notify, self.cached_request(turn.session, now)
-            )
+            await self._compaction.make_room(turn, terms, trigger, self.cached_request(turn.session, now))
             view = self._conversation.load_view(turn.session)
         else:
             self._compaction.clear_stuck_notice(turn.session)
@@ -92,7 +89,7 @@ class ContextWindow:
         self._estimates.remember_size(turn.id, request, model.name, pressure.prompt_tokens)
         return request
 
-    async def shrink_after_overflow(self, turn: Turn, attempt: int, notify: Notify) -> None:
+    async def shrink_after_overflow(self, turn: Turn, attempt: int) -> None:
         """The provider called the last request too long: bring the view down, further with every attempt. Raises
         `ModelError` where compaction is switched off."""
         prepared = self._prepared[turn.id]
@@ -106,7 +103,7 @@ class ContextWindow:
         view = self._conversation.load_view(turn.session)
         smaller = terms.budgets.after_overflow(self._meter.pressure(view, terms).prompt_tokens)
         terms = replace(terms, budgets=smaller, target=terms.target / attempt)
-        await self._compaction.make_room(turn.session, terms, "overflow", notify, None, plain=attempt > 1)
+        await self._compaction.make_room(turn, terms, "overflow", None, plain=attempt > 1)
 
     def record_usage(self, turn: Turn, reply: ModelReply, now: datetime) -> None:
         """What the provider counted for the request becomes the measure of this view, and corrects later estimates."""

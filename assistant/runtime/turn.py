@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from assistant.core.bridge_api import TurnEvent
@@ -193,12 +192,11 @@ class TurnRunner:
         if control.models is None:
             control.models = control.exit_stack.enter_context(self._models.use())
         model = control.models.answering
-        notify = partial(self._notices.send_to_turn, turn)
         overflow: ModelError | None = None
         for attempt in range(self._settings.overflow_retries + 1):
             if overflow is not None:
-                await self._context.shrink_after_overflow(turn, attempt, notify)
-            request = await self._context.prepare(turn, model, self._clock(), notify)
+                await self._context.shrink_after_overflow(turn, attempt)
+            request = await self._context.prepare(turn, model, self._clock())
             try:
                 reply = await self._stream(control, model, request)
             except ModelError as error:

@@ -219,7 +219,7 @@ class App:
         supersede_denied(stores.conversation, stores.people, now)
         self.agenda_scheduler.recover_after_crash(now)
         self.sync_journal(now)
-        self.sleep.notes.write_or_log(now)
+        self.sleep.recover_after_crash(now)
         self.maintenance.recover_files()
         stores.archive.remove_partial()
         await self.erasure.recover_after_crash(now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from assistant.core.calendar import SleepSchedule
@@ -50,6 +50,7 @@ class Sleep:
     scheduler: SleepScheduler
     undo: SleepUndo
     dry_run: SleepDryRun
+    recover_after_crash: Callable[[datetime], None]
 
 
 def build_learning(base: Base) -> Learning:
@@ -111,17 +112,27 @@ def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -
     )
     scheduler = SleepScheduler(partial(run_cycle, cycle), naps, nights, base.clock, base.sleep_lock)
 
-    async def note_compaction(session: str, outcome: CompactionResult, person_waits: bool) -> None:
+    def reads_by_rules() -> bool:
         # A model that summarised has named what is worth keeping; without a model the rules read what was compacted.
+        return learning.model().provider == OFFLINE
+
+    async def note_compaction(session: str, outcome: CompactionResult, person_waits: bool) -> None:
         learned = any(checkpoint.key_facts.get("memories") for checkpoint in outcome.checkpoints)
-        if not learned and learning.model().provider == OFFLINE and not scheduler.is_asleep():
+        if not learned and reads_by_rules() and not scheduler.is_asleep():
             reading = scheduler.start_extraction(session)
             if person_waits:
                 await asyncio.wait([reading])
         notes.write_or_log(base.clock())
 
+    def recover_after_crash(now: datetime) -> None:
+        stores.journal.interrupt_cycles()
+        notes.write_or_log(now)
+        for info in stores.conversation.list_sessions() if reads_by_rules() else ():
+            if info.unextracted:
+                scheduler.start_extraction(info.key)
+
     compaction.on_compacted = note_compaction
-    return Sleep(cycle, notes, scheduler, undo, dry_run)
+    return Sleep(cycle, notes, scheduler, undo, dry_run, recover_after_crash)
 
 
 def _memory_phases(

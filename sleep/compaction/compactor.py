@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -98,14 +98,9 @@ class Compactor:
             run.run_fallback()
         if run.checkpoints:
             run.merge_records()
-            if not run.stuck_reason:
-                # At its floor a context is compacted with every message, which is told once (F02).
-                run.add_length_notice()
             deps.sync_journal(deps.clock())
         after = run.measure_pressure()
-        return CompactionResult(
-            before, after, tuple(run.checkpoints), tuple(dict.fromkeys(run.notices)), run.stuck_reason, run.busy
-        )
+        return CompactionResult(before, after, tuple(run.checkpoints), tuple(run.notices), run.stuck_reason, run.busy)
 
     async def preview(self, request: CompactionRequest) -> CompactionPreview:
         """What `compact` would do, tried on a copy; changes nothing and calls no model. Raises `StoreError`."""
@@ -154,11 +149,10 @@ class CompactionRun:
                 elif plan.pending_summary is not None:
                     await self._summarise(plan, plan.pending_summary)
                 else:
-                    self._commit(plan.as_compaction())
+                    self._commit(plan.as_compaction(), *plan.notices)
             except StaleView:
                 # Somebody undid or compacted meanwhile: what stands now is planned for anew.
                 continue
-            self.notices += plan.notices
             self.plans.append(plan)
             if self.busy or not plan.merge_ids:
                 return
@@ -169,12 +163,14 @@ class CompactionRun:
         ids = [message.id for message in view.messages if message.id is not None]
         places, now = self._conversation.find_log_places(ids), self._deps.clock()
         plan = plan_fallback(view, places, self._request.terms, now, trigger=self._request.trigger)
+        notices = list(plan.notices)
+        if plan.stuck_reason:
+            notices.append(Notice(NoticeKind.CONTEXT_STAYS_FULL, plan.stuck_reason, view.session))
         try:
-            self._commit(plan.as_compaction())
+            self._commit(plan.as_compaction(), *notices)
         except StaleView:
             # What the next call sees is measured again, and shortened then.
             return
-        self.notices += plan.notices
         self.plans.append(plan)
         self.stuck_reason = plan.stuck_reason
 
@@ -195,23 +191,31 @@ class CompactionRun:
             except StaleView:
                 return
 
-    def add_length_notice(self) -> None:
-        view = self._conversation.load_view(self._request.session)
-        checkpoints = self._conversation.checkpoints(self._request.session)
-        count = sum(
+    # ------------------------------------------------------------------------------------------------------------ steps
+
+    def _commit(self, compaction: Compaction | None, *notices: Notice) -> None:
+        """What the person is told goes out in the same transaction."""
+        told = list(dict.fromkeys([*self.notices, *notices]))
+        if compaction is not None:
+            told += self._length_notices(compaction, told)
+            telling = replace(compaction, notices=tuple(told), notice_address=self._request.notice_address)
+            self.checkpoints.append(self._conversation.commit_compaction(telling, self._deps.clock()))
+        self.notices = told
+
+    def _length_notices(self, compaction: Compaction, told: Sequence[Notice]) -> list[Notice]:
+        """At its floor a context is compacted with every message, which is told once (F02), and is enough then."""
+        is_stuck = any(notice.kind is NoticeKind.CONTEXT_STAYS_FULL for notice in told)
+        if is_stuck or not compaction.prefix or "merged" in compaction.key_facts:
+            return []
+        view = self._conversation.load_view(compaction.session)
+        earlier = sum(
             checkpoint.generation == view.generation
             and checkpoint.state in ("live", "absorbed")
             and not checkpoint.is_merge
-            for checkpoint in checkpoints
+            for checkpoint in self._conversation.checkpoints(compaction.session)
         )
-        if count >= _MANY and any(checkpoint.state == "live" for checkpoint in self.checkpoints):
-            self.notices.append(NoticeKind.LONG_CONVERSATION.fill(f"{view.session}:{view.generation}"))
-
-    # ------------------------------------------------------------------------------------------------------------ steps
-
-    def _commit(self, compaction: Compaction | None) -> None:
-        if compaction is not None:
-            self.checkpoints.append(self._conversation.commit_compaction(compaction, self._deps.clock()))
+        once = f"{view.session}:{view.generation}"
+        return [NoticeKind.LONG_CONVERSATION.fill(once)] if earlier + 1 >= _MANY else []
 
     async def _commit_under_lease(
         self, plan: CompactionPlan, ids: tuple[int, int], make: Callable[[], Awaitable[Compaction]]
@@ -232,7 +236,7 @@ class CompactionRun:
             return
         committed = False
         try:
-            self._commit(replace(await make(), started_id=started))
+            self._commit(replace(await make(), started_id=started), *plan.notices)
             committed = True
         finally:
             if not committed:

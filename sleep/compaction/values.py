@@ -18,7 +18,7 @@ from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint, UserRequest
 from assistant.core.messages import Message
 from assistant.core.model_api import FULL_CONTEXT_TOKENS, ModelRequest
-from assistant.core.notices import Notice
+from assistant.core.notices import Notice, NoticeAddress
 from assistant.core.records import LogLocation
 from sleep.compaction.budget import SleepBudget
 
@@ -175,6 +175,7 @@ class CompactionRequest:
     without_model: bool = False  # asks no model
     min_pressure: float = 0.0  # below it, once its turn has come, nothing is done
     sleep_budget: SleepBudget | None = None  # what a sleep may still spend
+    notice_address: NoticeAddress = field(default_factory=NoticeAddress)  # where what it has to tell goes
 
 
 @dataclass(frozen=True, slots=True)

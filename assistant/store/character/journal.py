@@ -110,10 +110,15 @@ class StoredJournal:
     def last_finished_cycle(self) -> int:
         return self._db.value("SELECT max(id) FROM sleep_cycles WHERE ended_at IS NOT NULL") or 0
 
+    def interrupt_cycles(self) -> None:
+        """One process sleeps at a time: at its start, and when a cycle begins, whatever runs still was cut off."""
+        if self._db.value("SELECT 1 FROM sleep_cycles WHERE state = 'running'"):
+            with self._db.write() as db:
+                db.execute("UPDATE sleep_cycles SET state = 'interrupted' WHERE state = 'running'")
+
     def begin_cycle(self, trigger: str, now: datetime) -> int:
+        self.interrupt_cycles()
         with self._db.write() as db:
-            # One process sleeps at a time: whatever runs still was cut off.
-            db.execute("UPDATE sleep_cycles SET state = 'interrupted' WHERE state = 'running'")
             cycle = db.insert_row("sleep_cycles", trigger=trigger, started_at=now, state="running", phases="{}")
         self._begun.add(cycle)
         return cycle

@@ -54,6 +54,7 @@ from assistant.store.script.generations import (
 )
 from assistant.store.script.inbox import Inbox
 from assistant.store.script.index import find_message_row, find_spans, span_of_row
+from assistant.store.script.notices import send_in_transaction
 from assistant.store.script.outbox import complete_outgoing, insert_outgoing
 from assistant.store.script.sessions import Session, session_of_turn, sort_parents_first
 from assistant.store.script.turns import (
@@ -282,6 +283,7 @@ class StoredConversation:
         prefix, shorten = self._counted(compaction.prefix), self._counted(compaction.shortened)
         with self._db.write() as db:
             checkpoint = commit_compaction(db, self.views, compaction, prefix, shorten, now, undo_kept=self._undo_kept)
+            send_in_transaction(db, compaction.notices, compaction.notice_address, now)
         self._own_compactions.discard(checkpoint.id)
         self._discarding.add(checkpoint.session)
         return checkpoint

@@ -6,14 +6,14 @@ That a model answers again is told, in the transaction that notes it, wherever i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, replace
 from datetime import datetime
 from itertools import chain
 
 from assistant.core.jobs import DeliveryTarget
 from assistant.core.model_api import ModelOutage
-from assistant.core.notices import Notice
+from assistant.core.notices import Notice, NoticeAddress, NoticePlace
 from assistant.core.records import SCHEDULE_SENDER_PREFIX
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.store.database import Database, DatabaseStore
@@ -23,14 +23,6 @@ from assistant.store.script.outbox import insert_outgoing
 TERMINAL_BRIDGE = "terminal"
 _read_place = class_row(DeliveryTarget)
 _read_outage = class_row(ModelOutage)
-
-
-@dataclass(frozen=True, slots=True)
-class NoticePlace:
-    """Where a notice goes, and the message that it belongs to, if it does."""
-
-    target: DeliveryTarget
-    inbox_id: int | None = None
 
 
 class StoredNotices(DatabaseStore):
@@ -44,13 +36,6 @@ class StoredNotices(DatabaseStore):
         with self._db.write() as db:
             db.insert_if_new("notice_marks", name=name, at=now)
 
-    def mark_new(self, notices: Iterable[Notice], now: datetime) -> list[Notice]:
-        """Those that were not sent yet, marked as sent: they are part of an answer."""
-        new = [notice for notice in notices if not self.was_sent(notice.mark)]
-        for notice in new:
-            self.mark_sent(notice.mark, now)
-        return new
-
     def clear(self, notice: Notice) -> None:
         """What it says is over: it is sent again when it is true again."""
         if self.was_sent(notice.mark):
@@ -63,14 +48,13 @@ class StoredNotices(DatabaseStore):
             place = find_recent_place(self._db, OWNER_SCOPE)
             insert_outgoing(self._db, [notice.to_message(f"budget:{name}", **asdict(place))], now)
 
-    def send(
-        self, notices: Sequence[Notice], places: Sequence[NoticePlace], now: datetime, *, turn: str | None = None
-    ) -> bool:
+    def send(self, notices: Iterable[Notice], address: NoticeAddress, now: datetime) -> bool:
         """Send those that were not sent yet, in one message to each place; whether there were any."""
-        if not notices or all(self.was_sent(notice.mark) for notice in notices):
+        new = [notice for notice in notices if address.may_see(notice) and not self.was_sent(notice.mark)]
+        if not new:
             return False
         with self._db.write() as db:
-            return send_in_transaction(db, notices, places, now, turn=turn)
+            return send_in_transaction(db, new, address, now)
 
     def recent_place(self, scope: str, session: str = MAIN_SESSION) -> DeliveryTarget:
         """Where whoever has the scope wrote last, for a notice about one of their conversations."""
@@ -80,10 +64,12 @@ class StoredNotices(DatabaseStore):
         return replace(place, session=session, target=session if place.bridge == TERMINAL_BRIDGE else place.target)
 
 
-def send_in_transaction(
-    db: Database, notices: Iterable[Notice], places: Sequence[NoticePlace], now: datetime, *, turn: str | None = None
-) -> bool:
-    new = [notice for notice in notices if places and db.insert_if_new("notice_marks", name=notice.mark, at=now)]
+def send_in_transaction(db: Database, notices: Iterable[Notice], address: NoticeAddress, now: datetime) -> bool:
+    new = [
+        notice
+        for notice in notices
+        if address.may_see(notice) and db.insert_if_new("notice_marks", name=notice.mark, at=now)
+    ]
     if not new:
         return False
     text, buttons = "\n\n".join(notice.text for notice in new), tuple(chain.from_iterable(n.buttons for n in new))
@@ -94,9 +80,9 @@ def send_in_transaction(
         key = f"{key}@{now.isoformat()}"
     messages = [
         combined.to_message(f"{key}#{number}", **asdict(to.target), inbox_id=to.inbox_id)
-        for number, to in enumerate(places, 1)
+        for number, to in enumerate(address.places, 1)
     ]
-    insert_outgoing(db, messages, now, turn=turn)
+    insert_outgoing(db, messages, now, turn=address.turn)
     return True
 
 
@@ -139,7 +125,7 @@ class StoredOutages(DatabaseStore):
             return False
         with self._db.write() as db:
             for place in db.read_all(_read_place, "SELECT * FROM model_outage_places WHERE model = ?", (model,)):
-                send_in_transaction(db, [render(outage, place)], [NoticePlace(place)], now)
+                send_in_transaction(db, [render(outage, place)], NoticeAddress((NoticePlace(place),)), now)
             _delete_outage(db, model)
         return True
 
