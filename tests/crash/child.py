@@ -25,11 +25,22 @@ from assistant.core.errors import AssistantError
 from assistant.core.text import _LazyPattern
 from assistant.wire.app import build_app
 from assistant.wire.search import builtin_embedder
+from sleep.rules.classifier import find_signs
+from sleep.rules.pattern_files import _NamedPattern
 from tests.crash.homes import picture_of
 from tests.crash.scenarios import find
 from tests.crash.world import settings_of
 from tests.support.scripted import ScriptedModel, SteppingClock
 
+_IMPORTED_LATE = (
+    "assistant.archive.encryption",
+    "assistant.archive.object_store",
+    "assistant.gateway.markdown_splitter",
+    "assistant.search.engine",
+    "fsspec.implementations.local",
+    "numpy.ma",
+    "pyrage",
+)
 EXPECTED_FAILURE = 1
 BUG = 70
 
@@ -104,14 +115,16 @@ class ForkServer:
 def _do_once() -> None:
     """What every process does once in its life, before the first fork: expressions are compiled, tools declared, prices
     and word vectors read, and what is imported late is imported. The home that this takes is gone then."""
-    importlib.import_module("assistant.gateway.markdown_splitter")
-    for one in gc.get_objects():
-        if isinstance(one, _LazyPattern):
-            assert one.match
+    for module in _IMPORTED_LATE:
+        importlib.import_module(module)
+    find_signs("")
+    for kind in (_NamedPattern, _LazyPattern):
+        for one in gc.get_objects():
+            if isinstance(one, kind):
+                assert one.match
     with TemporaryDirectory() as folder:
         build_app(settings_of(Path(folder) / "home"), SteppingClock(), model=ScriptedModel()).close()
     builtin_embedder()
-    importlib.import_module("numpy.ma")
     gc.freeze()
 
 

@@ -93,15 +93,8 @@ def _failed_more(before: list[list[object]], after: list[list[object]], faults: 
     return same and len(after) - len(kept) <= 2 * faults.all
 
 
-def _reports_more(before: list[object], after: list[object], faults: Faults) -> bool:
-    return bool(faults.all) and len(after) >= len(before)
-
-
 _CUT_OFF = "what a fault cut off is noted as failed, and done again"
-CARRIED_OUT = but(
-    AllowedDifference("checkpoints", _CUT_OFF, _failed_more),
-    AllowedDifference("sleep cycles", _CUT_OFF, _reports_more),
-)
+CARRIED_OUT = but(AllowedDifference("checkpoints", _CUT_OFF, _failed_more))
 
 
 def _scenario(name: str, about: str, before: CrashEnvironment, doing: Callable[[AppRun], Awaitable[None]]) -> Scenario:

@@ -124,9 +124,14 @@ def _long(request: ModelRequest) -> ScriptStep:
 
 FLOOR = _scenario(
     "floor",
-    "turns in a context that is full: the oldest messages leave the view before the model is asked",
+    "turns in a context that is full: the oldest messages leave the view before the model is asked, and the newest is"
+    " shortened; both are told",
     CrashEnvironment(
-        (*_EARLIER, *(message("Go on. " * 200, n) for n in range(3, 9))),
+        (
+            *_EARLIER,
+            *(message("Go on" + " and on" * 200, n) for n in range(3, 7)),
+            message("Go on" + " and on" * 4_000, 7),
+        ),
         _long,
         settings={"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "6000"},
     ),
