@@ -30,7 +30,7 @@ RECORD_TAG = "context-record"
 MEMORY_MARK = "Noted earlier; may bear on this."
 SPEAKER_TAG = "speaker"
 
-_BOUNDARY = lazy_regex(rf"<(?=\s*/?\s*(?:{NOTE_TAG}|{RECORD_TAG}|{SPEAKER_TAG})\b)", re.IGNORECASE)
+_BOUNDARY = lazy_regex(rf"<(?=\s*+/?\s*+(?:{NOTE_TAG}|{RECORD_TAG}|{SPEAKER_TAG})\b)", re.IGNORECASE)
 _REPLACEMENT = "\ufffd"
 _HIDDEN = lazy_regex("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 

@@ -26,7 +26,7 @@ EXCERPT_CHARACTERS = 240
 """About how many characters an excerpt has; never more than a third above."""
 
 _SLACK = EXCERPT_CHARACTERS // 3
-_SENTENCE = lazy_regex(r"(?<=[.!?…:;])\s+|\s*\n\s*|(?<=[。！？])")
+_SENTENCE = lazy_regex(r"(?<=[.!?…:;])\s++|(?<!\s)[^\S\n]*+\n\s*+|(?<=[。！？])")
 _SPACE = lazy_regex(r"\s+")
 
 

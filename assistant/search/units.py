@@ -22,7 +22,7 @@ QUESTION, GREETING, TIME_WORD, REPEATS = 1, 2, 4, 8
 """What a unit is or has, as bits: a short question, a greeting, a word that tells a time; that it asks for
 something, or was said in answer to that, and so may be said again and again without anything new in it."""
 
-_BREAK = lazy_regex(r"(?<=[.!?…])\s+|\s*\n+\s*|(?<=[。！？])")
+_BREAK = lazy_regex(r"(?<=[.!?…])\s++|(?<!\s)[^\S\n]*+\n\s*+|(?<=[。！？])")
 _ASKS = lazy_regex(r"[?？؟][\s\"'”’)»」]*$")
 _ASKS_FOR = lazy_regex(
     r"^\W*(?:(?:and|so|ok|hey|please|und|et|y|e)[, ]+)*(?:who|whose|what|when|where|which|why|how|is|are|was|were|do"
