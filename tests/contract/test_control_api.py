@@ -273,6 +273,18 @@ async def test_a_terminal_that_does_not_confirm_is_detached_and_the_item_waits(t
             await served.terminal.send(item())
 
 
+async def test_who_comes_while_another_does_not_confirm_is_given_the_message_and_may_confirm_it() -> None:
+    """Else a client that only watches keeps everybody else waiting, and they read it a second time later."""
+    with open_terminal() as terminal, terminal.attach("main"):
+        sending = asyncio.create_task(terminal.send(item()))
+        await asyncio.sleep(0)
+        with terminal.attach("main") as newcomer:
+            given = [newcomer.queue.get_nowait() for _ in range(newcomer.queue.qsize())]
+            assert [name for name, _ in given] == ["hello", "deliver"]
+            assert terminal.acknowledge(given[1][1]["key"])
+            await sending
+
+
 async def test_a_terminal_that_falls_behind_is_detached_and_blocks_nobody(tmp_path: Path) -> None:
     with (
         open_terminal(queue_size=3) as terminal,

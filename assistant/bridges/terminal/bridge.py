@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -39,6 +39,8 @@ _MAX_EARLY = 10_000
 # gets the rest when it attaches once more.
 _MAX_CATCH_UP = 500
 _PAGE = 10_000
+_UNCONFIRMED = "A message was not confirmed in time, so this connection is closed. The message is kept."
+_BEHIND = "This connection fell too far behind, so it is closed. Nothing is lost."
 _OPEN = ("pending", "sending")
 _HIDDEN_STATES = ("withheld", "dropped")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -72,8 +74,10 @@ class Terminal:
 class _Confirmation:
     """A delivery on its way."""
 
+    part: OutgoingPart
     arrived: asyncio.Future[None]
-    recipients: set[Terminal] = field(default_factory=set)  # those that have it and are still attached
+    recipients: set[Terminal]  # those that have it and are still attached
+    deadline: asyncio.Timeout
 
 
 class TerminalBridge:
@@ -133,10 +137,24 @@ class TerminalBridge:
             if self._stopped or not is_all:
                 self._detach(terminal)
             else:
+                self._join(terminal)
                 self.on_attach()
             yield terminal
         finally:
             self._detach(terminal)
+
+    def _join(self, terminal: Terminal) -> None:
+        """Give it what is on its way to others, who may never confirm it; it has as long for that as they had."""
+        for confirmation in self._confirmations.values():
+            item = confirmation.part.item
+            if confirmation.arrived.done() or not terminal.feed.accepts(item.outgoing):
+                continue
+            if terminal.feed.was_shown(item):
+                confirmation.arrived.set_result(None)
+                continue
+            confirmation.recipients.add(terminal)
+            confirmation.deadline.reschedule(asyncio.get_running_loop().time() + self._confirm_seconds)
+            self._deliver(terminal, confirmation.part)
 
     def acknowledge(self, key: str) -> bool:
         """A terminal has shown the delivery `key`. False when nothing waits for that (any more). Raises `UsageError`
@@ -165,25 +183,25 @@ class TerminalBridge:
         Raises `RecipientNotConnected` when no terminal is attached or the last one left, `BridgeError` when none
         confirmed."""
         outgoing = part.item.outgoing
-        confirmation = _Confirmation(asyncio.get_running_loop().create_future())
-        confirmation.recipients.update(terminal for terminal in self._terminals if terminal.feed.accepts(outgoing))
-        if self._is_already_shown(part.item, confirmation.recipients):
+        recipients = {terminal for terminal in self._terminals if terminal.feed.accepts(outgoing)}
+        if self._is_already_shown(part.item, recipients):
             return
-        if not confirmation.recipients:
+        if not recipients:
             raise RecipientNotConnected()
-        self._confirmations[outgoing.key] = confirmation
+        arrived = asyncio.get_running_loop().create_future()
         try:
-            for terminal in list(confirmation.recipients):
-                self._deliver(terminal, part)
-            async with asyncio.timeout(self._confirm_seconds):
-                await confirmation.arrived
+            async with asyncio.timeout(self._confirm_seconds) as deadline:
+                self._confirmations[outgoing.key] = _Confirmation(part, arrived, recipients, deadline)
+                for terminal in list(recipients):
+                    self._deliver(terminal, part)
+                await arrived
         except TimeoutError:
-            for terminal in list(confirmation.recipients):
-                self._detach(terminal, "This terminal did not confirm a message in time and was detached.")
+            for terminal in list(recipients):
+                self._detach(terminal, _UNCONFIRMED)
             text = "No terminal confirmed the message in time; it waits for the next terminal."
             raise BridgeError(text, ambiguous=True) from None
         finally:
-            del self._confirmations[outgoing.key]
+            self._confirmations.pop(outgoing.key, None)
 
     def _is_already_shown(self, item: OutboxItem, recipients: Collection[Terminal]) -> bool:
         """Whether a terminal confirmed it before it was sent."""
@@ -219,7 +237,7 @@ class TerminalBridge:
 
     def _put(self, terminal: Terminal, event: TerminalEvent) -> None:
         if terminal.queue.qsize() >= self._queue_size:
-            self._detach(terminal, "This terminal fell too far behind and was detached; nothing is lost.")
+            self._detach(terminal, _BEHIND)
         else:
             terminal.queue.put_nowait(event)
 
