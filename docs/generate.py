@@ -269,7 +269,8 @@ _PLACES = {
 _OUTAGES_HEAD = """\
 While a model does not answer, `assistant status` is red, and says since when and why, after a restart too. Another
 model of `model.fallback` answers meanwhile, offline mode by default; then `chat -m` exits with 0 and says on standard
-error who answered. It exits with 3 where nothing answered. The model is asked again with each message."""
+error who answered. It exits with 3 where nothing answered. The model is asked again with each message; `/retry` asks
+again what the last one asked."""
 
 
 PAGES: Mapping[str, Callable[[], str]] = {

@@ -55,7 +55,7 @@ def _wrong(current: str, old: str, new: str) -> str:
     times = current.count(old)
     if times == 0:
         return "The passage is not there: give old exactly as the file has it, or somebody edited it meanwhile."
-    return f"The passage is there {times} times: give more of what stands around it." if times > 1 else ""
+    return f"The passage is there {times} times: give more of the text around it." if times > 1 else ""
 
 
 def _edited(current: str, old: str, new: str) -> str:

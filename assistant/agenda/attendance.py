@@ -31,7 +31,7 @@ def unattended_note(jobs: Jobs, stays: Callable[[], bool], zone: ZoneInfo) -> st
     waiting, due_at = jobs.count_active(), jobs.next_due_at()
     if not waiting or due_at is None or stays():
         return ""
-    what = pluralize(waiting, "reminder or schedule waits", "reminders and schedules wait")
+    what = pluralize(waiting, "reminder or schedule waits", "reminders or schedules wait")
     return (
         f"{what}, the next for {format_moment(due_at, zone)}, and nothing will run the assistant then. "
         "`assistant service install` keeps it running."

@@ -129,7 +129,7 @@ def format_agenda(agenda: DayAgenda) -> str:
         for day, items in groupby(agenda.items, lambda item: item.day)
     ]
     span = first if first == last else f"{first} to {last}"
-    return "\n\n".join(blocks) or f"Nothing is on: {span}."
+    return "\n\n".join(blocks) or f"Nothing is planned for {span}."
 
 
 def _line(item: AgendaItem) -> str:

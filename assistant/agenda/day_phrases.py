@@ -117,6 +117,6 @@ def _parse_day(text: str, zone: ZoneInfo, now: datetime, *, past_hours: bool = F
             return moment
         shown = shorten(" ".join(text.split()), MAX_PHRASE_CHARACTERS)
         raise UsageError(
-            f'{shown!r} is not a day to come that I understand. Nothing was changed; write it as in "tomorrow", '
-            '"Friday", "next week", "24 December", "2026-12-24".'
+            f"{shown!r} is in the past, or not a day that I understand. Nothing was changed; write it as in "
+            '"tomorrow", "Friday", "next week", "24 December", "2026-12-24".'
         ) from None

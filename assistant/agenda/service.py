@@ -132,7 +132,7 @@ class AgendaService:
     def _request_of_tool(self, context: ToolContext, text: str, when: str, repeat: str) -> JobRequest:
         origin = self.jobs.origin_of_turn(context.turn)
         if origin is None:
-            raise UsageError("It is not known where this reminder was asked for. Nothing was set.")
+            raise UsageError("The conversation that this reminder belongs to is not known. Nothing was set.")
         place, message_id = origin
         return JobRequest(context.key, place, text, when, repeat, made_by=message_id)
 
@@ -150,7 +150,7 @@ class AgendaService:
         text, scope = strip_control_characters(request.text), request.place.scope
         job = self.jobs.get_job(job_id, scope, "reminder")
         if not (text or request.when or request.repeat):
-            raise UsageError("Say what is to be different: the time, the text, or how often. Nothing was changed.")
+            raise UsageError("Say what to change: the time, the text, or how often it repeats. Nothing was changed.")
         if job is None or job.state == "cancelled":
             raise UsageError(f"No reminder {job_id} is waiting. Nothing was changed; `/remind` lists them.")
         _check_length(text or job.text, "reminder", MAX_REMINDER_CHARACTERS)

@@ -209,7 +209,7 @@ def _render_deliveries(items: Sequence[UndeliveredItem], zone: tzinfo) -> str:
     if not items:
         return "Nothing is stuck: what was sent arrived, or is on its way."
     lines = [f"- {_delivery_line(item, zone)}" for item in items]
-    return "\n".join([*lines, "", "`/deliveries again ID` sends one once more, `/deliveries drop ID` drops it."])
+    return "\n".join([*lines, "", "`/deliveries again ID` sends one again, `/deliveries drop ID` discards it."])
 
 
 def _delivery_line(item: UndeliveredItem, zone: tzinfo) -> str:
@@ -230,7 +230,7 @@ def list_deliveries(context: CommandContext) -> list[UndeliveredItem]:
 @deliveries.command(
     "again",
     result=list[DeliveryItem],
-    render=lambda items, _: f"Sent once more: {_numbers(items)}. `/deliveries` shows whether that failed again.",
+    render=lambda items, _: f"Sent again: {_numbers(items)}. `/deliveries` shows whether that failed again.",
     with_session=False,
 )
 @numbers_argument("ids")

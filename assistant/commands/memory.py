@@ -212,7 +212,7 @@ def _as_of_remark(then: MemoriesAsOf | MemoryFileAsOf) -> str:
 @click.option("--file", "page", is_flag=True, help="MEMORY.md as it was then, and nothing else.")
 @_limit
 def as_of(context: CommandContext, words: str, former: bool, page: bool, limit: int) -> MemoriesAsOf | MemoryFileAsOf:
-    """Show what was known at an earlier time. With TEXT, only what has to do with that.
+    """Show what was known at an earlier time. With TEXT, only what fits that.
 
     A day means its end. What was forgotten since is not shown.
 
@@ -224,7 +224,7 @@ def as_of(context: CommandContext, words: str, former: bool, page: bool, limit: 
     if not page:
         return context.stores.memory.list_as_of(text, context.scope, at, limit=limit, include_former=former)
     if text or context.session != MAIN_SESSION:
-        raise UsageError("--file shows MEMORY.md, which is the owner's, whole: leave TEXT and --session out.")
+        raise UsageError("--file shows MEMORY.md, which is the owner's, whole; leave out TEXT and --session.")
     snapshot = context.stores.files.memory_file_as_of(at)
     return MemoryFileAsOf(as_of=at, text=snapshot.text, sure=snapshot.is_certain)
 

@@ -55,7 +55,7 @@ def _first_words(text: str) -> str:
 
 def render_memory_hits(hits: Sequence[MemoryHit], zone: tzinfo) -> str:
     lines = [_memory_line(hit.memory, zone, hit.memory.superseded_by[:8]) for hit in hits]
-    return "\n".join(lines) or "Nothing that is remembered has to do with that."
+    return "\n".join(lines) or "No memory fits that."
 
 
 def render_memories(memories: Sequence[MemoryState], zone: tzinfo) -> str:
@@ -77,7 +77,7 @@ def _as_of_empty_note(then: MemoriesAsOf, zone: tzinfo) -> str:
     if then.at < then.first_noted_at:
         first = format_local_time(then.first_noted_at, zone)
         return f"Nothing was known yet: what is remembered was noted from {first} on."
-    return f"Nothing that was known then {'has to do with that' if then.searched else 'is left'}."
+    return f"Nothing that was known then {'fits that' if then.searched else 'is left'}."
 
 
 def render_memory(state: MemoryState, zone: tzinfo) -> str:
@@ -140,7 +140,7 @@ def render_memory_counts(counts: MemoryCounts, zone: tzinfo) -> str:
         f"current memories: {counts.current}" + (f" ({kinds})" if kinds else ""),
         f"former memories: {counts.superseded}",
         f"journal entries without a memory yet: {counts.pending}",
-        f"changes decided and not made yet: {counts.planned}",
+        f"changes decided but not made yet: {counts.planned}",
         f"last sleep: {last}",
         f"store: {counts.storage.store}, embedder {counts.storage.embedder}{size}",
         counts.note,

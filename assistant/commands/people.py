@@ -188,7 +188,7 @@ def link(context: CommandContext, bridge: str, account: str | None) -> PeopleCha
     if account is None:
         return _change(context, context.stores.pairing.offer_link(_bridge(context, bridge), context.now))
     if not account or account.startswith("--"):
-        raise UsageError(f"{account!r} is no ID of an account. Nothing was changed.")
+        raise UsageError(f"{account!r} is not the ID of an account. Nothing was changed.")
     context.stores.people.link_owner(Identity(_bridge(context, bridge), account), context.now)
     context.stores.pairing.remove_requests(bridge, account, None)
     return _change(context, f"{account} on {bridge} is you from now on.")
@@ -210,7 +210,7 @@ def unlink(context: CommandContext, bridge: str, account: str) -> PeopleChange:
 @_command("pair", names=False)
 @click.argument("code")
 @words_argument("words", required=False, metavar="NAME")
-@click.option("--owner", is_flag=True, help="It is you who has this code, on another bridge.")
+@click.option("--owner", is_flag=True, help="This code is for your own account on another bridge.")
 @phrase_option("--name", "name", metavar="NAME", help="What you call them.")
 def pair(context: CommandContext, code: str, words: str, owner: bool, name: str | None) -> PeopleChange:
     """Let in the person who was given this CODE, as a guest.

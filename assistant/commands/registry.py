@@ -123,7 +123,7 @@ class CommandRegistry:
         parsed = self._parse(argv_words.expand_alias(argv), context, "")
         if parsed.session is not None:
             if session_role(parsed.session) != "owner":
-                raise UsageError("Commands from here act in the owner's conversations alone. Nothing was changed.")
+                raise UsageError("Commands from here work only in the owner's conversations. Nothing was changed.")
             context = self._context(parsed.session, surface="shell", bridge=bridge, target=parsed.session)
             context.require_session()
         return await parsed.command.run(context, parsed.params)

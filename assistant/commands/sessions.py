@@ -189,8 +189,8 @@ def _render_reset(report: ResetReport, _: tzinfo) -> str:
         learned = f"{unread} could not be read for memories yet; the next sleep reads them."
         if report.is_reading_on:
             learned = f"{unread} are still to be read for memories, which happens now."
-    archived = f" It is archived at {report.archive}, read back and proved." if report.archive else ""
-    resume = f" `/sessions resume {report.session} {report.ended}` takes that conversation up again."
+    archived = f" It is archived at {report.archive}, read back and checked." if report.archive else ""
+    resume = f" `/sessions resume {report.session} {report.ended}` resumes that conversation."
     begins = (
         f"{report.session} ended. The next message in it begins a new conversation."
         if report.put_away
@@ -226,7 +226,7 @@ async def end(context: CommandContext, session: str) -> ResetReport:
     """
     key = context.stores.sessions.resolve_session(session)
     if session_kind(key) == "main":
-        raise UsageError("main cannot be ended. Nothing was changed; `/reset` begins it anew.")
+        raise UsageError("main cannot be ended. Nothing was changed; `/reset` starts it again from nothing.")
     done = await context.services.resets.reset_now(ResetRequest(key, "end"))
     return _report(context, done, put_away=True)
 
@@ -270,7 +270,7 @@ def _chosen(reader: SessionReader, session: str, number: int | None) -> int:
     ended = [row.generation for row in reader.list_generations_of(session) if row.generation.ended_at is not None]
     numbers = [generation.number for generation in ended if reader.can_resume(generation)]
     if not numbers:
-        raise UsageError(f"{session} has no earlier conversation to take up. Nothing was changed.")
+        raise UsageError(f"{session} has no earlier conversation to resume. Nothing was changed.")
     if number is not None and number not in numbers:
         listed = ", ".join(map(str, reversed(numbers)))
         raise UsageError(f"{session} has no earlier conversation {number}, only {listed}. Nothing was changed.")

@@ -32,15 +32,7 @@ def _render_todos(items: Sequence[TodoItem], zone: tzinfo) -> str:
     return "\n".join(format_todo(item, zone) for item in items) or "Nothing is on the list."
 
 
-def _is_todo(words: Sequence[str]) -> bool:
-    """Whether words that begin like a command are what somebody has to do: "done with the taxes, call Anna"."""
-    name, *rest = words
-    return name in ("done", "reopen", "remove", "edit", "add") and (
-        bool(rest) and name != "add" and not rest[0].strip("#,").isdecimal()
-    )
-
-
-@click.group(cls=CommandGroup, default="add", is_free_text=_is_todo)
+@click.group(cls=CommandGroup, default="add")
 def todo() -> None:
     """Show your to-do lists, and change them.
 
@@ -131,7 +123,7 @@ async def edit_todo(
     > assistant todo edit 2 --due friday
     """
     if not (text or due or name):
-        raise UsageError("Say what is to be different: the text, --due or --list. Nothing was changed.")
+        raise UsageError("Say what to change: the text, --due or --list. Nothing was changed.")
     day, todos = await _parse_due(context, due), context.stores.todos
     list_name = None if name is None else find_list_name(name)
     texts = [text] if text else []

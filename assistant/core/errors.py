@@ -158,6 +158,11 @@ class ModelError(AssistantError):
         self.provider = provider
         self.partial = partial
 
+    @property
+    def reason(self) -> str:
+        """What happened, without what was kept and what to do: that is for the person whose message it was."""
+        return str(self).partition(" Your message is kept")[0].rstrip(". ")
+
 
 class BudgetExceeded(ModelError):
     """The budget is used up. Your message is kept; raise `[budget]` or wait for the next day or month."""

@@ -101,7 +101,8 @@ class NoticeKind(Enum):
         once="a message",
     )
     PICTURES_HIDDEN = NoticeForm(
-        "{count} of the pictures you sent are more than the model can take at once; it knows of them.",
+        "You sent more pictures than the model can take at once. It does not see {count} of them, but knows that they "
+        "exist.",
         "More pictures than a request may have",
         to="conversation",
         once="a message",
@@ -130,7 +131,7 @@ class NoticeKind(Enum):
         once="a conversation",
     )
     SECRET_SAID = NoticeForm(
-        "That looks like a {kind}. I keep it under lock: it stays out of MEMORY.md, notes and summaries, and I "
+        "That looks like a {kind}. I keep it apart: it stays out of MEMORY.md, notes and summaries, and I "
         "look it up only where a question asks for it. The model reads it as long as this conversation shows it. "
         "`assistant forget`, with the words of what you said, removes it.",
         "A message has what looks like a password, key, PIN or card number",
@@ -195,13 +196,13 @@ class NoticeKind(Enum):
 
     # Deliveries
     DELIVERY_REFUSED = NoticeForm(
-        "{what} was refused by {bridge}: {error}. `{retry}` sends it once more, `{drop}` lets it be.",
+        "{what} was refused by {bridge}: {error}. `{retry}` sends it again, `{drop}` discards it.",
         "A network refused a message for good",
         place="bridge",
         once="a message and try",
     )
     DELIVERY_UNCERTAIN = NoticeForm(
-        "{what} may or may not have arrived; it was not sent twice. `{retry}` sends it once more, `{drop}` lets it be.",
+        "{what} may or may not have arrived; it was not sent twice. `{retry}` sends it again, `{drop}` discards it.",
         "It is not known whether a message arrived",
         place="bridge",
         once="a message and try",

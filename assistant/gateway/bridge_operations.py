@@ -55,7 +55,7 @@ class BridgeOperations:
 
     async def reload(self, name: str) -> str:
         await self.reload_bridge(name)
-        return f"{name} runs with the settings as they are now."
+        return f"{name} runs with the current settings."
 
     async def begin_anew(self, name: str, now: datetime) -> str:
         """As if it were new there: what was on its way may or may not have arrived."""
@@ -63,7 +63,7 @@ class BridgeOperations:
         self.deliveries.mark_ambiguous(name, now)
         self.states.delete(name)
         await self.reload_bridge(name)
-        return f"{name} begins anew, with the settings as they are now."
+        return f"{name} starts again, with the current settings."
 
     async def test(self, name: str, now: datetime) -> str:
         """Send a test message. Raises `AssistantError` with what became of it where it was not sent."""

@@ -20,7 +20,7 @@ from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, Fallback,
 from assistant.core.notices import Notice, NoticeAddress, NoticeKind, NoticePlace
 from assistant.core.records import Turn, is_timed_schedule_prompt
 from assistant.core.sessions import OWNER_SCOPE, session_role, session_scope
-from assistant.models.errors import read_error_table
+from assistant.models.errors import advise
 from assistant.store.script.generations import StoredResets
 from assistant.store.script.notices import StoredNotices, StoredOutages
 from sleep.rules.secrets import find_secrets
@@ -101,7 +101,7 @@ class NoticeSender:
     def _report_outage(self, turn: Turn, fallback: Fallback) -> None:
         began = {outage.name: outage.began_at for outage in self.outages.list_outages()}
         began_at = began.get(fallback.model, self.clock())
-        advice = read_error_table().advice[fallback.kind]
+        advice = advise(fallback.kind, asked=True)
         for place in turn_address(turn).places:
             once = _once(began_at, place.target)
             notice = NoticeKind.MODEL_OUTAGE.fill(
@@ -124,7 +124,7 @@ class NoticeSender:
             outage = self.outages.record_failure(ModelOutage(model, name, error.kind, reason, self.clock()))
             if purpose in BACKGROUND_PURPOSES and purpose != "schedule":
                 place = self.notices.recent_place(OWNER_SCOPE)
-                advice = read_error_table().advice[error.kind]
+                advice = advise(error.kind, asked=False)
                 notice = NoticeKind.MODEL_OUTAGE_IN_BACKGROUND.fill(
                     _once(outage.began_at, place), model=name, reason=reason, advice=advice
                 )
@@ -160,7 +160,7 @@ class NoticeSender:
 def find_model_problems(outages: StoredOutages, zone: ZoneInfo, now: datetime) -> Iterator[str]:
     """Models that do not answer, each in a line that ends with what to do."""
     for outage in outages.list_outages():
-        since, advice = format_moment(outage.began_at, zone), read_error_table().advice[outage.kind]
+        since, advice = format_moment(outage.began_at, zone), advise(outage.kind, asked=False)
         yield f"{outage.name} has not answered since {since}: {outage.reason}. What to do: {advice}."
 
 

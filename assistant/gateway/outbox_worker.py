@@ -320,7 +320,7 @@ def _give_up_notice(item: OutboxItem, state: Literal["ambiguous", "failed"], err
     if state == "ambiguous":
         place = (outgoing.bridge, outgoing.target) if _is_owners(outgoing) else place
     retry, drop = f"/deliveries again {item.id}", f"/deliveries drop {item.id}"
-    buttons = (Button("Send it again", retry), Button("Let it be", drop))
+    buttons = (Button("Send it again", retry), Button("Discard it", drop))
     # A message that was sent again gets another notice when it fails again: `attempts` makes their keys differ.
     key = f"{_KEY_PREFIXES[state]}{item.id}:{item.attempts}"
     # The words that it quotes are erased with the message.

@@ -98,12 +98,12 @@ def _delivery_problems(counts: Mapping[Any, int]) -> Iterator[str]:
     if counts.get("ambiguous"):
         yield (
             f"{pluralize(counts['ambiguous'], 'delivery', 'deliveries')} may or may not have arrived, and nothing was "
-            "repeated. `assistant deliveries` shows what, sends it once more, or lets it go."
+            "repeated. `assistant deliveries` shows what, sends it again or discards it."
         )
     if counts.get("failed"):
         yield (
             f"Refused: {pluralize(counts['failed'], 'delivery', 'deliveries')}; nothing is sent again automatically. "
-            "`assistant deliveries` shows why, sends it once more, or lets it go."
+            "`assistant deliveries` shows why, sends it again or discards it."
         )
 
 

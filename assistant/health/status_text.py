@@ -154,4 +154,4 @@ def _of_cap(usd: float, cap: float) -> str:
 
 
 def _disk(free: int | None) -> str:
-    return "cannot be looked at" if free is None else f"{free / 1e9:,.1f} GB free"
+    return "cannot be read" if free is None else f"{free / 1e9:,.1f} GB free"

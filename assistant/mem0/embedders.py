@@ -121,7 +121,7 @@ def _table(path: Path) -> NDArray[np.float16]:
         return np.memmap(path, np.float16, "r", 8 + size + int(header["data_offsets"][0]), tuple(header["shape"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise MemoryUnavailable(
-            f"WordLlama's weights cannot be read ({error}). The journal keeps everything; install wordllama anew."
+            f"WordLlama's weights cannot be read ({error}). The journal keeps everything; install wordllama again."
         ) from error
 
 

@@ -62,8 +62,9 @@ class EmbeddingMeter:
         try:
             reservation = self._ledger.reserve(call, self._clock())
         except BudgetExceeded as error:
-            why = str(error).partition(" Your message is kept")[0].rstrip(".")
-            raise MemoryUnavailable(f"{why}. The journal keeps everything; the next sleep tries again.") from error
+            raise MemoryUnavailable(
+                f"{error.reason}. The journal keeps everything; the next sleep tries again."
+            ) from error
         bill = EmbeddingBill()
         try:
             yield bill

@@ -29,6 +29,9 @@ from assistant.models.encoding import MalformedProviderData
 
 ERRORS_FILE = Path(__file__).with_name("provider_errors.toml")
 _MAX_REASON_CHARACTERS = 240
+_ERROR_NUMBER = re.compile(r"^\[Errno -?\d+\] ")
+# The same words would end in the same way.
+_NEVER_ASKED_AGAIN = ("refusal", "budget")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,12 @@ def read_error_table() -> ErrorTable:
     codes = {name: frozenset(codes) for name, codes in data["codes"].items()}
     patterns = compile_patterns(ERRORS_FILE.stem, data)
     return ErrorTable(data["types"], data["statuses"], data["headlines"], data["advice"], codes, patterns)
+
+
+def advise(kind: ModelErrorKind, *, asked: bool) -> str:
+    """What to do, without a full stop; `asked`: the person's message was not answered, so that they can ask again."""
+    again = ", then say /retry" if asked and kind not in _NEVER_ASKED_AGAIN else ""
+    return read_error_table().advice[kind] + again
 
 
 class StreamBroken(ModelError):
@@ -122,7 +131,7 @@ def connection_lost_reason(error: Exception, timeouts: tuple[type[Exception], ..
         return f"nothing came for {stall_seconds:g} seconds"
     if isinstance(error, ValueError) and not isinstance(error, MalformedProviderData):
         return "it sent something that is no answer"
-    return str(error.__cause__ or error) or type(error).__name__
+    return _ERROR_NUMBER.sub("", str(error.__cause__ or error)) or type(error).__name__
 
 
 def _error(

@@ -37,7 +37,7 @@ from assistant.core.model_api import (
 )
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import Model, OutageLog
-from assistant.models.errors import read_error_table, shorten_reason
+from assistant.models.errors import advise, read_error_table, shorten_reason
 
 RETRIED_KINDS: tuple[ModelErrorKind, ...] = ("rate_limit", "overload", "network")
 # Failures of one request, which say nothing of the next.
@@ -216,20 +216,19 @@ def _newest_turn(request: ModelRequest) -> ModelRequest:
 
 
 def _reason(failure: ModelError) -> str:
-    """What happened, without the part that is only true when nothing is left to try."""
-    return shorten_reason(str(failure).partition(" Your message is kept")[0].rstrip(". "))
+    return shorten_reason(failure.reason)
 
 
 def _final_error(failures: Sequence[ModelError]) -> ModelError:
     """One error in one line: what happened, what was kept, what to do."""
-    advice = read_error_table().advice
-    worst = min(failures, key=lambda failure: list(advice).index(failure.kind))
+    most_telling = list(read_error_table().advice)
+    worst = min(failures, key=lambda failure: most_telling.index(failure.kind))
     if isinstance(worst, BudgetExceeded):
         return worst
     others = len(failures) - 1
     more = f" ({others} more {'model' if others == 1 else 'models'} failed too)" if others else ""
     return ModelError(
-        f"{_reason(worst)}{more}. Your message is kept; {advice[worst.kind]}.",
+        f"{_reason(worst)}{more}. Your message is kept; {advise(worst.kind, asked=True)}.",
         kind=worst.kind,
         retry_after=worst.retry_after,
         provider=worst.provider,

@@ -74,9 +74,12 @@ def unknown_names(settings: SettingsValues, tools: AllowedRoles, commands: Allow
         for key, named, allowed in (("tools", section.tools, tools), ("commands", section.commands, commands)):
             possible = [name for name, roles in allowed.items() if role in roles]
             for name in named:
-                if name not in possible:
-                    what = "is the owner's alone" if name in allowed else "does not exist"
-                    yield f"`{role}.{key}` names {name!r}, which {what}{_suggestion(name, possible)}"
+                if name in possible:
+                    continue
+                if name in allowed:
+                    yield f"`{role}.{key}` names {name!r}, which only the owner may use{_list_names(possible)}"
+                else:
+                    yield f"`{role}.{key}` names {name!r}, which does not exist{_suggestion(name, possible)}"
     for name in settings.compaction.protected_tools:
         if name not in tools:
             yield f"`compaction.protected_tools` names {name!r}, which does not exist{_suggestion(name, tools)}"
@@ -84,7 +87,11 @@ def unknown_names(settings: SettingsValues, tools: AllowedRoles, commands: Allow
 
 def _suggestion(name: str, possible: Collection[str]) -> str:
     near = difflib.get_close_matches(name, possible, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; it may name: {', '.join(sorted(possible))}."
+    return f"; did you mean {near[0]!r}?" if near else _list_names(possible)
+
+
+def _list_names(possible: Collection[str]) -> str:
+    return f"; it may name: {', '.join(sorted(possible))}."
 
 
 def check_names(settings: SettingsValues, tools: AllowedRoles, commands: AllowedRoles) -> None:

@@ -62,7 +62,7 @@ class DaemonControl:
             names = [info.key for info in self.conversation.list_sessions()]
             if session not in names:
                 raise UsageError(f"There is no session {session!r}. Sessions: {', '.join(names)}. Nothing was changed.")
-            raise UsageError("Commands from here act in the owner's conversations alone. Nothing was changed.")
+            raise UsageError("Commands from here work only in the owner's conversations. Nothing was changed.")
 
     async def stop_turn(self, session: str) -> bool:
         """Abort the running turn of a session; False when none runs."""

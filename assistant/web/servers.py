@@ -50,7 +50,7 @@ LoadServer = Callable[[ssl.SSLContext | None], ServeSocket]
 _BACKLOG = 128
 _RETRY_SECONDS = 15.0
 _NO_TOKEN = (
-    "The web API lets nobody in: it has no token, and one could not be kept in secrets.toml. "
+    "The web API refuses everybody: it has no token, and one could not be kept in secrets.toml. "
     "`assistant web token --new` makes one."
 )
 

@@ -98,7 +98,7 @@ def limit_answer(answer: SummaryAnswer, budget: int, source: int, count: Count) 
     long, or no shorter than its source of `source` tokens (F25)."""
     tokens = count(answer.text)
     if tokens >= source:
-        return f"the answer took {tokens} tokens, no less than what it stands for ({source})"
+        return f"the answer took {tokens} tokens, no fewer than the messages it summarises ({source})"
     if tokens > _TOO_LONG * budget:
         return f"the answer took {tokens} tokens where {budget} were asked for"
     return answer if tokens <= budget else replace(answer, text=fit_to_tokens(answer.text, budget, count))

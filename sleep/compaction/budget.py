@@ -63,8 +63,7 @@ class SleepBudget:
         request that was sent too often, which says nothing of others."""
         self.calls -= 1
         if self._since is not None and not self.is_exhausted and not isinstance(error, RepeatedRequestBlocked):
-            why = str(error).partition(" Your message is kept")[0].rstrip(".")
-            self.exhausted_reason = f"{why}. The rules did the rest"
+            self.exhausted_reason = f"{error.reason}. The rules did the rest"
 
     def allows_call(self, model: Model, request: ModelRequest) -> bool:
         """Raises `StoreError` where nobody knows what was spent."""

@@ -165,7 +165,7 @@ class Summariser:
             try:
                 return await self._rolling(job, job.texts(size, partial=partial)), tier
             except SummaryUnusable as error:
-                job.attempts.failures.append(f"{tier}: {error}")
+                job.attempts.failures.append(str(error))
                 if partial:
                     return None
                 if isinstance(error, SummaryOverflow):
@@ -361,7 +361,7 @@ async def request_summary(
     except ModelError as error:
         if sleep_budget is not None and isinstance(error, BudgetExceeded):
             sleep_budget.record_refusal(error)
-        raise (SummaryOverflow if error.kind == "overflow" else SummaryUnusable)(str(error)) from None
+        raise (SummaryOverflow if error.kind == "overflow" else SummaryUnusable)(error.reason) from None
     by = reply.message.model or model.name
     attempts.record_answer(cost_of_reply(model, reply, cost), by)
     if reply.stop == "overflow":

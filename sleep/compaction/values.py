@@ -59,9 +59,9 @@ class MinimumContext:
 
     def describe(self) -> str:
         return (
-            f"The smallest request takes {self.ratio:.0%} of a context of {self.budget} tokens: {self.frame} for rules "
-            f"and tools, {self.request} for the newest message, {self.rounds} for what followed it, "
-            f"{self.reserve} kept for the answer."
+            f"The smallest request takes {self.ratio:.0%} of a context of {self.budget:,} tokens: {self.frame:,} for "
+            f"rules and tools, {self.request:,} for the newest message, {self.rounds:,} for what followed it, "
+            f"{self.reserve:,} kept for the answer."
         )
 
 

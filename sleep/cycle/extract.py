@@ -124,7 +124,7 @@ class Extractor:
             if self.model().provider == OFFLINE:
                 # Nobody may be asked any more.
                 return by_rules
-            passing, why = error.kind in _PASSING, (f"the model failed: {error}",)
+            passing, why = error.kind in _PASSING, (f"the model failed: {error.reason}",)
             return replace(by_rules, rejected=why, calls=1, failed=True, is_temporary_failure=passing)
         cost = reply.usage.cost_usd
         entries, rejected = parse_entries(reply.message.content, spoken, known_texts)

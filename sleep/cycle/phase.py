@@ -108,7 +108,7 @@ class JsonLinesModel:
         try:
             reply = await complete(model, request, self._purpose, session)
         except ModelError as error:
-            return JsonAnswer(failure=f"the model failed: {error}")
+            return JsonAnswer(failure=f"the model failed: {error.reason}")
         outcome.add_cost(cost_of_reply(model, reply, self._cost))
         if (reply.message.model or model.name) == OFFLINE:
             return JsonAnswer(failure="only the built-in model answered")

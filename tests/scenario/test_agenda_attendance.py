@@ -77,7 +77,7 @@ def test_who_leaves_the_chat_with_something_pending_is_told_once(tmp_path: Path)
     lines = b"remind me to eat tomorrow at 9\nremind me to drink tomorrow at 10\n"
     done = run_assistant(home, "chat", said=lines)
     assert done.out.count(WILL_NOT_COME) == 1
-    assert done.err.count(WAITS) == 1 and done.err.startswith("2 reminders and schedules wait, the next for ")
+    assert done.err.count(WAITS) == 1 and done.err.startswith("2 reminders or schedules wait, the next for ")
     # Whoever asks one thing after that has been told.
     assert run_assistant(home, "chat", "-m", "hello").err == ""
     assert WAITS in run_in_process(home, "status").out

@@ -149,7 +149,7 @@ async def test_what_is_told_is_on_the_agenda_at_once_and_gone_when_it_is_taken_b
         shown, _ = await it.app.toolbox.run(ToolCall("c", "show_agenda", {"when": "next 30 days"}), context, "guest")
         assert "dentist" not in shown
         await it.app.commands.run("/undo", "main")
-        assert (await agenda(it, "tomorrow")).startswith("Nothing is on: ")
+        assert (await agenda(it, "tomorrow")).startswith("Nothing is planned for ")
 
 
 async def test_what_is_forgotten_is_gone_from_the_agenda(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ async def test_what_is_forgotten_is_gone_from_the_agenda(tmp_path: Path) -> None
         await it.say("I have the dentist tomorrow at 10:15.")
         await it.wait_idle()
         await it.app.commands.run_argv(["forget", "dentist", "--yes"], "main")
-        assert (await agenda(it, "tomorrow")).startswith("Nothing is on: ")
+        assert (await agenda(it, "tomorrow")).startswith("Nothing is planned for ")
 
 
 def test_it_is_read_beside_nothing_by_a_command(tmp_path: Path) -> None:

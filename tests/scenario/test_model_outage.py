@@ -182,6 +182,21 @@ async def test_a_sleep_that_cannot_reach_its_model_tells_the_owner_where_they_wr
         assert not it.app.status()["ok"]
 
 
+async def test_where_no_message_waits_nothing_says_that_one_is_kept_or_to_say_retry(
+    tmp_path: Path, server: StrictServer
+) -> None:
+    server.play(ScriptedAnswer("Nice."))
+    async with open_app(tmp_path, server) as it:
+        await it.say("I moved to Bergen in May.")
+        server.play(DOWN)
+        report = await it.app.commands.run("/sleep", "main")
+        await it.app.dispatcher.flush()
+        (notice,) = told(it.kept, "Sleep and summaries are made by rules")
+        for text in (notice, str(report), *it.app.status()["problems"]):
+            assert "overloaded" not in text or ("/retry" not in text and "is kept" not in text)
+        assert notice.endswith("What to do: wait a little.")
+
+
 async def test_a_model_that_nobody_asks_any_more_is_no_outage(tmp_path: Path, server: StrictServer) -> None:
     server.play(DOWN)
     async with open_app(tmp_path, server) as it:

@@ -311,9 +311,9 @@ async def test_a_guest_asks_again_as_a_guest_and_is_answered_where_they_are(tmp_
 
 async def test_a_setting_that_grants_what_is_the_owners_is_refused_by_name(tmp_path: Path) -> None:
     for variable, named, why in (
-        ("ASSISTANT_GUEST__TOOLS", "read_file", "is the owner's alone"),
+        ("ASSISTANT_GUEST__TOOLS", "read_file", "only the owner may use"),
         ("ASSISTANT_ROOM__TOOLS", "no_such_tool", "does not exist"),
-        ("ASSISTANT_ROOM__COMMANDS", "people", "is the owner's alone"),
+        ("ASSISTANT_ROOM__COMMANDS", "people", "only the owner may use"),
         ("ASSISTANT_GUEST__COMMANDS", "no_such_command", "does not exist"),
     ):
         with pytest.raises(Exception, match=f"names '{named}', which {why}"):

@@ -72,7 +72,7 @@ async def test_a_conversation_that_went_on_and_said_nothing_new_can_go_on_again(
         told = await run(it, "/sessions resume main 1")
         assert "goes back" not in told
         told = await run(it, "/reset")
-        assert "`/sessions resume main 3` takes that conversation up again" in told
+        assert "`/sessions resume main 3` resumes that conversation" in told
         await run(it, "/sessions resume main 3")
         assert shown(it)[:2] == [OSLO, "Nice."]
         assert whole(it)

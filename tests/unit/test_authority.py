@@ -67,7 +67,7 @@ def test_without_grants_nobody_else_may_anything() -> None:
     assert not OWNER_ONLY_PERMISSIONS.may_learn_from("peer:a:b")
 
 
-@pytest.mark.parametrize(("name", "why"), [("files", "is the owner's alone"), ("gone", "does not exist")])
+@pytest.mark.parametrize(("name", "why"), [("files", "only the owner may use"), ("gone", "does not exist")])
 def test_what_cannot_be_granted_is_told_by_name(name: str, why: str) -> None:
     values, _ = parse_settings_values(Home(Path("home")), f"[guest]\ntools = ['look', '{name}']\n")
     with pytest.raises(SettingsError, match=f"`guest.tools` names '{name}', which {why}"):

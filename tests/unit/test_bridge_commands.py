@@ -247,7 +247,7 @@ async def test_what_may_have_arrived_is_shown_and_never_sent_again_by_itself(des
 
 async def test_it_is_sent_once_more_on_the_owners_word_under_its_key(desk: CommandSetup) -> None:
     number = await desk.uncertain()
-    assert "Sent once more: #1" in await desk.type(f"/deliveries again #{number}")
+    assert "Sent again: #1" in await desk.type(f"/deliveries again #{number}")
     await desk.delivery.flush("telegram")
     assert [(item.outgoing.key, item.outgoing.body) for item in desk.letters] == [("a", "words")]
     with pytest.raises(UsageError, match="Delivery 1 is not stuck"):

@@ -242,6 +242,12 @@ async def test_when_all_fail_one_line_says_what_happened_what_was_kept_and_what_
     )
 
 
+async def test_the_reason_of_a_failure_promises_nothing_about_a_message() -> None:
+    heard = await FailoverSetup(Scripted("a", [error("overload", "A is overloaded.")]), retries=0).ask()
+    assert isinstance(heard.error, ModelError)
+    assert heard.error.reason == "A is overloaded"
+
+
 @pytest.mark.parametrize("kind", ["rate_limit", "overload", "network", "auth", "bad_request", "overflow", "refusal"])
 async def test_every_kind_ends_with_what_was_kept_and_what_to_do(kind: ModelErrorKind) -> None:
     heard = await FailoverSetup(Scripted("a", [error(kind)]), retries=0).ask()

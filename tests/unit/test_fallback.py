@@ -280,7 +280,7 @@ def test_f17_more_pictures_in_one_request_than_the_model_takes_are_named_and_the
     stored, plan = plan_for([Message("user", "see", media=media)], terms)
     shown = [medium.name for medium in apply_plan(plan, stored)[0].media if medium.data]
     assert shown == [f"p{n}.png" for n in range(16)]
-    assert "14 of the pictures" in plan.notices[0].text
+    assert "does not see 14 of them" in plan.notices[0].text
 
 
 def test_f02_where_the_frame_alone_is_too_large_the_floor_is_told_and_nothing_changes() -> None:
@@ -288,7 +288,7 @@ def test_f02_where_the_frame_alone_is_too_large_the_floor_is_told_and_nothing_ch
     stored, plan = plan_for([user(50)], terms)
     assert not plan.has_changes and plan.after.ratio > terms.threshold
     told = plan.stuck_reason
-    assert "9000 for rules and tools" in told and "1000 kept for the answer" in told
+    assert "9,000 for rules and tools" in told and "1,000 kept for the answer" in told
     assert plan.minimum.ratio == pytest.approx((9_000 + COUNTER.count_message(stored[0]) + 1_000) / 10_000)
 
 

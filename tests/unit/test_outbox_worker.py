@@ -128,7 +128,7 @@ async def test_what_is_refused_for_good_holds_up_nothing_and_the_owner_is_told_o
     assert [one.outgoing.key for one in home.sent] == [f"refused:{mine.id}:1", f"refused:{hers.id}:1"]
     assert home.bodies[0] == (
         f"A message to you (`body of a`) was refused by kept: Nobody may write there. `/deliveries again {mine.id}` "
-        f"sends it once more, `/deliveries drop {mine.id}` lets it be."
+        f"sends it again, `/deliveries drop {mine.id}` discards it."
     )
     assert "A message to peer:kept:7 was refused" in home.bodies[1] and "for them alone" not in home.bodies[1]
     assert delivery.bridge_states()["kept"]["ok"]

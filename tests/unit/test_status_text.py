@@ -137,7 +137,7 @@ def test_f39_a_bridge_that_somebody_paused_is_no_problem_and_is_shown() -> None:
 
 def test_a_home_that_cannot_be_looked_at_is_told_as_such() -> None:
     found = {**report(), "disk_free_bytes": None, **report_verdict(["/srv/ada is away. Bring it back."])}
-    assert told(found)["Disk"] == "cannot be looked at"
+    assert told(found)["Disk"] == "cannot be read"
     assert render_lines(found)[0] == "! /srv/ada is away. Bring it back."
 
 

@@ -79,7 +79,7 @@ async def test_each_scope_has_its_own_list(box: ToolRegistry) -> None:
         ({"action": "clear"}, "clear needs the name of the list"),
         ({"action": "clear", "list": "boat"}, "no list 'boat'"),
         ({"action": "edit", "ids": [1]}, "edit needs a text"),
-        ({"action": "add", "items": ["x"], "due": "soonish"}, "'soonish' is not a day to come"),
+        ({"action": "add", "items": ["x"], "due": "soonish"}, "'soonish' is in the past, or not a day"),
     ],
 )
 async def test_what_cannot_be_done_is_told_and_changes_nothing(

@@ -123,7 +123,7 @@ def _whole_lines(path: Path, size: int) -> int:
 
 _SPARE_BYTES = 16 << 20
 # Whoever carries a backup away carries no keys.
-_SECRETS = {"secrets.toml": "secrets; `assistant config secret set` enters them anew"}
+_SECRETS = {"secrets.toml": "secrets; `assistant config secret set` enters them again"}
 # Folders that are small and change together with the databases.
 _SMALL_FOLDERS = ("prompts", "memory")
 _WORKSPACE = "workspace"

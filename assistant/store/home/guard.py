@@ -40,7 +40,7 @@ def find_exposed_files(home: Path) -> dict[str, str]:
             if mode & _OTHERS and not stat.S_ISLNK(mode)
         }
     except OSError as error:
-        raise StoreError(f"{error.filename} cannot be looked at: {error.strerror}. Nothing was changed.") from error
+        raise StoreError(f"{error.filename} cannot be read: {error.strerror}. Nothing was changed.") from error
 
 
 def restrict_permissions(home: Path, paths: Iterable[str]) -> None:
@@ -163,9 +163,7 @@ class HomeGuard:
         try:
             read_only = os.statvfs(self._home).f_flag & os.ST_RDONLY
         except OSError as error:
-            raise StoreError(
-                f"{self._home} cannot be looked at: {error.strerror}. What was accepted is kept."
-            ) from error
+            raise StoreError(f"{self._home} cannot be read: {error.strerror}. What was accepted is kept.") from error
         if read_only:
             raise StoreError(
                 f"{self._home} is on a file system that can only be read. What was accepted is kept; make it writable "
