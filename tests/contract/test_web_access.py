@@ -100,7 +100,7 @@ async def test_f42_where_no_token_can_be_kept_nobody_is_let_in_until_there_is_on
     (home / "secrets.toml").symlink_to(unplugged / "secrets.toml")
     async with run_web_api(home, WEB__TOKEN="") as it:
         assert (await it.tcp.request("GET", "/v1/status", headers={"Authorization": "Bearer none"})).status_code == 401
-        (problem,) = [one for one in it.app.web.problems() if "lets nobody in" in one]
+        (problem,) = [one for one in it.app.web.problems() if "refuses everybody" in one]
         assert "`assistant web token --new`" in problem
         unplugged.mkdir()
         known = {"Authorization": f"Bearer {create_web_token(it.app.settings.home.secrets)}"}
