@@ -23,7 +23,10 @@ from assistant.core.text import STOP_WORDS, distinct_words, lazy_regex
 from assistant.store.character.journal import StoredJournal
 from assistant.store.search.history import StoredHistory
 from sleep.rules.clauses import find_clauses, is_hypothetical, is_order, mentions_reminder
+from sleep.rules.corrections import is_correction
 from sleep.rules.sentences import Sentence, blank_foreign_text, split_sentences
+from sleep.rules.supersede import are_separate_doings, parse_entry
+from sleep.rules.translate import to_english
 
 # What older messages told of days stands in the journal.
 _MESSAGES_FOR = timedelta(days=60)
@@ -141,10 +144,13 @@ def _things_in(words: _Words, zone: ZoneInfo) -> Iterator[ToldThing]:
             # "My sister's birthday is on 14 February, my brother's on 2 March."
             when = replace(when, yearly=when.yearly or find_day(sentence.own_text, said_on).yearly)
             if when != NamedDay() or _CANCELS.search(own):
-                about = frozenset(word for word in distinct_words(own) if len(word) > 2 and not word[0].isdigit())
-                yield ToldThing(
-                    text, when, words.said_at, words.source, (about - _NO_SUBJECTS) | find_other_numbers(own)
-                )
+                yield ToldThing(text, when, words.said_at, words.source, _subject(own) | find_other_numbers(own))
+
+
+def _subject(own: str) -> frozenset[str]:
+    """The words of what it is about, in English as far as that goes."""
+    words = distinct_words(to_english(own))
+    return frozenset(word for word in words if len(word) > 2 and not word[0].isdigit()) - _NO_SUBJECTS
 
 
 def _dated_parts(sentence: Sentence, said_on: date) -> list[tuple[str, str]]:
@@ -174,12 +180,17 @@ def _take_in(things: list[ToldThing], new: ToldThing) -> None:
     things.append(replace(new, text=text, when=when, words=earlier.words | new.words))
 
 
+def _are_separate(new: ToldThing, thing: ToldThing) -> bool:
+    return are_separate_doings(parse_entry(new.text).statement, parse_entry(thing.text).statement)
+
+
 def _meant(things: Sequence[ToldThing], new: ToldThing) -> ToldThing | None:
     """What was told before and is corrected, called off, or said once more."""
     for thing in things:
-        if new.words and new.words == thing.words and thing.when.yearly == new.when.yearly:
+        says_again = new.words and new.words == thing.words and thing.when.yearly == new.when.yearly
+        if says_again and not _are_separate(new, thing):
             return thing
-    if not things or not (_CORRECTS.search(new.text) or _CANCELS.search(new.text)):
+    if not things or not (_CORRECTS.search(new.text) or _CANCELS.search(new.text) or is_correction(new.text)):
         return None
     best = max(things, key=lambda thing: (len(new.words & thing.words), thing.said_at, thing.source))
     if new.words & best.words:

@@ -88,6 +88,11 @@ _UNSAFE = lazy_regex("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _UNSAFE_IN_BLOCK = lazy_regex("[\x00-\x08\x0e-\x1b\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _QUOTE_LINE = lazy_regex(rf"#(\d+) (\w+ \d{{4}}-\d\d-\d\d \d\d:\d\d) (\w+|(?=\"))(?: ?({_STRING}))?: ({_STRING})")
+_READ_MESSAGE = lazy_regex(
+    rf"^#(?P<id>\d+) (?P<when>\w+ \d{{4}}-\d\d-\d\d \d\d:\d\d) (?P<role>\w+)(?: {_STRING})?, session {_STRING}:\n"
+    r"(?P<lines>(?:> .*\n?)+)",
+    re.MULTILINE,
+)
 _TODO_LINE = lazy_regex(
     rf"- \[([ x])\] (\d+): ({_STRING})(?:, list ({_STRING}))?(?:, due ([\w :-]+))?(?:, done [\w :-]+)?"
 )
@@ -184,6 +189,15 @@ def parse_quotes(result: str) -> list[QuotedMessage]:
         QuotedMessage(int(m[1]), m[2], m[3] or "user", json.loads(m[5]), json.loads(m[4]) if m[4] else None)
         for m in matches
         if m
+    ]
+
+
+def parse_read_messages(result: str) -> list[QuotedMessage]:
+    """The messages that `read_history` shows, in their order; edits and deletions are none."""
+    blocks = ((match, match["lines"].split("\n")) for match in _READ_MESSAGE.finditer(result))
+    return [
+        QuotedMessage(int(match["id"]), match["when"], match["role"], "\n".join(line[2:] for line in lines).strip())
+        for match, lines in blocks
     ]
 
 

@@ -23,6 +23,7 @@ from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChan
 from assistant.core.memory_api import ConsolidationsPort, Memories
 from assistant.core.text import pluralize
 from sleep.cycle.change_plan import LEARNED, MERGED, SUPERSEDED, ChangePlanDraft
+from sleep.cycle.extract import CORRECTION_TAG
 from sleep.cycle.judge import EntryJudge, JudgeQuestion
 from sleep.cycle.phase import PhaseResult
 from sleep.cycle.validate import find_junk_reason
@@ -125,7 +126,8 @@ class ConsolidationPhase:
         wanted: list[JournalEntry] = []
         junk: list[tuple[JournalEntry, str]] = []
         for entry in batch:
-            reading = readings.setdefault(entry.content, parse_entry(entry.content))
+            corrects = CORRECTION_TAG in entry.tags
+            reading = readings.setdefault(entry.content, parse_entry(entry.content, corrects=corrects))
             why = find_junk_reason(entry, reading)
             if why:
                 junk.append((entry, why))

@@ -103,9 +103,14 @@ _FACT = load_pattern("languages", "fact")
 _PASSING = load_pattern("languages", "passing")
 
 
+def is_passing(own: str) -> bool:
+    """Whether a sentence in one of these languages only tells how things are at the moment."""
+    return bool(_PASSING.search(own))
+
+
 def classify_other_language(own: str) -> Literal["fact", "preference", "decision"] | None:
     """Of a statement in German, French, Spanish, Norwegian, Chinese or Japanese; None where nothing lasting is told."""
-    if _PASSING.search(own):
+    if is_passing(own):
         return None
     if _DECISION.search(own):
         return "decision"

@@ -17,6 +17,7 @@ from sleep.rules.classifier import classify_word
 from sleep.rules.pattern_files import load_pattern, read_word_set
 from sleep.rules.sentences import blank_foreign_text, expand_shorthand, split_sentences
 from sleep.rules.statements import Statement, is_same_stem, parse_statement, stem_word
+from sleep.rules.translate import to_english
 
 _LOOKED_AT = 2_000
 
@@ -29,24 +30,28 @@ _PLAINLY = load_pattern("corrections", "plainly")
 
 def is_explicit_correction(own: str) -> bool:
     """Whether it says itself that it puts something right."""
-    return bool(_PLAINLY.search(expand_shorthand(own)))
+    return bool(_PLAINLY.search(_english(own)))
 
 
 def is_correction(own: str) -> bool:
     """Whether a sentence says that something is not, or is no longer, what was said."""
-    plain = expand_shorthand(own)
+    plain = _english(own)
     return bool(_TAKES_BACK.search(plain) or _PLAINLY.search(plain))
 
 
 def describes_change(text: str) -> bool:
     """Whether something has changed, or is to, by what is said: more than those that take back what was said."""
-    plain = expand_shorthand(text)
+    plain = _english(text)
     return any(form.search(plain) for form in (_TAKES_BACK, _PLAINLY, _CHANGES))
 
 
 def describes_replacement(text: str) -> bool:
     """Whether something ends, or takes the place of something."""
-    return bool(_REPLACES.search(expand_shorthand(text)))
+    return bool(_REPLACES.search(_english(text)))
+
+
+def _english(text: str) -> str:
+    return expand_shorthand(to_english(text))
 
 
 def is_retraction(message: str) -> bool:
@@ -62,6 +67,9 @@ def announces_correction(own: str) -> bool:
 
 
 _PART = load_pattern("corrections", "part")
+# What an earlier correction says beside what holds.
+_LED_IN = load_pattern("corrections", "led_in")
+_LED_OUT = load_pattern("corrections", "led_out")
 _NEGATIONS = (
     ("nicht", lazy_regex(r"\b(?:nein|es ist|das ist|ich mein\w*)\b", re.IGNORECASE)),
     ("pas", lazy_regex(r"\b(?:non|c'?est|je voulais)\b", re.IGNORECASE)),
@@ -92,6 +100,7 @@ def correct_part(earlier: str, message: str) -> str:
     kind = next((kind for kind in _PART_KINDS if kind.fullmatch(value)), None)
     if kind is None:
         return ""
+    earlier = _LED_OUT.sub("", _LED_IN.sub("", earlier))
     parts = [part for part in kind.finditer(earlier) if part[0] != value and old in fold_text(part[0])]
     if kind is _PART_KINDS[-1]:
         parts = [part for part in parts if not any(other.search(part[0]) for other in _PART_KINDS[:-1])]

@@ -25,6 +25,7 @@ from sleep.rules.classifier import (
     classify_kind,
     classify_other_language,
     classify_words,
+    is_passing,
     mentions_entity,
     names_date,
     score_clause,
@@ -55,6 +56,7 @@ from sleep.rules.sentences import (
     starts_role_play,
 )
 from sleep.rules.supersede import compare_statements, parse_entry
+from sleep.rules.translate import to_english
 
 _LONGEST_ANSWER = 25
 _LONGEST_QUESTION = 220
@@ -194,11 +196,21 @@ def _statement_of_sentence(sentence: Sentence, announced: bool, noted: bool) -> 
     if content:
         plain = content.replace("’", "'")
         kind = classify_kind(plain, standing=is_standing_instruction(plain))
-        return _new_statement(kind, content, plain, announced=announced)
+        return _new_statement(kind, content, plain, announced=announced or is_correction(own))
     if sentence.is_question or (len(own) < _SHORTEST_CJK if spaceless else is_too_short(own)):
         return None
-    other = classify_other_language(own)
+    other = classify_other_language(own) or _classify_in_english(own, announced=announced, noted=noted)
     return _new_statement(other, sentence.text, own) if other else None
+
+
+def _classify_in_english(own: str, *, announced: bool, noted: bool) -> StatementKind | None:
+    """Of what is said in another language, by what its everyday words tell in English."""
+    english = to_english(own)
+    if english == own or is_passing(own):
+        return None
+    sentence = Sentence(english, english)
+    lasts = extract_durable_part(sentence, after_announcement=announced, was_acknowledged=noted)
+    return classify_kind(english, standing=False) if lasts else None
 
 
 def _new_statement(kind: StatementKind, words: str, own: str, *, announced: bool = False) -> ExtractedStatement:
@@ -231,7 +243,7 @@ class _ConversationState:
     user: LogRecord | None = None  # the person's last message
     play_until: datetime | None = None  # a game goes on until then
     noted: bool = False  # the assistant took note of what is read
-    user_told: bool = False  # the person's last message told something
+    told: tuple[SourcedStatement, ...] = ()  # by the person's last message that told something or asked nothing
 
 
 def extract_from_conversation(records: Sequence[LogRecord], zone: tzinfo = UTC) -> list[SourcedStatement]:
@@ -242,9 +254,10 @@ def extract_from_conversation(records: Sequence[LogRecord], zone: tzinfo = UTC) 
         if record.role == "user":
             if not _plays(state, record):
                 state.noted = any(map(is_acknowledgement, records[number : number + 1]))
-                new = [_dated(statement, zone) for statement in _of_message(record, state)]
-                state.user_told = bool(new)
-                statements += new
+                new = tuple(_of_message(record, state))
+                if new or not record.content.rstrip().endswith("?"):
+                    state.told = new
+                statements += [_dated(sourced, zone) for sourced in new]
             state.user, state.assistant = record, None
         elif record.role == "assistant":
             state.assistant = record
@@ -288,18 +301,17 @@ def _of_message(record: LogRecord, state: _ConversationState) -> Iterator[Source
 
 def _with_corrected_part(record: LogRecord, state: _ConversationState) -> SourcedStatement | None:
     """What was told just before, where the message only puts a part of it right."""
-    before = state.user
-    if before is None or not state.user_told or len(record.content) > _SHORTEST_WHOLE:
+    if len(record.content) > _SHORTEST_WHOLE:
         return None
-    noted = state.assistant is not None and is_acknowledgement(state.assistant)
-    for earlier in reversed(extract_statements(before.content, was_acknowledged=noted)):
+    for told in reversed(state.told):
+        earlier = told.statement
         content = correct_part(earlier.content, record.content)[:_LONGEST]
         if not content and _says_anew(record.content, earlier.content):
             content = record.content.strip()
         if content:
             importance = max(earlier.importance, score_importance(earlier.kind, content))
             statement = replace(earlier, content=content, importance=importance, is_correction=True)
-            return SourcedStatement(statement, record, (record.id, before.id))
+            return SourcedStatement(statement, record, (record.id, told.record.id))
     return None
 
 
@@ -315,7 +327,8 @@ def _answer(record: LogRecord, state: _ConversationState) -> SourcedStatement | 
     first = next(iter(split_sentences(blank_foreign_text(record.content[:_FIRST]))), None)
     if assistant is None or record.ts - assistant.ts > _ANSWERED_WITHIN or first is None:
         return None
-    if question := find_personal_question(assistant.content, after_statement=state.user_told):
+    just_told = any(told.record is state.user for told in state.told)
+    if question := find_personal_question(assistant.content, after_statement=just_told):
         content = join_answer(question, first)
     else:
         offer = find_answered_offer(assistant.content, first)

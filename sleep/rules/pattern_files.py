@@ -115,9 +115,9 @@ def read_alternatives(file: str, name: str) -> frozenset[str]:
 
 
 @cache
-def read_words(table: str) -> Mapping[str, str]:
+def read_words(table: str, file: str = "words") -> dict[str, str]:
     """A table of `words.toml`: word lists with spaces between the words, or words for words."""
-    return cast(Mapping[str, str], _read("words")[table])
+    return cast(dict[str, str], _read(file)[table])
 
 
 @cache

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -23,6 +23,7 @@ from sleep.rules.pattern_files import load_pattern, read_word_set
 from sleep.rules.relations import PLACE_ATTRIBUTE, SELF_SUBJECT, AttributeSlot, find_slots
 from sleep.rules.sentences import strip_request_to_keep
 from sleep.rules.statements import Statement, is_same_stem, parse_statement, stem_word
+from sleep.rules.translate import to_english
 
 StatementRelation = Literal["same", "supersedes", "separate"]
 
@@ -61,10 +62,13 @@ class EntryDecision:
     superseded_ids: tuple[str, ...] = ()  # those that cannot hold beside it, whichever was said first
 
 
-def parse_entry(text: str) -> ParsedStatement:
-    """Up to the 1,500th character."""
-    text = strip_request_to_keep(text)
-    return ParsedStatement(parse_statement(text), tuple(find_slots(text)), _about(" ".join(text[:200].split())))
+def parse_entry(text: str, *, corrects: bool = False) -> ParsedStatement:
+    """Up to the 1,500th character; in English, as far as that goes. `corrects`: it was said to put something right, in
+    words that are not in it any more."""
+    text = to_english(strip_request_to_keep(text))
+    statement = parse_statement(text)
+    statement = replace(statement, says_changed=True) if corrects else statement
+    return ParsedStatement(statement, tuple(find_slots(text)), _about(" ".join(text[:200].split())))
 
 
 def decide_entry(entry: ParsedStatement, said_at: datetime, candidates: Sequence[MemoryCandidate]) -> EntryDecision:
@@ -246,6 +250,8 @@ def _revalues(new: Statement, old: Statement) -> bool:
         return False
     if (new.is_past_event or new.is_indefinite or old.is_indefinite or old.is_past_event) and not new.says_changed:
         return False
+    if are_separate_doings(new, old):
+        return False
     if new.replaced and not any(
         replaced.content_stems & old.content_stems or replaced.values & old.values for replaced in new.replaced
     ):
@@ -255,6 +261,15 @@ def _revalues(new: Statement, old: Statement) -> bool:
         shared = len(new.main_stems & old.content_stems)
         return bool(shared) and shared >= _MOST * min(len(new.main_stems), len(old.main_stems))
     return bool(new.content_stems) and _jaccard(new.content_stems, old.content_stems) >= _NEARLY_ALL
+
+
+def are_separate_doings(new: Statement, old: Statement) -> bool:
+    """Whether they tell of two days on which the person does something: Anna is met on Tuesday, and on Thursday."""
+    if new.says_changed or not (_OWN_DOING.match(new.text) and _OWN_DOING.match(old.text)):
+        return False
+    return any(_differ(new.values_of_kind(kind), old.values_of_kind(kind)) for kind in ("day", "month")) or (
+        bool(new.values_of_kind("month")) and _differ(new.values_of_kind("number"), old.values_of_kind("number"))
+    )
 
 
 def _renames(new: Statement, old: Statement) -> bool:
@@ -298,6 +313,7 @@ def _contains(more: Statement, less: Statement) -> bool:
 # ------------------------------------------------------------------------------------------------------------ compared
 
 _ABOUT = load_pattern("supersede", "about")
+_OWN_DOING = load_pattern("supersede", "own_doing")
 
 
 def _other_subjects(later: ParsedStatement, earlier: ParsedStatement) -> bool:

@@ -10,7 +10,9 @@ import pytest
 from assistant.core.quoting import QuotedMessage
 from assistant.models.offline.model import OfflineModel
 from assistant.models.offline.remembered import find_remembered, read_memories
+from tests.support.correction_table import TABLES, play_table
 from tests.support.running_app import LiveApp, run_app, use_model
+from tests.support.utterances import read_table
 
 
 async def ask(running: LiveApp, text: str) -> str:
@@ -59,3 +61,10 @@ async def test_the_name_from_the_set_up_is_known(tmp_path: Path, question: str) 
     async with run_app(tmp_path) as running:
         use_model(running.app, OfflineModel())
         assert "You are called Jonas" in await ask(running, question)
+
+
+@pytest.mark.parametrize(("table", "least"), [("seen.jsonl", 30), ("unseen.jsonl.gz", 25)])
+async def test_what_was_put_right_in_any_of_four_languages_is_the_answer(table: str, least: int) -> None:
+    path = TABLES / table
+    wrong = await play_table(path)
+    assert len(read_table(path)) - len(wrong) >= least, "\n".join(wrong)

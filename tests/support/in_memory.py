@@ -22,11 +22,13 @@ from assistant.core.model_api import ModelReply, ModelRequest, TextDelta
 from assistant.core.permissions import Permissions, RoleGrant
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.records import LogLocation, LogRecord, SearchHit
+from assistant.core.text import fold_text
 from assistant.models.offline.model import OfflineModel
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
 from assistant.store.schema.migrations import character_migrations
+from sleep.rules.statements import stem_word
 from tools.toolbox import build_toolbox
 
 
@@ -244,4 +246,4 @@ def _hit(record: LogRecord, score: float) -> SearchHit:
 
 
 def _stems(text: str) -> set[str]:
-    return {word[:5].removesuffix("s") for word in re.findall(r"\w+", text.lower())}
+    return {stem_word(word)[:5] for word in re.findall(r"\w+", fold_text(text))}

@@ -3,42 +3,14 @@ memory: the newer word alone."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
-from assistant.core.records import LogRecord
 from sleep.rules.extract_statements import SourcedStatement, extract_from_conversation
-from sleep.rules.supersede import MemoryCandidate, decide_entry, parse_entry
+from tests.support.correction_table import as_records, current
 from tests.support.sentence_tables import every_case
-
-MORNING = datetime(2026, 3, 4, 10, tzinfo=UTC)
-
-
-def record(number: int, role: str, content: str) -> LogRecord:
-    said_at = MORNING + timedelta(minutes=number)
-    return LogRecord(number, number, said_at, "main", 1, "owner", "message", role, content, "", "")  # type: ignore[arg-type]
 
 
 def learned(*said: str) -> list[SourcedStatement]:
     """What a conversation leaves in the journal in which everything is acknowledged."""
-    records = [
-        record(2 * n + answered, role, text)
-        for n, own in enumerate(said)
-        for answered, (role, text) in enumerate((("user", own), ("assistant", "Noted.")))
-    ]
-    return extract_from_conversation(records)
-
-
-def current(statements: list[SourcedStatement]) -> list[str]:
-    """What still holds."""
-    known: dict[str, SourcedStatement] = {}
-    for new in statements:
-        candidates = [MemoryCandidate(text, parse_entry(text), old.record.ts) for text, old in known.items()]
-        decision = decide_entry(parse_entry(new.statement.content), new.record.ts, candidates)
-        for gone in decision.superseded_ids:
-            del known[gone]
-        if not decision.same_as:
-            known[new.statement.content] = new
-    return list(known)
+    return extract_from_conversation(as_records(*said))
 
 
 @every_case(
@@ -96,6 +68,23 @@ def test_what_speaks_of_something_else_puts_nothing_right(told: str, other: str)
     statements = learned(told, other)
     assert current(statements) == [statement.statement.content for statement in statements]
     assert statements[0].record.id == 0
+
+
+def test_what_the_person_does_on_two_days_holds_for_both() -> None:
+    for first, other in (("Tuesday", "Thursday"), ("May 3rd", "May 5th")):
+        statements = learned(f"I meet Anna on {first}.", f"I meet Anna on {other}.")
+        assert len(current(statements)) == 2
+        assert len(current(learned(f"I meet Anna on {first}.", f"No, I meet Anna on {other}."))) == 1
+
+
+def test_what_was_asked_in_between_is_no_hindrance_to_a_correction() -> None:
+    statements = learned("My dentist is on Tuesday.", "When is my dentist?", "no, it's on Friday")
+    assert current(statements) == ["My dentist is on Friday, not Tuesday (6 March 2026)"]
+
+
+def test_one_correction_after_the_other_leaves_the_last_one() -> None:
+    said = ("My dentist is on Tuesday.", "Nein, der Zahnarzt ist am Mittwoch.", "non, c'est jeudi", "no, es el viernes")
+    assert current(learned(*said)) == ["der Zahnarzt ist am viernes, no jeudi"]
 
 
 @every_case(["Remember to buy milk.", "Recuerda comprar pan.", "Do you remember that the code is 4711?"])

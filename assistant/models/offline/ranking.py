@@ -13,17 +13,19 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 
 from assistant.core.quoting import QuotedMessage
 from assistant.core.text import STOP_WORDS, distinct_words, fold_text, lazy_regex
 from assistant.models.offline.matching import is_same, subject_words, words_of
-from assistant.models.offline.parse import Correction, Note, as_statement, parse_clause, read_phrases
+from assistant.models.offline.parse import Correction, Note, as_statement, is_statement, parse_clause, read_phrases
 from assistant.search.query import base_form
 from sleep.rules.classifier import classify_word
-from sleep.rules.corrections import is_correction
+from sleep.rules.corrections import correct_part, is_correction
 from sleep.rules.sentences import split_sentences
 from sleep.rules.statements import is_same_stem, parse_statement, stem_word
 from sleep.rules.supersede import compare_statements, parse_entry
+from sleep.rules.translate import other_words, to_english
 
 _ANSWERS = 0.55
 _ANSWERS_TOPIC = 0.5
@@ -68,14 +70,15 @@ def query_words(words: Sequence[str]) -> list[str]:
     """What to search for: the words, and what else a statement may say for those that are more than attributes."""
     attributes = read_phrases().attributes
     subjects = [word for word in words if word not in attributes] or words
-    return list(dict.fromkeys([*words, *(other for word in subjects for other in sorted(_related(word)))]))
+    related = [other for word in subjects for other in sorted(_related(word))]
+    return list(dict.fromkeys([*words, *related, *(other for word in words for other in other_words(word))]))
 
 
 def find_answer(question: str, quotes: Iterable[QuotedMessage], *, topic: bool = False) -> RankedAnswer:
     """The quotations that answer `question`, or all that belong to its topic."""
-    parsed, known = _parse_question(question), list(quotes)
-    scored = sorted(((_score(parsed, quote), quote) for quote in known), key=lambda pair: pair[0], reverse=True)
-    if not scored or not parsed.words:
+    known = list(quotes)
+    scored = sorted(((_score(question, quote), quote) for quote in known), key=lambda pair: pair[0], reverse=True)
+    if not scored:
         return RankedAnswer()
     best = scored[0][0]
     if best < (_ANSWERS_TOPIC if topic else _ANSWERS):
@@ -84,8 +87,8 @@ def find_answer(question: str, quotes: Iterable[QuotedMessage], *, topic: bool =
     first = [quote for score, quote in scored if score >= max(least, best - _ABOUT_EQUAL)]
     rest = [quote for score, quote in scored if least <= score < best - _ABOUT_EQUAL]
     answers = _current_first(_distinct([*_newest_first(first), *_newest_first(rest)]))
-    if (correction := _correction_of(answers[0], known)) is not None:
-        return RankedAnswer((correction,), corrects=True, replaced=(answers[0],))
+    if corrections := _corrections_of(answers[0], known):
+        return RankedAnswer(tuple(corrections[-1:]), corrects=True, replaced=(answers[0], *corrections[:-1]))
     replaced = tuple(quote for quote in answers if _is_older(quote, answers[0]))
     answers = [quote for quote in answers if quote not in replaced]
     return RankedAnswer(tuple(answers[: _MOST_ON_TOPIC if topic else _MOST]), is_correction(answers[0].text), replaced)
@@ -94,18 +97,19 @@ def find_answer(question: str, quotes: Iterable[QuotedMessage], *, topic: bool =
 def find_replaced_statement(correction: str, quotes: Iterable[QuotedMessage]) -> QuotedMessage | None:
     """The newest of the earlier statements that `correction` most likely puts right: about the same, and with what it
     says is no longer so, or without some of what it says instead."""
-    parsed = _parse_question(correction)
-    old = [word for part in parse_statement(correction).replaced for word in content_words(part.text)]
+    parsed = _parse_question(to_english(correction))
+    old = [word for part in parse_entry(correction).statement.replaced for word in content_words(part.text)]
     scored = []
     for quote in quotes if parsed.words else ():
-        words = distinct_words(quote.text)
+        words = distinct_words(to_english(quote.text))
         contradicts = _has(words, old) if old else not all(_has(words, [word]) for word in parsed.words)
-        if contradicts and (score := _score(parsed, quote)) >= _NEAREST:
+        if contradicts and (score := _score(correction, quote)) >= _NEAREST:
             scored.append((score, quote))
     best = max((score for score, _ in scored), default=0.0)
     return next(iter(_newest_first([quote for score, quote in scored if score >= best - _ABOUT_EQUAL])), None)
 
 
+@lru_cache(maxsize=64)
 def _parse_question(question: str) -> _Question:
     phrases, words = read_phrases(), content_words(question)
     category = phrases.patterns["category"].match(question)
@@ -121,12 +125,22 @@ def _parse_question(question: str) -> _Question:
     )
 
 
-def _score(question: _Question, quote: QuotedMessage) -> float:
-    whole = distinct_words(quote.text)
+def _score(question: str, quote: QuotedMessage) -> float:
+    """The better of how well the words fit as they are, and in English: of mistyped ones not all are put into it."""
+    sentences = [sentence.text for sentence in split_sentences(quote.text)]
+    readings = {
+        (question, quote.text, tuple(sentences)),
+        (to_english(question), to_english(quote.text), tuple(map(to_english, sentences))),
+    }
+    return max(_score_sentences(_parse_question(asked), text, told) for asked, text, told in readings)
+
+
+def _score_sentences(question: _Question, text: str, sentences: Sequence[str]) -> float:
+    whole = distinct_words(text)
     if not any(_credit(word, whole, whole) for word in question.words):
         return 0.0
     clause_ends = read_phrases().patterns["clause"]
-    clauses = [clause for sentence in split_sentences(quote.text) for clause in clause_ends.split(sentence.text)]
+    clauses = [clause for sentence in sentences for clause in clause_ends.split(sentence)]
     return max((_score_clause(question, clause, whole) for clause in clauses), default=0.0)
 
 
@@ -217,18 +231,24 @@ def _current_first(answers: list[QuotedMessage]) -> list[QuotedMessage]:
     return [current, *(quote for quote in answers if quote is not current)]
 
 
-def _correction_of(answer: QuotedMessage, known: Sequence[QuotedMessage]) -> QuotedMessage | None:
-    """What was said right after an answer to put it right, without saying again what it is about: "no wait, it's the
-    13th"."""
-    later = [quote for quote in known if quote.message_id > answer.message_id]
-    following = min(later, key=lambda quote: quote.message_id, default=None)
-    match = read_phrases().patterns["corrects_last"].match(fold_text(following.text)) if following else None
-    if following is None or match is None:
-        return None
-    rest, own = following.text[match.end() :], words_of(answer.text)
+def _corrections_of(answer: QuotedMessage, known: Sequence[QuotedMessage]) -> list[QuotedMessage]:
+    """What was said right after an answer to put it right, one after the other, without saying again what it is about:
+    "no wait, it's the 13th", "non, c'est le 14"."""
+    later = sorted((quote for quote in known if quote.message_id > answer.message_id), key=lambda q: q.message_id)
+    told = (quote for quote in later if is_statement(quote.text))
+    return list(takewhile(lambda quote: corrects_last(quote.text, answer.text), told))
+
+
+def corrects_last(message: str, earlier: str) -> bool:
+    """Whether a message puts right what was said just before it, which it names by a pronoun or not at all."""
+    if correct_part(earlier, message):
+        return True
+    match = read_phrases().patterns["corrects_last"].match(fold_text(message))
+    if match is None:
+        return False
+    rest, own = message[match.end() :], words_of(to_english(earlier))
     points_back = read_phrases().patterns["pronoun"].match(fold_text(rest))
-    said_again = all(any(is_same(word, other) for other in own) for word in subject_words(rest))
-    return following if points_back or said_again else None
+    return bool(points_back) or all(any(is_same(w, o) for o in own) for w in subject_words(to_english(rest)))
 
 
 def _is_older(quote: QuotedMessage, newest: QuotedMessage) -> bool:

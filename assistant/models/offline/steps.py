@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from assistant.core.messages import Message
-from assistant.core.quoting import FAILURE_PREFIX, QuotedMessage, is_failed_result, parse_quotes, quote_block
+from assistant.core.quoting import (
+    FAILURE_PREFIX,
+    QuotedMessage,
+    is_failed_result,
+    parse_quotes,
+    parse_read_messages,
+    quote_block,
+)
 from assistant.core.text import pluralize, shorten
 from assistant.models.offline.carry_out import run_plan
 from assistant.models.offline.orders import Order
@@ -29,8 +36,9 @@ from assistant.models.offline.parse import (
     read_phrases,
 )
 from assistant.models.offline.plans import EarlierCall, PlanContext, ToolStep
-from assistant.models.offline.ranking import content_words, find_replaced_statement, query_words
+from assistant.models.offline.ranking import RankedAnswer, content_words, find_replaced_statement, query_words
 from assistant.models.offline.remembered import MEMORY, find_remembered, read_memories
+from sleep.rules.translate import to_english
 
 INTRODUCTION = (
     "*This is offline mode (no language model). I keep what you tell me, find it again word for word, and manage your "
@@ -47,7 +55,8 @@ _NEEDED_FOR = {
     "show_agenda": "the agenda",
 }
 _SEARCH_LIMIT = 20
-_MOST_QUERY_WORDS = 24
+_SAID_BESIDE = 8
+_MOST_QUERY_WORDS = 40
 _LONGEST_QUERY = 400
 _MOST_STATEMENTS = 5
 _MOST_RESULTS = 5
@@ -115,7 +124,7 @@ def _failure(result: str) -> str:
 
 
 def _answer(question: Question, results: Sequence[str], context: StepContext) -> ToolStep | str:
-    words = content_words(question.text)
+    words = list(dict.fromkeys((*content_words(question.text), *content_words(to_english(question.text)))))
     if not words:
         return _name_from_setup(question, context) or "Ask me with a word that was in it: a name, a place, a thing."
     can_search, can_recall = "search_history" in context.tools, _can_recall(question, context)
@@ -128,6 +137,11 @@ def _answer(question: Question, results: Sequence[str], context: StepContext) ->
     quotes = _quotes(found, context) if question.role == "user" else parse_quotes("\n".join(found))
     memories = read_memories(results[searched - 1]) if can_recall else []
     ranked = find_remembered(question.text, quotes, memories, topic=question.topic)
+    if question.role == "user" and "read_history" in context.tools and (first := _out_of_view(ranked, context)):
+        if len(results) == searched:
+            return ToolStep("read_history", {"message_id": first.message_id, "neighbours": _SAID_BESIDE})
+        quotes = _with_following(first, quotes, results[searched])
+        ranked = find_remembered(question.text, quotes, memories, topic=question.topic)
     if not ranked.answers and question.role == "user" and not question.topic:
         if name := _name_from_setup(question, context):
             return name
@@ -152,6 +166,19 @@ def _answer(question: Question, results: Sequence[str], context: StepContext) ->
         days = ", ".join(dict.fromkeys(quote.when for quote in ranked.replaced if quote.when))
         parts.append(f"It replaces what was said on {days}." if days else "It replaces what was said before.")
     return _with_failure("\n\n".join(parts), results)
+
+
+def _out_of_view(ranked: RankedAnswer, context: StepContext) -> QuotedMessage | None:
+    """The first answer, where what was said right after it is not in view: it may have been put right there."""
+    first = ranked.answers[0] if ranked.answers else None
+    in_view = {quote.message_id for quote in context.own_words}
+    return first if first and first.message_id and first.speaker != MEMORY and first.message_id not in in_view else None
+
+
+def _with_following(first: QuotedMessage, quotes: Sequence[QuotedMessage], result: str) -> list[QuotedMessage]:
+    known = {quote.message_id for quote in quotes}
+    read = (quote for quote in parse_read_messages(result) if quote.message_id > first.message_id)
+    return [*quotes, *(quote for quote in read if quote.speaker == "user" and quote.message_id not in known)]
 
 
 def _name_from_setup(question: Question, context: StepContext) -> str:

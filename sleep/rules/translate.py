@@ -1,0 +1,115 @@
+"""What was said in German, French or Spanish, word for word in English as far as everyday words go, so that the rules
+compare what was said in one language with what was said in another. Pure.
+
+What always holds: it is for comparing alone, nobody is shown it. Names, numbers and words that are not everyday ones
+stay as they are; so does a text in which no other language than English stands out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+
+from assistant.core.text import fold_text, lazy_regex
+from sleep.rules.pattern_files import load_pattern, read_words
+
+_LANGUAGES = ("de", "fr", "es")
+_TOKEN = lazy_regex(r"\b(?:[cdjlmnst]|qu)['’](?=\w)|\w+(?:-\w+)*", re.IGNORECASE)
+_LONGEST = 1_500
+_MOST_JOINED = 4
+# In German, what joins two words into one.
+_JOINTS = ("", "s", "n", "es", "en")
+_SHORTEST_PART = 3
+_LEAST_SHARE = 0.3
+_O_CLOCK = load_pattern("translations", "o_clock")
+_LATE_NOW = load_pattern("translations", "late_now")
+_ON_DAY = load_pattern("translations", "on_day")
+_NEEDLESS_OF = load_pattern("translations", "needless_of")
+_OWNED = load_pattern("translations", "owned")
+
+
+@cache
+def _tables() -> Mapping[str, Mapping[str, str]]:
+    """By language, the English of each word."""
+    lines = read_words("small", "translations") | read_words("everyday", "translations")
+    tables: dict[str, dict[str, str]] = {language: {} for language in _LANGUAGES}
+    for english, line in lines.items():
+        for language, words in zip(_LANGUAGES, line.split("|"), strict=True):
+            for word in words.split():
+                tables[language].setdefault(word.replace("_", " "), english.replace("_", " "))
+    for kind in ("days", "months"):
+        for words in read_words(kind).values():
+            english, *others = words.split()
+            for language, word in ((language, word) for language in _LANGUAGES for word in others if len(word) > 3):
+                tables[language].setdefault(word, english)
+    return tables
+
+
+@cache
+def _english_words() -> frozenset[str]:
+    targets = {part for table in _tables().values() for english in table.values() for part in english.split()}
+    return frozenset(targets | set(read_words("language_words")["en"].split()) | {"at", "no", "june", "july"})
+
+
+@cache
+def other_words(english: str) -> tuple[str, ...]:
+    """What the other languages say for an everyday word."""
+    words = (word for table in _tables().values() for word, meaning in table.items() if meaning == english)
+    return tuple(dict.fromkeys(word for word in words if " " not in word))
+
+
+@lru_cache(maxsize=4096)
+def to_english(text: str) -> str:
+    """Of a long text the first 1,500 characters are read; the text itself where it is English, or in no language known
+    here."""
+    tokens = [(match.start(), match.end(), _plain(match[0])) for match in _TOKEN.finditer(text[:_LONGEST])]
+    words = [word for _, _, word in tokens]
+    known = {language: list(_meanings(language, words)) for language in _LANGUAGES}
+    language = max(known, key=lambda name: sum(count for _, count, _ in known[name]))
+    covered = sum(count for _, count, _ in known[language])
+    if covered <= sum(word in _english_words() for word in words) or covered < _LEAST_SHARE * len(words):
+        return text
+    parts, end = [], 0
+    for place, count, english in known[language]:
+        start = tokens[place][0]
+        parts += [text[end:start], english]
+        end = tokens[place + count - 1][1]
+        parts += [" "] if words[place + count - 1].endswith("'") else []
+    plain = _O_CLOCK.sub(lambda match: f"{match[1]}:{match[2] or '00'}", "".join([*parts, text[end:]]))
+    plain = _ON_DAY.sub("on ", _NEEDLESS_OF.sub(r"\1 ", _LATE_NOW.sub(r"now \1", plain)))
+    return _OWNED.sub(r"\g<whose>'s \g<thing>", plain)
+
+
+def _plain(word: str) -> str:
+    return fold_text(word).replace("’", "'").replace("ß", "ss").replace("œ", "oe")
+
+
+def _meanings(language: str, words: list[str]) -> Iterator[tuple[int, int, str]]:
+    """Place, number of words, and English of what is known."""
+    table, place = _tables()[language], 0
+    while place < len(words):
+        for count in range(min(_MOST_JOINED, len(words) - place), 0, -1):
+            english = table.get(" ".join(words[place : place + count]))
+            if english is None and count == 1 and language == "de":
+                english = _of_german(words[place], table)
+            if english is not None:
+                yield place, count, english
+                place += count
+                break
+        else:
+            place += 1
+
+
+def _of_german(word: str, table: Mapping[str, str]) -> str | None:
+    """Of a genitive ("Bruders"), or of two everyday words that were joined ("Kellercode")."""
+    genitive = next((table[word.removesuffix(end)] for end in ("es", "s") if word.removesuffix(end) in table), None)
+    if genitive is not None or len(word) < 2 * _SHORTEST_PART:
+        return genitive
+    for cut in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):
+        first = next(
+            (word[:cut].removesuffix(joint) for joint in _JOINTS if word[:cut].removesuffix(joint) in table), ""
+        )
+        if first and word[cut:] in table:
+            return f"{table[first]} {table[word[cut:]]}"
+    return None
