@@ -48,6 +48,12 @@ _LEADS_TO = lazy_regex(rf"{_TO}$")
 _BETWEEN = lazy_regex(
     r"\b(?:between|zwischen|entre)((?: the| dem| le| el)? [\w. ]{1,20}?) (?:and|und|et|y)(?: the| dem| le| el)? (?=\w)"
 )
+# "3. und 4. Mai", "May 3 and 4".
+_TWO_DAYS = lazy_regex(
+    r"\b(?P<one>\d{1,2})(?:st|nd|rd|th|er|\.)? (?:and|und|et|y) (?:the )?(?P<two>\d{1,2})"
+    rf"(?=(?:st|nd|rd|th|er|\.)?(?: of| de)? (?:{_MONTH})\b)"
+    rf"|\b(?P<month>{_MONTH}) (?P<first>\d{{1,2}})(?:st|nd|rd|th)? and (?:the )?(?P<next>\d{{1,2}})(?=(?:st|nd|rd|th)?\b)"
+)
 _NUMBER_BEFORE = lazy_regex(r"(?<![\d.:])(\d{1,2})(?:st|nd|rd|th|er|\.)?$")
 _NUMBER_AFTER = lazy_regex(rf"{_TO}(\d{{1,2}})(?:st|nd|rd|th)?\b(?!\.?\d|[:h]| ?[ap]m)")
 _LOOKED_BACK = 40
@@ -138,7 +144,7 @@ def find_day(sentence: str, said_on: date) -> NamedDay:
         folded = _BUT.split(folded)[-1]
     if _OF_DAYS.search(folded):
         return NamedDay()
-    folded = _BETWEEN.sub(r"\1 to ", folded)
+    folded = _TWO_DAYS.sub(_as_range, _BETWEEN.sub(r"\1 to ", folded))
     time = _time(folded)
     yearly, is_past = _YEARLY.search(folded) is not None, _PAST.search(folded) is not None
     monthly = _MONTHLY.search(folded)
@@ -161,6 +167,18 @@ def find_day(sentence: str, said_on: date) -> NamedDay:
             return NamedDay(day, _next_weekday(weekday, day), time=time)
         return NamedDay(day, yearly=yearly, time=time)
     return _of_week(folded, said_on, time)
+
+
+def _as_range(match: re.Match[str]) -> str:
+    """Two days in a row are all the days from one to the other."""
+    first, last = match["one"] or match["first"], match["two"] or match["next"]
+    lead = f"{match['month']} " if match["month"] else ""
+    return f"{lead}{first} to {last}" if int(last) == int(first) + 1 else match[0]
+
+
+def month_of(words: str) -> int:
+    """1 to 12 for the name of a month; 0 for anything else."""
+    return _MONTHS.get(words, 0)
 
 
 def _up_to(last: date, folded: str, match: re.Match[str], said_on: date) -> NamedDay:

@@ -29,6 +29,7 @@ from assistant.store.script.jobs import Jobs
 AgendaKind = Literal["reminder", "schedule", "todo", "told"]
 _MOST_A_DAY = 4
 _FIRST_WORDS = 120
+_MOST_CAME = 50
 _AN_INSTANT = timedelta(microseconds=1)
 
 
@@ -44,6 +45,7 @@ class AgendaItem:
     name: str = ""  # of a schedule, or of the list of a to-do
     repeats: str = ""  # how often, in words
     late: bool = False  # its time is over, and it is not done or sent
+    came: bool = False  # of a reminder that came today and does not wait any more
     since: str = ""  # when it was due, local, of what is late since another day; when it was told
 
 
@@ -74,6 +76,11 @@ class AgendaDays:
         for job in (*self._jobs.list_waiting(scope, "reminder"), *self._jobs.list_waiting(scope, "schedule")):
             if job.state == "active":
                 yield from self._occurrences(job, days, now)
+        today = local_day(now, self.zone)
+        if days.first <= today <= days.last:
+            midnight, _ = DayRange(today, today).bounds(self.zone)
+            for job, at in self._jobs.list_recent(scope, midnight, limit=_MOST_CAME):
+                yield AgendaItem("reminder", job.id, job.text, today, f"{utc_to_local(at, self.zone):%H:%M}", came=True)
 
     def _occurrences(self, job: Job, days: DayRange, now: datetime) -> Iterator[AgendaItem]:
         assert job.due is not None
@@ -142,6 +149,6 @@ def _line(item: AgendaItem) -> str:
     }
     late = ("overdue" if item.kind == "todo" else "not sent yet") if item.late else ""
     since = f"since {format_due(item.since)}" if item.late and item.since else ""
-    notes = filter(None, [about[item.kind], item.repeats, f"{late} {since}".strip()])
+    notes = filter(None, [about[item.kind], item.repeats, f"{late} {since}".strip(), "came" * item.came])
     time = f"{item.time} " if item.time else ""
     return f"- {time}{quote_text(shorten_line(item.text, _FIRST_WORDS))} ({', '.join(notes)})"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from assistant.agenda.dated_phrases import find_day, month_of
 from assistant.agenda.time_phrases import MAX_PHRASE_CHARACTERS, ParsedMoment, parse_moment
 from assistant.core.calendar import local_slot_key, local_to_utc, utc_to_local
 from assistant.core.errors import UsageError
@@ -22,7 +23,7 @@ MAX_DAYS = 92
 _A_DAY = timedelta(days=1)
 # All of these are read without case and accents.
 _LEAD = lazy_regex(
-    r"^(?:(?:on|for|during|am|an|fur|in|the|die|der|das|le|la|les|l['’]|el|los|para|pour|de|du|en|ce|this)\s+)+"
+    r"^(?:(?:on|for|during|am|an|im|fur|in|the|die|der|das|le|la|les|l['’]|el|los|para|pour|de|du|en|ce|this)\s+)+"
 )
 _NEXT = r"(?:next|coming|nachsten?[rs]?|kommenden?[rs]?|prochaine?s?|proxim[oa]s?)"
 _SPANS = (
@@ -71,6 +72,12 @@ def parse_days(text: str, zone: ZoneInfo, now: datetime) -> DayRange:
             match = pattern.fullmatch(words)
             if match:
                 return _span(name, int(match.groupdict().get("days") or 1), today)
+        if month := month_of(words):
+            first = today.replace(year=today.year + (month < today.month), month=month, day=1)
+            return DayRange(max(today, first), (first + 31 * _A_DAY).replace(day=1) - _A_DAY)
+    named = find_day(folded, today)
+    if named.day and named.until:
+        return DayRange(named.day, min(named.until, named.day + (MAX_DAYS - 1) * _A_DAY))
     day = _parse_day(text, zone, now, past_hours=True).local.date()
     return DayRange(day, day)
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from assistant.core.errors import UsageError
 from assistant.core.memories import JournalEntry, MemoryState
+from assistant.core.text import lazy_regex
 
 EXPORT_VERSION = 1
 _NAMESPACE = uuid.UUID("8d8f3f52-7a49-4f86-8b1f-0f9e4b0f6a55")
@@ -125,13 +126,17 @@ def to_journal_entry(item: ImportedItem, scope: str, session: str, now: datetime
     return JournalEntry(key, scope, session, 1, item.text, item.at or now, "import", item.importance, item.tags)
 
 
+# What begins an item of a list in Markdown.
+_BULLET = lazy_regex(r"^(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?=\S)")
+
+
 def _plain(text: str) -> Iterable[ImportedItem]:
     """A text a line. Raises `UsageError` for JSON lines whose first line is none."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.lstrip().startswith('{"'):
             raise UsageError(f"Line {number} is JSON and the first line is none. {_UNCHANGED}")
         if _has_words(line):
-            yield ImportedItem(line.strip())
+            yield ImportedItem(_BULLET.sub("", line.strip(), count=1))
 
 
 def _lines(text: str, error: json.JSONDecodeError) -> list[ImportedItem]:

@@ -172,3 +172,12 @@ def test_many_messages_are_read_within_a_limit() -> None:
     days = parse_days("next week", BERLIN, MONDAY)
     things = told(*(f"Meeting number {n} on Tuesday at 10:{n % 60:02} with person{n}." for n in range(300)))
     assert len(things) == 300 and days.first.isoformat() == "2026-11-30"
+
+
+async def test_a_reminder_that_came_today_stands_in_todays_agenda(tmp_path: Path) -> None:
+    async with run_app(tmp_path) as it:
+        await it.app.commands.run("/remind call mum in 20 minutes", "main")
+        it.clock.now += timedelta(minutes=21)
+        await it.app.agenda_scheduler.fire_due()
+        assert '"call mum" (reminder 1, came)' in await agenda(it, "today")
+        assert "call mum" not in await agenda(it, "tomorrow")

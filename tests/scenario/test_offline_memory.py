@@ -118,6 +118,15 @@ async def test_a_bare_correction_is_taken_to_mean_what_was_said_just_before(home
     assert "> The meeting is on Monday." in await home.say("Sorry, it's Tuesday")
 
 
+async def test_a_correction_names_what_it_replaces_by_its_subject_too_and_what_was_replaced_is_offered_no_more(
+    home: OfflineChat,
+) -> None:
+    await home.say("My dentist is on Tuesday.")
+    assert "> My dentist is on Tuesday." in await home.say("no wait, the dentist is on Wednesday")
+    for question in ("Which dentist chair is free?", "Where does the dentist park?"):
+        assert "Tuesday" not in await home.say(question)
+
+
 async def test_a_correction_of_nothing_known_is_kept_and_says_so(home: OfflineChat) -> None:
     reply = await home.say("No, the alarm code is 1234")
     assert reply.startswith("Noted. I found nothing earlier that it replaces")

@@ -68,3 +68,18 @@ async def test_what_was_put_right_in_any_of_four_languages_is_the_answer(table: 
     path = TABLES / table
     wrong = await play_table(path)
     assert len(read_table(path)) - len(wrong) >= least, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("put_right", ["", "no wait, it's June 13th"])
+async def test_what_was_edited_by_command_is_the_answer_the_same_instant(tmp_path: Path, put_right: str) -> None:
+    async with run_app(tmp_path) as running:
+        use_model(running.app, OfflineModel())
+        for text in filter(None, ("My sister's birthday is May 3rd.", put_right)):
+            await ask(running, text)
+        await running.app.commands.run("/sleep", "main")
+        listed = (await running.app.commands.run("/memory birthday", "main")).split("\n")
+        current = next(line for line in listed if " until " not in line and "then [" not in line)
+        await running.app.commands.run(f"/memory edit {current[3:11]} My sister's birthday is July 20th.", "main")
+        reply = await ask(running, "When is my sister's birthday?")
+        assert "> My sister's birthday is July 20th." in reply
+        assert "May" not in reply and "June" not in reply

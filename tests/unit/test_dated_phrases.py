@@ -164,3 +164,17 @@ def test_what_is_each_month_comes_each_month(sentence: str) -> None:
 )
 def test_what_is_past_or_no_day_names_none(sentence: str) -> None:
     assert not find_day(sentence, SAID_ON).names_day
+
+
+@pytest.mark.parametrize(
+    ("sentence", "first", "last"),
+    [
+        ("Am 3. und 4. Mai ist Markt.", "2027-05-03", "2027-05-04"),
+        ("We are in Rome on May 3rd and 4th.", "2027-05-03", "2027-05-04"),
+        ("Je suis à Lyon les 3 et 4 mai.", "2027-05-03", "2027-05-04"),
+        ("Estamos fuera el 3 y 4 de mayo.", "2027-05-03", "2027-05-04"),
+    ],
+)
+def test_two_days_that_follow_each_other_are_both_meant(sentence: str, first: str, last: str) -> None:
+    found = find_day(sentence, SAID_ON)
+    assert (str(found.day), str(found.until)) == (first, last)

@@ -176,3 +176,8 @@ def test_what_is_dated_in_the_future_is_refused() -> None:
     reject_future_dates([ImportedItem("The clock is fast.", now + timedelta(hours=20)), ImportedItem("No date.")], now)
     with pytest.raises(UsageError, match="dated 9999-01-01, in the future"):
         reject_future_dates([ImportedItem("Far ahead.", datetime(9999, 1, 1, tzinfo=UTC))], now)
+
+
+def test_items_of_a_markdown_list_are_taken_without_what_begins_them() -> None:
+    items = parse_import("- My sister sails.\n* [x] I have a boat.\n2. It is blue.\n-5 degrees is cold.\n")
+    assert [item.text for item in items] == ["My sister sails.", "I have a boat.", "It is blue.", "-5 degrees is cold."]

@@ -82,7 +82,8 @@ def find_answer(question: str, quotes: Iterable[QuotedMessage], *, topic: bool =
         return RankedAnswer()
     best = scored[0][0]
     if best < (_ANSWERS_TOPIC if topic else _ANSWERS):
-        return RankedAnswer(nearest=scored[0][1] if best >= _NEAREST else None)
+        near = (quote for score, quote in scored if score >= _NEAREST)
+        return RankedAnswer(nearest=next((quote for quote in near if _holds(quote, known)), None))
     least = _ANSWERS_TOPIC if topic else max(_ANSWERS, best - _ALSO_FITS)
     first = [quote for score, quote in scored if score >= max(least, best - _ABOUT_EQUAL)]
     rest = [quote for score, quote in scored if least <= score < best - _ABOUT_EQUAL]
@@ -94,19 +95,26 @@ def find_answer(question: str, quotes: Iterable[QuotedMessage], *, topic: bool =
     return RankedAnswer(tuple(answers[: _MOST_ON_TOPIC if topic else _MOST]), is_correction(answers[0].text), replaced)
 
 
-def find_replaced_statement(correction: str, quotes: Iterable[QuotedMessage]) -> QuotedMessage | None:
-    """The newest of the earlier statements that `correction` most likely puts right: about the same, and with what it
-    says is no longer so, or without some of what it says instead."""
+def find_replaced_statement(message: str, correction: str, quotes: Iterable[QuotedMessage]) -> QuotedMessage | None:
+    """The newest of the earlier statements that `correction`, a sentence of `message`, most likely puts right: what the
+    rules of memory say it replaces, or what was said just before where it names nothing else, or what is about the same
+    and has what it says is no longer so, or lacks some of what it says instead."""
+    told = [quote for quote in _newest_first(quotes) if is_statement(quote.text)]
+    replaced = next((quote for quote in told if _supersedes(correction, quote.text, corrects=True)), None)
+    if replaced is not None or not told:
+        return replaced
+    if corrects_last(message, told[0].text):
+        return told[0]
     parsed = _parse_question(to_english(correction))
     old = [word for part in parse_entry(correction).statement.replaced for word in content_words(part.text)]
     scored = []
-    for quote in quotes if parsed.words else ():
+    for quote in told if parsed.words else ():
         words = distinct_words(to_english(quote.text))
         contradicts = _has(words, old) if old else not all(_has(words, [word]) for word in parsed.words)
         if contradicts and (score := _score(correction, quote)) >= _NEAREST:
             scored.append((score, quote))
     best = max((score for score, _ in scored), default=0.0)
-    return next(iter(_newest_first([quote for score, quote in scored if score >= best - _ABOUT_EQUAL])), None)
+    return next((quote for score, quote in scored if score >= best - _ABOUT_EQUAL), None)
 
 
 @lru_cache(maxsize=64)
@@ -257,6 +265,14 @@ def _is_older(quote: QuotedMessage, newest: QuotedMessage) -> bool:
 
 
 def _replaces(newer: QuotedMessage, older: QuotedMessage) -> bool:
-    if is_correction(newer.text):
-        return True
-    return compare_statements(parse_entry(newer.text), parse_entry(older.text)) == "supersedes"
+    return is_correction(newer.text) or _supersedes(newer.text, older.text)
+
+
+def _supersedes(newer: str, older: str, *, corrects: bool = False) -> bool:
+    return compare_statements(parse_entry(newer, corrects=corrects), parse_entry(older)) == "supersedes"
+
+
+def _holds(quote: QuotedMessage, known: Sequence[QuotedMessage]) -> bool:
+    """Whether nothing known that was said later took its place."""
+    newer = (other for other in known if other.message_id > quote.message_id)
+    return not _corrections_of(quote, known) and not any(_supersedes(other.text, quote.text) for other in newer)

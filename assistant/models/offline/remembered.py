@@ -62,7 +62,11 @@ def find_remembered(
     noted = [_quote(memory, quotes) for memory in memories if memory.holds and said.isdisjoint(memory.sources)]
     ranked = find_answer(question, [*standing, *noted], topic=topic)
     replaced = tuple(quote for quote in quotes if quote.message_id in over)
-    return replace(ranked, replaced=ranked.replaced or replaced) if ranked.answers else ranked
+    if ranked.answers:
+        return replace(ranked, replaced=ranked.replaced or replaced)
+    former = {source for memory in memories if not memory.holds for source in memory.sources}
+    is_former = ranked.nearest is not None and ranked.nearest.message_id in former
+    return RankedAnswer() if is_former else ranked
 
 
 def _quote(memory: RecalledMemory, quotes: Sequence[QuotedMessage]) -> QuotedMessage:

@@ -124,7 +124,7 @@ def _failure(result: str) -> str:
 
 
 def _answer(question: Question, results: Sequence[str], context: StepContext) -> ToolStep | str:
-    words = list(dict.fromkeys((*content_words(question.text), *content_words(to_english(question.text)))))
+    words = _words_to_search(question.text)
     if not words:
         return _name_from_setup(question, context) or "Ask me with a word that was in it: a name, a place, a thing."
     can_search, can_recall = "search_history" in context.tools, _can_recall(question, context)
@@ -191,10 +191,10 @@ def _can_recall(question: Question, context: StepContext) -> bool:
 
 
 def _correct(correction: Correction, results: Sequence[str], context: StepContext) -> ToolStep | str:
-    words = content_words(correction.text)
+    words = _words_to_search(correction.text)
     if words and "search_history" in context.tools and not results:
         return _search(words, "user")
-    old = find_replaced_statement(correction.text, _quotes(results, context))
+    old = find_replaced_statement(context.message.content, correction.text, _quotes(results, context))
     if old is None and len(words) < 2 and context.own_words:
         old = context.own_words[-1]
     if old is None:
@@ -209,6 +209,10 @@ def _about_person(statements: Sequence[QuotedMessage]) -> str:
     return (
         f"The last things you told me here:\n\n{lines}\n\nAsk me about one thing by name, and I will look further back."
     )
+
+
+def _words_to_search(text: str) -> list[str]:
+    return list(dict.fromkeys((*content_words(text), *content_words(to_english(text)))))
 
 
 def _search(words: Sequence[str], role: str) -> ToolStep:
