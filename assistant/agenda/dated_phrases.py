@@ -52,7 +52,8 @@ _BETWEEN = lazy_regex(
 _TWO_DAYS = lazy_regex(
     r"\b(?P<one>\d{1,2})(?:st|nd|rd|th|er|\.)? (?:and|und|et|y) (?:the )?(?P<two>\d{1,2})"
     rf"(?=(?:st|nd|rd|th|er|\.)?(?: of| de)? (?:{_MONTH})\b)"
-    rf"|\b(?P<month>{_MONTH}) (?P<first>\d{{1,2}})(?:st|nd|rd|th)? and (?:the )?(?P<next>\d{{1,2}})(?=(?:st|nd|rd|th)?\b)"
+    rf"|\b(?P<month>{_MONTH}) (?P<first>\d{{1,2}})(?:st|nd|rd|th)? and (?:the )?(?P<next>\d{{1,2}})"
+    r"(?=(?:st|nd|rd|th)?\b)"
 )
 _NUMBER_BEFORE = lazy_regex(r"(?<![\d.:])(\d{1,2})(?:st|nd|rd|th|er|\.)?$")
 _NUMBER_AFTER = lazy_regex(rf"{_TO}(\d{{1,2}})(?:st|nd|rd|th)?\b(?!\.?\d|[:h]| ?[ap]m)")

@@ -17,6 +17,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import ceil
 
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange
@@ -24,7 +25,7 @@ from assistant.core.memory_api import ConsolidationsPort, Memories
 from assistant.core.text import pluralize
 from sleep.cycle.change_plan import LEARNED, MERGED, SUPERSEDED, ChangePlanDraft
 from sleep.cycle.extract import CORRECTION_TAG
-from sleep.cycle.judge import EntryJudge, JudgeQuestion
+from sleep.cycle.judge import ENTRIES_PER_CALL, EntryJudge, JudgeQuestion
 from sleep.cycle.phase import PhaseResult
 from sleep.cycle.validate import find_junk_reason
 from sleep.rules.supersede import EntryDecision, MemoryCandidate, ParsedStatement, decide_entry, parse_entry
@@ -63,7 +64,6 @@ class ConsolidationPhase:
             pending = self.consolidations.pending_entries(limit=_BATCH)
             if not pending:
                 return
-            # The oldest entry that waits, and what waits of its scope close behind it.
             batch = [entry for entry in pending if entry.scope == pending[0].scope]
             plan, usable = await self._decide(batch, cycle, judge, outcome)
             judge = judge if usable else None
@@ -160,6 +160,17 @@ class ConsolidationPhase:
         texts = [entry.content for entry in entries]
         rows = await self.memories.nearest(texts, entries[0].scope, limit=_NEAREST)
         return [[memory for memory, _ in row] for row in rows]
+
+
+def count_judge_calls(scopes: Sequence[str]) -> int:
+    """How often a model is asked about entries of these scopes that wait in this order, where none is junk: each batch
+    is the oldest that waits, and what waits of its scope close behind it."""
+    calls, waiting = 0, list(scopes)
+    while waiting:
+        batch = [place for place, scope in enumerate(waiting[:_BATCH]) if scope == waiting[0]]
+        calls += ceil(len(batch) / ENTRIES_PER_CALL)
+        waiting = [scope for place, scope in enumerate(waiting[:_BATCH]) if scope != waiting[0]] + waiting[_BATCH:]
+    return calls
 
 
 class _BatchDecider:

@@ -2,7 +2,7 @@
 
 What always holds: the batches are those that the sleep itself would read. Without a model they are read here too, so
 that the number of entries is the sleep's. What a model will find in them nobody knows: the calls that follow from it
-(weighing and judging what is new) are counted for what waits already, and one for all that is new.
+(weighing and judging what is new) are counted for what waits already, and as of one new entry in each scope.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import ceil
 
 from assistant.core.memories import JournalEntry
 from assistant.core.memory_api import ConsolidationsPort
@@ -22,13 +21,12 @@ from assistant.core.store_ports import Conversation, Journal, LogReaderPort
 from sleep.compaction.budget import OFFLINE, CostFunction
 from sleep.compaction.preview import CompactionPreview
 from sleep.compaction.values import SummaryEstimate
+from sleep.cycle.consolidate import count_judge_calls
 from sleep.cycle.extract import EXTRACT_PHASE, KNOWN_ENTRIES, Extractor, estimate_tokens, known_texts
-from sleep.cycle.judge import SCORE_PHASE
+from sleep.cycle.judge import SCORE_PHASE, count_scoring_calls
 from sleep.rules.classifier import UNCERTAIN_BAND
 
 _COUNT_LIMIT = 100_000
-_SCORED_A_CALL = 40
-_JUDGED_A_CALL = 20
 # About what stands around the entries of a call, for an entry, and in an answer; in tokens.
 _AROUND = 800
 _AN_ENTRY = 120
@@ -92,17 +90,19 @@ class SleepDryRun:
         sessions = self.conversation.list_sessions()
         to_read = (*self.conversation.list_unread_generations(), *sessions)
         found: dict[str, list[JournalEntry]] = {}
-        unread = [session for info in to_read if (session := await self._unread(info, now, found)).messages]
+        read = [(info.scope, await self._unread(info, now, found)) for info in to_read]
+        unread = [session for _, session in read if session.messages]
         full = [would for info in sessions if (would := await self._full(info.key)) is not None]
-        pending = len(self.consolidations.pending_entries(limit=_COUNT_LIMIT)) + sum(map(len, found.values()))
+        waiting = [entry.scope for entry in self.consolidations.pending_entries(limit=_COUNT_LIMIT)]
+        pending = len(waiting) + sum(map(len, found.values()))
         last = self.journal.read_position(SCORE_PHASE, "", 0)
-        unscored = len(self.consolidations.unscored_entries(last, *UNCERTAIN_BAND, limit=_COUNT_LIMIT))
+        to_score = self.consolidations.unscored_entries(last, *UNCERTAIN_BAND, limit=_COUNT_LIMIT)
+        unscored = len(to_score)
         planned, model = len(self.consolidations.unapplied_plans()), self.model()
         if model.provider == OFFLINE:
             return SleepForecast(tuple(unread), pending, unscored, planned, tuple(full), "", 0, 0, 0.0)
-        labelled_calls = ceil(unscored / _SCORED_A_CALL) + ceil(
-            (pending + any(session.calls for session in unread)) / _JUDGED_A_CALL
-        )
+        new_scopes = dict.fromkeys(scope for scope, session in read if session.calls)
+        labelled_calls = count_scoring_calls(to_score) + count_judge_calls([*waiting, *new_scopes])
         calls = sum(session.calls for session in unread) + labelled_calls
         tokens = sum(session.tokens for session in unread) + labelled_calls * _AROUND + (unscored + pending) * _AN_ENTRY
         usage = Usage(input=tokens, output=calls * _ANSWER)

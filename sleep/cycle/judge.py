@@ -29,6 +29,7 @@ from sleep.rules.supersede import EntryDecision, ParsedStatement
 _LONGEST = 300
 _MOST_BESIDE = 8
 _JUNK_BELOW = 0.6
+ENTRIES_PER_CALL = 20
 _ON_PURPOSE = frozenset({"tool", "correction", "import"})
 
 
@@ -60,7 +61,7 @@ class EntryJudge:
     """Asks about `entries_per_call` entries at once, dated in `zone`. The model's prompt asks for <decisions>."""
 
     json_model: JsonLinesModel
-    entries_per_call: int = 20
+    entries_per_call: int = ENTRIES_PER_CALL
     zone: tzinfo = UTC
 
     @property
@@ -185,6 +186,12 @@ class ScoringPhase:
         if not weights:
             outcome.rejected.append(answer.failure or "the model weighed nothing")
         return weights
+
+
+def count_scoring_calls(unscored: Sequence[JournalEntry]) -> int:
+    """How often a model is asked about entries that wait in this order: once for each scope of a batch."""
+    batches = (unscored[start : start + _A_CALL] for start in range(0, len(unscored), _A_CALL))
+    return sum(len({entry.scope for entry in batch if _is_by_rules(entry)}) for batch in batches)
 
 
 def _is_by_rules(entry: JournalEntry) -> bool:

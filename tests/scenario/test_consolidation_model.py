@@ -11,11 +11,12 @@ import pytest
 
 from assistant.core.memories import SleepReport
 from assistant.store.script.index import UnreadMessages
-from sleep.cycle.consolidate import ConsolidationPhase
+from sleep.cycle.consolidate import ConsolidationPhase, count_judge_calls
 from sleep.cycle.cycle import SleepCycle
 from sleep.cycle.extract import Extractor
-from sleep.cycle.judge import EntryJudge, ScoringPhase
+from sleep.cycle.judge import EntryJudge, ScoringPhase, count_scoring_calls
 from sleep.cycle.phase import JsonLinesModel, PhaseResult
+from sleep.rules.classifier import UNCERTAIN_BAND
 from tests.support.consolidation_home import (
     JANUARY,
     JUNE,
@@ -53,6 +54,25 @@ async def test_a_model_decides_on_what_it_was_shown(tmp_path: Path) -> None:
         assert (outcome.details["superseded"], outcome.details["merged"], outcome.details["junk"]) == (1, 1, 1)
         assert outcome.rejected == ["worth nothing, a model says"]
         assert outcome.calls == 1
+
+
+async def test_the_calls_of_several_scopes_are_foreseen(tmp_path: Path) -> None:
+    everything_new = decisions_answer(*((f"E{number}", "new", []) for number in range(1, 21)))
+    async with open_consolidation_home(tmp_path, everything_new) as home:
+        for number in range(24):
+            home.add_entries(f"The box with the number {number} is in the attic.")
+            home.add_entries(f"The jar with the number {number} is in the cellar.", scope="peer:x:1")
+        pending = home.consolidations.pending_entries(limit=1000)
+        foreseen = count_judge_calls([entry.scope for entry in pending])
+        assert foreseen == (await home.consolidate()).calls == len(home.model.requests) == 4
+
+
+async def test_the_calls_that_weigh_are_foreseen(tmp_path: Path) -> None:
+    async with open_consolidation_home(tmp_path, scores_answer(("E1", 0.5))) as home:
+        home.add_entries("The hedge grows.", "The gate squeaks.")
+        home.add_entries("The jar is full.", scope="peer:x:1")
+        waiting = home.consolidations.unscored_entries(0, *UNCERTAIN_BAND, limit=1000)
+        assert count_scoring_calls(waiting) == (await home.score()).calls == 2
 
 
 async def test_a_model_is_shown_the_days_of_the_home(tmp_path: Path) -> None:

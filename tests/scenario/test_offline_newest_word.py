@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from assistant.core.messages import Message
+from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
 from assistant.core.quoting import QuotedMessage
 from assistant.models.offline.model import OfflineModel
 from assistant.models.offline.remembered import find_remembered, read_memories
@@ -83,3 +85,12 @@ async def test_what_was_edited_by_command_is_the_answer_the_same_instant(tmp_pat
         reply = await ask(running, "When is my sister's birthday?")
         assert "> My sister's birthday is July 20th." in reply
         assert "May" not in reply and "June" not in reply
+
+
+async def test_the_name_from_the_set_up_is_the_owners_whatever_tools_there_are() -> None:
+    persona = SystemBlock("The person you work for is called Jonas.")
+    request = ModelRequest((persona,), (Message("user", "What's my name?", id=1),))
+    for session, known in (("main", True), ("thread:work", True), ("peer:telegram:7", False), ("room:x:1", False)):
+        events = [event async for event in OfflineModel().stream(request, session=session)]
+        assert isinstance(events[-1], ModelReply)
+        assert ("You are called Jonas" in events[-1].message.content) == known, session

@@ -28,6 +28,7 @@ from assistant.core.model_api import (
     TextDelta,
 )
 from assistant.core.quoting import NOTE_TAG, SPEAKER_TAG, QuotedMessage
+from assistant.core.sessions import OWNER_SCOPE, session_scope
 from assistant.core.text import lazy_regex
 from assistant.models.encoding import CHARS_PER_TOKEN
 from assistant.models.offline.parse import parse_message
@@ -74,7 +75,7 @@ class OfflineModel:
         if prompt > LIMITS.window:
             text = f"Offline mode takes {LIMITS.window} tokens, and this request has about {prompt}."
             raise ModelError(text, kind="overflow", provider=NAME)
-        message, stop = _cut(_answer(request), min(request.max_output_tokens, LIMITS.max_output))
+        message, stop = _cut(_answer(request, session), min(request.max_output_tokens, LIMITS.max_output))
         for piece in _WORDS.findall(message.content):
             yield TextDelta(piece)
             await asyncio.sleep(0)
@@ -85,15 +86,16 @@ class OfflineModel:
         """Nothing is open."""
 
 
-def _answer(request: ModelRequest) -> Message:
+def _answer(request: ModelRequest, session: str | None) -> Message:
     """The next message of the turn: calls while any request of the person still waits for a result, else the words."""
     tools = frozenset(tool.name for tool in request.tools)
     results = {m.tool_call_id: m.content for m in request.messages if m.tool_call_id is not None}
     calls: list[ToolCall] = []
     parts: list[str] = []
     now, earlier = _local_time(request.messages), _earlier_calls(request.messages)
+    person = _person(request) if session is not None and session_scope(session) == OWNER_SCOPE else ""
     for message in _newest_messages(request.messages):
-        context = StepContext(message, tools, _own_words(request.messages, message), now, earlier, _person(request))
+        context = StepContext(message, tools, _own_words(request.messages, message), now, earlier, person)
         for place, parsed in enumerate(parse_message(message.content)):
             own_results = _results_of(message, place, results)
             match next_step(parsed, own_results, context):
@@ -137,9 +139,7 @@ def _own_text(message: Message) -> Message:
 
 
 def _person(request: ModelRequest) -> str:
-    """What the person is called, as the persona says it since the set-up; a guest, who has no files, is another."""
-    if not any(tool.name in ("list_files", "read_file") for tool in request.tools):
-        return ""
+    """What the owner is called, as the persona says it since the set-up."""
     match = next(filter(None, (_PERSON.search(block.text) for block in request.system)), None)
     return match[1].strip() if match else ""
 
