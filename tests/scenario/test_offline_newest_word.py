@@ -3,6 +3,7 @@ without being said; and it knows the name that the set-up asked for."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,11 @@ from tests.support.correction_table import TABLES, play_table
 from tests.support.running_app import LiveApp, run_app, use_model
 from tests.support.utterances import read_table
 
+TYPED_QUESTIONS = Path(__file__).parents[1] / "data" / "typed_questions.jsonl"
+
 
 async def ask(running: LiveApp, text: str) -> str:
-    await running.say(text, f"q{len(running.view_contents())}")
+    await running.say(text)
     await running.wait_idle()
     return running.view_contents()[-1][1]
 
@@ -94,3 +97,21 @@ async def test_the_name_from_the_set_up_is_the_owners_whatever_tools_there_are()
         events = [event async for event in OfflineModel().stream(request, session=session)]
         assert isinstance(events[-1], ModelReply)
         assert ("You are called Jonas" in events[-1].message.content) == known, session
+
+
+async def test_questions_in_capitals_or_mistyped_find_what_clean_ones_find(tmp_path: Path) -> None:
+    """Sixty in four languages; two may be missed."""
+    rows = [json.loads(line) for line in TYPED_QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    async with run_app(tmp_path) as running:
+        use_model(running.app, OfflineModel())
+        for row in rows:
+            await ask(running, row["told"])
+        missed = []
+        for row in rows:
+            for number, question in enumerate((row["asked"], *row["typed"])):
+                reply = await ask(running, question)
+                right = reply.startswith("You told me on ") and f"> {row['told']}" in reply
+                assert right or number, f"{question}: {reply}"
+                missed += [] if right else [f"{question}: {reply}"]
+        assert sum(len(row["typed"]) for row in rows) == 60
+        assert len(missed) <= 2, "\n".join(missed)

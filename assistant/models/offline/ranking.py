@@ -145,7 +145,7 @@ def _score(question: str, quote: QuotedMessage) -> float:
 
 def _score_sentences(question: _Question, text: str, sentences: Sequence[str]) -> float:
     whole = distinct_words(text)
-    if not any(_credit(word, whole, whole) for word in question.words):
+    if not any(_credit(word, whole, whole) or _slips(question, word, whole) for word in question.words):
         return 0.0
     clause_ends = read_phrases().patterns["clause"]
     clauses = [clause for sentence in sentences for clause in clause_ends.split(sentence)]
@@ -154,7 +154,10 @@ def _score_sentences(question: _Question, text: str, sentences: Sequence[str]) -
 
 def _score_clause(question: _Question, clause: str, whole: Sequence[str]) -> float:
     words = distinct_words(clause)
-    covered = sum(w * _credit(word, words, whole) for word, w in zip(question.words, question.weights, strict=True))
+    covered = sum(
+        w * (_credit(word, words, whole) or _slips(question, word, words))
+        for word, w in zip(question.words, question.weights, strict=True)
+    )
     score = covered / sum(question.weights) + _same_kind(question.kind, clause)
     score += _same_person(question, clause, words, whole)
     if score < _NEAREST:
@@ -172,6 +175,13 @@ def _credit(word: str, words: Sequence[str], whole: Sequence[str]) -> float:
     if _has(whole, [word]):
         return 0.6
     return 0.5 if _has(whole, related) else 0.0
+
+
+def _slips(question: _Question, word: str, words: Sequence[str]) -> float:
+    """How far a mistyped word is covered. Names that are alike are of different people."""
+    if stem_word(word) in question.names or word.isdigit():
+        return 0.0
+    return 0.8 if any(is_same(word, other) for other in words) else 0.0
 
 
 def _same_kind(kind: str, clause: str) -> float:
