@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from assistant.core.memories import JournalEntry
 from assistant.core.profiles import Profile, add_alias, add_attribute, end_attribute, fold_name, remove_alias
 from assistant.core.sessions import OWNER_SCOPE
+from sleep.rules.clauses import strip_opening_words
 from sleep.rules.relations import Mention, find_attributes, find_mention, is_single_relation
 from sleep.rules.sentences import split_sentences
+from sleep.rules.translate import to_english
 
 RELATION = "relation"
 _NOT_FACTS = frozenset({"summary", "task"})
@@ -62,10 +64,12 @@ class _ProfileBuilder:
         self._new = 0
 
     def read(self, sentence: str, entry: JournalEntry) -> None:
-        about = find_mention(sentence)
+        english = to_english(sentence)
+        about = find_mention(sentence if english == sentence else strip_opening_words(english))
         if about is None:
             return
-        claims = find_attributes(about)
+        # What was put into English to be understood is kept only where it was said so.
+        claims = [claim for claim in find_attributes(about) if claim.value in sentence]
         profile = self._profile(about, entry)
         if profile is None or not (claims or about.relation or about.kind == "project"):
             return

@@ -115,3 +115,19 @@ async def test_questions_in_capitals_or_mistyped_find_what_clean_ones_find(tmp_p
                 missed += [] if right else [f"{question}: {reply}"]
         assert sum(len(row["typed"]) for row in rows) == 60
         assert len(missed) <= 2, "\n".join(missed)
+
+
+async def test_what_was_put_right_in_another_language_holds_after_a_sleep(tmp_path: Path) -> None:
+    async with run_app(tmp_path) as running:
+        use_model(running.app, OfflineModel())
+        await ask(running, "My dentist is on Tuesday.")
+        await ask(running, "My sister lives in Rome.")
+        await running.app.commands.run("/sleep", "main")
+        await ask(running, "Nein, der Zahnarzt ist am Mittwoch.")
+        await ask(running, "Nein, meine Schwester wohnt in Mailand.")
+        await running.app.commands.run("/sleep", "main")
+        held = await running.app.stores.memories.all("owner")
+        current = sorted(one.text for one in held if one.is_current)
+        assert current == ["Nein, der Zahnarzt ist am Mittwoch.", "Nein, meine Schwester wohnt in Mailand."]
+        assert "Rome" not in (tmp_path / "MEMORY.md").read_text()
+        assert "Mittwoch" in await ask(running, "When is my dentist?")

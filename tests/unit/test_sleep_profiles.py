@@ -195,3 +195,15 @@ def test_a_megabyte_of_anything_is_read_in_bounds() -> None:
     for text in ("My sister " + "Anna " * 200_000, "A-" * 500_000, "我妹妹叫" + "李" * 300_000, "O'" + "O'O" * 300_000):
         assert find_profile_changes(told(text), []) == []
     assert re.fullmatch("Marta", profiles(told("My sister Marta. " + "x" * 1_000_000))["Marta"].name)
+
+
+@every_case(
+    [
+        ("My sister Ines lives in Rome.", "Nein, meine Schwester Ines wohnt in Mailand."),
+        ("My sister Ines lives in Rome.", "Nein, meine Schwester wohnt in Mailand."),
+        ("Ma sœur Ines vit à Rome.", "No, mi hermana Ines vive en Mailand."),
+    ]
+)
+def test_what_is_said_of_somebody_in_another_language_is_of_the_same_profile(first: str, second: str) -> None:
+    (ines,) = profiles(told(first, second)).values()
+    assert values(ines)["lives in"] == "Mailand"
