@@ -212,7 +212,7 @@ def _as_of_remark(then: MemoriesAsOf | MemoryFileAsOf) -> str:
 @click.option("--file", "page", is_flag=True, help="MEMORY.md as it was then, and nothing else.")
 @_limit
 def as_of(context: CommandContext, words: str, former: bool, page: bool, limit: int) -> MemoriesAsOf | MemoryFileAsOf:
-    """Show what was known at an earlier time. With TEXT, only what fits that.
+    """Show what was known at an earlier time. With TEXT, only what matches it.
 
     A day means its end. What was forgotten since is not shown.
 

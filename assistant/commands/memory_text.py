@@ -55,7 +55,7 @@ def _first_words(text: str) -> str:
 
 def render_memory_hits(hits: Sequence[MemoryHit], zone: tzinfo) -> str:
     lines = [_memory_line(hit.memory, zone, hit.memory.superseded_by[:8]) for hit in hits]
-    return "\n".join(lines) or "No memory fits that."
+    return "\n".join(lines) or "No memory matches that."
 
 
 def render_memories(memories: Sequence[MemoryState], zone: tzinfo) -> str:
@@ -77,7 +77,7 @@ def _as_of_empty_note(then: MemoriesAsOf, zone: tzinfo) -> str:
     if then.at < then.first_noted_at:
         first = format_local_time(then.first_noted_at, zone)
         return f"Nothing was known yet: what is remembered was noted from {first} on."
-    return f"Nothing that was known then {'fits that' if then.searched else 'is left'}."
+    return f"Nothing that was known then {'matches that' if then.searched else 'is left'}."
 
 
 def render_memory(state: MemoryState, zone: tzinfo) -> str:

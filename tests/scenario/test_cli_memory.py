@@ -107,7 +107,7 @@ def test_why_shows_what_was_said_word_for_word(home: FilledHome) -> None:
 def test_search_finds_by_words_and_says_so_where_there_is_nothing(home: FilledHome) -> None:
     assert [one["text"] for one in rows(home, "memory", "search", "what is the boat called")][:1] == [BOAT]
     assert rows(home, "memory", "search", "zzyzx") == []
-    assert "Nothing that is remembered" in run_in_process(home.path, "memory", "search", "zzyzx").out
+    assert "No memory matches that" in run_in_process(home.path, "memory", "search", "zzyzx").out
     found = rows(home, "memory", "search", "boat", "--before", "2020-01-01")
     assert found == []
 

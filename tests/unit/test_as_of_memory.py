@@ -299,7 +299,7 @@ async def test_a_person_is_told_what_was_known_and_since_when(life: Timeline) ->
     ]
     assert "Bergen" not in told("2026-11-20 12:30 where do I live") and "Bergen" in told("2026-11-20")
     assert "noted from Fri 2026-11-20 11:00 on" in told("2026-11-19")
-    assert "fits that" in told("2026-11-20 zebra")
+    assert "matches that" in told("2026-11-20 zebra")
     assert AsOfItem.model_validate(then("2026-11-20 12:30")).model_dump(mode="json")["as_of"] == "2026-11-20T12:30:00Z"
 
 
