@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from assistant.core.calendar import MONTHS, WEEKDAYS, local_slot_key, local_to_utc, utc_to_local
 from assistant.core.errors import UsageError
 from assistant.core.jobs import CronSpec, DueSlot, OneTimeSpec, RRuleSpec, ScheduleSpec
+from assistant.core.time_language import DAY_CODES
 
 _MOST_COUNTED = 10_000
 _LONGEST = 400
@@ -35,7 +36,6 @@ _UNIT_WORDS = {
     "HOURLY": "hour",
     "MINUTELY": "minute",
 }
-_DAY_CODES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _NTH_WORDS = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "-1": "last"}
 _NOTHING_SET = "Nothing was set."
 _ANY_DAY = datetime.fromisoformat("2024-01-01")
@@ -83,8 +83,8 @@ def recurrence_rule(spec: ScheduleSpec) -> str:
 def move_rule(spec: RRuleSpec, day: date) -> str:
     """The rule with another day of the week or of the month, where it names one of either; else as it is."""
     parts = _parts(spec.rrule)
-    if parts.get("BYDAY") in _DAY_CODES:
-        parts["BYDAY"] = _DAY_CODES[day.weekday()]
+    if parts.get("BYDAY") in DAY_CODES:
+        parts["BYDAY"] = DAY_CODES[day.weekday()]
     if parts.get("BYMONTHDAY", "").isdecimal():
         parts["BYMONTHDAY"] = str(day.day)
     return ";".join(f"{name}={value}" for name, value in parts.items())
@@ -131,7 +131,7 @@ def _in_words(parts: Mapping[str, str], start: datetime) -> str:
 
 def _weekday_name(day: str) -> str:
     """Of `MO` or `2MO`."""
-    return WEEKDAYS[_DAY_CODES.index(day[-2:])].capitalize()
+    return WEEKDAYS[DAY_CODES.index(day[-2:])].capitalize()
 
 
 def _date_in_words(day: int) -> str:

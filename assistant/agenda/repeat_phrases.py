@@ -13,11 +13,12 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.recurrence import first_due, parse_cron, parse_rrule, parse_rule
-from assistant.agenda.time_phrases import DEFAULT_HOUR, MAX_PHRASE_CHARACTERS, parse_moment, read_spoken
+from assistant.agenda.time_phrases import MAX_PHRASE_CHARACTERS, parse_moment, read_spoken
 from assistant.core.calendar import NUMBER_WORDS, local_slot_key, utc_to_local
 from assistant.core.errors import UsageError
 from assistant.core.jobs import CronSpec, DueSlot, OneTimeSpec, RRuleSpec, ScheduleSpec
 from assistant.core.text import lazy_regex
+from assistant.core.time_resolve import DEFAULT_HOUR
 
 _EVERY = r"(?:every|each|all|alle|jede[nrsm]?|cada|todos los|todas las|chaque|tous les)"
 _DAY_NAMES = {

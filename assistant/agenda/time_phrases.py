@@ -18,10 +18,9 @@ from assistant.core.calendar import MONTHS, NUMBER_WORDS, format_moment, local_t
 from assistant.core.errors import UsageError
 from assistant.core.text import lazy_regex, shorten
 from assistant.core.time_pieces import find_times
-from assistant.core.time_resolve import is_only_time, resolve_times
+from assistant.core.time_resolve import DEFAULT_HOUR, is_only_time, resolve_times
 
 MAX_PHRASE_CHARACTERS = 200
-DEFAULT_HOUR = 9
 _LANGUAGES = ["en", "de", "es", "fr", "it", "pt", "nl", "sv", "da", "nb", "pl"]
 _MOST_NUMBERS = 8
 _FARTHEST = timedelta(days=36_525)

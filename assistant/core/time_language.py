@@ -67,11 +67,18 @@ DAYS = {
     "SA": "saturdays?|samstags?|sonnabends?|samedis?|sabados?",
     "SU": "sundays?|sonntags?|dimanches?|domingos?",
 }
+DAY_CODES = tuple(DAYS)
+"""As in recurrence rules (RFC 5545), Monday first."""
 # Too short to be a day anywhere: only behind a word that a day follows, or before a colon or a clock.
 SHORT_DAYS = {
-    "MO": "mon|mo|lun", "TU": "di|mar", "WE": "wed|mi|mer|mie", "TH": "do|jeu|jue", "FR": "fr|ven|vie",
-    "SA": "sat|sa|sam|sab", "SU": "sun|so|dim|dom",
-}  # fmt: skip
+    "MO": "mon|mo|lun",
+    "TU": "di|mar",
+    "WE": "wed|mi|mer|mie",
+    "TH": "do|jeu|jue",
+    "FR": "fr|ven|vie",
+    "SA": "sat|sa|sam|sab",
+    "SU": "sun|so|dim|dom",
+}
 _ENGLISH_SHORT = "mon|wed|sat|sun"
 _OTHER_SHORT = "mo|di|mi|do|fr|sa|so|lun|mer|mie|jeu|jue|ven|vie|sam|sab|dim|dom"
 _FULL_DAY = "|".join(DAYS.values())
@@ -84,12 +91,36 @@ DAY = (
 AND = r"(?:\s*[,/]\s*(?:(?:and|und|et|y|e)\s+)?|\s*(?:\+|&|\band\b|\bund\b|\bet\b|\by\b)\s*)(?:(?:on|am|le|les|el|los)\s+)?"
 DAY_LIST = rf"{DAY}(?:{AND}{DAY})*"
 
+FREQUENCIES = {
+    "minutes": "MINUTELY",
+    "hours": "HOURLY",
+    "days": "DAILY",
+    "weeks": "WEEKLY",
+    "months": "MONTHLY",
+    "years": "YEARLY",
+}
+ADVERBS = (
+    ("HOURLY", "hour stund"),
+    ("DAILY", "dail tagl quot diari"),
+    ("WEEKLY", "week woch hebd sema"),
+    ("MONTHLY", "month monat mens"),
+    ("YEARLY", "year annu jahr anual"),
+)
+
 MONTH_NAMES = (
-    r"jan(?:uary|uar|vier)?|enero", r"feb(?:ruary|ruar|rero)?|fevrier|fevr", r"march|mar|marz|maerz|mrz|mars|marzo",
-    r"apr(?:il)?|avril|abril", r"may|mai|mayo", r"june?|juni|juin|junio", r"july?|juli|juillet|julio",
-    r"aug(?:ust)?|aout|agosto", r"sept?(?:ember|embre|iembre)?", r"oct(?:ober|obre|ubre)?|okt(?:ober)?",
-    r"nov(?:ember|embre|iembre)?", r"dec(?:ember|embre)?|dez(?:ember)?|dic(?:iembre)?",
-)  # fmt: skip
+    r"jan(?:uary|uar|vier)?|enero",
+    r"feb(?:ruary|ruar|rero)?|fevrier|fevr",
+    r"march|mar|marz|maerz|mrz|mars|marzo",
+    r"apr(?:il)?|avril|abril",
+    r"may|mai|mayo",
+    r"june?|juni|juin|junio",
+    r"july?|juli|juillet|julio",
+    r"aug(?:ust)?|aout|agosto",
+    r"sept?(?:ember|embre|iembre)?",
+    r"oct(?:ober|obre|ubre)?|okt(?:ober)?",
+    r"nov(?:ember|embre|iembre)?",
+    r"dec(?:ember|embre)?|dez(?:ember)?|dic(?:iembre)?",
+)
 MONTH = "|".join(MONTH_NAMES)
 
 # What stands before a time and belongs to it.
@@ -138,49 +169,121 @@ SPOKEN_LENGTH = (
 _SOURCES: tuple[tuple[str, str], ...] = (
     ("iso", r"\b\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?)?\b"),
     # how often
-    ("workdays", rf"\b(?:on |{_EVERY} |an |en |los |les )?(?:{_WORKDAYS})\b|\b{_MONDAY_TO_FRIDAY}\b|\b(?:en semaine|entre semana)\b"),
-    ("weekends", rf"\b{_EVERY} (?:weekend|wochenende|week-?end|finde|fines? de semana)s?\b|\bon weekends\b|\ban wochenenden\b"),
+    (
+        "workdays",
+        rf"\b(?:on |{_EVERY} |an |en |los |les )?(?:{_WORKDAYS})\b|\b{_MONDAY_TO_FRIDAY}\b|\b(?:en semaine|entre semana)\b",
+    ),
+    (
+        "weekends",
+        rf"\b{_EVERY} (?:weekend|wochenende|week-?end|finde|fines? de semana)s?\b|\bon weekends\b|\ban wochenenden\b",
+    ),
     ("last_day", rf"\b(?:on )?(?:the |am |le |el )?(?:last day|letzten tag|dernier jour|ultimo dia) {_MONTHLY}\b"),
     ("monthly", rf"\b{GLUE}*(?:dia )?(?P<date>{_NTH}) {_MONTHLY}\b"),
-    ("monthly", rf"\b(?:{_EVERY} (?:months?|monat|mois|mes(?:es)?)|monthly|monatlich|mensuellement|mensualmente),? (?:on |am |le |el |the |a |dia )*(?P<date2>{_NTH})(?!\w)"),
-    ("alternate", r"\b(?:every (?:other|second) day|jeden zweiten tag|un jour sur deux|un dia si y otro no|un dia si,? (?:y )?(?:un dia|otro) no)\b"),
+    (
+        "monthly",
+        rf"\b(?:{_EVERY} (?:months?|monat|mois|mes(?:es)?)|monthly|monatlich|mensuellement|mensualmente),? (?:on |am |le |el |the |a |dia )*(?P<date2>{_NTH})(?!\w)",
+    ),
+    (
+        "alternate",
+        r"\b(?:every (?:other|second) day|jeden zweiten tag|un jour sur deux|un dia si y otro no|un dia si,? (?:y )?(?:un dia|otro) no)\b",
+    ),
     ("weekly", rf"\b(?:{_EVERY}|on|les|los) (?:(?P<step>other|second|zweiten?|\d{{1,2}}\.?) )?(?P<days>{DAY_LIST})"),
     ("part_daily", rf"\b{_EVERY} (?P<part>{'|'.join(_PARTS.values())}|morgen|manana)s?\b"),
     ("interval", rf"\b{_EVERY} (?:(?P<number>{N})\s?)?(?P<unit>{ANY_UNIT})\b"),
-    ("interval", r"\b(?:once an? |(?:una vez|1 vez) (?:al|a la|por) |(?:une|1) fois par |(?:ein|1)mal (?:pro|am|die|in der|im) )(?P<unit2>day|week|month|year|hour|dia|semana|mes|ano|jour|semaine|mois|an|tag|woche|monat|jahr|stunde)\b"),
-    ("adverb", r"\b(?P<adverb>hourly|daily|weekly|monthly|yearly|annually|stundlich\w*|taglich\w*|wochentlich\w*|monatlich\w*|jahrlich\w*|quotidien\w*|hebdomadaire\w*|mensuel\w*|annuel\w*|diari\w+|semanal\w*|mensual\w*|anual\w*)\b"),
+    (
+        "interval",
+        r"\b(?:once an? |(?:una vez|1 vez) (?:al|a la|por) |(?:une|1) fois par |(?:ein|1)mal (?:pro|am|die|in der|im) )(?P<unit2>day|week|month|year|hour|dia|semana|mes|ano|jour|semaine|mois|an|tag|woche|monat|jahr|stunde)\b",
+    ),
+    (
+        "adverb",
+        r"\b(?P<adverb>hourly|daily|weekly|monthly|yearly|annually|stundlich\w*|taglich\w*|wochentlich\w*|monatlich\w*|jahrlich\w*|quotidien\w*|hebdomadaire\w*|mensuel\w*|annuel\w*|diari\w+|semanal\w*|mensual\w*|anual\w*)\b",
+    ),
     # how long from now
-    ("before", rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes)(?: that)?\b(?! (?:the|le|la|el|den|dem)\b)|\b(?:the (?:day|evening) before|am (?:tag davor|vortag|abend vorher)|la veille|el dia (?:antes|anterior))\b"),
+    (
+        "before",
+        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes)(?: that)?\b(?! (?:the|le|la|el|den|dem)\b)|\b(?:the (?:day|evening) before|am (?:tag davor|vortag|abend vorher)|la veille|el dia (?:antes|anterior))\b",
+    ),
     ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici) {SPOKEN_LENGTH}\b"),
-    ("weeks_after", rf"\b{GLUE}*(?P<afterday>{DAY}|today|heute|hoy|aujourd'hui|tomorrow|morgen|demain) (?:week\b|in a week\b|in einer woche\b|en (?P<eight>huit|ocho|quinze)\b)"),
-    ("delta", r"\b(?:in|dans|en) (?:einer woche|a week|une semaine|una semana) (?=ab|from)(?:ab heute|from today|from now)\b"),
+    (
+        "weeks_after",
+        rf"\b{GLUE}*(?P<afterday>{DAY}|today|heute|hoy|aujourd'hui|tomorrow|morgen|demain) (?:week\b|in a week\b|in einer woche\b|en (?P<eight>huit|ocho|quinze)\b)",
+    ),
+    (
+        "delta",
+        r"\b(?:in|dans|en) (?:einer woche|a week|une semaine|una semana) (?=ab|from)(?:ab heute|from today|from now)\b",
+    ),
     ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici) {LENGTH}(?: from (?:now|today)| ab heute)?(?!\w)"),
     ("delta", rf"\b{LENGTH} (?:from (?:now|today)|ab heute|ab jetzt|hence)\b"),
     # clocks
-    ("clock", rf"(?<![:.\d])\b{GLUE}*(?P<by>half|quarter|(?:{N})(?: minutes)?) (?P<which>past|to|after) (?P<hour>{H})(?!:)(?: ?o'?clock)?(?P<ap> ?[ap]\.?m\b\.?)?"),
-    ("clock", rf"\b(?:{GLUE}|kurz )*(?:(?P<by2>viertel|{N}(?: minuten)?) (?P<which2>vor|nach) )?(?P<halb>halb|dreiviertel|viertel) (?P<hour2>{H})(?: uhr)?\b"),
+    (
+        "clock",
+        rf"(?<![:.\d])\b{GLUE}*(?P<by>half|quarter|(?:{N})(?: minutes)?) (?P<which>past|to|after) (?P<hour>{H})(?!:)(?: ?o'?clock)?(?P<ap> ?[ap]\.?m\b\.?)?",
+    ),
+    (
+        "clock",
+        rf"\b(?:{GLUE}|kurz )*(?:(?P<by2>viertel|{N}(?: minuten)?) (?P<which2>vor|nach) )?(?P<halb>halb|dreiviertel|viertel) (?P<hour2>{H})(?: uhr)?\b",
+    ),
     ("clock", rf"\b(?:{GLUE}|kurz )*(?P<by3>viertel|{N}(?: minuten)?) (?P<which3>vor|nach) (?P<hour3>{H})(?: uhr)?\b"),
-    ("clock", rf"\b(?:{GLUE})*(?:las?|alas) (?P<hour5>{H})(?:[:.](?P<minute5>[0-5]\d)| (?P<and5>y media|y cuarto|y pico|en punto|menos cuarto|(?:y|menos) {N}))?(?: ?h(?:oras)?\b)?(?!\w| ?(?:veces|personas))"),
+    (
+        "clock",
+        rf"\b(?:{GLUE})*(?:las?|alas) (?P<hour5>{H})(?:[:.](?P<minute5>[0-5]\d)| (?P<and5>y media|y cuarto|y pico|en punto|menos cuarto|(?:y|menos) {N}))?(?: ?h(?:oras)?\b)?(?!\w| ?(?:veces|personas))",
+    ),
     ("clock", rf"\b(?:{GLUE})*(?P<hour6>{H}) (?P<and6>y media|y cuarto|menos cuarto)\b"),
-    ("clock", rf"(?:\b{GLUE})*(?:(?P<hour4>{H}) ?(?:heures?|h)|\b(?P<name4>midi|minuit))(?: ?(?P<and4>et quart|et demie?|moins (?:le )?(?:quart|vingt|dix|cinq|\d\d?)|[0-5]\d(?!\d)|cinq(?!\w)|dix(?!\w)|vingt(?:-cinq)?(?!\w)|trente(?!\w)|quarante(?:-cinq)?(?!\w)))?(?!\w)(?! ?(?:de plus|plus tard))"),
-    ("clock", rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour7>\d{{1,2}})[:h](?P<minute7>[0-5]\d)(?!\d)(?: ?(?:uhr|h|horas|o'?clock)\b)?(?P<ap7> ?[ap]\.?m\b\.?)?"),
+    (
+        "clock",
+        rf"(?:\b{GLUE})*(?:(?P<hour4>{H}) ?(?:heures?|h)|\b(?P<name4>midi|minuit))(?: ?(?P<and4>et quart|et demie?|moins (?:le )?(?:quart|vingt|dix|cinq|\d\d?)|[0-5]\d(?!\d)|cinq(?!\w)|dix(?!\w)|vingt(?:-cinq)?(?!\w)|trente(?!\w)|quarante(?:-cinq)?(?!\w)))?(?!\w)(?! ?(?:de plus|plus tard))",
+    ),
+    (
+        "clock",
+        rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour7>\d{{1,2}})[:h](?P<minute7>[0-5]\d)(?!\d)(?: ?(?:uhr|h|horas|o'?clock)\b)?(?P<ap7> ?[ap]\.?m\b\.?)?",
+    ),
     ("clock", rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour8>{H}) ?(?P<ap8>[ap]\.?m\b\.?)"),
     ("clock", rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour9>{H}) ?(?:uhr(?: (?P<minute9>[0-5]\d)(?!\d))?|o'?clock|horas)\b"),
-    ("clock", rf"(?<![\d:.])(?:\b{GLUE})*\b(?:um|at|ab|@|gegen|bis) ?(?P<hour10>\d{{1,2}})\.(?P<minute10>[0-5]\d)(?![.\d])(?: uhr)?"),
+    (
+        "clock",
+        rf"(?<![\d:.])(?:\b{GLUE})*\b(?:um|at|ab|@|gegen|bis) ?(?P<hour10>\d{{1,2}})\.(?P<minute10>[0-5]\d)(?![.\d])(?: uhr)?",
+    ),
     ("clock", r"\b(?:at |um )?(?P<name11>midnight|mitternacht|medianoche)\b"),
     # days
-    ("date", rf"\b{GLUE}*(?:dia )?(?P<day>\d{{1,2}}(?!\d)|first|ersten|premier|primero)(?:st|nd|rd|th|er|\.)?(?: of| de)? (?P<month>{MONTH})\b\.?(?:,? (?:de |of )?(?P<year>\d{{4}}))?"),
-    ("date", rf"\b{GLUE}*(?P<month2>{MONTH}) (?:the )?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:])(?:,? (?P<year2>\d{{4}}))?"),
+    (
+        "date",
+        rf"\b{GLUE}*(?:dia )?(?P<day>\d{{1,2}}(?!\d)|first|ersten|premier|primero)(?:st|nd|rd|th|er|\.)?(?: of| de)? (?P<month>{MONTH})\b\.?(?:,? (?:de |of )?(?P<year>\d{{4}}))?",
+    ),
+    (
+        "date",
+        rf"\b{GLUE}*(?P<month2>{MONTH}) (?:the )?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:])(?:,? (?P<year2>\d{{4}}))?",
+    ),
     ("dotted", rf"(?<![\d.])\b{GLUE}*(?P<day3>\d{{1,2}})\. ?(?P<month3>\d{{1,2}})\.(?P<year3>\d{{4}}|\d\d)?(?!\d)"),
-    ("slash", rf"(?<![\d/])\b{GLUE}*(?P<day4>\d{{1,2}})[/-](?P<month4>\d{{1,2}})(?:[/-](?P<year4>\d{{2,4}}))?(?![\d/])"),
-    ("relative", rf"\b{GLUE}*(?:day after (?:tomorrow|tmrw|tmr)|uber-?morgen|uebermorgen|apres-?\s?demain|pasado manana)\b"),
-    ("weekday", rf"\b{GLUE}*(?P<weekday>{DAY})(?: (?P<next>next week|nachste woche|de la semaine prochaine|prochaine?|que viene|de la semana que viene|de la proxima semana))?"),
+    (
+        "slash",
+        rf"(?<![\d/])\b{GLUE}*(?P<day4>\d{{1,2}})[/-](?P<month4>\d{{1,2}})(?:[/-](?P<year4>\d{{2,4}}))?(?![\d/])",
+    ),
+    (
+        "relative",
+        rf"\b{GLUE}*(?:day after (?:tomorrow|tmrw|tmr)|uber-?morgen|uebermorgen|apres-?\s?demain|pasado manana)\b",
+    ),
+    (
+        "weekday",
+        rf"\b{GLUE}*(?P<weekday>{DAY})(?: (?P<next>next week|nachste woche|de la semaine prochaine|prochaine?|que viene|de la semana que viene|de la proxima semana))?",
+    ),
     ("part", rf"\b(?:tonight|tonite|heute? (?:abend|nacht)|ce soir|esta noche|cette nuit)\b|{PART}"),
-    ("relative", rf"\b{GLUE}*(?P<rel>today|heute|hoy|aujourd'hui|auj|tomorrow|tmrw|tmr|tomorow|tommorow|2morrow|morgen|demain|manana)(?!\w)"),
-    ("span", rf"\b{GLUE}*(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana que viene|(?:la )?proxima semana)|(?P<thisweek>(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b"),
-    ("month_day", r"\b(?:by |on |until |till |bis |pour |para |avant )?(?:(?:the) (?P<mday>\d{1,2})(?:st|nd|rd|th)|(?:am|zum|den|der) (?P<mday2>\d{1,2})\.(?!\d)|(?:le|du|au|el|al|del) (?:dia )?(?P<mday3>\d{1,2}(?:er)?))(?![\w:,%])(?! (?:euros?|eur|uhr|h|heures|horas|minut|personnes|personas|enfants)\b)"),
-    ("clock", rf"(?<![\d:.])(?:\b{GLUE})*\b(?:at|um|gegen|ab|@|vers|around) ?(?P<hour12>{H})(?![\w:/]|\.\d| ?(?:{ANY_UNIT})\b)"),
-)  # fmt: skip
+    (
+        "relative",
+        rf"\b{GLUE}*(?P<rel>today|heute|hoy|aujourd'hui|auj|tomorrow|tmrw|tmr|tomorow|tommorow|2morrow|morgen|demain|manana)(?!\w)",
+    ),
+    (
+        "span",
+        rf"\b{GLUE}*(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana que viene|(?:la )?proxima semana)|(?P<thisweek>(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
+    ),
+    (
+        "month_day",
+        r"\b(?:by |on |until |till |bis |pour |para |avant )?(?:(?:the) (?P<mday>\d{1,2})(?:st|nd|rd|th)|(?:am|zum|den|der) (?P<mday2>\d{1,2})\.(?!\d)|(?:le|du|au|el|al|del) (?:dia )?(?P<mday3>\d{1,2}(?:er)?))(?![\w:,%])(?! (?:euros?|eur|uhr|h|heures|horas|minut|personnes|personas|enfants)\b)",
+    ),
+    (
+        "clock",
+        rf"(?<![\d:.])(?:\b{GLUE})*\b(?:at|um|gegen|ab|@|vers|around) ?(?P<hour12>{H})(?![\w:/]|\.\d| ?(?:{ANY_UNIT})\b)",
+    ),
+)
 SOURCES = tuple((kind, lazy_regex(pattern)) for kind, pattern in _SOURCES)
 
 # Names in which a letter may be wrong, and words that look like one.

@@ -2,7 +2,7 @@
 
 `find_times` takes a text apart into times and the words around them; `resolve_times` says which moment they mean, seen
 from a local time, and how often. What always holds: only what was named counts, a moment is always one to come, and
-a text takes time in proportion to its length. Pure; the words themselves are in `time_language`.
+in a text of more than 2,000 characters none is looked for. Pure; the words themselves are in `time_language`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from typing import Literal
 
 from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_language import (
+    ADVERBS,
     CORRECTED,
+    DAY_CODES,
     DAYS,
     FIRST_LETTERS,
+    FREQUENCIES,
     LENGTH,
     LONG_NAMES,
     LONG_WORDS,
@@ -35,20 +38,10 @@ from assistant.core.time_language import (
     UNITS,
 )
 
-DEFAULT_HOUR = 9
 LONGEST_TEXT = 2000
-_CODES = tuple(DAYS)
 _UNITS = {name: lazy_regex(words) for name, words in UNITS.items()}
 _MONTHS = [lazy_regex(words) for words in MONTH_NAMES]
 _DAY_NAMES = {code: lazy_regex(rf"\b(?:{DAYS[code]}|{SHORT_DAYS[code]})\b") for code in DAYS}
-_FREQUENCIES = {
-    "minutes": "MINUTELY", "hours": "HOURLY", "days": "DAILY",
-    "weeks": "WEEKLY", "months": "MONTHLY", "years": "YEARLY",
-}  # fmt: skip
-_ADVERBS = (
-    ("HOURLY", "hour stund"), ("DAILY", "dail tagl quot diari"), ("WEEKLY", "week woch hebd sema"),
-    ("MONTHLY", "month monat mens"), ("YEARLY", "year annu jahr anual"),
-)  # fmt: skip
 _LENGTH = lazy_regex(rf"(?<!\w){LENGTH}(?!\w)")
 _SPOKEN_LENGTH = lazy_regex(rf"\b{SPOKEN_LENGTH}\b")
 PieceKind = Literal["clock", "part", "day", "span", "delta", "repeat", "before"]
@@ -323,7 +316,7 @@ def _weekday_of(words: str) -> str:
 
 
 def _read_weekday(match: re.Match[str]) -> TimePiece:
-    day = _CODES.index(_weekday_of(match["weekday"]))
+    day = DAY_CODES.index(_weekday_of(match["weekday"]))
     of_next_week = "nextweek" if re.search("week|woche|sema", match["next"] or "") else ""
     return TimePiece("day", match.start(), match.end(), weekday=day, part=of_next_week)
 
@@ -334,7 +327,7 @@ def _read_weeks_after(match: re.Match[str]) -> TimePiece:
     near = {"today": 0, "heute": 0, "hoy": 0, "aujourd'hui": 0, "tomorrow": 1, "morgen": 1, "demain": 1}
     if word in near:
         return TimePiece("day", match.start(), match.end(), offset=near[word] + days)
-    return TimePiece("day", match.start(), match.end(), weekday=_CODES.index(_weekday_of(word)), weeks=days // 7)
+    return TimePiece("day", match.start(), match.end(), weekday=DAY_CODES.index(_weekday_of(word)), weeks=days // 7)
 
 
 def _read_relative(match: re.Match[str]) -> TimePiece:
@@ -358,13 +351,13 @@ def _read_weekly(match: re.Match[str]) -> TimePiece | None:
 
 def _read_interval(match: re.Match[str]) -> TimePiece:
     number = number_of(match["number"]) if match.groupdict().get("number") else 1
-    rule = f"FREQ={_FREQUENCIES[_unit_of(_group(match, 'unit'))]}"
+    rule = f"FREQ={FREQUENCIES[_unit_of(_group(match, 'unit'))]}"
     return _rule(match, rule if number == 1 else f"{rule};INTERVAL={number}")
 
 
 def _read_adverb(match: re.Match[str]) -> TimePiece:
     word = match["adverb"]
-    return _rule(match, f"FREQ={next(f for f, starts in _ADVERBS if word.startswith(tuple(starts.split())))}")
+    return _rule(match, f"FREQ={next(f for f, starts in ADVERBS if word.startswith(tuple(starts.split())))}")
 
 
 def _read_monthly(match: re.Match[str]) -> TimePiece | None:
@@ -382,12 +375,26 @@ def _rule(match: re.Match[str], rule: str) -> TimePiece:
 
 
 _READERS = {
-    "iso": _read_iso, "workdays": lambda match: _rule(match, "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+    "iso": _read_iso,
+    "workdays": lambda match: _rule(match, "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
     "weekends": lambda match: _rule(match, "FREQ=WEEKLY;BYDAY=SA,SU"),
-    "last_day": lambda match: _rule(match, "FREQ=MONTHLY;BYMONTHDAY=-1"), "monthly": _read_monthly,
-    "alternate": lambda match: _rule(match, "FREQ=DAILY;INTERVAL=2"), "weekly": _read_weekly,
-    "part_daily": _read_part_daily, "interval": _read_interval, "adverb": _read_adverb, "before": _read_before,
-    "delta": _read_delta, "weeks_after": _read_weeks_after, "clock": _read_clock, "date": _read_date,
-    "dotted": _read_date, "slash": _read_slash, "relative": _read_relative, "weekday": _read_weekday,
-    "part": _read_part, "span": _read_span, "month_day": _read_month_day,
-}  # fmt: skip
+    "last_day": lambda match: _rule(match, "FREQ=MONTHLY;BYMONTHDAY=-1"),
+    "monthly": _read_monthly,
+    "alternate": lambda match: _rule(match, "FREQ=DAILY;INTERVAL=2"),
+    "weekly": _read_weekly,
+    "part_daily": _read_part_daily,
+    "interval": _read_interval,
+    "adverb": _read_adverb,
+    "before": _read_before,
+    "delta": _read_delta,
+    "weeks_after": _read_weeks_after,
+    "clock": _read_clock,
+    "date": _read_date,
+    "dotted": _read_date,
+    "slash": _read_slash,
+    "relative": _read_relative,
+    "weekday": _read_weekday,
+    "part": _read_part,
+    "span": _read_span,
+    "month_day": _read_month_day,
+}

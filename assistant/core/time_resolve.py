@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
 from assistant.core.text import fold_text, lazy_regex
-from assistant.core.time_language import HOURS_OF_PARTS
-from assistant.core.time_pieces import DEFAULT_HOUR, FoundTimes, TimePiece
+from assistant.core.time_language import DAY_CODES, HOURS_OF_PARTS
+from assistant.core.time_pieces import FoundTimes, TimePiece
 
+DEFAULT_HOUR = 9
 _FILLER = lazy_regex(
     r"(?:[\s,.;:-]|\b(?:on|at|by|the|and|in|from|starting|beginning|of|for|until|am|um|ab|und|den|der|dem|von|bis|le|la|les|a|et|de|du"
     r"|el|los|las|y|en|desde|para|pour|des|uhr|o'?clock|h|please|bitte|only|nur)\b)*"
@@ -157,19 +158,25 @@ def day_range(found: FoundTimes, now: datetime) -> tuple[datetime, datetime] | N
         start = today
     elif span is not None:
         first, length = {
-            "weekend": (monday + timedelta(days=5), 2), "nextweek": (monday + timedelta(days=7), 7),
-            "thisweek": (today, 7 - now.weekday()), "thismonth": (today, 31 - now.day + 1),
-        }[span.part]  # fmt: skip
+            "weekend": (monday + timedelta(days=5), 2),
+            "nextweek": (monday + timedelta(days=7), 7),
+            "thisweek": (today, 7 - now.weekday()),
+            "thismonth": (today, 31 - now.day + 1),
+        }[span.part]
         return first, first + timedelta(days=length)
     elif found.of_kind("part"):
         start = today
     elif weekly := re.search(r"BYDAY=([A-Z]{2})$", found.rule):
-        number = ("MO", "TU", "WE", "TH", "FR", "SA", "SU").index(weekly[1])
+        number = DAY_CODES.index(weekly[1])
         start = today + timedelta(days=(number - now.weekday()) % 7)
     else:
         return None
     part = next((piece.part for piece in found.of_kind("part")), "")
     first_hour, last_hour = {
-        "morning": (0, 12), "noon": (11, 15), "afternoon": (12, 19), "evening": (17, 24), "night": (18, 24)
-    }.get(part, (0, 24))  # fmt: skip
+        "morning": (0, 12),
+        "noon": (11, 15),
+        "afternoon": (12, 19),
+        "evening": (17, 24),
+        "night": (18, 24),
+    }.get(part, (0, 24))
     return start + timedelta(hours=first_hour), start + timedelta(hours=last_hour)

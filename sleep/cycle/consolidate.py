@@ -64,7 +64,7 @@ class ConsolidationPhase:
             pending = self.consolidations.pending_entries(limit=_BATCH)
             if not pending:
                 return
-            batch = [entry for entry in pending if entry.scope == pending[0].scope]
+            batch = [pending[place] for place in _first_batch([entry.scope for entry in pending])]
             plan, usable = await self._decide(batch, cycle, judge, outcome)
             judge = judge if usable else None
             self.consolidations.save_plan(plan, now)
@@ -163,14 +163,20 @@ class ConsolidationPhase:
 
 
 def count_judge_calls(scopes: Sequence[str]) -> int:
-    """How often a model is asked about entries of these scopes that wait in this order, where none is junk: each batch
-    is the oldest that waits, and what waits of its scope close behind it."""
+    """How often a model is asked about entries of these scopes that wait in this order, where none is junk."""
     calls, waiting = 0, list(scopes)
     while waiting:
-        batch = [place for place, scope in enumerate(waiting[:_BATCH]) if scope == waiting[0]]
+        batch = _first_batch(waiting)
         calls += ceil(len(batch) / ENTRIES_PER_CALL)
-        waiting = [scope for place, scope in enumerate(waiting[:_BATCH]) if scope != waiting[0]] + waiting[_BATCH:]
+        for place in reversed(batch):
+            del waiting[place]
     return calls
+
+
+def _first_batch(scopes: Sequence[str]) -> list[int]:
+    """Of what waits, by scope and in its order: the places of the oldest, and of what waits of its scope close behind
+    it."""
+    return [place for place, scope in enumerate(scopes[:_BATCH]) if scope == scopes[0]]
 
 
 class _BatchDecider:

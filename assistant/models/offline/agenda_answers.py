@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 from assistant.core.text import pluralize
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_resolve import day_range
-from assistant.models.offline.matching import Item, matching, subject_words
+from assistant.models.offline.matching import ListedItem, matching, subject_words
 from assistant.models.offline.orders import Order, fold, list_names, names_list, says, without_lists
 from assistant.models.offline.plans import (
     OtherAnswer,
@@ -67,7 +67,7 @@ def ask(order: Order, context: PlanContext) -> Plan:
     return _of_todos([item for item in todos if not item.done], times, folded, context.now)
 
 
-def _about(words: Sequence[str], items: Sequence[Item]) -> str:
+def _about(words: Sequence[str], items: Sequence[ListedItem]) -> str:
     found = matching(words, [item for item in items if not item.done])
     if not found:
         raise OtherAnswer
@@ -105,14 +105,14 @@ def _lines_between(result: str, first: int, last: int) -> str:
     return f"Nothing is on then. The whole day:\n\n{result}"
 
 
-def _next(items: Sequence[Item]) -> str:
+def _next(items: Sequence[ListedItem]) -> str:
     coming = sorted(
         (item for item in items if item.due and not item.done), key=lambda item: (item.due is None, item.due)
     )
     return _shown("Next", coming[:1], "Nothing is planned.")
 
 
-def _list_asked_for(text: str, todos: Sequence[Item]) -> str | None:
+def _list_asked_for(text: str, todos: Sequence[ListedItem]) -> str | None:
     """The list that a question names, also by its name alone; None for none."""
     names = [name for name in list_names(text) if name]
     known = {fold(item.list): item.list for item in todos if item.list}
@@ -120,7 +120,7 @@ def _list_asked_for(text: str, todos: Sequence[Item]) -> str | None:
     return next(iter([*names, *by_word]), None)
 
 
-def _of_list(name: str, words: Sequence[str], todos: Sequence[Item], folded: str) -> str:
+def _of_list(name: str, words: Sequence[str], todos: Sequence[ListedItem], folded: str) -> str:
     entries = [item for item in todos if is_list(item.list, name) and not item.done]
     found = matching(words, entries)
     if words and not found:
@@ -132,7 +132,7 @@ def _of_list(name: str, words: Sequence[str], todos: Sequence[Item], folded: str
 
 
 def _of_reminders(
-    text: str, words: Sequence[str], reminders: list[Item], times: FoundTimes, context: PlanContext
+    text: str, words: Sequence[str], reminders: list[ListedItem], times: FoundTimes, context: PlanContext
 ) -> str:
     if says("repeating", fold(text)):
         reminders = [item for item in reminders if item.often]
@@ -148,7 +148,7 @@ def _of_reminders(
     return _shown(lead, shown, "No reminder is set." if not times.pieces else "No reminder is set then.")
 
 
-def _of_todos(todos: list[Item], times: FoundTimes, folded: str, now: datetime | None) -> str:
+def _of_todos(todos: list[ListedItem], times: FoundTimes, folded: str, now: datetime | None) -> str:
     span = day_range(times, now) if now and times.pieces else None
     if span:
         first = span[0].date() if times.of_kind("span") and not says("due_by", folded) else date.min
@@ -159,6 +159,6 @@ def _of_todos(todos: list[Item], times: FoundTimes, folded: str, now: datetime |
     return _shown(lead, todos, "Nothing on your to-do list is due then." if span else "Your to-do list is empty.")
 
 
-def _shown(lead: str, items: Sequence[Item], otherwise: str) -> str:
+def _shown(lead: str, items: Sequence[ListedItem], otherwise: str) -> str:
     lines = "\n".join(f"- {item.id}: {describe_item(item)}" for item in items)
     return f"{lead}:\n\n{lines}" if items else otherwise

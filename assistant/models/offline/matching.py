@@ -30,7 +30,7 @@ _MOST_WORDS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListedItem:
     """A reminder or a to-do."""
 
     kind: str  # "reminder" or "todo"
@@ -43,7 +43,7 @@ class Item:
     line: str = ""  # as the tool shows it
 
 
-def read_reminders(result: str) -> list[Item]:
+def read_reminders(result: str) -> list[ListedItem]:
     """Those that wait, and then those that came lately."""
     items, came = [], False
     for line in result.split("\n"):
@@ -51,18 +51,20 @@ def read_reminders(result: str) -> list[Item]:
         if match := _REMINDER.fullmatch(line):
             due = datetime.fromisoformat(match["due"])
             text = json.loads(match["text"])
-            items.append(Item("reminder", int(match["id"]), text, due, match["often"] or "", done=came, line=line))
+            items.append(
+                ListedItem("reminder", int(match["id"]), text, due, match["often"] or "", done=came, line=line)
+            )
     return items
 
 
-def read_todos(result: str) -> list[Item]:
+def read_todos(result: str) -> list[ListedItem]:
     report = parse_todos(result)
     return [_todo(line) for line in report.lines] if report else []
 
 
-def _todo(line: TodoLine) -> Item:
+def _todo(line: TodoLine) -> ListedItem:
     day = re.search(r"\d{4}-\d\d-\d\d", line.due)
-    return Item(
+    return ListedItem(
         "todo",
         line.id,
         line.text,
@@ -126,12 +128,12 @@ def _is_one_slip(short: str, long: str) -> bool:
     )
 
 
-def count_hits(words: Iterable[str], item: Item) -> int:
+def count_hits(words: Iterable[str], item: ListedItem) -> int:
     own = words_of(f"{item.text} {item.list}")
     return sum(any(is_same(word, other) for other in own) for word in words)
 
 
-def matching(words: Sequence[str], items: Sequence[Item]) -> list[Item]:
+def matching(words: Sequence[str], items: Sequence[ListedItem]) -> list[ListedItem]:
     """Those that have the most of the words; of several, the one that says nothing else."""
     hits = {index: count_hits(words, item) for index, item in enumerate(items)}
     best = max(hits.values(), default=0)
@@ -141,9 +143,9 @@ def matching(words: Sequence[str], items: Sequence[Item]) -> list[Item]:
     return exact if len(found) > 1 and len(exact) == 1 else found
 
 
-def each_named(text: str, items: Sequence[Item]) -> list[Item]:
+def each_named(text: str, items: Sequence[ListedItem]) -> list[ListedItem]:
     """What the parts of a text between commas and "and" name, where each part that names anything names one."""
-    named: list[Item] = []
+    named: list[ListedItem] = []
     for part in re.split(r"\s*[,;]\s*|\s+(?:and|und|et|y|e|ni|plus|\+|&)\s+", text):
         found = matching(subject_words(part), items)
         if len(found) > 1:

@@ -19,7 +19,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_resolve import day_range
 from assistant.models.offline.matching import (
-    Item,
+    ListedItem,
     each_named,
     kinds_named,
     matching,
@@ -98,9 +98,9 @@ def needs_tools(context: PlanContext, *tools: str) -> bool:
 
 def read_items(
     context: PlanContext, *, reminders: bool = True, todos: bool = True
-) -> Generator[ToolStep, str, list[Item]]:
+) -> Generator[ToolStep, str, list[ListedItem]]:
     """What the person has, of both kinds or one."""
-    items: list[Item] = []
+    items: list[ListedItem] = []
     if reminders and "list_reminders" in context.tools:
         items += read_reminders((yield from call_tool("list_reminders")))
     if todos and "manage_todo_list" in context.tools:
@@ -122,7 +122,7 @@ def find_last_changed(context: PlanContext) -> tuple[str, list[int]]:
     return "", []
 
 
-def find_targets(text: str, items: Sequence[Item], context: PlanContext, *, by_time: bool) -> list[Item]:
+def find_targets(text: str, items: Sequence[ListedItem], context: PlanContext, *, by_time: bool) -> list[ListedItem]:
     """What an order names: one, or several where it says so; several that it does not tell apart are all returned."""
     about_reminders, about_todos = kinds_named(text)
     pool = [i for i in items if not ((about_reminders and i.kind == "todo") or (about_todos and i.kind == "reminder"))]
@@ -162,7 +162,7 @@ def is_list(name: str, wanted: str) -> bool:
     return one == other or (len(other) > 3 and (one.startswith(other) or (other.startswith(one) and bool(one))))
 
 
-def items_at_times(items: Sequence[Item], times: FoundTimes, now: datetime) -> list[Item]:
+def items_at_times(items: Sequence[ListedItem], times: FoundTimes, now: datetime) -> list[ListedItem]:
     span = day_range(times, now)
     clocks = times.of_kind("clock")
     kept = [item for item in items if item.due is not None]
@@ -174,14 +174,14 @@ def items_at_times(items: Sequence[Item], times: FoundTimes, now: datetime) -> l
     return kept
 
 
-def ask_which(items: Sequence[Item]) -> str:
+def ask_which(items: Sequence[ListedItem]) -> str:
     lines = "\n".join(f"- {item.id}: {describe_item(item)}" for item in items[:20])
     kinds = {item.kind for item in items}
     name = {"reminder": "reminders", "todo": "to-dos"}[kinds.pop()] if len(kinds) == 1 else "reminders and to-dos"
     return f"Several {name} match, so nothing is changed; say which number, or more words of it:\n\n{lines}"
 
 
-def describe_item(item: Item) -> str:
+def describe_item(item: ListedItem) -> str:
     text = quote_block(" ".join(item.text.split())).removeprefix("> ")
     if item.kind == "todo":
         due = f", due {item.due:%a %Y-%m-%d}" if item.due else ""

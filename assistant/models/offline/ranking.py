@@ -266,7 +266,8 @@ def corrects_last(message: str, earlier: str) -> bool:
         return False
     rest, own = message[match.end() :], words_of(to_english(earlier))
     points_back = read_phrases().patterns["pronoun"].match(fold_text(rest))
-    return bool(points_back) or all(any(is_same(w, o) for o in own) for w in subject_words(to_english(rest)))
+    named = subject_words(to_english(rest))
+    return bool(points_back) or all(any(is_same(word, other) for other in own) for word in named)
 
 
 def _is_older(quote: QuotedMessage, newest: QuotedMessage) -> bool:

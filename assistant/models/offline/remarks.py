@@ -20,7 +20,7 @@ from assistant.core.time_pieces import FoundTimes, find_length, find_times
 from assistant.core.time_resolve import resolve_times
 from assistant.models.offline.agenda_answers import ask
 from assistant.models.offline.matching import (
-    Item,
+    ListedItem,
     count_hits,
     each_named,
     is_same,
@@ -88,7 +88,7 @@ def is_command(folded: str) -> bool:
     return says("commands", folded) and not says("forms", folded)
 
 
-def _clauses(text: str, items: Sequence[Item]) -> list[str]:
+def _clauses(text: str, items: Sequence[ListedItem]) -> list[str]:
     """The parts that each speak of another thing and say something of it; else the whole."""
     parts = [part for part in _CLAUSES.split(text) if part.strip()]
     named = [tuple(item.id for item in _named(part, items)) for part in parts]
@@ -101,11 +101,11 @@ def _has_sense(folded: str) -> bool:
     return any(says(name, folded) for name in ("sense_drop", "sense_done", "sense_other", "move", "done"))
 
 
-def _named(text: str, items: Sequence[Item]) -> list[Item]:
+def _named(text: str, items: Sequence[ListedItem]) -> list[ListedItem]:
     return matching(subject_words(without_lists(text)), [item for item in items if not item.done])
 
 
-def _tells_done(text: str, items: Sequence[Item]) -> bool:
+def _tells_done(text: str, items: Sequence[ListedItem]) -> bool:
     """The verb of a thing, in the form of what is over, and no other thing: "tyres checked" of "check the tyres"."""
     words = subject_words(text)
     for item in _named(text, items):
@@ -122,7 +122,7 @@ def _is_past_of_any(word: str, verbs: Sequence[str]) -> bool:
     return is_past and any(is_same(spoken, verb) or (len(spoken) > 3 and spoken[:3] == verb[:3]) for verb in verbs)
 
 
-def _one(text: str, items: Sequence[Item], context: PlanContext, now: datetime) -> Plan:
+def _one(text: str, items: Sequence[ListedItem], context: PlanContext, now: datetime) -> Plan:
     folded = fold(text)
     times = find_times(text)
     if says("sense_back", folded) and (last := _last_removed(text, context)) is not None:
@@ -174,8 +174,8 @@ def _one(text: str, items: Sequence[Item], context: PlanContext, now: datetime) 
 
 
 def _targets(
-    text: str, items: Sequence[Item], context: PlanContext, times: FoundTimes, now: datetime
-) -> tuple[list[Item], bool]:
+    text: str, items: Sequence[ListedItem], context: PlanContext, times: FoundTimes, now: datetime
+) -> tuple[list[ListedItem], bool]:
     """What a remark speaks of, and whether it names it by no word of its own."""
     folded = fold(text)
     pool = [item for item in items if not item.done]
@@ -226,7 +226,7 @@ def _content(text: str) -> list[str]:
     return subject_words(folded)
 
 
-def _newest_first(pool: Sequence[Item], context: PlanContext) -> list[Item]:
+def _newest_first(pool: Sequence[ListedItem], context: PlanContext) -> list[ListedItem]:
     kind, _ = find_last_changed(context)
     return sorted((item for item in pool if item.kind == kind), key=lambda item: -item.id)
 
@@ -257,7 +257,7 @@ def _last_removed(text: str, context: PlanContext) -> tuple[str, dict[str, objec
 # ----------------------------------------------------------------------------------------------------------- what to do
 
 
-def _drop(found: Sequence[Item]) -> Plan:
+def _drop(found: Sequence[ListedItem]) -> Plan:
     answers = []
     for item in found:
         if item.kind == "reminder":
@@ -267,7 +267,7 @@ def _drop(found: Sequence[Item]) -> Plan:
     return "\n".join(answers)
 
 
-def _finish(found: Sequence[Item], drops: bool) -> Plan:
+def _finish(found: Sequence[ListedItem], drops: bool) -> Plan:
     """To-dos are ticked off; a reminder of what is done need not come."""
     if any(item.often for item in found) and not drops:
         raise OtherAnswer
@@ -280,7 +280,7 @@ def _finish(found: Sequence[Item], drops: bool) -> Plan:
     return "\n".join(answers)
 
 
-def _rename(item: Item, new: str) -> Plan:
+def _rename(item: ListedItem, new: str) -> Plan:
     if item.kind == "todo":
         return describe_todos((yield from call_tool("manage_todo_list", action="edit", ids=[item.id], items=[new])))
     return (yield from call_tool("change_reminder", id=item.id, text=new))
@@ -301,7 +301,7 @@ _SWAPS = tuple(
 )
 
 
-def _new_text(text: str, item: Item) -> str:
+def _new_text(text: str, item: ListedItem) -> str:
     """The words of a thing with one swapped for another, where the remark says which for which."""
     folded, plain = fold(text).strip(" .!?"), " ".join(text.split())
     if find_times(text).pieces or len(folded) > 120 or says("needless", folded):
@@ -317,7 +317,7 @@ def _new_text(text: str, item: Item) -> str:
     return ""
 
 
-def _shift(item: Item, text: str, times: FoundTimes, now: datetime) -> Plan:
+def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Plan:
     folded = fold(text)
     length = find_length(folded)
     only_length = length and not times.of_kind("day", "clock", "repeat", "part")
@@ -352,7 +352,7 @@ def _shift(item: Item, text: str, times: FoundTimes, now: datetime) -> Plan:
     return (yield from _set(item, start, times.has_clock, rule))
 
 
-def _nearest(item: Item, times: FoundTimes, at: datetime, now: datetime) -> datetime:
+def _nearest(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -> datetime:
     """Of an hour that may be of the morning or the afternoon the one nearer to what it was."""
     clocks = times.of_kind("clock")
     if not item.due or item.often or times.of_kind("day", "part") or len(clocks) != 1 or clocks[0].half:
@@ -364,7 +364,7 @@ def _nearest(item: Item, times: FoundTimes, at: datetime, now: datetime) -> date
     return min(readings, key=lambda moment: abs(moment - item.due) if item.due else timedelta(0), default=at)
 
 
-def _set(item: Item, at: datetime, has_clock: bool, rule: str) -> Plan:
+def _set(item: ListedItem, at: datetime, has_clock: bool, rule: str) -> Plan:
     if item.kind == "todo":
         due = at.strftime(MOMENT if has_clock else "%Y-%m-%d")
         return describe_todos((yield from call_tool("manage_todo_list", action="edit", ids=[item.id], due=due)))

@@ -10,7 +10,7 @@ from assistant.core.quoting import parse_todos
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_length, find_times
 from assistant.core.time_resolve import resolve_times
-from assistant.models.offline.matching import Item, each_named, kinds_named, matching, subject_words
+from assistant.models.offline.matching import ListedItem, each_named, kinds_named, matching, subject_words
 from assistant.models.offline.orders import Order, fold, names_list, order_subject, says, tidy_item
 from assistant.models.offline.plans import (
     CHANGED,
@@ -200,7 +200,7 @@ def move(order: Order, context: PlanContext) -> Plan:
     return "\n".join(answers)
 
 
-def _move_one(item: Item, order: Order, times: FoundTimes, now: datetime) -> Plan:
+def _move_one(item: ListedItem, order: Order, times: FoundTimes, now: datetime) -> Plan:
     if item.kind == "todo":
         resolved = resolve_times(times, now, item.due)
         if resolved is None:
