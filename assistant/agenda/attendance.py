@@ -12,18 +12,26 @@ from assistant.core.calendar import format_moment
 from assistant.core.quoting import quote_text
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import pluralize, shorten_line
+from assistant.service.presence import advise_to_stay
 from assistant.store.script.jobs import Jobs
 
-NOTHING_WILL_RUN = (
-    "Nothing will run the assistant at that time, and reminders come only while it runs. "
-    "`assistant service install` keeps it running; `assistant run` does while its terminal is open."
-)
+_NOTHING_WILL_RUN = "Nothing will run the assistant at that time, and reminders come only while it runs."
 # For others than the owner, who cannot change it.
 NOBODY_SAYS_WHETHER = "It comes only if the assistant is running at that time, which is not certain."
 # Looks at the wall clock after which something that is due and did not go off needs a person.
 _WATCHES = 4
 _NAMED = 3
 _FIRST_WORDS = 60
+
+
+def nothing_will_run() -> str:
+    """Where something was set."""
+    return f"{_NOTHING_WILL_RUN} {advise_to_stay()}"
+
+
+def warns_of_nothing(text: str) -> bool:
+    """Whether an answer has `nothing_will_run` in it."""
+    return _NOTHING_WILL_RUN in text
 
 
 def unattended_note(jobs: Jobs, stays: Callable[[], bool], zone: ZoneInfo) -> str:
@@ -34,7 +42,7 @@ def unattended_note(jobs: Jobs, stays: Callable[[], bool], zone: ZoneInfo) -> st
     what = pluralize(waiting, "reminder or schedule waits", "reminders or schedules wait")
     return (
         f"{what}, the next for {format_moment(due_at, zone)}, and nothing will run the assistant then. "
-        "`assistant service install` keeps it running."
+        f"{advise_to_stay()}"
     )
 
 
@@ -56,8 +64,7 @@ def find_agenda_problems(jobs: Jobs, watch: AgendaWatch, now: datetime) -> Itera
         what = pluralize(unseen, "reminder or schedule", "times of reminders and schedules")
         yield (
             f"{what} came late or not at all, because nothing ran when due{_listed(named, unseen)}. "
-            "`assistant schedule history` shows why and ends this warning; `assistant service install` keeps the "
-            "assistant running."
+            f"`assistant schedule history` shows why and ends this warning; {advise_to_stay()}"
         )
     grace = max(watch.punctuality.late_after, timedelta(seconds=_WATCHES * watch.watch_seconds))
     window = watch.punctuality.quiet.window(now) if watch.punctuality.quiet is not None else None
@@ -67,10 +74,7 @@ def find_agenda_problems(jobs: Jobs, watch: AgendaWatch, now: datetime) -> Itera
         due = [job for job in jobs.list_due(None, before, limit=_NAMED) if job.place.scope == OWNER_SCOPE]
         named = [_named(job.name or job.text, job.due.at, watch.zone) for job in due if job.due is not None]
         what = pluralize(overdue, "reminder or schedule is due and was", "reminders and schedules are due and were")
-        yield (
-            f"{what} not sent{_listed(named, overdue)}. They come as soon as the assistant runs: `assistant run`, or "
-            "`assistant service install` to keep it running."
-        )
+        yield (f"{what} not sent{_listed(named, overdue)}. They come as soon as the assistant runs. {advise_to_stay()}")
 
 
 def _named(text: str, due_at: datetime, zone: ZoneInfo, state: str = "") -> str:

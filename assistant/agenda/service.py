@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.attendance import NOBODY_SAYS_WHETHER, NOTHING_WILL_RUN
+from assistant.agenda.attendance import NOBODY_SAYS_WHETHER, nothing_will_run
 from assistant.agenda.catch_up import LatenessPolicy, build_manual_run
 from assistant.agenda.recurrence import describe_recurrence, move_rule, next_due, next_due_after
 from assistant.agenda.repeat_phrases import parse_schedule
@@ -239,7 +239,7 @@ class AgendaService:
         if scope in self._warned or self.stays():
             return ""
         self._warned.add(scope)
-        return NOTHING_WILL_RUN if scope == OWNER_SCOPE else NOBODY_SAYS_WHETHER
+        return nothing_will_run() if scope == OWNER_SCOPE else NOBODY_SAYS_WHETHER
 
     def describe_due(self, job: Job) -> str:
         """How often and when it is due, as people read it: one line."""

@@ -1,5 +1,6 @@
 """The daemon within the process of a chat, and how it changes hands: one that starts (`assistant run`, a service) gets
-the data folder from the chat that has it, and the chat continues as its client.
+the data folder from the chat that has it, and the chat continues as its client. When that daemon is gone, the chat
+serves again.
 
 What always holds: at each moment one process serves. The chat finishes its running turns and commands first; what is
 typed meanwhile is kept here, or in the inbox, and answered once by the next process.
@@ -33,6 +34,8 @@ T = TypeVar("T")
 # Whoever asks one thing is answered first, and most who talk take longer to type.
 _WARM_AFTER = 1.0
 _LOOK_EVERY = 0.2
+# A daemon that is restarted is back sooner (seconds).
+_GONE_AFTER = 3.0
 
 
 class HandedOver(LinkLost):
@@ -40,13 +43,14 @@ class HandedOver(LinkLost):
 
 
 @asynccontextmanager
-async def serve_in_process(settings: Settings) -> AsyncIterator[Link]:
-    """The whole daemon within this process, until another one wants to serve. Raises `HomeLocked` when another process
-    has the home; if the runtime ends by itself, this task is cancelled and what ended it is raised."""
+async def serve_in_process(settings: Settings, *, follows: bool = False) -> AsyncIterator[Link]:
+    """The whole daemon within this process, until another one wants to serve; `follows`: one serves now, and this
+    process does when it is gone. Raises `HomeLocked` when another process has the home; if the runtime ends by itself,
+    this task is cancelled and what ended it is raised."""
     from assistant.cli.home_stores import remark_missing_home
 
     remark_missing_home(settings)
-    link, task = HandoverLink(settings), asyncio.current_task()
+    link, task = HandoverLink(settings, follows=follows), asyncio.current_task()
     assert task is not None
     serving = asyncio.create_task(link.serve(), name="serving")
     try:
@@ -59,11 +63,12 @@ async def serve_in_process(settings: Settings) -> AsyncIterator[Link]:
 
 
 class HandoverLink:
-    """A `Link` to the runtime of this process, and after a handover to the daemon that took over. What is asked while
-    the home changes hands waits."""
+    """A `Link` to the runtime of this process, and after a handover, or from the start where it `follows`, to the
+    daemon that serves. What is asked while the home changes hands waits."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, follows: bool = False) -> None:
         self._settings = settings
+        self._follows = follows
         self._link: Link | None = None
         self._linked = asyncio.Event()
         # Set while new work is taken: not while this process ends what it is at.
@@ -71,24 +76,46 @@ class HandoverLink:
         self._leaving = asyncio.Event()
         self._commands: set[asyncio.Task[Any]] = set()
         self.handed_over = asyncio.Event()
+        # Once it served or followed, somebody else may serve when it wants to.
+        self._may_be_locked_out = follows
 
     async def serve(self) -> None:
-        """Serve the home until the chat is left; where somebody else wants to, follow them. Raises `HomeLocked` where
-        the home is served already."""
-        from assistant.daemon import serve_daemon  # all of the program: loaded where it has to run here, and only then
-
+        """Serve the home until the chat is left; where somebody else wants to, follow them for as long as they serve.
+        Raises `HomeLocked` where the home is served already."""
         while not self._leaving.is_set():
-            try:
-                async with serve_daemon(self._settings, warm_after=_WARM_AFTER, role="chat") as daemon:
-                    self._attach(InProcessLink(daemon.app.control, daemon.app.terminal))
-                    await self._serve_until_wanted(daemon)
-            except HomeLocked:
-                if not self.handed_over.is_set():
-                    raise
-            self._detach()
+            if not self._follows:
+                await self._serve_here()
             if not self._leaving.is_set() and await wait_for_daemon(self._settings.home):
                 async with open_daemon_link(self._settings.home) as link:
                     self._attach(link)
+                    await self._wait_until_daemon_ends()
+                    self._detach()
+            self._follows = False
+
+    async def _serve_here(self) -> None:
+        from assistant.daemon import serve_daemon  # all of the program: loaded where it has to run here, and only then
+
+        try:
+            async with serve_daemon(self._settings, warm_after=_WARM_AFTER, role="chat") as daemon:
+                self.handed_over.clear()
+                self._attach(InProcessLink(daemon.app.control, daemon.app.terminal))
+                self._may_be_locked_out = True
+                await self._serve_until_wanted(daemon)
+        except HomeLocked:
+            # Another chat of the same daemon, or its successor, was quicker: it is followed.
+            if not self._may_be_locked_out:
+                raise
+        self._detach()
+
+    async def _wait_until_daemon_ends(self) -> None:
+        """Until nobody serves the home, nor is about to, for a while, or the chat is left."""
+        home, loop = self._settings.home.path, asyncio.get_running_loop()
+        served_at = loop.time()
+        while not self._leaving.is_set() and loop.time() - served_at < _GONE_AFTER:
+            if is_home_served(home) or is_home_claimed(home):
+                served_at = loop.time()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_EVERY):
                     await self._leaving.wait()
 
     async def wait_until_linked(self, serving: asyncio.Task[None]) -> None:

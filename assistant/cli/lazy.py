@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import io
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -76,7 +77,8 @@ class LazyGroup(click.Group):
             meant = expand_alias(args[:1])
             found = [" ".join(meant)] if meant[0] in self._names else difflib.get_close_matches(args[0], self._names, 1)
             for near in found:
-                message = f"{error.message} Did you mean `{context.command_path} {near}`?"
+                line = shlex.join([*context.command_path.split(), *near.split(), *args[1:]])
+                message = f"{error.message} Did you mean `{line}`?"
                 raise click.UsageError(message, error.ctx) from None
             raise
 

@@ -111,9 +111,11 @@ _LOOK_EVERY = 0.05
 
 
 @asynccontextmanager
-async def open_link(settings: Settings, inside: LocalLinkFactory | None = None) -> AsyncIterator[Link]:
-    """The daemon's link when one runs, else `inside` this process: `handover.serve_in_process` by default. Raises
-    `HomeError`, `StoreError`, `SettingsError`."""
+async def open_link(
+    settings: Settings, inside: LocalLinkFactory | None = None, *, stays: bool = False
+) -> AsyncIterator[Link]:
+    """The daemon's link when one runs, else `inside` this process: `handover.serve_in_process` by default. One that
+    `stays` serves here when the daemon is gone. Raises `HomeError`, `StoreError`, `SettingsError`."""
     from assistant.cli.handover import serve_in_process  # is a link itself
 
     home, open_here = settings.home, inside or serve_in_process
@@ -125,7 +127,10 @@ async def open_link(settings: Settings, inside: LocalLinkFactory | None = None) 
             except HomeLocked:
                 if not await wait_for_daemon(home) and is_home_served(home.path):
                     raise
-        yield await stack.enter_async_context(open_daemon_link(home)) if link is None else link
+        if link is None:
+            beside = serve_in_process(settings, follows=True) if stays else open_daemon_link(home)
+            link = await stack.enter_async_context(beside)
+        yield link
 
 
 def open_daemon_link(home: Home) -> AbstractAsyncContextManager[Link]:

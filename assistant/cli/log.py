@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice, takewhile
 from zoneinfo import ZoneInfo
 
@@ -79,15 +79,20 @@ def records_newest_first(history: StoredHistory, scope: str, session: str | None
         before = min(record.id for record in page)
 
 
-def print_record(record: LogRecord, zone: ZoneInfo, *, numbers: bool = True) -> None:
-    """When, number, session (but for the owner's own), speaker, words; then the calls of tools."""
+def print_record(
+    record: LogRecord, zone: ZoneInfo, *, numbers: bool = True, mask: Callable[[str], str] = lambda text: text
+) -> None:
+    """When, number, session (but for the owner's own), speaker, words; then the calls of tools. Words and calls are
+    shown as `mask` leaves them."""
     who = record.name if record.role == "tool" else record.role
     of = f" of {', '.join(map(str, record.refs))}" if record.refs and numbers else ""
     kind = "" if record.kind == "message" else f" [{record.kind}{of}]"
     calls = "".join(
-        f"{_CONTINUED}→ {c.name} {clean_line(json.dumps(dict(c.arguments)), 200)}" for c in record.tool_calls
+        f"{_CONTINUED}→ {c.name} {clean_line(mask(json.dumps(dict(c.arguments))), 200)}" for c in record.tool_calls
     )
     where = "" if record.session == MAIN_SESSION else f" {record.session}"
     number = f" #{record.id}" if numbers else ""
-    words = _CONTINUED.join(record.content.splitlines())
+    files = "".join(f"[{media.name or media.kind}]" for media in record.media)
+    silence = "" if record.tool_calls or files else "(no words)"
+    words = _CONTINUED.join(mask(record.content).splitlines()) if record.content.strip() else files or silence
     print_text(f"{record.ts.astimezone(zone):%Y-%m-%d %H:%M:%S}{number}{where} {who}{kind}: {words}{calls}")

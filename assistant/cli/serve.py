@@ -25,7 +25,7 @@ from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import service_manager_timeout
 from assistant.service.home_lock import is_home_served, lock_holder
 from assistant.service.malloc import limit_heap
-from assistant.service.presence import is_service_enabled
+from assistant.service.presence import detect_service_manager, is_service_enabled
 from assistant.settings.home import Home, home_from_environment, notify_target_from_environment
 from assistant.settings.secrets import IN_FILE
 from assistant.settings.sections import WEB_TOKEN_KEY
@@ -36,9 +36,8 @@ _HOW_TO_TALK = (
     "The assistant runs with {home}. Talk to it from another terminal with `assistant chat`, "
     'or ask one thing with `assistant chat -m "..."`. `assistant stop` stops it.'
 )
-_KEEP_OPEN = (
-    "Keep this terminal open: reminders come while it runs. `assistant service install` runs it in the background."
-)
+_KEEP_OPEN = "Keep this terminal open: reminders come while it runs."
+_IN_BACKGROUND = " `assistant service install` runs it in the background."
 # Input that stays silent for this long (seconds) may never come: say how to talk meanwhile.
 _SILENT_AFTER = 1.0
 _LOOK_EVERY = 0.05
@@ -62,7 +61,7 @@ def run(context: click.Context, with_chat: bool) -> None:
     settings = load_settings()
     hint = _HOW_TO_TALK.format(home=settings.home.path)
     if not (manager.address or manager.watchdog_seconds or is_service_enabled(settings.home.path)):
-        hint = f"{hint} {_KEEP_OPEN}"
+        hint = f"{hint} {_KEEP_OPEN}{_IN_BACKGROUND if detect_service_manager() else ''}"
     if not with_chat:
         log_to_stderr(settings.values.log.level)
         remark_missing_home(settings)

@@ -24,7 +24,6 @@ from assistant.cli.output import json_result, print_text
 from assistant.cli.service.install import (
     DEFAULT_SERVICE_NAME,
     define_service,
-    detect_service_manager,
     read_service_file,
 )
 from assistant.commands.argv import rewrite_for_shell
@@ -37,6 +36,7 @@ from assistant.health.doctor_checks import DaemonState, Finding, run_check
 from assistant.health.status import report_verdict
 from assistant.health.status_text import ALL_GOOD, render_facts, render_lines
 from assistant.service.home_lock import is_home_served, is_listening, lock_holder
+from assistant.service.presence import detect_service_manager
 from assistant.service.unit_files import was_edited_by_hand
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.settings import load_settings

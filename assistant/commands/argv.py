@@ -15,21 +15,23 @@ ALIASES = {
     "done": ("requests", "done"),
     "drop": ("requests", "drop"),
     "why": ("memory", "why"),
+    "search": ("memory", "search"),
     "pair": ("people", "pair"),
     "start": ("help",),  # what Telegram sends when a person opens the conversation
 }
 # The commands that a conversation knows: offered for completion, and told from messages that begin with a slash.
 _NAMES = """
 help status model usage agenda todo session sessions reset compact branch pin unpin pins requests done drop remind
-schedule memory why forget sleep people pair start bridge deliveries backup archive undo retry stop
+schedule memory search why forget sleep people pair start bridge deliveries backup archive undo retry stop
 """
 SLASH_COMMANDS = tuple(f"/{name}" for name in _NAMES.split())
 LEAVE_COMMANDS = ("/quit", "/exit")
 _LEAVE_WORDS = ("exit", "quit", "bye")
+SHELL_ONLY_COMMANDS = ("chat", "config", "doctor", "log", "run", "service", "setup", "verify", "web")
 # These a shell does not have, or it means something else there.
 _CHAT_ONLY = frozenset({"/help", "/model", "/session", "/retry", "/start", "/stop"})
 _TOKEN = re.compile(
-    r'(?P<lead>--[\w-]+=)?(?:"(?P<double>[^"]*)"|“(?P<curly>[^”]*)”|\'(?P<single>[^\']*)\')(?=\s|$)|\S+'
+    r'(?P<lead>--[\w-]+=)?(?:"(?P<double>[^"]*)"|“(?P<curly>[^“”]*)”|\'(?P<single>[^\']*)\')(?=\s|$)|\S+'
 )
 _COMMAND = re.compile(r"\s*/(?P<name>[^\W\d_]+)(?:@\w+)?[.,:;?!]*(?!\S)")
 _NAMED = re.compile(r"`/(\w+)(?=[ `])")
@@ -99,6 +101,23 @@ def _named_in_shell(match: re.Match[str]) -> str:
     if f"/{name}" not in SLASH_COMMANDS or f"/{name}" in _CHAT_ONLY:
         return match[0]
     return f"`assistant {' '.join(ALIASES.get(name, (name,)))}"
+
+
+def find_mistyped(word: str, names: Iterable[str]) -> str:
+    """The name that a word was meant to be, with a letter left out, doubled or swapped with the next; "" for none. One
+    with another letter in its place may be a word of its own (list, lost)."""
+    typed = word.lower()
+    return next((name for name in names if typed != name and typed in _slips(name)), "")
+
+
+def _slips(name: str) -> set[str]:
+    """How fingers miss a name; the first letter is mostly right."""
+    places = range(1, len(name))
+    return {
+        *(name[:n] + name[n + 1 :] for n in places),
+        *(name[:n] + name[n - 1] + name[n:] for n in (*places, len(name))),
+        *(name[: n - 1] + name[n] + name[n - 1] + name[n + 1 :] for n in places),
+    }
 
 
 def command_name(text: str) -> str:

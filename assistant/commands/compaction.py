@@ -78,6 +78,7 @@ async def compact(context: CommandContext, focus: str, dry_run: bool, undo: str 
     if undo is None:
         report = await compaction.compact_now(context.session, focus, cached)
     else:
+        context.require_session()
         report = await compaction.undo(context.session, _checkpoint_id(undo))
     changed = [
         checkpoint
@@ -126,6 +127,7 @@ def branch(context: CommandContext, ids: Sequence[int]) -> Branch:
     """
     if len(ids) > 1:
         raise UsageError("Give the number of one message. Nothing was changed.")
+    context.require_session()
     message_id = ids[0] if ids else _last_user_message(context).id
     assert message_id is not None
     made = context.stores.conversation.branch_session(context.session, message_id, context.now)

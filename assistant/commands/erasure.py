@@ -6,27 +6,32 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 
 import click
 
 from assistant.commands.context import CommandContext
 from assistant.commands.table import Confirmation, TableCommand, words_argument
 from assistant.core.erasure import (
-    SEARCHED_FORMS,
+    MESSAGES_PLACE,
+    ErasedMessage,
     ErasureLeftover,
     ErasureMatches,
     ErasurePreview,
     ErasureRequest,
     ErasureResult,
 )
+from assistant.core.erasure_phrases import SEARCHED_FORMS
+from assistant.core.erasure_values import MIN_LETTERS
 from assistant.core.errors import UsageError
 from assistant.core.memories import MIN_ID_DIGITS
 from assistant.core.text import lazy_regex, pluralize
 
 _ENTRY = lazy_regex(r"(?:entry[ :#]?|e)(\d{1,18})", re.IGNORECASE)
 _MESSAGE = lazy_regex(r"(?:message |#)?(\d{1,18})", re.IGNORECASE)
-# As memories are shown, or whole. Fewer digits name a memory where that word stands before them.
-_DIGITS = lazy_regex(r"[0-9]{8}")
+# A message, a memory as it is shown (eight; fewer name one where that word stands before them), or a number that was
+# said: a telephone number, a code.
+_DIGITS = lazy_regex(rf"[0-9]{{{MIN_LETTERS},18}}")
 _MEMORY = lazy_regex(r"(?=[0-9-]*[a-f])[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?", re.IGNORECASE)
 _NAMED_MEMORY = lazy_regex(rf"memory[ :#]+([0-9a-f][0-9a-f-]{{{MIN_ID_DIGITS - 1},35}})", re.IGNORECASE)
 _QUOTES = ('""', "''", "\u201c\u201d", "\u300c\u300d")
@@ -36,8 +41,8 @@ _CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
 
 
 def parse_forget_target(argument: str, scope: str) -> ErasureRequest:
-    """What is meant: `#17` or `17` a message, `e12` a journal entry, `1a2b3c4d` or `memory 1a2b` a memory, eight
-    digits alone one or the other, anything else the words themselves; in quotes, words that look like one of these.
+    """What is meant: `#17` or `17` a message, `e12` a journal entry, `1a2b3c4d` or `memory 1a2b` a memory, four digits
+    or more alone one of these or else words, anything else the words themselves; in quotes, words that look like one.
     Raises `UsageError` for nothing."""
     text = argument.strip()
     if not text:
@@ -60,30 +65,37 @@ def parse_forget_target(argument: str, scope: str) -> ErasureRequest:
     return ErasureRequest(scope, text=text)
 
 
-def render_forget_preview(preview: ErasurePreview, code: str = "", *, shown: bool = True) -> list[str]:
+def render_forget_preview(
+    preview: ErasurePreview, code: str = "", *, shown: bool = True, zone: tzinfo = UTC
+) -> list[str]:
     """What would go, place by place; with a code, how to confirm it. Not `shown`: only how much of it, for an answer
-    that is itself kept in the log."""
+    that is itself kept in the log. Messages have their day in `zone` and their first words, and their number where it
+    was asked for."""
     earlier = [line for finished in preview.finished for line in _finished_lines(finished)]
     if not preview:
         kept = f"Only backups have it, and you keep them: {'; '.join(preview.backups)}."
         nothing = f"Nothing {'more ' if earlier else ''}of that is kept anywhere."
         if preview.leftovers:
-            nothing = "There is nothing to forget. The words are in places that are yours to change:"
+            nothing = "There is nothing to forget. The words are in places that forgetting leaves as they are:"
         return [
             *earlier,
             f"{kept if preview.backups else nothing}{'' if preview.leftovers else ' Nothing was changed.'}",
             *_leftover_lines(preview.leftovers),
         ]
     lines = [*earlier, "Nothing was changed yet. This would be forgotten for good:"]
+    messages = tuple(_describe_message(message, preview.request, zone) for message in preview.first_messages)
     for place in preview.places:
-        more = "; ..." if place.count > len(place.examples) else ""
-        examples = f" ({'; '.join(map(_one_line, place.examples))}{more})" if shown else ""
+        known = messages if place.kind == MESSAGES_PLACE else tuple(map(_one_line, place.examples))
+        more = "; ..." if place.count > len(known) else ""
+        examples = f" ({'; '.join(known)}{more})" if shown and known else ""
         lines.append(f"- {place.kind}: {place.count}{examples}")
     if preview.values and shown:
         lines.append(f"Values that nothing else said, and that are searched for: {_listed(preview.values)}")
     lines += _backup_lines(preview)
     if preview.related:
-        lines.append("Also learned from these messages, and from others; this stays unless you forget it, too:")
+        lines.append(
+            "Learned from these messages and others, or part of the same memory; it stays unless you forget it:"
+        )
         lines += [f"- {_one_line(text)}" for text in preview.related[:_RELATED]]
     if preview.came_from:
         keeps = preview.request.keep_messages
@@ -91,7 +103,7 @@ def render_forget_preview(preview: ErasurePreview, code: str = "", *, shown: boo
         fate = "stays, and nothing is learned of it again" if keeps else f"{it.lower()} would be forgotten, too"
         count = pluralize(len(preview.came_from), "message")
         lines.append(f"It came from {count}; {fate}{':' if shown else '.'}")
-        lines += [f"- {_one_line(text)}" for text in preview.came_from if shown]
+        lines += [f"- {_describe_message(message, preview.request, zone)}" for message in preview.came_from if shown]
     if code:
         lines.append("")  # or a reader of Markdown takes it for a part of the last item
         who = "type" if shown else "the user types"
@@ -99,6 +111,12 @@ def render_forget_preview(preview: ErasurePreview, code: str = "", *, shown: boo
         if preview.came_from and not preview.request.keep_messages:
             lines.append(f"To keep what it came from: /forget {code} --keep-message")
     return lines
+
+
+def _describe_message(message: ErasedMessage, request: ErasureRequest, zone: tzinfo) -> str:
+    number = f"#{message.id}, " if message.id in request.messages else ""
+    words = f": {_one_line(message.excerpt)}" if message.excerpt else ""
+    return f"{number}{message.at.astimezone(zone):%Y-%m-%d}{words}"
 
 
 def _listed(values: Sequence[str]) -> str:
@@ -232,7 +250,7 @@ async def forget(
     preview, code = await erasure.request_code(request, context.now)
     if code and yes:
         return _report(await erasure.confirm(code, context.scope, context.now))
-    lines = render_forget_preview(preview, code if context.surface == "chat" else "")
+    lines = render_forget_preview(preview, code if context.surface == "chat" else "", zone=context.zone)
     asked = 0 if keep_message else len(preview.came_from)
     return ForgetReport(False, _counts(preview.places), "\n".join(lines), code, asked)
 

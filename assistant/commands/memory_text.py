@@ -55,7 +55,7 @@ def _first_words(text: str) -> str:
 
 def render_memory_hits(hits: Sequence[MemoryHit], zone: tzinfo) -> str:
     lines = [_memory_line(hit.memory, zone, hit.memory.superseded_by[:8]) for hit in hits]
-    return "\n".join(lines) or "No memory matches that."
+    return "\n".join(lines) or "No memory matches that. `assistant log --grep WORDS` searches what was said."
 
 
 def render_memories(memories: Sequence[MemoryState], zone: tzinfo) -> str:

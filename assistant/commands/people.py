@@ -190,7 +190,7 @@ def link(context: CommandContext, bridge: str, account: str | None) -> PeopleCha
     if not account or account.startswith("--"):
         raise UsageError(f"{account!r} is not the ID of an account. Nothing was changed.")
     context.stores.people.link_owner(Identity(_bridge(context, bridge), account), context.now)
-    context.stores.pairing.remove_requests(bridge, account, None)
+    context.stores.pairing.remove_requests(bridge, account, None, context.now)
     return _change(context, f"{account} on {bridge} is you from now on.")
 
 

@@ -60,9 +60,9 @@ def _item_values(row: SessionRow) -> dict[str, Any]:
     }
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=CommandGroup, default="show")
 def sessions() -> None:
-    """Conversations, also those that ended.
+    """Conversations, also those that ended. A name alone shows that one.
 
     A conversation ends by a reset (`assistant reset`) and has a number; the next one begins with a note of what was
     open. What was said stays in the message log, and in an archive.
@@ -128,6 +128,8 @@ def _render_details(item: SessionDetails, zone: tzinfo) -> str:
     if item.compactions:
         listed = [f"{n} ({state})" for n, state in zip(item.compactions, item.compaction_states, strict=True)]
         parts.append(f"Compactions (`aihistory show ID` shows one): {', '.join(listed)}.")
+    if item.ended_at is None and session_role(item.session) == "owner":
+        parts.append(f"`/session {item.session.removeprefix('thread:')}` goes there.")
     return "\n\n".join(parts)
 
 

@@ -26,7 +26,7 @@ from typing import Annotated, Any, get_type_hints
 import click
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 
-from assistant.commands.argv import Token, join_words, with_examples
+from assistant.commands.argv import Token, find_mistyped, join_words, with_examples
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.core.errors import UsageError
 from assistant.core.permissions import OWNER_ONLY
@@ -79,7 +79,8 @@ class CommandResult:
 
     @property
     def text_and_remark(self) -> str:
-        return "\n".join(filter(None, [self.text, self.remark]))
+        # Its own paragraph: below a list it would be part of the last line.
+        return "\n\n".join(filter(None, [self.text, self.remark]))
 
 
 class TableCommand(click.Command):
@@ -209,6 +210,14 @@ class CommandGroup(click.Group):
         own_flags = {*ctx.help_option_names, *(name for option in self.params for name in option.opts)}
         start = next((n for n, word in enumerate(args) if word not in own_flags), len(args))
         implied = "" if start and args[0] in ctx.help_option_names else self._implied(args[start:])
+        if (
+            implied
+            and implied == self.default
+            and args[start:]
+            and (meant := find_mistyped(args[start], self.commands))
+        ):
+            either = f"Did you mean `{meant}`? If {args[start]!r} is part of the text, put {implied!r} before it."
+            raise click.UsageError(either, ctx)
         return super().parse_args(ctx, [*args[:start], implied, *args[start:]] if implied else args)
 
     def _implied(self, args: Sequence[str]) -> str:

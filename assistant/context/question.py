@@ -21,9 +21,9 @@ _QUESTION_LENGTH = 400
 _EDGE_LENGTH = 2_000
 
 _QUESTION = lazy_regex(
-    r"[^.!?？؟。！\n]*[?？؟]"
+    r"(?<![^.!?？؟。！\n])[^.!?？؟。！\n]*+[?？؟]"
     # Asked without the mark: by a word that asks, or told to find something.
-    r"|(?:^|(?<=[.!\n]))\s*(?:(?:please|and|so|ok|hey)[, ]+)*(?:who|what|when|where|which|why|how|whose|find|show"
+    r"|(?:^|(?<=[.!\n]))[^\S\n]*+(?:(?:please|and|so|ok|hey)[, ]+)*(?:who|what|when|where|which|why|how|whose|find|show"
     r"|tell|remind|give|look up|wer|was|wann|wo|welche\w*|warum|wie|finde|zeig\w*|qui|quand|où|combien|quel\w*"
     r"|trouve|qué|quién|cuándo|dónde|cuál|cómo|hvem|hva|når|hvor|hvilke\w*|finn)\b[^.!?\n]*",
     re.IGNORECASE,

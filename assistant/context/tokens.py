@@ -95,9 +95,14 @@ def choose_tier(
         if path is not None:
             return CountingTier("tiktoken", model, f"vocabulary {encoding} found", encoding, path)
         return CountingTier("estimate", model, f"no vocabulary {encoding} at hand; it is not downloaded unasked")
-    if toksum and _TOKSUM.match(model.rpartition("/")[2].lower()):
+    if toksum and is_known_to_toksum(model):
         return CountingTier("toksum", model, "toksum is installed")
     return CountingTier("estimate", model, f"no public vocabulary for {model or 'this model'}")
+
+
+def is_known_to_toksum(model: str) -> bool:
+    """Whether the `tokens` extra counts its tokens."""
+    return bool(_TOKSUM.match(model.rpartition("/")[2].lower()))
 
 
 def _is_file(path: Path) -> bool:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import date
 
 from assistant.core.calendar import MONTHS, WEEKDAYS
-from assistant.core.text import STOP_WORDS, lazy_regex
+from assistant.core.text import STOP_WORDS, fold_text, lazy_regex
+from assistant.core.time_language import MONTH_NAMES
 
 MIN_LETTERS, MIN_SPACELESS_LETTERS = 4, 2
 """A text with fewer letters or digits, and fewer of a script without spaces, is too short to be looked for."""
 _LONGEST_VALUE = 120
-_MOST_VALUES = 400
+_MOST_VALUES = 2000
 _MOST_WORDS_OF_RUNS = 300
 _ARTICLES = (
     "the my our his her der die das dem den mein meine meinem ein eine le la les mon ma mes un une el los mi mis su i"
@@ -25,16 +28,17 @@ _MIN_GROUPED = 6
 _MOST_WORDS_OF_A_SECRET = 8
 _CALENDAR = frozenset((*MONTHS, *WEEKDAYS))
 
-_WORD = r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*"
-_CAPITAL = r"[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:['\u2019-][^\W\d_]+)*"
+_WORD = r"[^\W\d_]+(?:['\u2019-][^\W\d_]+){0,5}"
+_CAPITAL = r"[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:['\u2019-][^\W\d_]+){0,5}"
 _PARTICLE = r"(?:(?:van|von|der|den|de|del|della|di|da|du|des|la|le|los|las|zu|ten|ter|bin|al|y|of)\s)"
 _SENTENCES = lazy_regex(
     r"(?<=[.!?\u2026])(?<!\b[DMS]r\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bProf\.)(?<!\bSra\.)(?<!\b[A-Z]\.)"
     r"[\"')\]\u201d\u2019\u00bb]*\s+|\n+"
 )
 _QUOTED = lazy_regex(
-    '"([^"\n]{4,})"|\u201c([^\u201d\n]{4,})\u201d|\u201e([^\u201c\u201d\n]{4,})[\u201c\u201d]|\u00ab\\s*([^\u00bb\n]{4,}?)\\s*\u00bb'
-    "|`([^`\n]{4,})`|(?<!\\w)'([^'\n]{4,})'(?!\\w)|\u2018([^\u2019\n]{4,})\u2019|\u300c([^\u300d\n]{2,})\u300d"
+    '"([^"\n]{4,})"|\u201c([^\u201c\u201d\n]{4,})\u201d|\u201e([^\u201e\u201c\u201d\n]{4,})[\u201c\u201d]'
+    "|\u00ab\\s*+([^\u00ab\u00bb\n]{3,}[^\u00ab\u00bb\\s])\\s*+\u00bb"
+    "|`([^`\n]{4,})`|(?<!\\w)'([^'\n]{4,})'(?!\\w)|\u2018([^\u2018\u2019\n]{4,})\u2019|\u300c([^\u300c\u300d\n]{2,})\u300d"
 )
 # In JSON the names of fields are quoted too, and stand wherever there is JSON.
 _FIELD_NAME = lazy_regex(r'(?<=[{,])\s{0,20}"\w{1,40}"(?=\s{0,20}:)')
@@ -44,8 +48,14 @@ _DATE = lazy_regex(
     rf"\b\d{{1,2}}(?:\.|st|nd|rd|th|er|\u00ba)?\s(?:(?:de|of)\s)?{_WORD}\.?,?(?:\s(?:de|del))?\s\d{{4}}\b"
     rf"|\b{_WORD}\s\d{{1,2}}(?:st|nd|rd|th)?,?\s\d{{4}}\b"
 )
+_MONTH_NAMES = [lazy_regex(names) for names in MONTH_NAMES]
+_DIALLED = lazy_regex(r"(?:\+|0)[\d \u00a0\u202f./()-]{7,24}")
+_NOT_DIALLED = lazy_regex(r"[^\d+]")
+# Codes of countries have a digit, two or three; the zero before a number within a country is not dialled from abroad.
+_PREFIX = lazy_regex(r"(?:\+|00)(?:1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3})0?|0")
+_MIN_NATIONAL = 8
 _PLACE = lazy_regex(
-    rf"\b{_CAPITAL}(?:\s(?:{_PARTICLE})*{_CAPITAL})*\s\d{{1,5}}[a-z]?\b"
+    rf"\b{_CAPITAL}(?:\s{_PARTICLE}{{0,4}}{_CAPITAL}){{0,8}}\s\d{{1,5}}[a-z]?\b"
     rf"|(?<![\d:.,])\b\d{{1,5}},?\s(?:{_WORD}\s){{0,3}}{_CAPITAL}(?:\s{_CAPITAL})*"
 )
 _NAMES = lazy_regex(rf"\b{_CAPITAL}(?:\s(?:{_PARTICLE}{{0,2}}){_CAPITAL})+")
@@ -54,7 +64,7 @@ _PARTS = lazy_regex(r"[\W_]+")
 _OWN_DATE = lazy_regex(r"\b(\d{4})(?:-\d{2}(?:-\d{2}(?:[ T,]+[\d:. ]+)?)?)?")
 _TOKEN = lazy_regex(r"\S+")
 _EDGES = ".,;:!?()[]{}<>\"'`*_\u00ab\u00bb\u201e\u201c\u201d\u2018\u2019\u2026\u00bf\u00a1\u300c\u300d\u3002\u3001"
-_SIGNS = lazy_regex(r"\w[@:\\_=+#$%&^~|]+\w|://|^[~/]?\w*/\w+/|\w\.\w|[a-zß-ÿ][A-Z]|(?:\w+-){3,}\w+")
+_SIGNS = lazy_regex(r"\w[@:\\_=+#$%&^~|]+\w|://|^[~/]?\w*/\w+/|\w\.\w|[a-zß-ÿ][A-Z]|\b(?:\w+-){3}\w")
 _SECRET = lazy_regex(
     r"pass(?:word|phrase|code|wort)|\bpin\b|kennwort|losung|geheimwort|mot de passe|contraseña|\bclave|parole",
     re.IGNORECASE,
@@ -77,11 +87,13 @@ def find_values(text: str) -> tuple[list[str], list[str]]:
     it (runs of words; nouns of a language that writes all of them with a capital)."""
     own: dict[str, None] = {}
     weak: dict[str, None] = {}
-    for line in text.splitlines():
-        _keep(own, _shaped_values(line))
-    for sentence in _SENTENCES.split(text):
-        for is_own, value in _secrets(sentence):
-            _keep(own if is_own else weak, [value])
+    sentences = _SENTENCES.split(text)
+    # Of a text with more of them than are looked for, what matters most comes first.
+    for is_own, value in (found for sentence in sentences for found in _secrets(sentence)):
+        _keep(own if is_own else weak, [value])
+    shaped = [value for line in text.splitlines() for value in _shaped_values(line)]
+    _keep(own, sorted(shaped, key=lambda value: " " in value and not is_number(value)))
+    for sentence in sentences:
         _keep(weak if _GERMAN.search(sentence) else own, _single_names(sentence))
     if len(text.split()) <= _MOST_WORDS_OF_RUNS:
         _keep(weak, _runs(text))
@@ -106,6 +118,31 @@ def digits_of(value: str) -> str:
 def is_number(value: str) -> bool:
     """Whether it is digits, however they are grouped, or an account's number."""
     return not any(char.islower() for char in value) and len(digits_of(value)) * 2 > sum(map(str.isalnum, value))
+
+
+def national_number(number: str) -> str:
+    """The digits of a telephone number that it has within its country and from abroad alike; "" for other numbers."""
+    if not _DIALLED.fullmatch(number):
+        return ""
+    national = _PREFIX.sub("", _NOT_DIALLED.sub("", number), count=1)
+    return national if len(national) >= _MIN_NATIONAL else ""
+
+
+def find_days(text: str) -> list[str]:
+    """Days with a year that are written out, in the four languages of the calendar, as 2026-06-13."""
+    days = []
+    for match in _DATE.finditer(text):
+        numbers = [int(number) for number in re.findall(r"\d+", match[0])]
+        names = [number for word in re.findall(_WORD, match[0]) if (number := _month(word))]
+        if len(numbers) == 2 and len(names) == 1:
+            with suppress(ValueError):
+                days.append(date(numbers[1], names[0], numbers[0]).isoformat())
+    return days
+
+
+def _month(word: str) -> int:
+    folded = fold_text(word)
+    return next((number for number, names in enumerate(_MONTH_NAMES, 1) if names.fullmatch(folded)), 0)
 
 
 def value_kind(value: str) -> str:

@@ -36,7 +36,7 @@ class AssistantError(Exception):
 
 
 class UsageError(AssistantError):
-    """The command or argument is not understood. Nothing was changed."""
+    """The command or argument is not understood, or names what is not there. Nothing was changed."""
 
     exit_code = 2
 

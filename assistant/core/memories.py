@@ -200,7 +200,8 @@ def parse_memory_reference(text: str) -> MemoryReference:
     if memory is None and entry is None:
         raise UsageError(
             f"{shorten_line(bare, 40)!r} names no memory: give {MIN_ID_DIGITS} or more of the first digits of its id, "
-            "as in 1a2b3c4d, or the number of a journal entry, as in e12. Nothing was changed."
+            "as in 1a2b3c4d, or the number of a journal entry, as in e12; `/memory search` finds both. Nothing was "
+            "changed."
         )
     return MemoryReference(memory[1].lower() if memory else "", int(entry[1]) if entry else None)
 

@@ -54,13 +54,25 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelFailure:
+    """Why a model did not answer."""
+
+    model: str  # its provider and name
+    name: str  # as people know it
+    kind: ModelErrorKind
+    reason: str  # what happened, as part of a sentence
+
+
+@dataclass(frozen=True, slots=True)
 class Fallback:
     """Why another model answered than the first one."""
 
-    model: str  # the one that could not, as people know it
-    kind: ModelErrorKind
-    reason: str  # what happened, as part of a sentence
+    failures: tuple[ModelFailure, ...]  # those that could not, at least one, in the order in which they were asked
     answering: str  # who answered, as people know them
+
+
+NO_OUTAGE_KINDS: tuple[ModelErrorKind, ...] = ("overflow", "refusal", "budget")
+"""Failures of one request, which say nothing of the next."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ class NoticeForm:
     to: Audience = "owner"
     place: Place = "turn"
     once: str = ""  # what it is sent once for
+    told_by_outage: bool = False  # not sent to a place that knows of an outage
 
 
 class NoticeKind(Enum):
@@ -40,9 +41,9 @@ class NoticeKind(Enum):
 
     # Models
     MODEL_OUTAGE = NoticeForm(
-        "{model} does not answer: {reason}. {answering} answers meanwhile; I say when it is back. What to "
-        "do: {advice}.",
-        "Another model answered because this one could not",
+        "{model} does not answer: {reason}.{others} {answering} answers meanwhile; I say when it is back. What to do: "
+        "{advice}.",
+        "Another model answered because this one could not, or these",
         once="an outage and place",
     )
     MODEL_OUTAGE_FOR_OTHERS = NoticeForm(
@@ -56,7 +57,8 @@ class NoticeKind(Enum):
         "What to do: {advice}.",
         "A sleep or a nap could not reach its model",
         place="recent",
-        once="an outage and place",
+        once="an outage and place, where no other outage is known",
+        told_by_outage=True,
     )
     MODEL_BACK = NoticeForm(
         "The model answers again. {model} had not answered since {since}.",
@@ -116,7 +118,8 @@ class NoticeKind(Enum):
         "No summary by a model could be used ({why}). The most important sentences of the older messages were kept "
         "instead.",
         "A compaction was made without the model that writes summaries",
-        once="a conversation and day",
+        once="a conversation and day, where no outage is known",
+        told_by_outage=True,
     )
     LONG_CONVERSATION = NoticeForm(
         "This conversation has become long: I see its older part as summaries, and details in them can be missing. Ask "

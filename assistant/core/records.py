@@ -308,7 +308,7 @@ class IntegrityReport:
 
 
 SCHEDULE_KEY_PREFIX, MANUAL_RUN_PREFIX, SCHEDULE_SENDER_PREFIX = "schedule:", "by hand ", "schedule "
-_SCHEDULE_HEADING = lazy_regex(r"\A\[Scheduled prompt .+, (?:run (?:manually|by hand)|due .+)\]\n")
+_SCHEDULE_HEADING = lazy_regex(r"\A\[Scheduled prompt .+, (?:run (?:manually|by hand)|due .{1,99})\]\n")
 
 
 def strip_schedule_heading(content: str) -> str:

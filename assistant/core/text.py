@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 
 class _LazyPattern:
@@ -171,6 +172,11 @@ def preview_line(text: str) -> str:
 
 # They hide or turn around what stands beside them.
 _BIDI_CONTROLS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+
+
+def host_of_address(address: str) -> str:
+    """The host of a web address, and its port, without the user name and password that may stand before it."""
+    return urlsplit(address).netloc.rpartition("@")[2] or address
 
 
 def strip_control_characters(text: str, *, keep_newlines: bool = False) -> str:

@@ -6,10 +6,12 @@ Patterns are written so that no text takes long: none has a repetition inside a 
 
 from __future__ import annotations
 
+import re
+
 from assistant.core.text import lazy_regex
 
 _NUMBER_LINES = {
-    1: "one a an ein eine einer einem einen eins un une uno una",
+    1: "one a an ne nen ein eine einer einem einen eins un une uno una",
     2: "two zwei zwo deux dos other second zweiten zweite zweites",
     3: "three drei trois tres third dritten",
     4: "four vier quatre cuatro",
@@ -42,7 +44,9 @@ _WORDS = "|".join(sorted(NUMBERS, key=len, reverse=True))
 # 0 to 24, by digit or word, as an hour.
 _HOUR_WORDS = "|".join(
     sorted(
-        (w for w, n in NUMBERS.items() if n <= 24 and w not in {"a", "an", "other", "second"}), key=len, reverse=True
+        (w for w, n in NUMBERS.items() if n <= 24 and w not in {"a", "an", "ne", "nen", "other", "second"}),
+        key=len,
+        reverse=True,
     )
 )
 N = rf"(?:\d{{1,4}}|{_WORDS})"
@@ -89,6 +93,11 @@ DAY = (
     rf"(?:{_OTHER_SHORT})(?![\w'])|(?<![-\w])(?:{_OTHER_SHORT})(?=: ))"
 )
 AND = r"(?:\s*[,/]\s*(?:(?:and|und|et|y|e)\s+)?|\s*(?:\+|&|\band\b|\bund\b|\bet\b|\by\b)\s*)(?:(?:on|am|le|les|el|los)\s+)?"
+_GERMAN_SHORT = "mo|di|mi|do|fr|sa|so"
+_PLURAL_DAY = (
+    "mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays|montags|dienstags|mittwochs|donnerstags|freitags|samstags"
+    "|sonnabends|sonntags|lundis|mardis|mercredis|jeudis|vendredis|samedis|dimanches|sabados|domingos"
+)
 DAY_LIST = rf"{DAY}(?:{AND}{DAY})*"
 
 FREQUENCIES = {
@@ -150,7 +159,7 @@ _MONDAY_TO_FRIDAY = (
     r"(?:from |du |de |von )?(?:mon(?:day)?|montags?|mo|lundi|lun|lunes)\s?(?:to|through|thru|bis|au|a|-|–)\s?"
     r"(?:fri(?:day)?|freitags?|fr|vendredi|ven|viernes|vie)"
 )
-_NTH = r"\d{1,2}(?!\d)(?:st|nd|rd|th|er|\.)?(?![:h]\d)"
+_NTH = r"(?:\d{1,2}(?!\d)(?:st|nd|rd|th|er|\.)?(?![:h]\d)|first|ersten|premier|primero|uno)"
 _MONTHLY = r"(?:(?:of|de|in|des|du|im|jedes|jeden|any)\s+)*(?:every|each|the|jeden|jedes|cada|chaque|tous les|todos los)\s+(?:month|monats?|mes(?:es)?|mois)"
 
 # So long: "1 h 30", "20 min", "two and a half hours"; and in words of its own.
@@ -159,9 +168,11 @@ LENGTH = (
     r"(?:\s?(?:min|mins|minutes?|minuten|minutos?)\b)?|(?P<andhalf> and a half| y media| et demie))?"
 )
 SPOKEN_LENGTH = (
-    r"(?:(?P<half>half an hour|(?:einer? |eine )?halben? stunde|(?:une )?demi-?\s?heure|media hora)"
+    r"(?:(?P<half>half (?:an )?hour|(?:einer? |eine )?halben? stunde|(?:une )?demi-?\s?heure|media hora)"
     r"|(?P<threequarters>three quarters of an hour|(?:einer? )?dreiviertelstunde|trois quarts d'heure|tres cuartos de hora)"
-    r"|(?P<quarter>(?:a )?quarter of an hour|(?:einer? )?viertelstunde|un quart d'heure|(?:un )?cuarto de hora)"
+    r"|(?P<quarter>(?:a )?quarter (?:of an )?hour|(?:einer? )?viertelstunde|un quart d'heure|(?:un )?cuarto de hora)"
+    r"|(?P<seventyfive>an hour and a quarter|one and a quarter hours|(?:eineinviertel|funfviertel) stunden?|une heure et quart"
+    r"|(?:una )?hora y cuarto)"
     r"|(?P<ninety>an hour and a half|one and a half hours|(?:anderthalb|eineinhalb) stunden|une heure et demie|(?:una )?hora y media))"
 )
 
@@ -177,19 +188,44 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "weekends",
         rf"\b{_EVERY} (?:weekend|wochenende|week-?end|finde|fines? de semana)s?\b|\bon weekends\b|\ban wochenenden\b",
     ),
+    (
+        "monthly",
+        rf"\b(?:always|immer|jeweils|toujours|siempre) (?:on the|am|zum|le|el) (?:dia )?(?P<date3>{_NTH})(?!\w| (?:of )?(?:{MONTH})\b)",
+    ),
+    (
+        "monthly",
+        rf"\b{_EVERY} (?P<date4>\d{{1,2}})(?:st|nd|rd|th|\.)? (?:im|of the|du|del) (?:monat|month|mois|mes)\b",
+    ),
     ("last_day", rf"\b(?:on )?(?:the |am |le |el )?(?:last day|letzten tag|dernier jour|ultimo dia) {_MONTHLY}\b"),
     ("monthly", rf"\b{GLUE}*(?:dia )?(?P<date>{_NTH}) {_MONTHLY}\b"),
     (
         "monthly",
         rf"\b(?:{_EVERY} (?:months?|monat|mois|mes(?:es)?)|monthly|monatlich|mensuellement|mensualmente),? (?:on |am |le |el |the |a |dia )*(?P<date2>{_NTH})(?!\w)",
     ),
+    ("biweekly", rf"\bun (?P<biweekday>{DAY}) sur deux\b"),
+    (
+        "half_hourly",
+        rf"\b{_EVERY} (?:half (?:an )?hour|halbe stunde|demi-?\s?heures?|media hora)\b",
+    ),
     (
         "alternate",
         r"\b(?:every (?:other|second) day|jeden zweiten tag|un jour sur deux|un dia si y otro no|un dia si,? (?:y )?(?:un dia|otro) no)\b",
     ),
-    ("weekly", rf"\b(?:{_EVERY}|on|les|los) (?:(?P<step>other|second|zweiten?|\d{{1,2}}\.?) )?(?P<days>{DAY_LIST})"),
+    (
+        "weekly",
+        rf"\b(?:{_EVERY}|on|les|los) (?:(?P<step>other|second|zweiten?|\d{{1,2}}(?:\.|nd|rd|th)?) )?(?P<days>{DAY_LIST})",
+    ),
+    ("weekly", rf"\b(?P<step>(?!x)x)?(?P<days>(?:{DAY}{AND})*(?:{_PLURAL_DAY})(?:{AND}{DAY})*)(?!\w)"),
+    (
+        "weekly",
+        rf"\b(?P<step>(?!x)x)?(?P<days>(?:{_GERMAN_SHORT})\.?(?:(?:\s*[,+&/]\s*|\s+(?:und|u\.?)\s+)(?:{_GERMAN_SHORT})\b\.?)+)(?=\s*,?\s*(?:um |ab )?\d)",
+    ),
     ("part_daily", rf"\b{_EVERY} (?P<part>{'|'.join(_PARTS.values())}|morgen|manana)s?\b"),
     ("interval", rf"\b{_EVERY} (?:(?P<number>{N})\s?)?(?P<unit>{ANY_UNIT})\b"),
+    (
+        "fortnightly",
+        r"\b(?:once a fortnight|fortnightly|every fortnight|(?:vier|14-)zehntaglich|tous les quinze jours|cada quincena|quincenal\w*)\b",
+    ),
     (
         "interval",
         r"\b(?:once an? |(?:una vez|1 vez) (?:al|a la|por) |(?:une|1) fois par |(?:ein|1)mal (?:pro|am|die|in der|im) )(?P<unit2>day|week|month|year|hour|dia|semana|mes|ano|jour|semaine|mois|an|tag|woche|monat|jahr|stunde)\b",
@@ -201,18 +237,19 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     # how long from now
     (
         "before",
-        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes)(?: that)?\b(?! (?:the|le|la|el|den|dem)\b)|\b(?:the (?:day|evening) before|am (?:tag davor|vortag|abend vorher)|la veille|el dia (?:antes|anterior))\b",
+        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|vor(?= de[mnr]\b))(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|vor(?= de[mnr]\b))\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag davor|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor)|vorabend))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
     ),
-    ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici) {SPOKEN_LENGTH}\b"),
+    ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici|de aqui a) {SPOKEN_LENGTH}\b"),
     (
         "weeks_after",
-        rf"\b{GLUE}*(?P<afterday>{DAY}|today|heute|hoy|aujourd'hui|tomorrow|morgen|demain) (?:week\b|in a week\b|in einer woche\b|en (?P<eight>huit|ocho|quinze)\b)",
+        rf"\b(?:in )?(?:a|one) week (?:from |on )?(?P<afterday2>{DAY}|today|tomorrow)\b|\b{GLUE}*(?P<afterday>{DAY}|today|heute|hoy|aujourd'hui|tomorrow|morgen|demain) (?:week\b|in a week\b|in einer woche\b|en (?P<eight>huit|ocho|quinze)\b)",
     ),
+    ("delta", r"\b(?:in )?a fortnight(?: from (?:today|now))?\b|\b(?:in )?a fortnight's time\b"),
     (
         "delta",
         r"\b(?:in|dans|en) (?:einer woche|a week|une semaine|una semana) (?=ab|from)(?:ab heute|from today|from now)\b",
     ),
-    ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici) {LENGTH}(?: from (?:now|today)| ab heute)?(?!\w)"),
+    ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici|de aqui a) {LENGTH}(?: from (?:now|today)| ab heute)?(?!\w)"),
     ("delta", rf"\b{LENGTH} (?:from (?:now|today)|ab heute|ab jetzt|hence)\b"),
     # clocks
     (
@@ -231,7 +268,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("clock", rf"\b(?:{GLUE})*(?P<hour6>{H}) (?P<and6>y media|y cuarto|menos cuarto)\b"),
     (
         "clock",
-        rf"(?:\b{GLUE})*(?:(?P<hour4>{H}) ?(?:heures?|h)|\b(?P<name4>midi|minuit))(?: ?(?P<and4>et quart|et demie?|moins (?:le )?(?:quart|vingt|dix|cinq|\d\d?)|[0-5]\d(?!\d)|cinq(?!\w)|dix(?!\w)|vingt(?:-cinq)?(?!\w)|trente(?!\w)|quarante(?:-cinq)?(?!\w)))?(?!\w)(?! ?(?:de plus|plus tard))",
+        rf"(?:\b{GLUE})*(?<!\bd')(?:(?P<hour4>{H}) ?(?:heures?|h)|\b(?P<name4>midi|minuit))(?: ?(?P<and4>et quart|et demie?|moins (?:le )?(?:quart|vingt|dix|cinq|\d\d?)|[0-5]\d(?!\d)|cinq(?!\w)|dix(?!\w)|vingt(?:-cinq)?(?!\w)|trente(?!\w)|quarante(?:-cinq)?(?!\w)))?(?!\w)(?! ?(?:de plus|plus tard))",
     ),
     (
         "clock",
@@ -241,8 +278,18 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("clock", rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour9>{H}) ?(?:uhr(?: (?P<minute9>[0-5]\d)(?!\d))?|o'?clock|horas)\b"),
     (
         "clock",
-        rf"(?<![\d:.])(?:\b{GLUE})*\b(?:um|at|ab|@|gegen|bis) ?(?P<hour10>\d{{1,2}})\.(?P<minute10>[0-5]\d)(?![.\d])(?: uhr)?",
+        rf"(?<![\d:.])(?:\b{GLUE})*\b(?:um|at|ab|@|gegen|bis) ?(?P<hour10>\d{{1,2}})\.(?P<minute10>[0-5]\d)(?![.\d])(?: uhr)?(?P<ap10> ?[ap]\.?m\b\.?)?",
     ),
+    ("clock", rf"(?<![:.\d])\b{GLUE}*half (?P<halfhour>{H})(?!:)(?: ?o'?clock)?(?P<ap13> ?[ap]\.?m\b\.?)?"),
+    (
+        "clock",
+        rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour14>\d{{1,2}})\.(?P<minute14>[0-5]\d)(?![.\d])(?:(?P<ap14> ?[ap]\.?m\b\.?)|(?= (?:in the|tomorrow|today|tonight|uhr)\b))",
+    ),
+    (
+        "clock",
+        rf"(?<![\d:.])(?:\b{GLUE})*\b(?P<hour15>{H})(?: sharp| en punto)?(?= (?:in the (?:morning|afternoon|evening)|at night|de la (?:manana|tarde|noche|madrugada)|por la (?:manana|tarde|noche)|du (?:mat|matin|soir)|de l'apres|morgens|abends|nachmittags|mittags)\b)",
+    ),
+    ("clock", rf"(?<![\d:.])(?:\b{GLUE})*\b(?P<hour16>\d{{1,2}})-?ish\b"),
     ("clock", r"\b(?:at |um )?(?P<name11>midnight|mitternacht|medianoche)\b"),
     # days
     (
@@ -269,29 +316,59 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("part", rf"\b(?:tonight|tonite|heute? (?:abend|nacht)|ce soir|esta noche|cette nuit)\b|{PART}"),
     (
         "relative",
-        rf"\b{GLUE}*(?P<rel>today|heute|hoy|aujourd'hui|auj|tomorrow|tmrw|tmr|tomorow|tommorow|2morrow|morgen|demain|manana)(?!\w)",
+        rf"\b{GLUE}*(?P<rel>today|heute?|hoy|aujourd'hui|auj|tomorrow|tmrw|tmr|tomorow|tommorow|2morrow|morgen|demain|manana)(?!\w)",
     ),
     (
         "span",
         rf"\b{GLUE}*(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana que viene|(?:la )?proxima semana)|(?P<thisweek>(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
     ),
     (
+        "month_end",
+        r"\b(?:by |at |am |zum |bis (?:zum )?|a |para |pour )?(?:the )?(?:end of (?:the |this )?month|month(?:'s)? end|monatsende|ende (?:des )?monats?|(?:la )?fin (?:du|de) mois|(?:final|fin(?:es)?) de mes)\b",
+    ),
+    (
         "month_day",
-        r"\b(?:by |on |until |till |bis |pour |para |avant )?(?:(?:the) (?P<mday>\d{1,2})(?:st|nd|rd|th)|(?:am|zum|den|der) (?P<mday2>\d{1,2})\.(?!\d)|(?:le|du|au|el|al|del) (?:dia )?(?P<mday3>\d{1,2}(?:er)?))(?![\w:,%])(?! (?:euros?|eur|uhr|h|heures|horas|minut|personnes|personas|enfants)\b)",
+        r"(?:\b(?:by |on |until |till |bis |pour |para |avant )?(?:(?:the) (?P<mday>\d{1,2})(?:st|nd|rd|th|\.)|(?:am|zum|den|der) (?P<mday2>\d{1,2})\.(?!\d)|(?:le|du|au|el|al|del) (?:dia )?(?P<mday3>\d{1,2}(?:er)?))|(?<=\x00) (?P<mday4>\d{1,2})(?:st|nd|rd|th)|(?<=\x00) (?P<mday5>\d{1,2})(?=,?\s*\x00))(?![\w:%]|,\d)(?! (?:euros?|eur|uhr|h|heures|horas|minut|personnes|personas|enfants)\b)",
     ),
     (
         "clock",
-        rf"(?<![\d:.])(?:\b{GLUE})*\b(?:at|um|gegen|ab|@|vers|around) ?(?P<hour12>{H})(?![\w:/]|\.\d| ?(?:{ANY_UNIT})\b)",
+        rf"(?<![\d:.])(?:\b{GLUE})*\b(?:at|um|gegen|ab|@|vers|around|by|before|about|bis|vor|sobre|hacia|avant) ?(?P<hour12>{H})(?:ish\b)?(?![\w/]|:\d|\.\d| ?(?:{ANY_UNIT})\b)",
     ),
 )
 SOURCES = tuple((kind, lazy_regex(pattern)) for kind, pattern in _SOURCES)
 
+# Days of a month in words, from 21 on: what is smaller is in `NUMBERS`.
+_TENS = {
+    20: ("twenty-", "undzwanzigste[nrs]?", "vingt[- ](?:et[- ])?", "veinti"),
+    30: ("thirty-", "unddreißigste[nrs]?", "trente[- ](?:et[- ])?", "treinta y "),
+}
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth".split()
+_GERMAN = "ein zwei drei vier fünf sechs sieben acht neun".split()
+_FRENCH = "(?:un|unième) deux trois quatre cinq six sept huit neuf".split()
+_SPANISH = "uno d[oó]s tr[eé]s cuatro cinco s[eé]is siete ocho nueve".split()
+DAY_WORDS = tuple(
+    (
+        lazy_regex(
+            rf"\b(?:{english}{_ORDINALS[n]}|{_GERMAN[n]}{german}|{french}{_FRENCH[n]}|{spanish}{_SPANISH[n]})\b",
+            re.IGNORECASE,
+        ),
+        tens + n + 1,
+    )
+    for tens, (english, german, french, spanish) in _TENS.items()
+    for n in range(9 if tens == 20 else 1)
+)
+# "Samstagmittag", "heuteabend"
+JOINED_DAYS = lazy_regex(
+    r"\b((?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|heute?|gestern)(früh|morgen|vormittag|mittag|nachmittag|abend|nacht)s?\b",
+    re.IGNORECASE,
+)
 # Names in which a letter may be wrong, and words that look like one.
 LONG_WORDS = lazy_regex(r"\b[^\W\d_]{6,10}\b")
 LONG_NAMES = (
     "monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag "
     "mercredi vendredi samedi dimanche miercoles jueves viernes sabado domingo tomorrow january february september october "
-    "november december mondays tuesdays fridays sundays montags dienstags freitags samstags sonntags lundis mardis jeudis"
+    "november december mondays tuesdays wednesdays thursdays fridays saturdays sundays mittwochs sabados domingos "
+    "mercredis vendredis samedis dimanches minutes minuten minutos montags dienstags freitags samstags sonntags lundis mardis jeudis"
 ).split()
 NO_SLIPS = frozenset(
     {"montage", "montagne", "freizeit", "janvier", "octobre", "oktober", "octubre", "novembre", "decembre", "dezember"}

@@ -11,60 +11,24 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Literal
 
-from assistant.core.text import fold_text, lazy_regex
+from assistant.core.text import fold_text
 from assistant.core.time_language import (
-    ADVERBS,
     CORRECTED,
-    DAY_CODES,
-    DAYS,
+    DAY_WORDS,
     FIRST_LETTERS,
-    FREQUENCIES,
-    LENGTH,
+    JOINED_DAYS,
     LONG_NAMES,
     LONG_WORDS,
-    MONTH_NAMES,
     NEGATION,
     NEW,
     NO_SLIPS,
-    NUMBERS,
     OLD,
-    PARTS,
-    SHORT_DAYS,
     SOURCES,
-    SPOKEN_LENGTH,
-    UNITS,
 )
+from assistant.core.time_readers import READERS, TimePiece
 
 LONGEST_TEXT = 2000
-_UNITS = {name: lazy_regex(words) for name, words in UNITS.items()}
-_MONTHS = [lazy_regex(words) for words in MONTH_NAMES]
-_DAY_NAMES = {code: lazy_regex(rf"\b(?:{DAYS[code]}|{SHORT_DAYS[code]})\b") for code in DAYS}
-_LENGTH = lazy_regex(rf"(?<!\w){LENGTH}(?!\w)")
-_SPOKEN_LENGTH = lazy_regex(rf"\b{SPOKEN_LENGTH}\b")
-PieceKind = Literal["clock", "part", "day", "span", "delta", "repeat", "before"]
-
-
-@dataclass(frozen=True, slots=True)
-class TimePiece:
-    """One time in a text, by its place."""
-
-    kind: PieceKind
-    start: int
-    end: int
-    minutes: int = 0  # clock: of the day; before and delta of minutes or hours: how many
-    days: int = 0  # delta and before: whole days
-    months: int = 0
-    part: str = ""
-    rule: str = ""
-    weekday: int | None = None
-    weeks: int = 0  # further weeks behind the weekday
-    on: tuple[int, int, int] | None = None  # year (0: the next), month (0: the next), day
-    offset: int | None = None  # days from today
-    half: bool = False  # a clock that says itself which half of the day
-    is_ambiguous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +59,11 @@ class FoundTimes:
 
     @property
     def rule(self) -> str:
-        return next((piece.rule for piece in self.of_kind("repeat")), "")
+        """Parts of an RRULE; every two weeks and on Saturdays are one rule."""
+        rules = [piece.rule for piece in self.of_kind("repeat")]
+        step = next((rule for rule in rules if rule.startswith("FREQ=WEEKLY") and "BYDAY" not in rule), "")
+        days = next((rule for rule in rules if rule.startswith("FREQ=WEEKLY;BYDAY=")), "")
+        return f"{step};{days.removeprefix('FREQ=WEEKLY;')}" if step and days else next(iter(rules), "")
 
     @property
     def phrase(self) -> str:
@@ -108,12 +76,14 @@ def find_times(text: str) -> FoundTimes:
     text = " ".join(text.split())
     if len(text) > LONGEST_TEXT:
         return FoundTimes(text, (), text)
-    text = LONG_WORDS.sub(_without_slip, text)
+    text = JOINED_DAYS.sub(r"\1 \2", LONG_WORDS.sub(_without_slip, text))
+    for pattern, number in DAY_WORDS:
+        text = pattern.sub(f"{number}.", text)
     left = fold_text(text).replace("’", "'")
     pieces: list[TimePiece] = []
     for kind, pattern in SOURCES:
         for match in list(pattern.finditer(left)):
-            piece = _READERS[kind](match)
+            piece = READERS[kind](match)
             if piece is not None and match[0].strip():
                 pieces.append(piece)
                 left = f"{left[: match.start()]}{chr(0) * len(match[0])}{left[match.end() :]}"
@@ -174,227 +144,3 @@ def _morning_of_days(text: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:
         else:
             kept.append(piece)
     return kept
-
-
-# ------------------------------------------------------------------------------------------------------------- reading
-
-
-def number_of(word: str | None) -> int:
-    word = (word or "").strip().lower()
-    return int(word) if word.isdigit() else NUMBERS.get(word, 1)
-
-
-def _group(match: re.Match[str], name: str) -> str:
-    """The first of the groups `name`, `name2`, ... that took part."""
-    groups = match.groupdict()
-    return next((text for key, text in groups.items() if text and re.fullmatch(rf"{name}\d*", key)), "")
-
-
-def _read_clock(match: re.Match[str]) -> TimePiece | None:
-    name, half = _group(match, "name"), _group(match, "ap").strip().replace(".", "")
-    hour = (12 if name == "midi" else 0) if name else number_of(_group(match, "hour"))
-    minute = int(_group(match, "minute") or 0)
-    by, which, added = _group(match, "by"), _group(match, "which"), _group(match, "and")
-    total = hour * 60 + minute
-    if halb := _group(match, "halb"):
-        total -= {"halb": 30, "dreiviertel": 15, "viertel": 45}[halb]
-    if by:
-        distance = {"half": 30, "quarter": 15, "viertel": 15}.get(by) or number_of(by.split()[0])
-        total += distance if which in ("past", "after", "nach") else -distance
-    total += _added(added)
-    if hour > 24 or minute > 59 or (half and not 1 <= hour <= 12):
-        return None
-    if half:
-        total = total % 720 + (720 if half[0] == "p" else 0)
-    return TimePiece("clock", match.start(), match.end(), minutes=total % 1440, half=bool(half or name))
-
-
-def _added(words: str) -> int:
-    """Minutes behind the hour: "et demie", "menos cuarto", "y 20", "30"."""
-    if not words or words in ("en punto", "y pico"):
-        return 0
-    sign = -1 if words.startswith(("moins", "menos")) else 1
-    last = words.split()[-1]
-    return sign * ({"quart": 15, "cuarto": 15, "demi": 30, "demie": 30, "media": 30}.get(last) or number_of(last))
-
-
-def _read_part(match: re.Match[str]) -> TimePiece:
-    words = match[0]
-    if words.startswith(("tonig", "tonit")) or re.match(r"heute nacht|esta noche|cette nuit", words):
-        return TimePiece("part", match.start(), match.end(), part="night", offset=0)
-    part = next((name for name, pattern in PARTS.items() if pattern.search(words)), "morning")
-    today = re.match(r"(?:heute?|ce|cet|cette|this|esta|este) ", words)
-    return TimePiece("part", match.start(), match.end(), part=part, offset=0 if today else None)
-
-
-def _unit_of(word: str) -> str:
-    return next((name for name, pattern in _UNITS.items() if pattern.fullmatch(word)), "minutes")
-
-
-def find_length(text: str) -> TimePiece | None:
-    """How long something takes, wherever `text` says it: "for 20 minutes", "1 h 30"."""
-    folded = fold_text(text)
-    match = _SPOKEN_LENGTH.search(folded) or _LENGTH.search(folded)
-    return _read_delta(match) if match else None
-
-
-def _read_delta(match: re.Match[str]) -> TimePiece:
-    groups = match.groupdict()
-    fixed = {"half": 30, "threequarters": 45, "quarter": 15, "ninety": 90}
-    for name, minutes in fixed.items():
-        if groups.get(name):
-            return TimePiece("delta", match.start(), match.end(), minutes=minutes)
-    if not _group(match, "dunit"):
-        return TimePiece("delta", match.start(), match.end(), days=7)
-    number, unit = number_of(_group(match, "dnumber")), _unit_of(_group(match, "dunit"))
-    more, half = int(_group(match, "more") or 0), bool(_group(match, "andhalf"))
-    return _length("delta", match, number, unit, more, half=half)
-
-
-def _length(
-    kind: PieceKind, match: re.Match[str], number: int, unit: str, more: int = 0, *, half: bool = False
-) -> TimePiece:
-    piece = TimePiece(kind, match.start(), match.end())
-    match unit:
-        case "minutes":
-            return replace(piece, minutes=number)
-        case "hours":
-            return replace(piece, minutes=number * 60 + more + (30 if half else 0))
-        case "months":
-            return replace(piece, months=number)
-        case "years":
-            return replace(piece, months=12 * number)
-        case _:
-            return replace(piece, days=number * (7 if unit == "weeks" else 1))
-
-
-def _read_before(match: re.Match[str]) -> TimePiece:
-    if not match["bunit"]:
-        return TimePiece("before", match.start(), match.end(), days=1)
-    return _length("before", match, number_of(match["bnumber"]), _unit_of(match["bunit"]))
-
-
-def _read_date(match: re.Match[str]) -> TimePiece | None:
-    day, month, year = _group(match, "day"), _group(match, "month"), int(_group(match, "year") or 0)
-    number = int(day) if day.isdigit() else 1
-    by_name = next((n for n, words in enumerate(_MONTHS, 1) if words.fullmatch(month)), 0)
-    return _date_piece(match, year, int(month) if month.isdigit() else by_name, number)
-
-
-def _date_piece(match: re.Match[str], year: int, month: int, day: int) -> TimePiece | None:
-    if not 1 <= month <= 12 or not 1 <= day <= 31:
-        return None
-    year += 2000 if 0 < year < 100 else 0
-    return TimePiece("day", match.start(), match.end(), on=(year, month, day))
-
-
-def _read_slash(match: re.Match[str]) -> TimePiece | None:
-    """Nothing is guessed where it can be read two ways."""
-    first, second, year = int(match["day4"]), int(match["month4"]), int(match["year4"] or 0)
-    day, month = (second, first) if second > 12 else (first, second)
-    piece = _date_piece(match, year, month, day)
-    both = first != second and first <= 12 and second <= 12
-    return replace(piece, is_ambiguous=both) if piece else None
-
-
-def _read_iso(match: re.Match[str]) -> TimePiece | None:
-    try:
-        at = datetime.fromisoformat(match[0].strip())
-    except ValueError:
-        return None
-    minutes = at.hour * 60 + at.minute if len(match[0].strip()) > 10 else -1
-    return TimePiece("day", match.start(), match.end(), on=(at.year, at.month, at.day), minutes=minutes)
-
-
-def _read_month_day(match: re.Match[str]) -> TimePiece | None:
-    number = int(re.sub(r"\D", "", _group(match, "mday")))
-    return TimePiece("day", match.start(), match.end(), on=(0, 0, number)) if 1 <= number <= 31 else None
-
-
-def _weekday_of(words: str) -> str:
-    return next((code for code, names in _DAY_NAMES.items() if names.search(words)), "MO")
-
-
-def _read_weekday(match: re.Match[str]) -> TimePiece:
-    day = DAY_CODES.index(_weekday_of(match["weekday"]))
-    of_next_week = "nextweek" if re.search("week|woche|sema", match["next"] or "") else ""
-    return TimePiece("day", match.start(), match.end(), weekday=day, part=of_next_week)
-
-
-def _read_weeks_after(match: re.Match[str]) -> TimePiece:
-    word = match["afterday"]
-    days = 14 if match["eight"] == "quinze" else 7
-    near = {"today": 0, "heute": 0, "hoy": 0, "aujourd'hui": 0, "tomorrow": 1, "morgen": 1, "demain": 1}
-    if word in near:
-        return TimePiece("day", match.start(), match.end(), offset=near[word] + days)
-    return TimePiece("day", match.start(), match.end(), weekday=DAY_CODES.index(_weekday_of(word)), weeks=days // 7)
-
-
-def _read_relative(match: re.Match[str]) -> TimePiece:
-    word = match.groupdict().get("rel")
-    offset = 2 if not word else 0 if word in ("today", "heute", "hoy", "aujourd'hui", "auj") else 1
-    return TimePiece("day", match.start(), match.end(), offset=offset)
-
-
-def _read_span(match: re.Match[str]) -> TimePiece:
-    name = next(key for key, text in match.groupdict().items() if text)
-    return TimePiece("span", match.start(), match.end(), part=name)
-
-
-def _read_weekly(match: re.Match[str]) -> TimePiece | None:
-    days = ",".join(code for code, names in _DAY_NAMES.items() if names.search(match["days"]))
-    step = number_of(match["step"].rstrip(".")) if match["step"] else 1
-    if match[0].startswith("on ") and not re.search(r"days\b", match["days"]) and "," not in days:
-        return None
-    return _rule(match, f"FREQ=WEEKLY;{f'INTERVAL={step};' if step > 1 else ''}BYDAY={days}")
-
-
-def _read_interval(match: re.Match[str]) -> TimePiece:
-    number = number_of(match["number"]) if match.groupdict().get("number") else 1
-    rule = f"FREQ={FREQUENCIES[_unit_of(_group(match, 'unit'))]}"
-    return _rule(match, rule if number == 1 else f"{rule};INTERVAL={number}")
-
-
-def _read_adverb(match: re.Match[str]) -> TimePiece:
-    word = match["adverb"]
-    return _rule(match, f"FREQ={next(f for f, starts in ADVERBS if word.startswith(tuple(starts.split())))}")
-
-
-def _read_monthly(match: re.Match[str]) -> TimePiece | None:
-    number = int(re.sub(r"\D", "", _group(match, "date")))
-    return _rule(match, f"FREQ=MONTHLY;BYMONTHDAY={number}") if 1 <= number <= 31 else None
-
-
-def _read_part_daily(match: re.Match[str]) -> TimePiece:
-    part = next((name for name, pattern in PARTS.items() if pattern.search(match[0])), "morning")
-    return replace(_rule(match, "FREQ=DAILY"), part=part)
-
-
-def _rule(match: re.Match[str], rule: str) -> TimePiece:
-    return TimePiece("repeat", match.start(), match.end(), rule=rule)
-
-
-_READERS = {
-    "iso": _read_iso,
-    "workdays": lambda match: _rule(match, "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
-    "weekends": lambda match: _rule(match, "FREQ=WEEKLY;BYDAY=SA,SU"),
-    "last_day": lambda match: _rule(match, "FREQ=MONTHLY;BYMONTHDAY=-1"),
-    "monthly": _read_monthly,
-    "alternate": lambda match: _rule(match, "FREQ=DAILY;INTERVAL=2"),
-    "weekly": _read_weekly,
-    "part_daily": _read_part_daily,
-    "interval": _read_interval,
-    "adverb": _read_adverb,
-    "before": _read_before,
-    "delta": _read_delta,
-    "weeks_after": _read_weeks_after,
-    "clock": _read_clock,
-    "date": _read_date,
-    "dotted": _read_date,
-    "slash": _read_slash,
-    "relative": _read_relative,
-    "weekday": _read_weekday,
-    "part": _read_part,
-    "span": _read_span,
-    "month_day": _read_month_day,
-}

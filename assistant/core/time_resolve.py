@@ -14,7 +14,8 @@ from datetime import date, datetime, time, timedelta
 
 from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_language import DAY_CODES, HOURS_OF_PARTS
-from assistant.core.time_pieces import FoundTimes, TimePiece
+from assistant.core.time_pieces import FoundTimes
+from assistant.core.time_readers import LAST_DAY, TimePiece
 
 DEFAULT_HOUR = 9
 _FILLER = lazy_regex(
@@ -48,7 +49,8 @@ def resolve_times(found: FoundTimes, now: datetime, moved: datetime | None = Non
     if at is None:
         return None
     for before in found.of_kind("before"):
-        at = _shift(at, before, -1)
+        if found.has_clock or before.days:
+            at = _shift(at, before, -1)
     return ResolvedTime(at, found.rule) if at > now or found.rule else None
 
 
@@ -57,7 +59,9 @@ def _moment(found: FoundTimes, now: datetime, moved: datetime | None) -> datetim
     if delta is not None and delta.minutes:
         return _shift(now, delta, 1).replace(microsecond=0)
     clock = _clock(found)
-    day = next(iter(found.of_kind("day")), None)
+    days = found.of_kind("day")
+    # "on Sunday the 22nd": the date says it more closely.
+    day = next((piece for piece in days if piece.on is not None), next(iter(days), None))
     if delta is not None:
         return datetime.combine(_shift(now, delta, 1).date(), clock or time(DEFAULT_HOUR))
     if day is not None and day.on is not None and day.minutes > 0 and clock is None:
@@ -79,7 +83,7 @@ def _moment(found: FoundTimes, now: datetime, moved: datetime | None) -> datetim
 
 def _clock(found: FoundTimes) -> time | None:
     clock = next(iter(found.of_kind("clock")), None)
-    part = next((piece.part for piece in found.of_kind("part", "repeat") if piece.part), "")
+    part = next((piece.part for piece in found.of_kind("part", "repeat", "before") if piece.part), "")
     if clock is None:
         return time(HOURS_OF_PARTS[part]) if part else None
     hour, minute = divmod(clock.minutes, 60)
@@ -117,6 +121,8 @@ def _on_day(day: TimePiece, hour: time, now: datetime) -> datetime:
         return _next_date(now, month, number, hour)
     for ahead in range(3):
         first = _add_months(now.date().replace(day=1), ahead)
+        if number == LAST_DAY:
+            return datetime.combine(first.replace(day=calendar.monthrange(first.year, first.month)[1]), hour)
         if number <= calendar.monthrange(first.year, first.month)[1]:
             at = datetime.combine(first.replace(day=number), hour)
             if at > now:

@@ -32,6 +32,7 @@ log = structlog.get_logger()
 _CODE_LIFETIME = timedelta(minutes=15)
 _MAX_PENDING = 20
 _CODE_LENGTH = 6
+_SHOWN_ID_DIGITS = 8
 BACKUPS_PLACE = "backups of the data folder"
 
 
@@ -230,23 +231,27 @@ class ErasureService:
         memories = await self._memories.all(request.scope)
         request = self._resolve_digits(request, memories)
         request = replace(request, memories=tuple(_whole_id(prefix, memories) for prefix in request.memories))
-        plan = self._store.plan_erasure(request)
+        plan = self._store.plan_erasure(request, {memory.id: memory.text for memory in memories})
         return request, plan.with_memories(memory.id for memory in memories if plan.wording.matches(memory.text))
 
     def _resolve_digits(self, request: ErasureRequest, memories: Sequence[Memory]) -> ErasureRequest:
-        """Digits alone as the memory or the message that they name. Raises `UsageError` where they name both."""
+        """Digits alone as the memory or the message that they name, or as words. Raises `UsageError` where they name
+        both."""
         digits = request.digits
         if not digits:
             return request
         request = replace(request, digits="")
-        if not any(memory.id.startswith(digits) for memory in memories):
-            return replace(request, messages=(int(digits),))
-        if self._store.find_message(int(digits), request.scope) is not None:
+        is_memory = len(digits) == _SHOWN_ID_DIGITS and any(memory.id.startswith(digits) for memory in memories)
+        may_be_message = is_memory or digits[0] != "0"  # a code that begins with a zero is no number of a message
+        is_message = may_be_message and self._store.find_message(int(digits), request.scope) is not None
+        if is_memory and is_message:
             raise UsageError(
                 f"{digits} is a message, and a memory's id begins so. Say `#{digits}` for the message, `memory "
                 f"{digits}` for the memory. Nothing was changed."
             )
-        return replace(request, memories=(digits,))
+        if is_memory:
+            return replace(request, memories=(digits,))
+        return replace(request, messages=(int(digits),)) if is_message else replace(request, text=digits)
 
 
 def _removed_backups(

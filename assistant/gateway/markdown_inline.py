@@ -24,7 +24,7 @@ Fits = Callable[[str], bool]
 PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 PARSER.core.ruler.enableOnly(["normalize", "block"])
 
-_LINE = lazy_regex(r"\\?[ \t]*\n\s*")
+_LINE = lazy_regex(r"(?:\\[ \t]*+|(?<![ \t])[ \t]++)?\n\s*")
 _SENTENCE = lazy_regex(r"(?<=[.!?…])[)\]\"'»”’]*(?P<gap>\s+)|(?<=[。！？])(?P<nothing>)(?=[^。！？）」』\s])")
 _WORD = lazy_regex(r"\s+")
 # How much behind a cut tells whether it says the same as before.

@@ -6,7 +6,7 @@ Each goes through the outbox like a reply, once (`NoticeKind`); several at once 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -16,7 +16,14 @@ import structlog
 from assistant.core.calendar import format_moment
 from assistant.core.errors import ModelError, StoreError
 from assistant.core.jobs import DeliveryTarget
-from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, Fallback, ModelOutage
+from assistant.core.model_api import (
+    BACKGROUND_PURPOSES,
+    NO_OUTAGE_KINDS,
+    CallPurpose,
+    Fallback,
+    ModelFailure,
+    ModelOutage,
+)
 from assistant.core.notices import Notice, NoticeAddress, NoticeKind, NoticePlace
 from assistant.core.records import Turn, is_timed_schedule_prompt
 from assistant.core.sessions import OWNER_SCOPE, session_role, session_scope
@@ -91,21 +98,31 @@ class NoticeSender:
 
     def report_fallback(self, turn: Turn, fallback: Fallback) -> None:
         """Another model answered than the first one. Raises `StoreError`."""
-        if fallback.kind == "refusal":
+        first = fallback.failures[0]
+        if first.kind == "refusal":
             declined = NoticeKind.MODEL_DECLINED
-            self.send_to_turn(turn, declined.fill(turn.id, model=fallback.model, answering=fallback.answering))
-        elif fallback.kind != "budget":
-            # What the budget refused is told by the budget's own notice, and below the answer.
-            self._report_outage(turn, fallback)
+            self.send_to_turn(turn, declined.fill(turn.id, model=first.name, answering=fallback.answering))
+        # What the budget refused is told by the budget's own notice, and below the answer.
+        outages = [failure for failure in fallback.failures if failure.kind not in NO_OUTAGE_KINDS]
+        if outages:
+            self._report_outages(turn, outages, fallback.answering)
 
-    def _report_outage(self, turn: Turn, fallback: Fallback) -> None:
-        began = {outage.name: outage.began_at for outage in self.outages.list_outages()}
-        began_at = began.get(fallback.model, self.clock())
-        advice = advise(fallback.kind, asked=True)
+    def _report_outages(self, turn: Turn, failures: Sequence[ModelFailure], answering: str) -> None:
+        """One notice names all of them; one that goes out later is told with those that still are."""
+        began = {outage.model: outage.began_at for outage in self.outages.list_outages()}
+        first, *others = failures
+        kinds = list(dict.fromkeys(failure.kind for failure in failures))
+        advice = "; ".join(advise(kind, asked=kind == kinds[-1]) for kind in kinds)
+        since = ",".join(began.get(failure.model, self.clock()).isoformat() for failure in failures)
         for place in turn_address(turn).places:
-            once = _once(began_at, place.target)
+            once = _once(since, place.target)
             notice = NoticeKind.MODEL_OUTAGE.fill(
-                once, model=fallback.model, reason=fallback.reason, answering=fallback.answering, advice=advice
+                once,
+                model=first.name,
+                reason=first.reason,
+                others="".join(f" {failure.name} does not either: {failure.reason}." for failure in others),
+                answering=answering,
+                advice=advice,
             )
             if session_role(turn.session) != "owner":
                 notice = NoticeKind.MODEL_OUTAGE_FOR_OTHERS.fill(once)
@@ -126,10 +143,11 @@ class NoticeSender:
                 place = self.notices.recent_place(OWNER_SCOPE)
                 advice = advise(error.kind, asked=False)
                 notice = NoticeKind.MODEL_OUTAGE_IN_BACKGROUND.fill(
-                    _once(outage.began_at, place), model=name, reason=reason, advice=advice
+                    _once(outage.began_at.isoformat(), place), model=name, reason=reason, advice=advice
                 )
-                self.send(NoticeAddress((NoticePlace(place),)), notice)
-                self.outages.add_places([place])
+                if self.notices.send([notice], NoticeAddress((NoticePlace(place),)), self.clock()):
+                    self.outages.add_places([place], model)
+                    self.wake()
         except StoreError as store_error:
             log.error("an outage of a model was not noted", model=model, error=str(store_error))
 
@@ -150,7 +168,7 @@ class NoticeSender:
             log.error("an outage of a model was not ended", error=str(error))
 
     def _render_back(self, outage: ModelOutage, place: DeliveryTarget) -> Notice:
-        once = f"{outage.model}:{_once(outage.began_at, place)}"
+        once = f"{outage.model}:{_once(outage.began_at.isoformat(), place)}"
         if session_role(place.session) != "owner":
             return NoticeKind.MODEL_BACK_FOR_OTHERS.fill(once)
         since = format_moment(outage.began_at, self.zone)
@@ -174,5 +192,5 @@ def turn_address(turn: Turn) -> NoticeAddress:
     return NoticeAddress(tuple(places.values()), turn.id)
 
 
-def _once(began_at: datetime, place: DeliveryTarget) -> str:
-    return f"{began_at.isoformat()}:{place.session}:{place.bridge}:{place.target}"
+def _once(since: str, place: DeliveryTarget) -> str:
+    return f"{since}:{place.session}:{place.bridge}:{place.target}"

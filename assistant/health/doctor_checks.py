@@ -19,11 +19,15 @@ from zoneinfo import ZoneInfo
 import tzlocal
 
 from assistant import __version__
+from assistant.context.tokens import is_known_to_toksum
 from assistant.core.bridge_api import Bridge
 from assistant.core.errors import AssistantError, BridgeError, OlderSchema, StoreError
 from assistant.core.records import CountingTier, IntegrityProblem
 from assistant.core.text import format_duration, pluralize
 from assistant.health.problems import disk_problems
+from assistant.models.prices import ANTHROPIC_URL, OPENAI_URL
+from assistant.service.presence import advise_to_stay
+from assistant.settings.layers import mask_secrets_in_text
 from assistant.settings.settings import Settings
 from assistant.store.home.guard import (
     DATABASE_NAMES,
@@ -107,9 +111,7 @@ def check_settings(problems: Sequence[str], settings: Settings | None) -> Iterat
 def check_daemon(serving: DaemonState) -> Finding:
     who = f"process {serving.holder}" if serving.holder else "a process"
     if not serving.served:
-        return Finding(
-            "daemon", "note", "the assistant is not running", "`assistant run`, or `assistant service install`."
-        )
+        return Finding("daemon", "note", "the assistant is not running", advise_to_stay())
     if serving.answers:
         return Finding("daemon", "ok", f"{who} runs the assistant")
     return Finding(
@@ -250,7 +252,10 @@ def check_provider(settings: Settings) -> Finding:
         to_do = f"`assistant config secret set {variable}` stores one."
         return Finding("provider", "problem", f"{provider} has no key.", to_do)
     model = f"{provider} {settings.values.model.name}".strip()
-    return Finding("provider", "ok", f"{model}, with a key; `--call` asks it something")
+    address = settings.anthropic_url or ANTHROPIC_URL if is_anthropic else settings.openai_url or OPENAI_URL
+    with_key = "with a key" if key.get_secret_value() else "without a key"
+    text = f"{model} at {mask_secrets_in_text(address)}, {with_key}; `--call` asks it something"
+    return Finding("provider", "note" if settings.unused_address else "ok", text, settings.unused_address)
 
 
 def check_provider_answer(answer: Callable[[], str]) -> Iterator[Finding]:
@@ -262,11 +267,14 @@ def check_provider_answer(answer: Callable[[], str]) -> Iterator[Finding]:
         yield Finding("provider", "problem", "It answered with nothing.", another)
 
 
-def check_tokenizer(tier: CountingTier, described: str) -> Finding:
+def check_tokenizer(tier: CountingTier, described: str, *, has_extra: bool | None = None) -> Finding:
+    """`has_extra`: whether the `tokens` extra is installed; None asks."""
     if tier.name != "estimate":
         return Finding("tokens", "ok", "counted with the vocabulary of the model", detail=described)
-    is_improvable = tier.encoding == "" and tier.path is None
-    better = "The `tokens` extra knows more models." if is_improvable else ""
+    is_improvable = is_known_to_toksum(tier.model) and not (
+        is_installed(_EXTRAS["tokens"]) if has_extra is None else has_extra
+    )
+    better = "The `tokens` extra counts this model's tokens better." if is_improvable else ""
     text = "estimated from the length of a text; the estimate learns from what is billed"
     return Finding("tokens", "note", text, better, detail=described)
 

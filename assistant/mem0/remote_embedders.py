@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 import numpy as np
@@ -24,6 +23,7 @@ from assistant.core.errors import BudgetExceeded, MemoryUnavailable
 from assistant.core.messages import Usage
 from assistant.core.model_api import ModelCall, text_fingerprint
 from assistant.core.ports import LedgerPort
+from assistant.core.text import host_of_address
 from assistant.mem0.codec import EmbedderSettings
 from assistant.mem0.vectors import Vectors, embed_in_batches
 from assistant.store.rows import clean_text
@@ -99,7 +99,7 @@ class RemoteEmbedder:
         self.name = f"{settings.kind}:{self._model}"
         self._meter = meter
         url = settings.url or default_url
-        self._host = urlsplit(url).netloc or url
+        self._host = host_of_address(url)
         self._dimensions = 0
         with_key = bool(settings.key) and not self._is_ollama
         self._client = httpx2.Client(

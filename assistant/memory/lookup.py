@@ -56,7 +56,7 @@ class MemoryLookup:
             return await self._memory_state(memory_id, scope)
         if entry is None:
             raise UsageError(
-                f"There is no {shorten_line(text, 40)} here. Nothing was changed; `memory list` shows what there is."
+                f"There is no {shorten_line(text, 40)} here. Nothing was changed; `/memory list` shows what there is."
             )
         into = self._consolidations.memory_ids_by_entry([entry.id or 0]).get(entry.id or 0)
         if into is None:

@@ -33,10 +33,10 @@ from assistant.models.errors import (
     parse_retry_after,
 )
 from assistant.models.limits import LIMITS_TIMEOUT_SECONDS, LimitsCache
+from assistant.models.prices import ANTHROPIC_URL
 
 NO_KEY = "There is no key for Anthropic. Your message is kept. Run `assistant setup model`, or set ANTHROPIC_API_KEY."
 ANTHROPIC_LABEL = ProviderLabel("anthropic", "Anthropic")
-ANTHROPIC_URL = "https://api.anthropic.com"
 CONNECT_SECONDS = 10.0
 MAX_BYTES = 32_000_000
 # Every current model takes at least this much.

@@ -26,9 +26,11 @@ from dataclasses import dataclass, replace
 from assistant.context.structure import tool_loop_start
 from assistant.core.errors import BudgetExceeded, ModelError, ModelErrorKind
 from assistant.core.model_api import (
+    NO_OUTAGE_KINDS,
     CallPurpose,
     Fallback,
     ModelEvent,
+    ModelFailure,
     ModelLimits,
     ModelNotice,
     ModelReply,
@@ -40,8 +42,6 @@ from assistant.core.ports import Model, OutageLog
 from assistant.models.errors import advise, read_error_table, shorten_reason
 
 RETRIED_KINDS: tuple[ModelErrorKind, ...] = ("rate_limit", "overload", "network")
-# Failures of one request, which say nothing of the next.
-_NO_OUTAGE: tuple[ModelErrorKind, ...] = ("overflow", "refusal", "budget")
 FIRST_WAIT_SECONDS = 1.0
 OFFLINE_PROVIDER = "offline"
 
@@ -105,7 +105,7 @@ class FailoverModel:
         failures: list[ModelError] = []
         declined: ModelReply | None = None
         notice: ModelNotice | None = None
-        unable: tuple[str, ModelErrorKind, str] | None = None
+        unable: list[ModelFailure] = []
         for model, label in zip(self._chain, self.labels, strict=True):
             if declined is not None and model.provider == OFFLINE_PROVIDER:
                 continue
@@ -119,17 +119,19 @@ class FailoverModel:
                         case _Failed():
                             failures.append(event.error)
                             notice = _failure_notice(event)
-                            unable = unable or (_display_name(model), event.error.kind, _reason(event.error))
+                            unable.append(
+                                ModelFailure(label, _display_name(model), event.error.kind, _reason(event.error))
+                            )
                             self._note_failure(label, model, event.error, purpose)
                         case ModelReply(stop="refusal"):
                             declined = event
                             notice = ModelNotice(f"{_display_name(model)} declined to answer", restarted=streamed)
-                            unable = unable or (_display_name(model), "refusal", "it declined to answer")
+                            unable.append(ModelFailure(label, _display_name(model), "refusal", "it declined to answer"))
                             self._note_answer(label)
                         case ModelReply():
                             self._note_answer(label)
-                            if unable is not None:
-                                event = replace(event, fallback=Fallback(*unable, _answering_name(model)))
+                            if unable:
+                                event = replace(event, fallback=Fallback(tuple(unable), _answering_name(model)))
                             yield event
                             return
                         case _:
@@ -142,7 +144,7 @@ class FailoverModel:
         yield declined
 
     def _note_failure(self, label: str, model: Model, error: ModelError, purpose: CallPurpose) -> None:
-        if self._outages is not None and error.kind not in _NO_OUTAGE and model.provider != OFFLINE_PROVIDER:
+        if self._outages is not None and error.kind not in NO_OUTAGE_KINDS and model.provider != OFFLINE_PROVIDER:
             self._outages.record_failure(label, _display_name(model), error, _reason(error), purpose)
 
     def _note_answer(self, label: str) -> None:

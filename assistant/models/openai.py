@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 import openai
@@ -22,6 +21,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest, TextDelta
 from assistant.core.ports import ModelFactsPort
+from assistant.core.text import host_of_address
 from assistant.models.encoding import CHARS_PER_TOKEN, MalformedProviderData, event_to_dict
 from assistant.models.errors import (
     PartialAnswer,
@@ -71,7 +71,7 @@ class OpenAIModel:
     ) -> None:
         self.name = name
         self._base_url = (base_url or OPENAI_URL).rstrip("/")
-        self._label = ProviderLabel(self.provider, urlsplit(self._base_url).netloc or self._base_url)
+        self._label = ProviderLabel(self.provider, host_of_address(self._base_url))
         self._clock = clock
         self._limits_cache = LimitsCache(facts, clock)
         self._known_window = known_window
@@ -105,7 +105,7 @@ class OpenAIModel:
         await self._learn_limits()
         max_output = (await self.limits()).max_output
         if not self.name:
-            raise connection_lost_error(self._label, "it lists no models. Is the server running?", PartialAnswer())
+            raise connection_lost_error(self._label, "it lists no models (is the server running?)", PartialAnswer())
         request = replace(request, max_output_tokens=min(request.max_output_tokens, max_output))
         body = render_openai_request(request, self.name, output_limit=self._output_limit)
         answer = OpenAIAnswer(self.name, partial(_estimate, body))

@@ -22,6 +22,7 @@ from assistant.core.ports import Model
 from assistant.core.text import lazy_regex
 
 MILLION = 1_000_000
+ANTHROPIC_URL = "https://api.anthropic.com"
 OPENAI_URL = "https://api.openai.com/v1"
 _DATE_SUFFIX = lazy_regex(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 

@@ -33,7 +33,7 @@ from assistant.core.records import Button, InboxItem, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, peer_session_key, room_session_key, session_role
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
-from assistant.store.script.people import ConversationRoutes, Pairings, People
+from assistant.store.script.people import ConversationRoutes, Pairings, People, access_request_key, code_notice_key
 
 _SALT_BYTES = 16
 
@@ -76,12 +76,12 @@ class PairingService:
         name = arrival.sender_name if arrival.room is None else arrival.room_name
         request = AccessRequest(arrival.bridge, arrival.sender, arrival.room, arrival.target, clean_display_name(name))
         told = NoticeKind.PAIRING_CODE.fill(time=pluralize(round(self.rules.minutes), "minute"), code=code)
-        notice = _notice(arrival, f"pairing:{_session(arrival)}:{now.isoformat()}", told)
 
-        def asking(pairing: int) -> OutgoingMessage:
-            return self._owner_question(pairing, request, offer.valid_until)
+        def notices(pairing: int) -> list[OutgoingMessage]:
+            code_notice = _notice(arrival, code_notice_key(pairing), told)
+            return [code_notice, self._owner_question(pairing, request, offer.valid_until)]
 
-        if not self.pairings.request_access(request, offer, notice, asking):
+        if not self.pairings.request_access(request, offer, notices):
             too_many = NoticeKind.TOO_MANY_STRANGERS.fill()
             self.people.notify_once(_notice(arrival, f"told:{_session(arrival)}", too_many), now)
 
@@ -100,7 +100,7 @@ class PairingService:
             deny=deny,
             until=f"{until.astimezone(self.zone):%H:%M}",
         )
-        return question.to_message(f"knock:{pairing}", MAIN_SESSION, OWNER_SCOPE, *place)
+        return question.to_message(access_request_key(pairing), MAIN_SESSION, OWNER_SCOPE, *place)
 
     def redeem_link_code(self, arrival: InboundMessage, now: datetime) -> bool:
         """Whether this message was the owner's own code, and its sender is the owner from now on."""
@@ -163,7 +163,7 @@ class PairingService:
             self.people.decide_room(bridge, room, name, decision, now)
         else:
             self.people.admit_guest(Identity(bridge, sender), name, decision, now)
-        self.remove_requests(bridge, sender, room)
+        self.remove_requests(bridge, sender, room, now)
 
     def offer_link(self, bridge: str, now: datetime) -> str:
         """A code for the owner to send from that bridge. Raises `UsageError` where too many wait."""
@@ -183,9 +183,9 @@ class PairingService:
         """Who knocked and waits, oldest first."""
         return [pairing for pairing in self.pairings.pending_pairings(now) if pairing.kind == "knock"]
 
-    def remove_requests(self, bridge: str, sender: str, room: str | None) -> None:
+    def remove_requests(self, bridge: str, sender: str, room: str | None, now: datetime) -> None:
         """The owner decided on them in another way."""
-        self.pairings.remove_codes(bridge, sender, room)
+        self.pairings.remove_codes(bridge, sender, room, now)
 
     def _code(self, now: datetime) -> tuple[str, PairingOffer]:
         """A new code, and what is kept of it."""

@@ -44,6 +44,10 @@ class StoreBackoff:
         waited_enough = self._tried_at is None or not timedelta() <= now - self._tried_at < _RETRY_STORE_AFTER
         return bool(self.sessions) and waited_enough
 
+    def retry_now(self) -> None:
+        """There is room again."""
+        self._tried_at = None
+
     def keep_waiting(self, why: str, now: datetime) -> None:
         """The disk was looked at, and all wait on."""
         self.sessions, self._tried_at = dict.fromkeys(self.sessions, why), now

@@ -302,7 +302,24 @@ class Runtime:
         notices = [one.outgoing.body for one in sent if not is_answer_key(one.outgoing.key)]
         return self._outcomes.describe_result(item, answers[0] if answers else "", list(dict.fromkeys(notices)))
 
+    def find_disk_trouble(self) -> str:
+        """Why nothing can be written; "" where it can. After a failure the disk is tried now, and what waits for it is
+        taken up as soon as there is room again: whoever asks is not shown what was true before."""
+        backoff = self._running.backoff
+        if not (self._store_error or backoff.sessions):
+            return ""
+        try:
+            self._check_home(True)
+        except StoreError as error:
+            self._store_error = str(error)
+        else:
+            self._store_error = ""
+            backoff.retry_now()
+        self._wake.set()
+        return self._store_error
+
     def status(self) -> Mapping[str, Any]:
+        self.find_disk_trouble()
         return {
             "last_tick": self._last_tick.isoformat() if self._last_tick else None,
             "running_turns": len(self._running.by_session),

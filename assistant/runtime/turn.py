@@ -365,7 +365,9 @@ def _result(call: ToolCall, text: str, *, ok: bool) -> Message:
 
 def describe_fallback(fallback: Fallback) -> str:
     """Who answered and why, for whoever asked with a program."""
-    return f"{fallback.answering} answered, because {fallback.model} did not: {fallback.reason}."
+    first, *others = fallback.failures
+    more = "".join(f"; {failure.name} did not either: {failure.reason}" for failure in others)
+    return f"{fallback.answering} answered, because {first.name} did not: {first.reason}{more}."
 
 
 def _schedule_heading(turn: Turn) -> str:

@@ -97,10 +97,10 @@ _WHEN = lazy_regex(
     re.IGNORECASE,
 )
 _OF_ASSISTANT = lazy_regex(
-    r"\b(?:did|do|have|had|can|could|were|was|what|when|where|which|why|how)\b.*\byou(?:'ve| have| had)?\b.*"
+    r"^(?>.*?\b(?:did|do|have|had|can|could|were|was|what|when|where|which|why|how)\b)(?>.*?\byou\b).*?"
     r"\b(?:tell|told|say|said|suggest\w*|recommend\w*|advise\w*|propose\w*|explain\w*|list\w*|answer\w*|mention\w*)\b"
     r"|\byou\b(?:'ve| have| had)?\s+(?:told|said|suggested|recommended|advised|proposed|explained|listed|mentioned)\b",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 _OF_ONESELF = lazy_regex(
     r"\b(?:i|my|me|mine|we|our|ich|mein\w*|je|mon|ma|mes|mi|mis|jeg|min|mitt)\b|我|私|僕", re.IGNORECASE

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from assistant.core.text import STOP_WORDS
-from assistant.search.dtypes import EmbedTexts, Floats, quantise
+from assistant.search.dtypes import ByteVectors, EmbedTexts, Floats, quantise
 
 _MAX_STEMS_KEPT = 30_000
 _DIMENSIONS = 128
@@ -29,6 +29,7 @@ class Vocabulary:
         self._stems: list[str] = []
         self._rows: dict[str, int] = {}
         self._matrix = np.zeros((1_024, _DIMENSIONS), np.int8)
+        self._lengths = np.zeros(1_024, np.float32)  # of the rows of the matrix
         self._waiting: dict[str, str] = {}
         self._known: OrderedDict[str, list[tuple[str, float]]] = OrderedDict()
 
@@ -41,6 +42,7 @@ class Vocabulary:
         self._stems = [stem for stem, _, _ in usual]
         self._rows = {stem: row for row, stem in enumerate(self._stems)}
         self._matrix = vectors[:, :_DIMENSIONS].copy()
+        self._lengths = _lengths_of(self._matrix)
 
     def add_words(self, words: Mapping[str, str]) -> None:
         """New stems, each with a word of it; embedded when they are first needed."""
@@ -72,7 +74,8 @@ class Vocabulary:
         cosines = np.empty((len(vectors), len(self._stems)), np.float32)
         for start in range(0, len(self._stems), _BATCH_ROWS):
             stop = min(start + _BATCH_ROWS, len(self._stems))
-            cosines[:, start:stop] = vectors @ normalise_rows(self._matrix[start:stop].astype(np.float32)).T
+            cosines[:, start:stop] = vectors @ self._matrix[start:stop].astype(np.float32).T
+            cosines[:, start:stop] /= self._lengths[start:stop]
         return cosines
 
     def _nearest(self, cosines: Floats, own: str) -> list[tuple[str, float]]:
@@ -93,7 +96,9 @@ class Vocabulary:
         if len(self._stems) > len(self._matrix):
             more = max(len(self._matrix) // 4, len(new))
             self._matrix = np.concatenate([self._matrix[:first], np.zeros((more, _DIMENSIONS), np.int8)])
+            self._lengths = np.concatenate([self._lengths[:first], np.zeros(more, np.float32)])
         self._matrix[first : first + len(new)] = rows
+        self._lengths[first : first + len(new)] = _lengths_of(rows)
         # A word may have nearer ones now.
         self._known.clear()
 
@@ -102,6 +107,14 @@ def normalise_rows(rows: Floats) -> Floats:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     normalised: Floats = rows / np.maximum(lengths, 1e-6)
     return normalised
+
+
+def _lengths_of(rows: ByteVectors) -> Floats:
+    """Computed once a row and not at each search, batch by batch for the room that it takes."""
+    batches = (rows[start : start + _BATCH_ROWS] for start in range(0, len(rows), _BATCH_ROWS))
+    lengths = [np.linalg.norm(batch.astype(np.float32), axis=1) for batch in batches]
+    joined: Floats = np.maximum(np.concatenate([*lengths, np.zeros(0)]), 1e-6).astype(np.float32)
+    return joined
 
 
 def _is_telling(stem: str) -> bool:

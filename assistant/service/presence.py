@@ -7,6 +7,8 @@ names the data folder.
 from __future__ import annotations
 
 import contextlib
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,22 @@ from platformdirs import user_config_path
 
 from assistant.service.home_lock import is_home_served, lock_role
 from assistant.service.unit_files import quote_unit_word
+
+_BOOTED = Path("/run/systemd/system")
+
+
+def detect_service_manager(*, booted: Path = _BOOTED, platform: str = sys.platform) -> str:
+    """ "systemd" or "launchd", whichever runs this machine; "" where neither does, as in most containers."""
+    if platform == "darwin":
+        return "launchd" if shutil.which("launchctl") else ""
+    return "systemd" if booted.is_dir() and shutil.which("systemctl") else ""
+
+
+def advise_to_stay(manager: str | None = None) -> str:
+    """What keeps the assistant running, in a sentence; `manager` is the one that runs this machine, "" for none."""
+    if detect_service_manager() if manager is None else manager:
+        return "`assistant service install` keeps it running."
+    return "`assistant run` keeps it running: leave it open, or have it started with this machine or container."
 
 
 def will_stay(home: Path) -> bool:

@@ -177,7 +177,11 @@ def mask_secrets(value: Any) -> str:
     """A value as TOML would write it, whole but for what looks like a secret."""
     if isinstance(value, SecretStr):
         return "(set, not shown)" if value.get_secret_value() else '""'
-    text = _as_toml(value)
+    return mask_secrets_in_text(_as_toml(value))
+
+
+def mask_secrets_in_text(text: str) -> str:
+    """An address, or another text, without what looks like a secret in it."""
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
     return text

@@ -29,6 +29,7 @@ from assistant.settings.layers import (
     environment_variable,
     explain_validation_error,
     format_setting_value,
+    mask_secrets_in_text,
     parse_text_layer,
     read_file_layer,
     secret_layers,
@@ -102,6 +103,20 @@ class Settings:
         if self.anthropic_key.get_secret_value():
             return "anthropic"
         return "openai" if self.openai_url else "offline"
+
+    @property
+    def unused_address(self) -> str:
+        """That model.base_url is set and no model is asked there, with what to do; "" where one is, or it is not."""
+        values = self.values
+        chosen = (*values.model.fallback, values.compaction.summary_model)
+        if not values.model.base_url or "openai" in (self.provider, *(name.partition(":")[0] for name in chosen)):
+            return ""
+        instead = "Another address of Anthropic's API is in ANTHROPIC_BASE_URL. " * (self.provider == "anthropic")
+        address = mask_secrets_in_text(values.model.base_url)
+        return (
+            f"Nothing is sent to model.base_url ({address}), the address of an OpenAI-compatible API: "
+            f"{self.provider} answers. {instead}`assistant config set model.provider openai` asks there."
+        )
 
     def with_model(self, choice: str) -> Settings:
         """These, with `provider` or `provider:name` answering; "auto" is these. Raises `UsageError`."""

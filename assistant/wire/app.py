@@ -154,6 +154,7 @@ class App:
         self.toolbox.add(delegate_tool(build_delegation(base, self.toolbox, window)))
         self.turn_runner = build_turn_runner(base, self.toolbox, window, self.dispatcher)
         self.runtime = build_runtime(base, self.turn_runner, self.dispatcher, self.contexts)
+        self.terminal.find_disk_trouble = self.runtime.find_disk_trouble
         indexes = (stores.message_index.index_next_batch, stores.journal_index.index_next_batch)
         self.maintenance = Maintenance(
             stores.conversation,

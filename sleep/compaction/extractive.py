@@ -33,6 +33,8 @@ _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
 _WORD = lazy_regex(rf"(?=([{_UNSPACED}]{{2}}))|([^\W{_UNSPACED}]{{2,}})")
 _SPACELESS = lazy_regex(rf"[{_UNSPACED}]")
 _CODE = lazy_regex(r"```.*?(?:```|\Z)", re.DOTALL)
+# A line of its own in an answer: how the program introduces offline mode, or says why a model did not answer.
+_REMARK = lazy_regex(r"^\*(?!\*)[^*\n]+\*$", re.MULTILINE)
 _LISTED = lazy_regex(r"^[-*•]\s+")
 _GREETING = load_pattern("summary", "greeting")
 # What begins with a greeting and is hardly longer than one, is one.
@@ -110,6 +112,8 @@ def _sentences(rows: tuple[Message, ...]) -> Iterator[_ScoredSentence]:
         if row.role not in _OF_ROLE or row.metadata.get("internal") or row.metadata.get("note"):
             continue
         content = _CODE.sub("\n", replace_unsendable(original_words(row)[:_LOOKED_AT]))
+        if row.role == "assistant":
+            content = _REMARK.sub("", content)
         for place, match in enumerate(_SENTENCE.finditer(content)):
             text = _LISTED.sub("", " ".join(match[0].split()))
             if not _says_something(text) or text.casefold() in seen or text == RESTORED_HEADING:

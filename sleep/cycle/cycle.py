@@ -295,7 +295,8 @@ class SleepCycle:
         """By the model, unless it failed too often of late; by the rules then."""
         known = known_texts(self.journal.entries(batch[0].scope, since=now - timedelta(days=1), limit=KNOWN_ENTRIES))
         if not self._may_ask(now):
-            return self.extractor.extract_without_model(batch, known)
+            # Beside the loop: the rules look long at long texts.
+            return await asyncio.to_thread(self.extractor.extract_without_model, batch, known)
         extracted = await self.extractor.extract(batch, known)
         if extracted.failed:
             self.breakers.record_failure(EXTRACTION_BREAKER, extracted.rejected[0], self.failures, now)

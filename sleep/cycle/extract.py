@@ -9,6 +9,7 @@ What always holds:
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import uuid
 from collections.abc import Callable, Sequence
@@ -116,11 +117,11 @@ class Extractor:
         where a call cannot be metered."""
         spoken, model = self.readable(records), self.model()
         if not spoken or model.provider == OFFLINE:
-            return self.extract_without_model(spoken, known_texts)
+            return await asyncio.to_thread(self.extract_without_model, spoken, known_texts)
         try:
             reply = await self._ask(model, spoken, known_texts)
         except ModelError as error:
-            by_rules = self.extract_without_model(spoken, known_texts)
+            by_rules = await asyncio.to_thread(self.extract_without_model, spoken, known_texts)
             if self.model().provider == OFFLINE:
                 # Nobody may be asked any more.
                 return by_rules
@@ -129,7 +130,7 @@ class Extractor:
         cost = reply.usage.cost_usd
         entries, rejected = parse_entries(reply.message.content, spoken, known_texts)
         if entries is None or reply.message.tool_calls or reply.stop == "refusal":
-            by_rules = self.extract_without_model(spoken, known_texts)
+            by_rules = await asyncio.to_thread(self.extract_without_model, spoken, known_texts)
             reasons = rejected or ("the model answered no list",)
             return replace(by_rules, rejected=reasons, calls=1, cost_usd=cost, failed=True)
         if reply.stop == "max_tokens":

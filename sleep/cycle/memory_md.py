@@ -83,7 +83,7 @@ def choose_section(content: str, tags: Sequence[str]) -> str:
     return next((name for name, words in _BY_WORDS if words.search(read)), STANDING_FACTS)
 
 
-_HEADING = lazy_regex(r"#{1,6} +(?P<name>.*\S)\s*")
+_HEADING = lazy_regex(r"#{1,6} ++(?P<name>.*\S)\s*")
 _OURS = "## "
 DATED_LINE = lazy_regex(r"- (?P<said>.*) \((?P<day>\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\)")
 

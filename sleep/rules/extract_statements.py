@@ -271,12 +271,13 @@ def is_acknowledgement(record: LogRecord) -> bool:
 
 def _plays(state: _ConversationState, record: LogRecord) -> bool:
     """Whether the message is part of a game in which people say what is true of nobody."""
-    if starts_role_play(record.content):
+    said = record.content[:_LONGEST_TEXT]
+    if starts_role_play(said):
         state.play_until = record.ts + _PLAY_LASTS
         return True
     if state.play_until is None:
         return False
-    if ends_role_play(record.content) or record.ts > state.play_until:
+    if ends_role_play(said) or record.ts > state.play_until:
         state.play_until = None
         return False
     return True

@@ -67,7 +67,7 @@ _LOOKED_BACK = 12
 _LISTED = lazy_regex(r"(?:[-*•+]|\d{1,2}[.)]|\[[ x]?\])\s+")
 _ASKS = load_pattern("sentences", "asks")
 _ASKS_CJK = load_pattern("sentences", "asks_cjk")
-_MARK = lazy_regex(r"[?？؟]\W*$")
+_MARK = lazy_regex(r"[?？؟][^\w?？؟]*$")
 
 
 @dataclass(frozen=True, slots=True)

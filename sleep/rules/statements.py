@@ -53,7 +53,7 @@ _HATES = load_pattern("statements", "hates")
 
 _WHO_WORDS = "i me my we our us the a an user users is are am s m re im ve d ll that this it so just"
 _WHO = frozenset(_WHO_WORDS.split())
-_CAPITAL = lazy_regex(r"(?<![.!?…:\n] )(?<=[^\W\d_]|[,;\-'’\"“(]|\d)(?<=\S)[\s\"“(]+(?P<name>[A-ZÀ-ÖØ-Þ][\w’'-]*)")
+_CAPITAL = lazy_regex(r"(?<![.!?…:\n] )(?<=[^\W\d_]|[,;\-'’\"“(]|\d)(?<=\S)[\s\"“(]{1,20}(?P<name>[A-ZÀ-ÖØ-Þ][\w’'-]*)")
 _POSSESSIVE = lazy_regex(r"['’]s\b|s['’](?=\s)")
 
 

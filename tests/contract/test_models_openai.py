@@ -199,6 +199,13 @@ def test_openai_s_own_addresses_are_known(address: str, hosted: bool) -> None:
     assert is_hosted_by_openai(address) is hosted
 
 
+async def test_a_password_in_the_address_is_in_no_error() -> None:
+    model = OpenAIModel("local-model", "", clock=clock, base_url="http://me:pass-7@127.0.0.1:9/v1")
+    error = (await call_model(model)).error
+    assert error is not None and "127.0.0.1:9 cannot be reached" in str(error) and "pass-7" not in str(error)
+    await model.aclose()
+
+
 async def test_without_a_key_a_local_server_is_asked_all_the_same(server: StrictServer) -> None:
     server.key = "none"
     model = OpenAIModel("local-model", "", clock=clock, base_url=f"{server.url}/v1")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.errors import ToolError
+from assistant.core.errors import UsageError
 from assistant.core.model_api import ModelLimits
 from assistant.core.records import OutgoingMessage, TokenCalibration
 from assistant.store.character.todos import StoredTodos
@@ -110,7 +110,7 @@ def test_a_change_under_the_same_key_is_made_once(todos: StoredTodos) -> None:
 
 def test_unknown_todos_are_named_and_none_is_changed(todos: StoredTodos) -> None:
     (milk,) = todos.add("owner", ["milk"], "k1", NOW)
-    with pytest.raises(ToolError, match=r"no to-do 98, 99\."):
+    with pytest.raises(UsageError, match=r"no to-do 98, 99\."):
         todos.complete("owner", [milk.id, 98, 99], "k2", NOW)
     assert len(todos.list_todos("owner")) == 1
     (done,) = todos.complete("owner", [milk.id], "k2", NOW)
@@ -122,7 +122,7 @@ def test_i10_a_scope_sees_and_changes_its_own_alone(todos: StoredTodos) -> None:
     (theirs,) = todos.add("guest", ["theirs"], "k1", NOW)
     assert [todo.text for todo in todos.list_todos("guest")] == ["theirs"]
     for change in (todos.complete, todos.remove):
-        with pytest.raises(ToolError):
+        with pytest.raises(UsageError):
             change("guest", [mine.id], "k2", NOW)
     assert theirs.id != mine.id
     assert not todos.list_todos("owner")[0].done

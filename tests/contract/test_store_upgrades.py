@@ -4,6 +4,7 @@ has only some of them is refused and left as it was; before any later migration 
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from sqlite_utils import Migrations
 
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message
+from assistant.core.people import PairingCode, PairingOffer
+from assistant.core.records import OutgoingMessage
 from assistant.store.database import Database
 from assistant.store.files import prepare_home
 from assistant.store.schema.migrations import (
@@ -20,6 +23,8 @@ from assistant.store.schema.migrations import (
     script_migrations,
     search_migrations,
 )
+from assistant.store.script.outbox import insert_outgoing
+from assistant.store.script.people import Pairings
 from assistant.store.script.sessions import Session
 from assistant.store.script.view import CountedMessage, Views
 from tests.support.home_0_1 import unpack_home_0_1
@@ -126,6 +131,26 @@ def test_conversations_of_every_earlier_version_go_on_and_a_copy_of_what_was_sta
         with sqlite_utils.Database(copy_path) as copy:
             assert next(migration.name for migration in script_migrations.pending(copy)) == next_one
             assert copy["conversation_history"].count == 1
+
+
+def test_a_number_that_an_earlier_version_gave_a_request_is_not_given_again(tmp_path: Path) -> None:
+    path = tmp_path / "home" / "script.db"
+    prepare_home(path.parent)
+    with sqlite_utils.Database(path) as old:
+        script_migrations.apply(old, stop_before="0016_request_numbers")
+    db = Database.open_unmigrated(path)
+    with db.write():
+        # The request of number 3 was denied, and is gone.
+        question = OutgoingMessage("knock:3", "main", "owner", "terminal", "main", "Eve asks to talk to me.")
+        insert_outgoing(db, [question], NOW)
+    db.close()
+    db = Database.open(path, script_migrations, NOW)
+    code = PairingCode(b"salt", b"hash")
+    pairings = Pairings(db)
+    for bridge in ("telegram", "matrix"):
+        assert pairings.offer_link(bridge, PairingOffer(code, NOW, NOW + timedelta(hours=1), 3))
+    assert [pairing.id for pairing in pairings.pending_pairings(NOW)] == [4, 5]
+    db.close()
 
 
 def add_message(path: Path, text: str) -> None:

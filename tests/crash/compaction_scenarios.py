@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from assistant.core.checkpoints import Checkpoint
-from assistant.core.errors import StoreError
+from assistant.core.errors import ModelError, StoreError
 from assistant.core.model_api import ModelRequest
 from tests.crash.comparison import but, look
 from tests.crash.scenario import AllowedDifference, Faults, Scenario
@@ -22,6 +22,13 @@ _FACTS = ("I moved to Bergen in March.", "My sister Ines keeps the spare key.", 
 
 def _answer(request: ModelRequest) -> ScriptStep:
     return "Noted. " + "The road goes on along the shore and over the hill. " * 30
+
+
+def _no_summary(request: ModelRequest) -> ScriptStep:
+    """Summaries alone fail, which is told in the transaction of the compaction."""
+    asks = " ".join(block.text for block in request.system).casefold()
+    is_summary = "summar" in asks and not request.tools
+    return ModelError("no summary today", kind="bad_request") if is_summary else _answer(request)
 
 
 _LONG = CrashEnvironment(
@@ -111,5 +118,11 @@ def _scenario(name: str, about: str, before: CrashEnvironment, doing: Callable[[
 _COMPACTED = replace(_LONG, meanwhile=_compact)
 
 COMPACTION = _scenario("compaction", "the person compacts, and the assistant sleeps", _LONG, _compact)
+COMPACTION_TOLD = _scenario(
+    "compaction-told",
+    "a compaction sends a notice: no model could summarise",
+    replace(_LONG, answer=_no_summary, writes_summaries=True),
+    _compact,
+)
 UNCOMPACTION = _scenario("compaction-undone", "a compaction is taken back", _COMPACTED, _take_back)
 BRANCHED = _scenario("branch", "a conversation branches off", _LONG, _branch)

@@ -7,7 +7,7 @@ from tests.crash.archive_scenarios import BROUGHT_BACK
 from tests.crash.arrival_scenarios import ARRIVALS
 from tests.crash.backup_scenarios import BACKUP, RESTORE
 from tests.crash.bridge_scenarios import TELEGRAM
-from tests.crash.compaction_scenarios import BRANCHED, COMPACTION, UNCOMPACTION
+from tests.crash.compaction_scenarios import BRANCHED, COMPACTION, COMPACTION_TOLD, UNCOMPACTION
 from tests.crash.config_scenarios import CONFIGURED
 from tests.crash.night_scenarios import NIGHT
 from tests.crash.reset_scenarios import RESET
@@ -36,6 +36,7 @@ _ALL = (
     UNDO,
     REPAIR,
     COMPACTION,
+    COMPACTION_TOLD,
     UNCOMPACTION,
     BRANCHED,
     NIGHT,

@@ -20,7 +20,7 @@ from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingP
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelRequest
-from assistant.core.ports import Tool, ToolContext
+from assistant.core.ports import ModelPair, Tool, ToolContext
 from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.models.failover import FailoverModel, RetryPolicy
 from assistant.models.metered import MeteredModel
@@ -29,7 +29,6 @@ from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
 from assistant.wire.app import App, build_app
 from tests.crash.witness import EffectLog
-from tests.support.running_app import use_model
 from tests.support.scripted import ScriptedModel, ScriptStep, SteppingClock
 from tools.declaration import tool
 
@@ -48,7 +47,7 @@ Answer = Callable[[ModelRequest], ScriptStep]
 class CrashEnvironment:
     """What is around the app: the messages on the network, what the model answers, whether the network shows a
     message once if it is sent again under the same key, settings beside the defaults, what else happens once the
-    messages were taken in, and whether the model is still thinking then."""
+    messages were taken in, whether the model is still thinking then, and whether it writes the summaries too."""
 
     messages: Sequence[IncomingMessage]
     answer: Answer
@@ -56,6 +55,7 @@ class CrashEnvironment:
     settings: Mapping[str, str] = field(default_factory=dict)
     meanwhile: Callable[[AppRun], Awaitable[None]] | None = None
     model_waits: bool = False
+    writes_summaries: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,8 @@ async def _live(home: Path, world: CrashEnvironment) -> None:
             app.estimates.request_tokens,
             clock,
         )
-        use_model(app, FailoverModel([metered], RetryPolicy(retries=0)))
+        chain = FailoverModel([metered], RetryPolicy(retries=0))
+        app.models.replace(ModelPair(chain, chain if world.writes_summaries else app.models.writing))
         app.toolbox._tools["ring_bell"] = bell(witness)  # type: ignore[attr-defined]
         # A turn that an earlier life left goes on as soon as the runtime starts.
         model.gate = asyncio.Event() if world.model_waits else None

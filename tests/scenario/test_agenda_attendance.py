@@ -15,6 +15,7 @@ from assistant.agenda.attendance import AgendaWatch, find_agenda_problems
 from assistant.agenda.catch_up import LatenessPolicy
 from assistant.core.calendar import utc_now
 from assistant.core.jobs import DeliveryTarget, JobRequest
+from assistant.service.presence import advise_to_stay
 from assistant.service.unit_files import quote_unit_word
 from assistant.settings.settings import load_settings
 from assistant.wire.services import build_agenda
@@ -24,7 +25,7 @@ from tests.support.command_line import run_assistant, run_daemon, run_in_process
 from tests.support.running_app import LiveApp, run_app
 
 WILL_NOT_COME = "Nothing will run the assistant at that time"
-WAITS = "and nothing will run the assistant then. `assistant service install` keeps it running."
+WAITS = f"and nothing will run the assistant then. {advise_to_stay()}"
 
 
 def enable_service(config: Path, home: Path) -> None:
@@ -44,7 +45,7 @@ def enable_service(config: Path, home: Path) -> None:
 def test_who_sets_something_that_nothing_will_run_for_is_told_so(tmp_path: Path, words: tuple[str, ...]) -> None:
     done = run_in_process(tmp_path / "home", *words)
     assert done.returncode == 0
-    assert done.err.startswith(WILL_NOT_COME) and "`assistant service install`" in done.err
+    assert done.err.startswith(WILL_NOT_COME) and advise_to_stay() in done.err
     assert run_in_process(tmp_path / "home", "remind", "x", "--at", "tomorrow", "--json").out.count(WILL_NOT_COME) == 1
 
 
@@ -72,22 +73,31 @@ def test_where_a_daemon_runs_there_is_no_remark_and_it_says_to_stay_open(tmp_pat
     assert json.loads(run_in_process(home, "status", "--json").out)["unattended"].startswith("2 reminders")
 
 
-def test_who_leaves_the_chat_with_something_pending_is_told_once(tmp_path: Path) -> None:
+def test_who_sets_something_in_a_chat_is_told_once_that_nothing_will_run(tmp_path: Path) -> None:
     home = tmp_path / "home"
     lines = b"remind me to eat tomorrow at 9\nremind me to drink tomorrow at 10\n"
     done = run_assistant(home, "chat", said=lines)
-    assert done.out.count(WILL_NOT_COME) == 1
-    assert done.err.count(WAITS) == 1 and done.err.startswith("2 reminders or schedules wait, the next for ")
+    # The answer said it, so that it is not said again at the end.
+    assert done.out.count(WILL_NOT_COME) == 1 and done.err == ""
+    asked = run_assistant(home, "chat", "-m", "remind me to sleep tomorrow at 11")
+    assert asked.out.count(WILL_NOT_COME) == 1 and asked.err == ""
     # Whoever asks one thing after that has been told.
     assert run_assistant(home, "chat", "-m", "hello").err == ""
     assert WAITS in run_in_process(home, "status").out
+
+
+def test_a_service_is_advised_only_where_something_manages_services() -> None:
+    assert "service install" in advise_to_stay("systemd")
+    without = advise_to_stay("")
+    assert "service install" not in without and "`assistant run`" in without
 
 
 async def test_a_conversation_is_told_once_however_much_is_set(tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok") as it:
         it.app.agenda.stays = lambda: False
         run = it.app.commands.run
-        assert WILL_NOT_COME in await run("/remind a --at tomorrow", "main")
+        # A paragraph of its own, so that it is no part of the list of what was set.
+        assert f"\n\n{WILL_NOT_COME}" in await run("/remind a --at tomorrow", "main")
         assert WILL_NOT_COME not in await run("/remind b --at tomorrow", "main")
         theirs = await run("/remind c --at tomorrow", GUEST.session)
         assert "only if the assistant is running" in theirs and "install" not in theirs
@@ -103,7 +113,7 @@ async def test_status_names_what_came_late_and_what_never_came_until_somebody_lo
         it.clock.now += timedelta(days=2)
         (problem,) = agenda_problems(it)
         assert '1 reminder or schedule is due and was not sent: "call mum" (' in problem
-        assert "`assistant run`, or `assistant service install`" in problem
+        assert problem.endswith(f"They come as soon as the assistant runs. {advise_to_stay()}")
         await it.app.agenda_scheduler.fire_due()
         (problem,) = agenda_problems(it)
         assert '1 reminder or schedule came late or not at all, because nothing ran when due: "call mum" (' in problem

@@ -164,7 +164,7 @@ def test_show_tells_everything_of_one(home: Path) -> None:
     shown = run_in_process(home, "show", "1", command=aihistory).out
     assert "A trip to Bergen on 2027-03-04." in shown
     assert "Decisions:\n- travel in March" in shown
-    assert "Kept word for word:\n- #1" in shown
+    assert "Messages that stay as they were said:\n- #1" in shown
     assert "Put back by the check, word for word:\n- TK-4471-Q" in shown
     assert "log/main/conversation.jsonl bytes 0 to" in shown
     whole = json_output(home, "show", "1")
@@ -268,8 +268,9 @@ def test_search_is_narrowed_like_the_list(home: Path) -> None:
     assert {row["session"] for row in json_output(home, "search", "question")} == {"main", GUEST}
     assert {row["session"] for row in json_output(home, "search", "question", "--session", "main")} == {"main"}
     assert {row["id"] for row in json_output(home, "search", "question", "--since", "2026-11-21T12:00")} == {3, 4}
+    for limit in (1, 2, 3):
+        assert len(json_output(home, "search", "question", "--limit", str(limit))) == limit
     found = json_output(home, "search", "question", "--session", "main", "--limit", "2")
-    assert len([row for row in found if row["kind"] == "message"]) == 2
     assert [row["at"] for row in found] == sorted((row["at"] for row in found), reverse=True)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
+from assistant.health.doctor_checks import check_provider
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from tests.support.command_line import FinishedCommand, run_assistant, run_daemon, run_in_process
@@ -84,6 +85,35 @@ def test_a_value_is_set_and_the_comments_stay(home: Home) -> None:
 def test_every_kind_of_value_is_set_and_the_change_is_told(home: Home, key: str, value: str, told: str) -> None:
     assert config(home, "set", key, value).out == f"{told}\n"
     assert config(home, "get", key).out.strip() == {"budget.daily_usd": "2.0"}.get(key, value)
+
+
+@pytest.mark.parametrize(
+    ("key", "typed", "kept"),
+    [
+        ("sleep.at", "4am", "04:00"),
+        ("backup.at", "at 5 in the morning", "05:00"),
+        ("sleep.at", "never", ""),
+        ("agenda.quiet", "10pm to 7am", "22:00-07:00"),
+        ("budget.daily_usd", "$3", "3.0"),
+        ("home.timezone", "oslo", "Europe/Oslo"),
+    ],
+)
+def test_a_setting_is_understood_as_setup_understands_it(home: Home, key: str, typed: str, kept: str) -> None:
+    done = config(home, "set", key, typed)
+    assert (done.returncode, config(home, "get", key).out.strip()) == (0, kept), done.err
+
+
+def test_an_address_that_no_model_is_asked_at_is_told_where_it_is_set_and_by_doctor(home: Home) -> None:
+    claude = {"ANTHROPIC_API_KEY": "sk-ant-1"}
+    done = config(home, "set", "model.base_url", "https://proxy.example/v1", **claude)
+    assert "Nothing is sent to model.base_url (https://proxy.example/v1)" in done.err
+    assert "ANTHROPIC_BASE_URL" in done.err
+    assert "pass" not in config(home, "set", "model.base_url", "https://me:pass@proxy.example/v1", **claude).err
+    settings = load_settings(home, claude)
+    assert "ANTHROPIC_BASE_URL" in check_provider(settings).to_do
+    # A fallback that is asked there makes it an address that is used.
+    assert config(home, "set", "model.fallback", '["openai:qwen3", "offline"]', **claude).err == ""
+    assert load_settings(home, claude).unused_address == ""
 
 
 def test_a_time_zone_is_kept_as_the_database_spells_it(home: Home) -> None:

@@ -107,6 +107,7 @@ def test_an_idle_chat_hands_over_to_a_daemon_that_starts_and_stays_connected(
             chat.expect("takes over; this chat stays connected")
             chat.sendline("where is the ladder?")
             chat.expect("shed")
+            chat.expect(PROMPT)
             chat.send("\x04")
             chat.expect(pexpect.EOF)
             assert json.loads(run_in_process(home, "status", "--json").out)["outbox"] == {"sent": 2}
@@ -186,6 +187,27 @@ def test_a_chat_goes_on_serving_when_the_daemon_that_waited_is_killed(tmp_path: 
         out, err = chat.communicate(b"and the gate?\n", timeout=TIMEOUT_SECONDS)
         assert (chat.returncode, out.split(b"\n")[0], err) == (0, b"It is brass.", b"") and b"ok" in out
     assert said(home, "user") == ["what is the bell?", "and the gate?"]
+
+
+@pytest.mark.parametrize("first", ["chat", "daemon"])
+def test_a_chat_serves_when_the_daemon_that_served_it_is_gone(tmp_path: Path, first: str) -> None:
+    """Whether the daemon took over from the chat, or was there before it."""
+    home = tmp_path / "home"
+    with ExitStack() as stack:
+        chat = stack.enter_context(idle_chat(home)) if first == "chat" else None
+        daemon = stack.enter_context(started(home, "run"))
+        read_until(daemon, b"assistant chat")
+        chat = chat or stack.enter_context(idle_chat(home))
+        chat.sendline("remember that the ladder is in the shed")
+        chat.expect("Noted")
+        daemon.kill()
+        daemon.wait(TIMEOUT_SECONDS)
+        chat.sendline("where is the ladder?")
+        chat.expect("in the shed")
+        assert lock_holder(home) == chat.pid
+        chat.send("\x04")
+        chat.expect(pexpect.EOF)
+    assert said(home, "user") == ["remember that the ladder is in the shed", "where is the ladder?"]
 
 
 def test_a_chat_that_is_killed_while_it_hands_over_is_followed_and_its_question_answered_once(tmp_path: Path) -> None:

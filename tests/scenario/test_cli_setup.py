@@ -114,14 +114,38 @@ def test_a_model_that_nobody_knows_is_told_and_everything_left_as_it_was(home: H
     assert not home.config.exists()
 
 
+def test_the_address_of_a_server_of_before_never_gets_the_key_of_anthropic(home: Home, server: StrictServer) -> None:
+    home.path.mkdir()
+    with StrictServer() as before:
+        home.config.write_text(f'[model]\nprovider = "openai"\nbase_url = "{before.url}/v1"\n')
+        done = setup(home, "model", said=["anthropic", server.key, ""], ANTHROPIC_BASE_URL=server.url)
+        assert (before.requests, before.looks) == ([], []) and len(server.requests) == 1
+        assert f"Nothing is sent to model.base_url ({before.url}/v1)" in done.err
+
+
 def test_without_a_network_the_answers_may_be_kept_all_the_same(home: Home) -> None:
     said = ["openai", "http://127.0.0.1:9/v1", "", "local-1", "keep"]
     done = setup(home, "model", said=said)
     assert "127.0.0.1:9 cannot be reached" in done.out
-    assert "Is the address correct" in done.out
+    assert "the address correct?" in done.out
     settings = load_settings(home, {})
     assert (settings.provider, settings.openai_url) == ("openai", "http://127.0.0.1:9/v1")
     assert settings.values.model.name == "local-1"
+
+
+def test_without_a_network_only_who_gave_an_address_is_asked_about_it(home: Home) -> None:
+    closed = "http://127.0.0.1:9"
+    hosted = setup(home, "model", said=["claude", "sk-ant-1", "", "leave"], ANTHROPIC_BASE_URL=closed)
+    assert "Is this machine online?" in hosted.out and "address" not in hosted.out
+    own = setup(home, "model", said=["ollama", f"{closed}/v1", "", "", "leave"])
+    assert "Is this machine online, and the address correct?" in own.out
+
+
+def test_a_server_of_ones_own_is_not_offered_a_model_of_openai(home: Home) -> None:
+    assert setup(home, "model", said=["openai", "http://127.0.0.1:9/v1", "sk-1", "gpt-9", "keep", "no"]).returncode == 0
+    home.config.write_text(home.config.read_text().replace('base_url = "http://127.0.0.1:9/v1"', ""))
+    own = setup(home, "model", said=["local", "http://127.0.0.1:9/v1", "", "", "leave"])
+    assert "Which model? [the first one that the server lists]" in own.out
 
 
 def test_a_budget_that_is_used_up_holds_here_too(home: Home, server: StrictServer) -> None:

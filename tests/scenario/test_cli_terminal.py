@@ -151,7 +151,7 @@ def test_who_leaves_with_reminders_pending_is_told_that_nothing_will_run(tmp_pat
         child.expect("call Ines.*Nothing will run")
         child.expect(PROMPT)
         child.send(leave)
-        child.expect("1 reminder or schedule waits.*nothing will run the assistant then.*service install")
+        child.expect("1 reminder or schedule waits.*nothing will run the assistant then.*assistant.*running")
         child.expect(pexpect.EOF)
 
 

@@ -147,7 +147,7 @@ async def test_words_in_a_file_of_ones_own_alone_are_not_called_nowhere(home: Er
         render_forget_preview(await home.erasure.preview(BY_TEXT)),
         render_forget_result(await home.erasure.erase(BY_TEXT, NOW)),
     ):
-        assert lines[0] == "There is nothing to forget. The words are in places that are yours to change:"
+        assert lines[0] == "There is nothing to forget. The words are in places that forgetting leaves as they are:"
         assert lines[1].startswith("- workspace/own.txt (1): your own file")
 
 
@@ -175,3 +175,23 @@ async def test_a_file_that_came_with_a_message_and_has_the_words_goes(home: Eras
     done = await home.erasure.erase(BY_TEXT, NOW)
     assert [leftover.where for leftover in done.leftovers] == ["workspace/mine.txt"]
     assert list((home.path / "workspace" / "received").iterdir()) == []
+
+
+async def test_what_was_made_in_another_spelling_goes_too(home: ErasureHome) -> None:
+    home.say("Anna was born on 13 June 1987. The wedding is on 5 March 2027. Ring +49 151 2345 6789.", "All right.")
+    home.say("When does the train go?", "At ten, on 2026-11-20.")
+    told = ("Birthday: 1987-06-13", "Big feast: 2027-03-05", "Call 0151 23456789", "Train at ten on 2026-11-20")
+    for number, text in enumerate(told):
+        home.add_entry(f"k{number}", f"They talk.\n{text}", [1, 4], source_type="context_synthesis")
+        home.pins.add("main", "owner", text, "user", None, NOW)
+    await home.erasure.erase(BY_MESSAGE, NOW)
+    assert [pin.text for pin in home.pins.list_pins("main")] == ["Train at ten on 2026-11-20"]
+    assert home.files_containing([b"1987-06-13", b"2027-03-05", b"23456789"]) == []
+    assert home.view_contents()[-1] == "At ten, on 2026-11-20."
+
+
+@pytest.mark.parametrize("words", ["0151/23456789", "4711 0815 4711"])
+async def test_a_number_that_is_asked_for_goes_in_every_spelling(home: ErasureHome, words: str) -> None:
+    home.say("Ring +49 151 2345 6789, extension 471108154711.", "All right.")
+    done = await home.erasure.erase(ErasureRequest("owner", text=words), NOW)
+    assert done.messages == (1,)

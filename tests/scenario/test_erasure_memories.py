@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -71,7 +72,7 @@ async def test_the_preview_shows_where_it_came_from_and_both_ways(home: ErasureH
     preview, code = await home.erasure.request_code(ErasureRequest("owner", memories=(memory,)), NOW)
     lines = render_forget_preview(preview, code)
     assert "It came from 1 message; it would be forgotten, too:" in lines
-    assert any(line.startswith("- #1, 2026-11-20: My sister Marguerite") for line in lines)
+    assert any(line.startswith("- 2026-11-20: My sister Marguerite") for line in lines)
     assert lines[-2:] == [
         f"It cannot be undone. To forget it, type /forget {code} within 15 minutes.",
         f"To keep what it came from: /forget {code} --keep-message",
@@ -136,7 +137,7 @@ async def test_a_conversation_and_a_program_can_keep_the_message(tmp_path: Path)
     async with run_app(home.path) as it:
         shown = await it.app.commands.run(f"/memory forget {memory_id[:8]}", MAIN_SESSION)
         code = shown.partition("/forget ")[2][:6]
-        assert "messages 1, 2 say the same" in await it.app.commands.run(f"/forget {code} --keep-message", MAIN_SESSION)
+        assert "2 messages say the same" in await it.app.commands.run(f"/forget {code} --keep-message", MAIN_SESSION)
     assert TOLD.encode() in (home.path / "log" / "main" / "conversation.jsonl").read_bytes()
 
 
@@ -147,3 +148,39 @@ async def test_the_entry_of_a_summary_goes_without_the_conversation(home: Erasur
     entry = home.add_entry("k3", told, [1, 6], source_type="context_synthesis")
     done = await home.erasure.erase(ErasureRequest("owner", entries=(entry,)), NOW)
     assert done.messages == () and TOLD in home.view_contents()
+
+
+async def test_no_preview_has_a_message_number_that_nobody_asked_for(home: ErasureHome) -> None:
+    memory = _tell(home)
+    home.pins.add("main", "owner", "Marguerite has 48213", "user", 1, NOW)
+    for request in (ErasureRequest("owner", memories=(memory,)), ErasureRequest("owner", text="Marguerite")):
+        lines = render_forget_preview(await home.erasure.preview(request))
+        assert not [line for line in lines if re.search(r"#\d|messages? \d|pin \d|plan \d", line)]
+        assert any("- messages: 2 (2026-11-20: My sister Marguerite lives" in line for line in lines)
+    asked = render_forget_preview(await home.erasure.preview(ErasureRequest("owner", messages=(1,))))
+    assert any("- messages: 2 (#1, 2026-11-20: My sister Marguerite lives" in line for line in asked)
+
+
+async def test_of_a_merged_memory_only_what_it_says_is_forgotten(home: ErasureHome) -> None:
+    told = (
+        "My sister Marguerite lives at Lindenweg 12.",
+        "The door of Marguerite opens with 48213.",
+        "Marguerite moved to Lindenweg 12 in spring.",
+        "Peter keeps bees at Ulmenhof.",
+    )
+    for text in told:
+        home.say(text, "All right.")
+    memory = remembered(home, "k0", told[0], 1)
+    merged = [home.add_entry(f"k{number}", text, [2 * number + 1]) for number, text in enumerate(told) if number]
+    with home.character_db.write() as db:
+        for entry in merged:
+            db.insert_row("consolidated_entry_ids", entry_id=entry, memory_id=memory.id, cycle=1, at=NOW.isoformat())
+    request = ErasureRequest("owner", memories=(memory.id,))
+    lines = render_forget_preview(await home.erasure.preview(request))
+    assert "It came from 2 messages; these would be forgotten, too:" in lines
+    related = lines[lines.index(next(line for line in lines if "part of the same memory" in line)) :]
+    assert [line.partition(": ")[2] for line in related[1:3]] == [told[1], told[3]]
+    done = await home.erasure.erase(request, NOW)
+    assert done.messages == (1, 5)
+    assert [entry.content for entry in home.journal.entries("owner")] == [told[3], told[1]]
+    assert {told[1], told[3]} <= set(home.view_contents())

@@ -163,6 +163,33 @@ async def test_a_full_disk_blocks_one_line_of_status_and_clears_it(disk: Fullabl
         assert it.app.runtime.status()["blocked"] == {}
 
 
+def first_notice(it: FaultyDiskApp) -> str:
+    """What a terminal that attaches now is shown before anything happens; "" for nothing."""
+    with it.app.terminal.attach("main") as terminal:
+        events = [terminal.queue.get_nowait() for _ in range(terminal.queue.qsize())]
+    return "".join(str(data["text"]) for name, data in filter(None, events) if name == "notice")
+
+
+async def test_who_attaches_while_the_disk_is_full_is_shown_it_and_the_status_is_well_at_once_with_room(
+    disk: FullableDisk,
+) -> None:
+    async with lived(disk, filling(disk, LONG)) as it:
+        await it.app.runtime.accept(owner_message("hello", external_id="m1"))
+        await it.wake_ups(3)
+        shown = first_notice(it)
+        problems = it.app.status()["problems"]
+        disk.free()
+        after = first_notice(it)
+        assert is_clear(shown) and any(shown in text for text in problems)
+        # Nobody wrote, and nothing was due.
+        assert after == "" and it.app.runtime.status()["trouble"] == ""
+        for _ in range(50):
+            await asyncio.sleep(0)
+        await it.app.runtime.wait_until_idle()
+        await it.app.dispatcher.flush()
+        assert it.bridge.bodies == [LONG] and it.app.runtime.status()["blocked"] == {}
+
+
 def test_a_home_on_a_full_disk_does_not_start_and_says_why_and_starts_when_there_is_room(disk: FullableDisk) -> None:
     settings = load_settings(None, {"ASSISTANT_HOME": str(disk.place / "home")})
     disk.fill()

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import sysconfig
-import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from assistant import __version__
+from tests.support.backup_home import unpack_tar
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,8 +77,7 @@ def test_the_wheel_holds_three_packages_and_the_shipped_data(wheel: Path) -> Non
 
 
 def test_the_source_archive_builds_the_same_wheel(built: Path, wheel: Path, tmp_path: Path) -> None:
-    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack_tar(next(built.glob("*.tar.gz")), tmp_path)
     (unpacked,) = tmp_path.iterdir()
     hatchling(unpacked, "-t", "wheel", "-d", str(tmp_path / "again"))
     assert files(next((tmp_path / "again").glob("*.whl"))) == files(wheel)

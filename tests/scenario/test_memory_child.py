@@ -62,7 +62,7 @@ async def test_f30_a_child_that_hangs_is_stopped_and_started_again(settings: Mem
 
 
 async def test_what_lies_in_the_home_is_read_without_the_child(settings: MemoryStoreSettings, tmp_path: Path) -> None:
-    async with open_memories(settings) as app:
+    async with open_memories(settings, warm_child_command()) as app:
         await app.apply(add_changes(OSLO))
     async with open_memories(settings, ("/nonexistent/program",)) as app:
         assert await app.all("main") == [OSLO]
@@ -124,7 +124,7 @@ async def test_f30_what_a_child_said_last_tells_why_it_ended(settings: MemorySto
 
 
 async def test_f30_a_home_that_cannot_be_written_is_told(settings: MemoryStoreSettings) -> None:
-    async with open_memories(settings) as app:
+    async with open_memories(settings, warm_child_command()) as app:
         await app.apply(add_changes(OSLO))
     newer = open_memory_db(settings, NOW)
     with newer.write() as db:
@@ -137,7 +137,7 @@ async def test_f30_a_home_that_cannot_be_written_is_told(settings: MemoryStoreSe
 
 
 async def test_f30_a_memory_db_that_another_process_has_locked_is_told(settings: MemoryStoreSettings) -> None:
-    async with open_memories(settings) as app:
+    async with open_memories(settings, warm_child_command()) as app:
         await app.apply(add_changes(OSLO))
         other = open_memory_db(settings, NOW)
         with other.write(), pytest.raises(MemoryUnavailable, match="Another process has locked it"):
@@ -148,7 +148,7 @@ async def test_f30_a_memory_db_that_another_process_has_locked_is_told(settings:
 
 
 async def test_a_step_that_is_given_up_leaves_no_answer_for_the_next(settings: MemoryStoreSettings) -> None:
-    async with open_memories(settings) as app:
+    async with open_memories(settings, warm_child_command()) as app:
         await app.apply(add_changes(OSLO))
         given_up = asyncio.create_task(app.nearest(["Oslo"], "main"))
         await asyncio.sleep(0)
@@ -190,7 +190,7 @@ async def test_two_processes_read_while_one_writes(settings: MemoryStoreSettings
         " v=c.execute('SELECT count(*) FROM vectors').fetchone()[0]\n"
         " print(n, v, flush=True)\n if n == 400: break"
     )
-    async with open_memories(settings) as app:
+    async with open_memories(settings, warm_child_command()) as app:
         await app.apply(add_changes(many[0]))
         readers = [
             await asyncio.create_subprocess_exec(
@@ -243,7 +243,7 @@ async def test_f29_a_child_killed_while_it_writes_and_asked_again_makes_the_same
 async def test_a_forgotten_memory_is_found_nowhere_under_the_home(settings: MemoryStoreSettings) -> None:
     secrets = [make_memory(f"The password of {number} is swordfish{number}x.", number=number) for number in range(60)]
     told = [f"swordfish{number}x" for number in range(60)]
-    async with open_memories(settings) as app:
+    async with open_memories(settings, warm_child_command()) as app:
         await app.apply(add_changes(*secrets))
         await app.apply(
             update_changes(*[replace(one, text=f"Changed to marlin{n}y.") for n, one in enumerate(secrets)])

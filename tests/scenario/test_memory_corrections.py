@@ -118,7 +118,7 @@ async def test_the_model_puts_right_what_it_looked_up_in_its_own_scope(tmp_path:
         ("/memory import", "Use `/memory import FILE`"),
         ("/memory edit e9 x", "no e9 here"),
         ("/memory import /no/such/file", "cannot be read"),
-        ("/why nothing", "names no memory"),
+        ("/why nothing", "`/memory search` finds both"),
         ("/why", "`/why ID`"),
     ],
 )

@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from assistant.commands.argv import rewrite_for_shell
+from assistant.commands.registry import command_root
+from assistant.commands.table import parse_command
+from assistant.core.errors import UsageError
 from assistant.core.sessions import peer_session_key
 from tests.support.command_line import run_assistant, run_in_process
 from tests.support.running_app import ANN, OWNER, ROOM, BridgePeople, run_app
+from tests.support.scripted import owner_message
 
 ANNS = peer_session_key("kept", ANN)
 
@@ -51,6 +56,17 @@ async def test_a_mistyped_command_is_not_stored_and_is_answered_with_what_is_lik
         assert [it.view_contents(session) for session in ("main", ANNS)] == [[], []]
 
 
+async def test_a_command_that_only_a_shell_has_is_answered_with_where_it_is_run(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "hello") as it:
+        them = BridgePeople(it)
+        await them.allow_everybody()
+        for text, sender, is_told in (("/setup", OWNER, True), ("/doctor --fix", OWNER, True), ("/setup", ANN, False)):
+            await them.write(text, sender)
+            name = text[1:].split()[0]
+            answer = them.sent_since_last()[-1][1]
+            assert (f"`assistant {name}` is run in a shell, not in a conversation" in answer) is is_told
+
+
 async def test_a_command_of_another_bot_in_a_room_gets_no_answer_of_ours(tmp_path: Path) -> None:
     async with run_app(tmp_path, "hello", ASSISTANT_ROOM__ANSWERS="everything") as it:
         them = BridgePeople(it)
@@ -65,3 +81,71 @@ async def test_start_which_a_network_sends_at_first_lists_what_can_be_typed(tmp_
         await them.allow_everybody()
         await them.write("/start", ANN)
         assert "`/remind`" in them.sent_since_last()[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("todo ad milk", "add"), ("todo lsit", "list"), ("memory serch tea", "search"), ("remind lst", "list")],
+)
+def test_a_mistyped_word_of_a_group_is_not_taken_for_its_text(tmp_path: Path, typed: str, meant: str) -> None:
+    done = run_in_process(tmp_path / "home", *typed.split())
+    assert (done.returncode, f"Did you mean `{meant}`?" in done.err) == (2, True)
+    with pytest.raises(UsageError, match=f"Did you mean `{meant}`"):
+        parse_command(command_root(), typed.split())
+
+
+async def test_words_that_only_look_like_a_command_are_text(tmp_path: Path) -> None:
+    async with run_app(tmp_path) as it:
+        for text in ("lost keys", "clean the kitchen", "add ad milk"):
+            await it.app.commands.run(f"/todo {text}", "main")
+        todos = it.app.stores.todos.list_todos("owner")
+        assert [item.text for item in todos] == ["lost keys", "clean the kitchen", "ad milk"]
+
+
+async def test_the_name_of_a_conversation_alone_shows_it_and_how_to_go_there(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "ok") as it:
+        await it.app.runtime.accept(owner_message("hello", external_id="m1", session="thread:trip"))
+        await it.wait_idle()
+        shown = await it.app.commands.run("/sessions trip", "main")
+    assert shown.endswith("`/session trip` goes there.")
+    assert rewrite_for_shell(shown).endswith("`assistant chat --session trip` goes there.")
+
+
+def test_search_is_named_in_a_shell_with_what_was_typed(tmp_path: Path) -> None:
+    asked = run_in_process(tmp_path / "home", "search", "lamp", "post")
+    assert asked.returncode == 2 and "Did you mean `assistant memory search lamp post`?" in asked.err
+
+
+async def test_search_is_the_search_of_memories_and_names_the_other(tmp_path: Path) -> None:
+    async with run_app(tmp_path) as it:
+        assert "`assistant log --grep WORDS`" in await it.app.commands.run("/search lamp", "main")
+
+
+NOT_THERE = [
+    "remind cancel 9",
+    "todo done 99",
+    "todo edit 99 milk",
+    "todo remove 99",
+    "todo reopen 99",
+    "todo list nope",
+    "schedule run nope",
+    "pins remove 99",
+    "requests done 99",
+    "memory show abcd1234",
+    "deliveries drop 99",
+    "people deny 99",
+    "sessions show nope",
+    "compact --undo 77",
+    "branch 9999",
+    "undo",
+    "archive show nope",
+    "backup verify nope",
+    "config get nope.x",
+    "log --session nope",
+]
+
+
+def test_what_is_not_there_is_wrong_use_in_every_command(tmp_path: Path) -> None:
+    assert run_in_process(tmp_path, "todo", "add", "milk").returncode == 0
+    codes = {line: run_in_process(tmp_path, *line.split()).returncode for line in NOT_THERE}
+    assert codes == dict.fromkeys(NOT_THERE, 2)

@@ -16,6 +16,7 @@ from tests.strict.asking import call_model
 from tests.strict.behaviour import Behaviour, ConnectionCut, ErrorStatus, ScriptedAnswer
 from tests.strict.server import StrictServer
 from tests.support.command_line import run_assistant, run_in_process
+from tests.support.compaction_app import LONG_MESSAGE, SMALL_CONTEXT
 from tests.support.scripted import RecordingBridge, SteppingClock, owner_message
 
 OUT = "claude-sonnet-5-5 does not answer: "
@@ -109,6 +110,40 @@ async def test_an_outage_is_told_once_and_its_end_too_across_a_restart(tmp_path:
         assert len(told(it.kept, "answers again")) == 1
 
 
+TWO = {"ASSISTANT_MODEL__FALLBACK": '["openai:glm", "offline"]'}
+
+
+def second_model(server: StrictServer) -> dict[str, str]:
+    return {**TWO, "OPENAI_API_KEY": server.key, "OPENAI_BASE_URL": f"{server.url}/v1"}
+
+
+async def test_of_two_models_that_are_out_the_notice_the_status_and_the_answer_name_both(
+    tmp_path: Path, server: StrictServer
+) -> None:
+    server.play(DOWN, ErrorStatus(401, "invalid_api_key", "no such key"))
+    async with open_app(tmp_path, server, **second_model(server)) as it:
+        answer = await it.say("remember that the key is under the pot")
+        (notice,) = told(it.kept, OUT)
+        assert "glm does not either: " in notice and "refuses the key" in notice
+        assert notice.count("answers meanwhile") == 1
+        assert notice.endswith("What to do: wait a little; check the key and the account, then say /retry.")
+        assert "claude-sonnet-5-5 did not: " in str(answer["fallback_reason"])
+        assert "glm did not either: " in str(answer["fallback_reason"])
+        out = [text for text in it.app.status()["problems"] if "has not answered since" in text]
+        assert [text.split()[0] for text in out] == ["claude-sonnet-5-5", "glm"]
+
+
+async def test_a_second_model_that_goes_out_later_is_told_then(tmp_path: Path, server: StrictServer) -> None:
+    server.play(DOWN, ScriptedAnswer("From glm."), DOWN, DOWN, DOWN, DOWN)
+    async with open_app(tmp_path, server, **second_model(server)) as it:
+        await it.say("hello")
+        assert "glm answers meanwhile" in told(it.kept, OUT)[0]
+        await it.say("remember that the key is under the pot")
+        await it.say("remember that the door is blue")
+        first, second = told(it.kept, OUT)
+        assert "glm does not either" not in first and "glm does not either" in second
+
+
 async def test_each_place_is_told_once_and_all_of_them_when_it_is_back(tmp_path: Path, server: StrictServer) -> None:
     server.play(DOWN, DOWN, DOWN, ScriptedAnswer("Here again."))
     async with open_app(tmp_path, server) as it:
@@ -180,6 +215,30 @@ async def test_a_sleep_that_cannot_reach_its_model_tells_the_owner_where_they_wr
         assert len(told(it.other, "Sleep and summaries are made by rules")) == 1
         assert told(it.kept, "Sleep and summaries") == []
         assert not it.app.status()["ok"]
+
+
+async def test_a_nap_in_an_outage_sends_one_message_however_much_it_does_without_a_model(
+    tmp_path: Path, server: StrictServer
+) -> None:
+    """Reading and the summary fail for one reason, and the second model is of the provider that is known to be out."""
+    server.play(ScriptedAnswer("A fine walk."))
+    async with open_app(tmp_path, server, **SMALL_CONTEXT) as it:
+        for number in range(30):
+            await it.say(f"walk {number}: {LONG_MESSAGE}")
+        server.play(*[DOWN] * 20)
+        before = len(it.kept.sent)
+        report = await it.app.sleep.scheduler.run_now("nap")
+        await it.app.dispatcher.flush()
+        assert report is not None and report.phases["compact"]["compacted"]
+        (only,) = it.kept.bodies[before:]
+        assert "Sleep and summaries are made by rules" in only
+
+        # What the chat's own model told is enough for the next sleep.
+        await it.say("remember that the key is under the pot", bridge="other")
+        assert len(told(it.other, OUT)) == 1
+        await it.app.sleep.scheduler.run_now("nap")
+        await it.app.dispatcher.flush()
+        assert told(it.other, "Sleep and summaries") == []
 
 
 async def test_where_no_message_waits_nothing_says_that_one_is_kept_or_to_say_retry(
@@ -260,7 +319,10 @@ def test_one_question_says_on_standard_error_who_answered_and_why(tmp_path: Path
 
 
 def test_lines_of_a_pipe_are_told_once(tmp_path: Path, server: StrictServer) -> None:
-    server.play(DOWN)
+    server.play(DOWN, DOWN, DOWN, DOWN)
     lines = b"remember that the key is under the pot\nremember that the door is blue\n"
     done = run_assistant(tmp_path / "home", "chat", said=lines, **_unreachable(server))
-    assert done.returncode == 0 and done.err.count(OUT) == 1
+    assert done.returncode == 0 and done.err.count(OUT) == 1 and len(done.err.splitlines()) == 1
+    # In an outage that is known the first line of a pipe is told who answers, and no other.
+    again = run_assistant(tmp_path / "home", "chat", said=lines, **_unreachable(server))
+    assert again.err.count("Offline mode (no language model) answered, because") == len(again.err.splitlines()) == 1

@@ -37,6 +37,26 @@ async def test_a_day_with_the_offline_model(tmp_path: Path) -> None:
         assert "> my sister is called Hanna" in await say(it, "read #3")
 
 
+@pytest.mark.parametrize("text", ["setup", "Setup.", "assistant setup model", "run setup"])
+async def test_who_types_setup_is_told_where_it_is_run(tmp_path: Path, text: str) -> None:
+    async with run_app(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
+        answer = await say(it, text)
+        assert "`assistant setup`" in answer and "Noted" not in answer
+        assert "Noted" in await say(it, "the setup of the stage took an hour")
+
+
+async def test_whoever_wants_something_forgotten_is_told_of_the_command_in_each_language(tmp_path: Path) -> None:
+    async with run_app(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
+        for text in (
+            "Forget the password of the cellar",
+            "Vergiss das Passwort für den Keller",
+            "Oublie le mot de passe de la cave",
+            "Olvida la contraseña del sótano",
+        ):
+            assert "`/forget` erases words from everything that is stored." in await say(it, text)
+        assert "`/forget`" not in await say(it, "Cancel the reminder of the dentist")
+
+
 @pytest.mark.parametrize(
     ("told", "asked", "allowed"),
     [(STATEMENTS, QUESTIONS, 3), (UNSEEN_STATEMENTS, UNSEEN_QUESTIONS, 4)],

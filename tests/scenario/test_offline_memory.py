@@ -39,7 +39,8 @@ async def test_what_was_told_is_found_and_what_was_not_is_not_made_up(home: Offl
 
 
 async def test_another_persons_facts_are_found_as_well_nine_times_in_ten(home: OfflineChat) -> None:
-    assert len(await misses(home, UNSEEN_STATEMENTS, UNSEEN_QUESTIONS)) <= len(UNSEEN_QUESTIONS) // 10
+    missed = await misses(home, UNSEEN_STATEMENTS, UNSEEN_QUESTIONS)
+    assert len(missed) <= len(UNSEEN_QUESTIONS) // 10, "\n".join(missed)
 
 
 async def test_facts_told_early_in_a_long_conversation_are_answered_late(home: OfflineChat) -> None:
@@ -61,7 +62,7 @@ async def test_facts_told_early_in_a_long_conversation_are_answered_late(home: O
         ("thanks", "You're welcome."),
         ("what's on my list?", "3: sandpaper"),
         ("done with tape", "Completed: 4."),
-        ("Jeg har bursdag den 9. mai.", "Noted."),
+        ("Jeg har bursdag den 9. mai.", "noted"),
         ("list my files", '"packing.txt"'),
         ("read packing.txt", "> sea boots"),
         ("I moved the boat to berth 12 today.", "Noted."),

@@ -180,3 +180,16 @@ async def test_the_list_of_a_guest_does_not_fill_the_home(tmp_path: Path) -> Non
         assert len(todos.list_todos(ann)) == 200
         await them.command("/todo add " + "x" * 1001)
         assert len(todos.list_todos("owner")) == 1
+
+
+@pytest.mark.parametrize("decision", ["allow", "deny"])
+async def test_who_has_decided_on_a_request_is_not_asked_when_they_come_to_a_terminal(
+    tmp_path: Path, decision: str
+) -> None:
+    async with run_app(tmp_path) as it:
+        them = BridgePeople(it)
+        await them.write("may I come in", ANN, sender_name="Ann")
+        (question,) = it.app.stores.outbox.list_open("terminal", "main", limit=9)
+        assert "Ann" in question.outgoing.body and "asks to talk to me" in question.outgoing.body
+        await them.command(f"/pair {decision} 1")
+        assert it.app.stores.outbox.list_open("terminal", "main", limit=9) == []

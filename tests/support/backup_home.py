@@ -115,3 +115,10 @@ def pack_tar(path: Path, members: Mapping[str, bytes], *odd: tarfile.TarInfo) ->
         for one in odd:
             tar.addfile(one)
     return path
+
+
+def unpack_tar(path: Path, folder: Path) -> None:
+    """All of an archive that we made ourselves. Python before 3.11.4 has no filters, and ignores that one is set."""
+    with tarfile.open(path) as tar:
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)
+        tar.extractall(folder)

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ def command_environment(home: Path, **settings: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "TERM": "xterm",
         "COLUMNS": "100",
+        # A data folder of a test is among temporary files for what is started, too.
+        "TMPDIR": tempfile.gettempdir(),
         "PYTHONPATH": str(ROOT),
         "ASSISTANT_HOME": str(home),
         **settings,
@@ -117,6 +120,8 @@ def run_daemon(home: Path, *arguments: str, **settings: str) -> Iterator[DaemonP
         running = DaemonProcess(process)
         try:
             running.hint = running.next_line()
+            if "hands it over" in running.hint:  # a chat that serves itself is waited for first
+                running.hint = running.next_line()
             assert "assistant chat" in running.hint, running.hint
             yield running
         finally:

@@ -91,7 +91,7 @@ def run_embedder_server() -> Iterator[EmbedderServer]:
             """Quiet."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     told.url = f"http://127.0.0.1:{server.server_port}"
     try:

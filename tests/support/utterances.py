@@ -1,6 +1,7 @@
 """A table of what people say to offline mode, each line with what must hold in the stores and in the answer afterwards.
 
-A line is JSON: `lang`, `kind`, `given` (said before, in this order), `say`, and `then`:
+A line is JSON: `lang`, `kind`, `given` (said before, in this order), `say`, `intent` (what the sentence wants, for the
+fit of the weights) and `then`:
 
 - `reminders`: every reminder that waits: `text` (words that it has, whatever their case and accents), `due` (local
   time, or a list of which any is right), `repeat` (null, "daily", "weekly:MO,TU", "monthly:15", "yearly",
@@ -75,9 +76,9 @@ def read_table(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-async def play_table(path: Path) -> TableResult:
-    """Each line in a home of its own."""
-    rows, right = read_table(path), Counter[str]()
+async def play_table(path: Path, *, step: int = 1) -> TableResult:
+    """Each line in a home of its own; with `step` every so many lines."""
+    rows, right = read_table(path)[::step], Counter[str]()
     wrong, noted = [], []
     for row in rows:
         with TemporaryDirectory(dir=_MEMORY) as folder:
@@ -87,7 +88,7 @@ async def play_table(path: Path) -> TableResult:
         if faults:
             said = f"{row['id']} {row['kind']}: {row['say']}"
             wrong.append(f"{said}\n    {'; '.join(faults)}\n    said: {after.answer[:200]!r}")
-        if is_order_noted(row, after):
+        if is_order_noted(row, before, after):
             noted.append(row["say"])
     of = Counter(name for row in rows for name in _groups(row))
     shares = ", ".join(f"{name} {right[name]}/{count}" for name, count in of.items())
@@ -105,8 +106,14 @@ async def play(home: Path, row: dict[str, Any]) -> tuple[Outcome, Outcome]:
         for text in row.get("given", []):
             await _say(it, text)
         before = _look(it)
-        await _say(it, row["say"])
+        if row["say"]:
+            await _say(it, row["say"])
         return before, _look(it)
+
+
+async def play_given(home: Path, row: dict[str, Any]) -> Outcome:
+    """Before the utterance alone."""
+    return (await play(home, {**row, "say": ""}))[0]
 
 
 async def _say(it: LiveApp, text: str) -> None:
@@ -123,7 +130,7 @@ def _look(it: LiveApp) -> Outcome:
 def find_faults(row: dict[str, Any], before: Outcome, after: Outcome) -> list[str]:
     """What is not as the line says; empty where all is."""
     then, faults = row["then"], []
-    if row["kind"] in _CHANGING:
+    if row["kind"] in _CHANGING and ("reminders" in then or "todos" in then or "done" in then):
         faults += _differences("reminders", then.get("reminders", []), after.reminders, _is_reminder)
         faults += _differences("to-dos", then.get("todos", []), [t for t in after.todos if not t.done], _is_todo)
         done = [{"text": words} for words in then.get("done", [])]
@@ -137,14 +144,16 @@ def find_faults(row: dict[str, Any], before: Outcome, after: Outcome) -> list[st
     faults += [f"answer has {word!r}" for word in then.get("answer_lacks", []) if fold_text(word) in answer]
     if then.get("cannot") and not _CANNOT.search(after.answer):
         faults.append("it does not say that it can't")
-    if then.get("kept") and "Noted" not in after.answer:
+    if then.get("kept") and "noted" not in after.answer.casefold():
         faults.append("it is not noted")
     return faults
 
 
-def is_order_noted(row: dict[str, Any], after: Outcome) -> bool:
-    """An order that was answered as if it were a statement."""
-    return row["kind"] in ("reminder_set", "reminder_change", "todo", "cannot") and after.answer.startswith("Noted")
+def is_order_noted(row: dict[str, Any], before: Outcome, after: Outcome) -> bool:
+    """An order that was answered as if it were a statement: nothing was done, and nothing says that it was not."""
+    is_order = row["kind"] in ("reminder_set", "reminder_change", "todo", "cannot")
+    idle = (before.reminders, before.todos) == (after.reminders, after.todos)
+    return is_order and idle and after.answer.startswith("Noted") and "was changed" not in after.answer
 
 
 def _differences(what: str, wanted: list[dict[str, Any]], there: Any, fits: Any) -> list[str]:

@@ -98,6 +98,17 @@ async def test_the_answer_is_shown_and_then_confirmed() -> None:
     }
 
 
+async def test_what_comes_beside_the_answer_names_commands_as_a_shell_has_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    body = "Reminder: call Ann. `/remind done 2` ends it."
+    beside = {**DELIVERY[1], "key": "job:2", "kind": "reminder", "inbox_id": None, "body": body}
+    answer = await asked(AskLink(("deliver", beside), ENDED, DELIVERY, answered_at=2))
+    assert "`assistant remind done 2` ends it." in capsys.readouterr().err
+    # A program gets it as it was sent.
+    assert answer["notices"] == (body,)
+
+
 async def test_an_answer_that_was_ready_before_we_listened_is_found() -> None:
     link = AskLink(DELIVERY)
     await asked(link)

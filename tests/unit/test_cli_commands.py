@@ -16,7 +16,14 @@ from assistant import __version__
 from assistant.cli.aihistory.main import aihistory
 from assistant.cli.lazy import escape_unencodable, run_guarded
 from assistant.cli.main import assistant
-from assistant.commands.argv import SLASH_COMMANDS, command_name, is_leave_command, rewrite_for_shell
+from assistant.commands.argv import (
+    SHELL_ONLY_COMMANDS,
+    SLASH_COMMANDS,
+    command_name,
+    is_leave_command,
+    rewrite_for_shell,
+)
+from assistant.commands.registry import command_root
 from assistant.core.calendar import utc_now
 from assistant.settings.settings import load_settings
 from assistant.wire.app import build_app
@@ -128,6 +135,11 @@ def test_a_command_is_told_apart_from_a_message_that_begins_with_a_slash(text: s
     assert bool(command_name(text)) is is_one
 
 
+def test_commands_that_only_a_shell_has_are_all_told_as_such() -> None:
+    in_shell = {*assistant.list_commands(click.Context(assistant))}
+    assert {*SHELL_ONLY_COMMANDS} == in_shell - {*command_root().commands}
+
+
 def test_quit_leaves_and_nothing_longer_does() -> None:
     assert is_leave_command(" /quit ") and is_leave_command("/exit") and is_leave_command("/quit please")
     assert not is_leave_command("bye")
@@ -145,7 +157,7 @@ def test_a_command_that_is_mistyped_is_answered_with_the_one_that_is_like_it(
     assert run_guarded(assistant, ["stauts"]) == 2
     assert "Did you mean `assistant status`?" in capsys.readouterr().err
     assert run_guarded(assistant, ["why", "e1"]) == 2
-    assert "Did you mean `assistant memory why`?" in capsys.readouterr().err
+    assert "Did you mean `assistant memory why e1`?" in capsys.readouterr().err
     assert run_guarded(assistant, ["zzzzzz"]) == 2
     assert "Did you mean" not in capsys.readouterr().err
 

@@ -207,17 +207,35 @@ def test_a_provider_without_a_key_is_a_problem_and_the_built_in_model_is_none(ho
     assert bare.verdict == "problem" and "ANTHROPIC_API_KEY" in bare.to_do
 
 
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        ({"ANTHROPIC_API_KEY": "k"}, "anthropic at https://api.anthropic.com, with a key"),
+        ({"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "http://proxy"}, "anthropic at http://proxy, with a key"),
+        ({"OPENAI_API_KEY": "k", "ASSISTANT_MODEL__PROVIDER": "openai"}, "openai at https://api.openai.com/v1, with a"),
+        ({"OPENAI_BASE_URL": "http://me:pass@here/v1"}, "openai at http://***@here/v1, without a key"),
+    ],
+)
+def test_the_address_that_is_asked_is_named_and_whether_it_gets_a_key(
+    home: Path, environ: dict[str, str], told: str
+) -> None:
+    assert told in check_provider(settings(home, **environ)).text
+
+
 def test_a_model_that_says_nothing_is_a_problem() -> None:
     assert [found.verdict for found in check_provider_answer(lambda: "Hello!")] == ["ok"]
     assert [found.verdict for found in check_provider_answer(lambda: " ")] == ["problem"]
 
 
 def test_tokens_that_are_estimated_are_no_problem_and_say_how_to_do_better() -> None:
-    found = check_tokenizer(choose_tier("claude-sonnet", None), "characters / 4 x 1.2")
+    found = check_tokenizer(choose_tier("claude-sonnet", None), "characters / 4 x 1.2", has_extra=False)
     assert found.verdict == "note" and "`tokens` extra" in found.to_do
     assert "characters / 4" not in " ".join(wrap_finding(found, 80))
     assert "characters / 4 x 1.2" in " ".join(wrap_finding(found, 200, verbose=True))
     assert check_tokenizer(choose_tier("claude-sonnet", None, toksum=True), "toksum").verdict == "ok"
+    # An extra is advised where it is missing and helps: not in offline mode, and not where it is installed.
+    for model, has_extra in (("offline", False), ("claude-sonnet", True)):
+        assert check_tokenizer(choose_tier(model, None), "estimated", has_extra=has_extra).to_do == ""
 
 
 @dataclass

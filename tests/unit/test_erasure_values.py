@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from assistant.core.erasure import PhraseMatcher
-from assistant.core.erasure_values import find_values, is_written_by_us, value_kind
+from assistant.core.erasure_phrases import PhraseMatcher, tells_of
+from assistant.core.erasure_values import find_days, find_values, is_written_by_us, value_kind
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,51 @@ def test_a_number_is_known_with_other_signs_between_its_digits(other: str) -> No
     assert not matcher.matches("card 4111 1111 1111 1112")
 
 
+@pytest.mark.parametrize(
+    ("told", "other"),
+    [
+        ("+49 151 2345 6789", "0151 23456789"),
+        ("0151 2345 6789", "+49 (0)151 234-567-89"),
+        ("0049 151 23456789", "0151/23456789"),
+        ("+33 6 12 34 56 78", "06.12.34.56.78"),
+        ("612 345 678", "+34 612345678"),
+        ("(212) 555-0100", "+1 212 555 0100"),
+        ("4711 0815", "47110815"),
+        ("47110815", "47 11 08 15"),
+        ("47 11", "4711"),
+        ("123-456", "123 456"),
+    ],
+)
+def test_a_number_is_known_in_its_other_spellings(told: str, other: str) -> None:
+    matcher = PhraseMatcher((), (told,))
+    assert matcher.matches(f"It is {other}, they say.")
+    assert matcher.match_ends(f'{{"content":"so:\\n{other}"}}'.encode()), "at the beginning of a line, too"
+    assert not matcher.matches("It is 0151 23456780, +34 612 345 679, 47120815 or 94711.")
+
+
+def test_digits_in_short_groups_are_met_nowhere_by_chance() -> None:
+    matcher = PhraseMatcher((), ("47 11", "123-456"))
+    assert not matcher.match_ends(b'{"ts":"2026-11-20T10:47:11.1234567","seq":94711,"at":1123456}')
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("born on 13 June 1987", "1987-06-13"),
+        ("on June 13th, 2026", "2026-06-13"),
+        ("am 3. M\u00e4rz 1987", "1987-03-03"),
+        ("le 1er ao\u00fbt 2001", "2001-08-01"),
+        ("el 3 de mayo de 1990", "1990-05-03"),
+    ],
+)
+def test_a_day_that_is_written_out_is_also_known_as_a_machine_writes_it(text: str, day: str) -> None:
+    assert find_days(text) == [day]
+
+
+def test_what_is_no_day_of_the_calendar_is_none() -> None:
+    assert find_days("31 February 2026, 12 Angry 1957, room 13 1987") == []
+
+
 def test_a_short_value_is_a_word_of_its_own() -> None:
     matcher = PhraseMatcher((), ("4711", "Anna"))
     assert matcher.matches("it is 4711.") and matcher.matches("ANNA came")
@@ -89,3 +134,18 @@ def test_kinds_of_values_have_names() -> None:
 def test_the_names_of_fields_in_json_are_no_values() -> None:
     distinctive, _ = find_values('It says {"tool": "Hunter2-blue", "arguments": {"text": 1}}')
     assert "Hunter2-blue" in distinctive and not {"tool", "arguments", "text"} & set(distinctive)
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ("Marguerite moved to Lindenweg 12 in spring.", True),
+        ("Marguerite wohnt im Lindenweg 12.", True),
+        ("She has lived with Marguerite for years.", True),
+        ("My favourite colour is blue.", True),  # nothing that could tell it apart
+        ("Marguerite's door opens with 48213.", False),
+        ("My uncle Bertrand keeps bees.", False),
+    ],
+)
+def test_which_of_merged_entries_a_memory_tells_of(entry: str, told: bool) -> None:
+    assert tells_of(entry, "My sister Marguerite lives at Lindenweg 12.") is told

@@ -198,3 +198,11 @@ def test_f29_what_is_said_in_a_game_is_true_of_nobody_until_it_ends() -> None:
         "ok stop playing. my sister Ann lives in Bonn",
     )
     assert texts(*said) == ["my sister Ann lives in Bonn"]
+
+
+def test_a_game_begins_in_what_is_read_of_a_giant_message_and_not_behind_it() -> None:
+    pasted, game = "nothing much to tell. " * 1000, "let's pretend you are a pirate"
+    fact = "my sister Ann lives in Bonn"
+
+    assert texts(f"{game}. {pasted}", "Aye.", fact) == []
+    assert texts(f"{pasted}{game}", "Fine.", fact) == [fact]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -261,6 +262,18 @@ async def test_f29_only_peoples_and_the_assistants_own_words_are_read() -> None:
     assert found.read_count == 3
     assert "Rome" not in model.requests[0].messages[0].content
     assert "Rome" not in str(extractor(model).extract_without_model(NOT_READ, ()))
+
+
+async def test_the_rules_read_beside_the_loop() -> None:
+    threads = set[int]()
+
+    def learns_from(session: str) -> bool:
+        threads.add(threading.get_ident())
+        return True
+
+    rules = Extractor(OfflineModel, "", batch_tokens=8_000, learns_from=learns_from)
+    assert contents(await rules.extract(TALK, ())) == BY_RULES
+    assert threads - {threading.get_ident()}
 
 
 async def test_f33_what_a_guest_says_belongs_to_the_guest() -> None:

@@ -9,6 +9,7 @@ import pytest
 from assistant.context.truncate import truncate_to_reference
 from assistant.core.messages import LogByteRange, Media, Message, ToolCall
 from assistant.core.records import LogLocation
+from assistant.models.offline.steps import INTRODUCTION
 from sleep.compaction.extractive import keep_both_ends, select_sentences, summarise_without_model
 from sleep.compaction.key_facts import collect_key_facts
 from sleep.compaction.validate import restore_missing_values
@@ -35,6 +36,13 @@ def test_each_line_is_word_for_word_with_the_message_and_its_day() -> None:
         f"- #1 2026-03-04 user: {TOLD}",
         "- #2 2026-03-04 assistant: I have noted that the passport ends in May 2027.",
     ]
+
+
+def test_what_the_program_says_of_itself_in_an_answer_is_no_part_of_a_summary() -> None:
+    answer = f"Noted.\n\n{INTRODUCTION}"
+    assert lines_of(alternating_messages(TOLD, answer)) == [f"- #1 2026-03-04 user: {TOLD}"]
+    # A person's own words in italics are theirs.
+    assert lines_of(alternating_messages(f"*{TOLD}*", "Well.")) != []
 
 
 @pytest.mark.parametrize("told", [(TOLD, DECIDED), (DECIDED, TOLD)])

@@ -33,9 +33,10 @@ OSLO = ZoneInfo("Europe/Oslo")
 
 @pytest.fixture(scope="module")
 def talk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which 600 messages of ordinary talk were said."""
+    """A home in which 600 messages of ordinary talk were said, and which has its search index."""
     room = SearchHome(tmp_path_factory.mktemp("talk"))
     add_chatter(room, 600)
+    room.search("walk")
     room.close()
     return room.path
 

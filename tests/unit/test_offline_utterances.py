@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelReply, ModelRequest, ToolSpec
 from assistant.models.offline.model import OfflineModel
 from tests.support.sentence_tables import every_case
 
+NOTHING = {"list_reminders": "No reminder is waiting.", "manage_todo_list": "To-do list: 0 open"}
 Expectation = Callable[[Message], None]
 TOOLS = tuple(
     ToolSpec(name, "", {"type": "object", "properties": {}})
@@ -32,6 +34,16 @@ def calls(name: str, **arguments: object) -> Expectation:
 
     def check(reply: Message) -> None:
         assert [(call.name, dict(call.arguments)) for call in reply.tool_calls] == [(name, arguments)]
+
+    return check
+
+
+def looks_up(name: str) -> Expectation:
+    """Nothing is changed, and this is shown."""
+
+    def check(reply: Message) -> None:
+        assert not reply.tool_calls
+        assert name in reply.metadata["looked_up"]
 
     return check
 
@@ -84,12 +96,12 @@ def only_call(reply: Message) -> ToolCall:
     return reply.tool_calls[0]
 
 
-NOTED = says(r"^Noted\.")
+NOTED = says(r"^Noted\.|it is noted")
 HELP = says(r"offline(.|\n)*remember(.|\n)*list")
 HELLO = says(r"^(hello|good)\b")
 CANNOT = says(r"(can't|cannot).*offline|offline.*(can't|cannot)")
 TIME = calls("current_time")
-LIST = todo("list")
+LIST = looks_up("manage_todo_list")
 FILES = calls("list_files")
 
 TABLE: list[tuple[str, Expectation]] = [
@@ -175,9 +187,9 @@ TABLE: list[tuple[str, Expectation]] = [
     ("remind me tomorrow at 9 to call mum", remind("call mum", "tomorrow at 9")),
     ("can you remind me in 20 minutes to feed the cat?", remind("feed the cat", "in 20 minutes")),
     ("remind me every weekday at 8:30 to stretch", remind("stretch", "every weekday at 8:30")),
-    ("what reminders do I have?", calls("list_reminders")),
-    ("show my reminders", calls("list_reminders")),
-    ("reminders", calls("list_reminders")),
+    ("what reminders do I have?", looks_up("list_reminders")),
+    ("show my reminders", looks_up("list_reminders")),
+    ("reminders", looks_up("list_reminders")),
     ("cancel reminder 3", calls("cancel_reminder", id=3)),
     ("delete reminder #3", calls("cancel_reminder", id=3)),
     # the list again
@@ -260,10 +272,23 @@ TABLE: list[tuple[str, Expectation]] = [
 
 
 async def first_reply(text: str, *, tools: tuple[ToolSpec, ...] = TOOLS) -> Message:
-    request = ModelRequest((), (Message("user", text, id=41),), tools)
-    events = [event async for event in OfflineModel().stream(request)]
-    assert isinstance(events[-1], ModelReply)
-    return events[-1].message
+    """What is done or said first for a person who has no reminders and no to-dos; what was looked up before is in
+    `metadata["looked_up"]`."""
+    messages = [Message("user", text, id=41)]
+    looked_up: list[str] = []
+    while True:
+        events = [event async for event in OfflineModel().stream(ModelRequest((), tuple(messages), tools))]
+        assert isinstance(events[-1], ModelReply)
+        reply = events[-1].message
+        looks = [call for call in reply.tool_calls if _is_look(call)]
+        if not looks or len(looks) < len(reply.tool_calls):
+            return replace(reply, metadata={"looked_up": tuple(looked_up)})
+        looked_up += [call.name for call in looks]
+        messages += [reply, *(Message("tool", NOTHING[call.name], tool_call_id=call.id) for call in looks)]
+
+
+def _is_look(call: ToolCall) -> bool:
+    return call.name == "list_reminders" or (call.name == "manage_todo_list" and call.arguments.get("action") == "list")
 
 
 @every_case(TABLE)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.core.erasure import PREVIEW_LENGTHS, PhraseMatcher, identifying_phrases, is_searchable_phrase
+from assistant.core.erasure_phrases import PREVIEW_LENGTHS, PhraseMatcher, identifying_phrases, is_searchable_phrase
 from assistant.core.memories import JournalEntry
 from sleep.cycle.curate import propose_memory_md
 from sleep.cycle.notes import build_day_notes

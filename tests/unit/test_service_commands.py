@@ -22,12 +22,12 @@ from assistant.cli.service.install import (
     create_system_home,
     define_service,
     describe_where_to_keep,
-    detect_service_manager,
     install_service,
     remove_service,
     variables_hidden_from_service,
 )
 from assistant.core.errors import AssistantError, UsageError
+from assistant.service.presence import detect_service_manager
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from tests.support.command_line import one_line_error, run_in_process

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from assistant.commands.erasure import parse_forget_target, render_forget_preview, render_forget_result
-from assistant.core.erasure import ErasureLeftover, ErasureMatches, ErasurePreview, ErasureRequest, ErasureResult
+from assistant.core.erasure import (
+    ErasedMessage,
+    ErasureLeftover,
+    ErasureMatches,
+    ErasurePreview,
+    ErasureRequest,
+    ErasureResult,
+)
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.ports import ToolContext
 from tests.support.store_home import NOW
@@ -25,8 +33,9 @@ class ErasureStub:
 
     async def request_code(self, wanted: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]:
         self.wanted.append(wanted)
-        places = (ErasureMatches("messages", 7, ("message 3",)), ErasureMatches("journal", 1, ("the\nzebra",)))
-        return ErasurePreview(wanted, (3,), places, ("journal entry 5: a gate",)), "A1B2C3"
+        places = (ErasureMatches("messages", 7), ErasureMatches("journal", 1, ("the\nzebra",)))
+        first = (ErasedMessage(3, NOW, "the zebra said"),)
+        return ErasurePreview(wanted, (3,), places, first, ("journal entry 5: a gate",)), "A1B2C3"
 
 
 async def test_it_shows_what_would_go_and_how_a_person_confirms_it() -> None:
@@ -41,6 +50,16 @@ async def test_it_shows_what_would_go_and_how_a_person_confirms_it() -> None:
 def test_a_person_is_shown_the_words() -> None:
     found = ErasurePreview(ErasureRequest("owner", text="word"), (3,), (ErasureMatches("journal", 9, ("the\nword",)),))
     assert render_forget_preview(found)[1] == "- journal: 9 (the word; ...)"
+
+
+def test_messages_are_shown_by_day_and_words_and_by_number_where_one_was_typed() -> None:
+    first = (ErasedMessage(3, datetime(2026, 11, 20, 23, 30, tzinfo=UTC), "the word\nis zebra"),)
+    for request, shown in (
+        (ErasureRequest("owner", text="word"), "2026-11-21: the word is zebra"),
+        (ErasureRequest("owner", messages=(3,)), "#3, 2026-11-21: the word is zebra"),
+    ):
+        found = ErasurePreview(request, (3, 4), (ErasureMatches("messages", 2),), first)
+        assert render_forget_preview(found, zone=ZoneInfo("Europe/Berlin"))[1] == f"- messages: 2 ({shown}; ...)"
 
 
 async def test_ids_are_of_the_scope_of_the_call() -> None:
@@ -76,6 +95,8 @@ def test_it_is_offered_to_everybody_and_changes_nothing() -> None:
             ErasureRequest("owner", memories=("13164122-4a8c-5d53-9a53-0f1b3a5f5b5e",)),
         ),
         ("13164122", ErasureRequest("owner", digits="13164122")),
+        ("4711", ErasureRequest("owner", digits="4711")),
+        ("015123456789", ErasureRequest("owner", digits="015123456789")),
         ("#13164122", ErasureRequest("owner", messages=(13164122,))),
         ("memory 1316", ErasureRequest("owner", memories=("1316",))),
         ('"4711"', ErasureRequest("owner", text="4711")),
@@ -107,7 +128,7 @@ def test_a_forgetting_that_was_cut_off_is_told_of_and_counts_for_nothing_else() 
 
 
 def test_what_is_left_is_told() -> None:
-    places = (ErasureMatches("messages", 1, ("message 3",)),)
+    places = (ErasureMatches("messages", 1),)
     done = ErasureResult(
         (3,), places, (ErasureLeftover("PERSONA.md", 2, "your own file", "own_file"),), complete=True, files_searched=9
     )

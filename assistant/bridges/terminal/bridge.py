@@ -81,7 +81,8 @@ class _Confirmation:
 
 
 class TerminalBridge:
-    """See `Bridge`. `on_attach` is called when somebody can be reached again; the runtime then sends what waits."""
+    """See `Bridge`. `on_attach` is called when somebody can be reached again; the runtime then sends what waits.
+    `find_disk_trouble` says why nothing can be written, which whoever attaches then is shown: it cannot be stored."""
 
     name = "terminal"
     capabilities = BridgeCapabilities(edit=True, typing=True, shows_sessions=True, dedupe_seconds=_DEDUPE_SECONDS)
@@ -91,6 +92,7 @@ class TerminalBridge:
     ) -> None:
         """Terminals that attach again get from `outbox` what they missed."""
         self.on_attach: Callable[[], None] = lambda: None
+        self.find_disk_trouble: Callable[[], str] = lambda: ""
         self._outbox = outbox
         self._queue_size = queue_size
         self._confirm_seconds = confirm_seconds
@@ -129,6 +131,9 @@ class TerminalBridge:
         terminal = Terminal(session, feed, asyncio.Queue())
         hello = {"session": session, "version": __version__, "id": str(feed.start_mark)}
         terminal.queue.put_nowait(("hello", hello))
+        if trouble := self.find_disk_trouble():
+            notice = NoticeKind.DISK_TROUBLE.fill(text=trouble)
+            terminal.queue.put_nowait(("notice", {"text": notice.text, "turn": "", "disk": True}))
         missed, is_all = feed.read_missed() if after is not None else ((), True)
         for item in missed:
             terminal.queue.put_nowait(self._delivery(item, waited=True))

@@ -1,6 +1,5 @@
-"""`aihistory list`, `show`, `recover` and `diff`: which compactions there are, what each made, the messages that it
-removed from what the model sees, and what its summary does not name of them. Messages are read from the message log a
-page at a time: there may be a million.
+"""`aihistory list`, `show` and `recover`: which compactions there are, what each made, and the messages that it removed
+from what the model sees. Messages are read from the message log a page at a time: there may be a million.
 """
 
 from __future__ import annotations
@@ -9,14 +8,16 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from operator import attrgetter
 from typing import Annotated, Any, TypeVar
 
 import click
 from pydantic import BeforeValidator
 
+from assistant.cli.aihistory.secret_mask import SECRETS_LEFT_OUT, SecretMask, secrets_option
 from assistant.cli.home_stores import load_effective_settings, open_home_stores, scope_of_session
 from assistant.cli.log import print_record
-from assistant.cli.output import clean_line, json_option, print_text
+from assistant.cli.output import clean_line, json_option, print_remark, print_text
 from assistant.commands.archive import MessageItem
 from assistant.commands.compaction import CompactionItem
 from assistant.commands.context import CommandContext, CommandStores
@@ -28,7 +29,8 @@ from assistant.core.messages import media_to_json
 from assistant.core.records import LogRecord
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
-from assistant.wire.services import command_stores, find_missing_values
+from assistant.wire.services import command_stores
+from sleep.compaction.validate import RESTORED_HEADING
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -135,18 +137,28 @@ _HEADINGS = {
     "facts": "Facts",
     "entities": "Names",
     "identifiers": "Identifiers",
-    "kept": "Kept word for word",
+    "kept": "Messages that stay as they were said",
     "restored": "Put back by the check, word for word",
     "memories": "Written into the journal",
     "failures": "Why nothing better was used",
 }
 
 
-def _render_detail(checkpoint: Checkpoint, zone: tzinfo) -> str:
+@dataclass(frozen=True, slots=True)
+class _ShownCompaction:
+    checkpoint: Checkpoint
+    with_secrets: bool
+
+
+def _render_detail(shown: _ShownCompaction, zone: tzinfo) -> str:
+    checkpoint = shown.checkpoint
     facts = dict(checkpoint.key_facts)
     ranges = facts.pop("byte_ranges", ())
     for machine_readable in ("since", "until", "pressure"):
         facts.pop(machine_readable, None)
+    if RESTORED_HEADING in checkpoint.summary:
+        # The summary ends with them.
+        facts.pop("restored", None)
     sections = [_head(checkpoint, zone), checkpoint.summary or "(no summary)"]
     sections += [_list(title, facts.pop(key)) for key, title in _HEADINGS.items() if facts.get(key)]
     others = {key: value for key, value in facts.items() if value not in (None, "", [], {})}
@@ -155,7 +167,8 @@ def _render_detail(checkpoint: Checkpoint, zone: tzinfo) -> str:
             _list("Also noted", [f"{key.replace('_', ' ')}: {_plain(value)}" for key, value in others.items()])
         )
     places = "".join(f"\n- {path} bytes {start:,} to {end:,}" for path, start, end in ranges)
-    return "\n\n".join([*sections, f"The original messages: `aihistory recover {checkpoint.id}`{places}"])
+    sections.append(f"The original messages: `aihistory recover {checkpoint.id}`{places}")
+    return SecretMask(asked=shown.with_secrets).with_remark("\n\n".join(sections))
 
 
 def _head(checkpoint: Checkpoint, zone: tzinfo) -> str:
@@ -195,16 +208,23 @@ def _item(item: object) -> str:
     return f"#{item}" if isinstance(item, int) else clean_line(str(item).removeprefix("- "), 400)
 
 
-@click.command(cls=TableCommand, result=CompactionDetail, render=_render_detail, reads=True, with_session=False)
+_DETAIL_JSON = Annotated[CompactionDetail, BeforeValidator(attrgetter("checkpoint"))]
+
+
+@click.command(cls=TableCommand, result=_DETAIL_JSON, render=_render_detail, reads=True, with_session=False)
 @number_argument("checkpoint_id")
 @filter_options
-def show(context: CommandContext, checkpoint_id: int, since: str | None, session: str | None) -> Checkpoint:
+@secrets_option
+def show(
+    context: CommandContext, checkpoint_id: int, since: str | None, session: str | None, secrets: bool
+) -> _ShownCompaction:
     """Show a compaction: its summary and key facts. Also where the originals are.
 
     > aihistory show 3
     > aihistory show 3 --json
     """
-    return find_checkpoint(context.stores.conversation, context.zone, checkpoint_id, since, session)
+    checkpoint = find_checkpoint(context.stores.conversation, context.zone, checkpoint_id, since, session)
+    return _ShownCompaction(checkpoint, secrets)
 
 
 # ----------------------------------------------------------------------------------------------------------- originals
@@ -266,11 +286,13 @@ class OriginalMessage(MessageItem):
 @click.command()
 @number_argument("checkpoint_id")
 @filter_options
-@json_option(list[OriginalMessage], "Print one JSON array, with pictures and files as in the log.")
-def recover(checkpoint_id: int, since: str | None, session: str | None, json_out: bool) -> None:
-    """Print the original messages of a compaction, oldest first. They come from the message log, complete.
+@secrets_option
+@json_option(list[OriginalMessage], "Print one JSON array, with pictures and files as in the log, and with secrets.")
+def recover(checkpoint_id: int, since: str | None, session: str | None, secrets: bool, json_out: bool) -> None:
+    """Print the original messages of a compaction, oldest first. They come from the message log.
 
     > aihistory recover 3
+    > aihistory recover 3 --secrets
     > aihistory recover 3 --json > before-the-move.json
     """
     settings = load_effective_settings(read_only=True)
@@ -280,8 +302,11 @@ def recover(checkpoint_id: int, since: str | None, session: str | None, json_out
         if json_out:
             _print_array(read_originals(stores, checkpoint))
             return
+        mask = SecretMask(asked=secrets)
         for record in read_originals(stores, checkpoint):
-            print_record(record, settings.zone)
+            print_record(record, settings.zone, mask=mask.apply)
+        if mask.left_out:
+            print_remark(SECRETS_LEFT_OUT)
 
 
 def _print_array(records: Iterator[LogRecord]) -> None:
@@ -292,58 +317,3 @@ def _print_array(records: Iterator[LogRecord]) -> None:
         print_text(f"{separator}{json.dumps(item, ensure_ascii=False)}")
         separator = ","
     print_text("]" if separator == "," else "[]")
-
-
-_SPOKEN = ("user", "assistant")
-
-
-@dataclass(frozen=True, slots=True)
-class MissingFact:
-    """Something that a message named, and the summary does not."""
-
-    kind: str  # "identifiers", "numbers", "names" or "tasks"
-    text: str
-    message_id: int  # of the message that named it first
-    at: datetime
-    kept: bool  # the model still sees that message word for word
-
-
-def _render_missing(facts: Sequence[MissingFact], _: tzinfo) -> str:
-    sections = []
-    for kind in dict.fromkeys(fact.kind for fact in facts):
-        lines = [
-            f"- {clean_line(fact.text, 200)} (#{fact.message_id}{', kept word for word' if fact.kept else ''})"
-            for fact in facts
-            if fact.kind == kind
-        ]
-        sections.append("\n".join([f"{kind.capitalize()}:", *lines]))
-    return "\n\n".join(sections) or "The summary names everything that the original messages name."
-
-
-@click.command(cls=TableCommand, result=list[MissingFact], render=_render_missing, reads=True, with_session=False)
-@number_argument("checkpoint_id")
-@filter_options
-def diff(context: CommandContext, checkpoint_id: int, since: str | None, session: str | None) -> list[MissingFact]:
-    """List what the summary lacks: identifiers, numbers, names, tasks.
-
-    They are not lost: `aihistory recover` prints the messages, and the assistant finds them by their words.
-
-    > aihistory diff 3
-    > aihistory diff 3 --json
-    """
-    checkpoint = find_checkpoint(context.stores.conversation, context.zone, checkpoint_id, since, session)
-    return list(find_missing_facts(context.stores, checkpoint))
-
-
-def find_missing_facts(stores: CommandStores, checkpoint: Checkpoint) -> Iterator[MissingFact]:
-    """In the order they were said, each once. What tools returned is not read: what mattered of it was said."""
-    kept_ids = set(checkpoint.key_facts.get("kept", ()))
-    seen: set[tuple[str, str]] = set()
-    for record in read_originals(stores, checkpoint):
-        if record.role not in _SPOKEN:
-            continue
-        for kind, texts in find_missing_values(record.content, checkpoint.summary).items():
-            for text in texts:
-                if (kind, text.casefold()) not in seen:
-                    seen.add((kind, text.casefold()))
-                    yield MissingFact(kind, text, record.id, record.ts, record.id in kept_ids)

@@ -19,7 +19,6 @@ from assistant import __version__
 from assistant.cli.aihistory.compactions import (
     NEVER_INSTALLED,
     NOTHING_COMPACTED,
-    diff,
     filter_options,
     format_dollars,
     list_compactions,
@@ -27,6 +26,7 @@ from assistant.cli.aihistory.compactions import (
     select_checkpoints,
     show,
 )
+from assistant.cli.aihistory.missing import diff
 from assistant.cli.aihistory.search import search
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.lazy import run_and_exit, show_examples

@@ -12,11 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from itertools import islice
-from typing import Literal
+from operator import attrgetter
+from typing import Annotated, Literal
 
 import click
+from pydantic import BeforeValidator
 
 from assistant.cli.aihistory.compactions import NEVER_INSTALLED, filter_options, select_checkpoints
+from assistant.cli.aihistory.secret_mask import SECRETS_LEFT_OUT, SecretMask, secrets_option
 from assistant.cli.log import records_newest_first
 from assistant.cli.output import clean_line, require_utf8
 from assistant.commands.context import CommandContext, CommandStores
@@ -25,6 +28,7 @@ from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
 from assistant.core.text import lazy_regex
+from sleep.rules.secrets import asks_for_secret
 
 _WITHOUT_SPACES = lazy_regex(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -50,32 +54,45 @@ class CompactionSearchHit:
     text: str
 
 
-def _render_hits(hits: Sequence[CompactionSearchHit], zone: tzinfo) -> str:
+@dataclass(frozen=True, slots=True)
+class _FoundHits:
+    hits: Sequence[CompactionSearchHit]
+    mask: SecretMask
+
+
+def _render_hits(found: _FoundHits, zone: tzinfo) -> str:
     lines = [
         f"- {hit.session}, {format_local_time(hit.at, zone)}, "
         f"{f'{hit.role} #{hit.message_id}' if hit.message_id is not None else 'summary'} "
-        f"(compaction {hit.id}): {clean_line(hit.text, 400)}"
-        for hit in hits
+        f"(compaction {hit.id}): {clean_line(found.mask.apply(hit.text), 400)}"
+        for hit in found.hits
     ]
+    if found.mask.left_out:
+        lines += ["", SECRETS_LEFT_OUT]
     return "\n".join(lines) or "Nothing that was compacted contains it. `assistant log --grep` searches everything."
 
 
-@click.command(cls=TableCommand, result=list[CompactionSearchHit], render=_render_hits, reads=True, with_session=False)
+_HITS_JSON = Annotated[list[CompactionSearchHit], BeforeValidator(attrgetter("hits"))]
+
+
+@click.command(cls=TableCommand, result=_HITS_JSON, render=_render_hits, reads=True, with_session=False)
 @click.argument("text")
 @click.option(
     "--limit",
     default=20,
     show_default=True,
     type=click.IntRange(1, 1000),
-    help="How many summaries, and messages of a conversation.",
+    help="How many summaries and messages at most.",
 )
 @filter_options
+@secrets_option
 def search(
-    context: CommandContext, text: str, limit: int, since: str | None, session: str | None
-) -> list[CompactionSearchHit]:
+    context: CommandContext, text: str, limit: int, since: str | None, session: str | None, secrets: bool
+) -> _FoundHits:
     """Find TEXT in summaries and compacted messages, newest first.
 
-    `assistant log --grep` searches everything, compacted or not.
+    `assistant log --grep` searches everything, compacted or not. Passwords, keys, PINs and card numbers are shown where
+    TEXT names such a thing.
 
     > aihistory search "booking number"
     > aihistory search 予約番号 --json
@@ -88,7 +105,19 @@ def search(
         *islice(_search_summaries(checkpoints, words), limit),
         *_search_messages(context.stores, checkpoints, words, limit),
     ]
-    return sorted(hits, key=lambda hit: (hit.at, hit.message_id or 0), reverse=True)
+    newest = sorted(hits, key=lambda hit: (hit.at, hit.message_id or 0), reverse=True)[:limit]
+    mask = SecretMask(asked=secrets or asks_for_secret(words))
+    _learn_secrets(context.stores, newest, mask)
+    return _FoundHits(newest, mask)
+
+
+def _learn_secrets(stores: CommandStores, hits: Iterable[CompactionSearchHit], mask: SecretMask) -> None:
+    """An excerpt may have lost the words that say what a value in it is."""
+    scopes = {info.key: info.scope for info in stores.conversation.list_sessions()}
+    for hit in hits:
+        if hit.message_id is not None:
+            for record in stores.history.read(hit.message_id, scopes[hit.session]):
+                mask.learn(record.content)
 
 
 # ----------------------------------------------------------------------------------------------------------- summaries

@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from assistant.agenda.attendance import warns_of_nothing
 from assistant.cli.handover import HandedOver
 from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.link import (
@@ -30,7 +31,7 @@ from assistant.cli.link import (
 from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import json_option, print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.prompts import read_all_stdin, read_stdin_lines
-from assistant.commands.argv import command_name, is_leave_command, session_after_command
+from assistant.commands.argv import command_name, is_leave_command, rewrite_for_shell, session_after_command
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.records import InboxReceipt, is_answer_key
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_role
@@ -92,7 +93,7 @@ def talk_here(settings: Settings, session: str) -> int:
     from assistant.cli.chat.dialog import run_dialog  # draws, which a pipe does without
 
     async def talk() -> None:
-        async with open_link(settings) as link:
+        async with open_link(settings, stays=True) as link:
             await run_dialog(link, session, settings)
             print_unattended(await read_unattended(link))
 
@@ -112,8 +113,9 @@ async def one_question(settings: Settings, text: str, session: str, json_out: bo
         with contextlib.suppress(LinkLost):
             async with open_link(settings) as link:
                 before = await read_unattended(link)
-                exit_code = await _answer(link, text, session, external_id, json_out)
-                print_unattended(await read_unattended(link), before)
+                printer = Printer(json_out)
+                exit_code = await _answer(link, text, session, external_id, printer)
+                print_unattended(await read_unattended(link), before, printer)
                 return exit_code
         await wait_for_daemon(settings.home)
     raise LinkLost()
@@ -121,9 +123,9 @@ async def one_question(settings: Settings, text: str, session: str, json_out: bo
 
 async def from_pipe(settings: Settings, session: str, json_out: bool) -> int:
     async with open_link(settings) as link:
-        before = await read_unattended(link)
-        exit_code = await answer_lines(link, read_stdin_lines(), session, json_out)
-        print_unattended(await read_unattended(link), before)
+        before, printer = await read_unattended(link), Printer(json_out, indent=None)
+        exit_code = await answer_lines(link, read_stdin_lines(), session, printer)
+        print_unattended(await read_unattended(link), before, printer)
         return exit_code
 
 
@@ -134,23 +136,26 @@ async def read_unattended(link: Link) -> str:
     return ""
 
 
-def print_unattended(note: str, before: str = "") -> None:
-    """Who asks one thing is told of what waits when it is not what waited before."""
-    if note and note != before:
+def print_unattended(note: str, before: str = "", printer: Printer | None = None) -> None:
+    """Who asks one thing is told of what waits when it is not what waited before, and no answer said so."""
+    if note and note != before and not (printer and printer.warned_of_nothing):
         print_remark(note)
 
 
-async def answer_lines(link: Link, lines: AsyncIterator[str | UsageError], session: str, json_out: bool = False) -> int:
+async def answer_lines(
+    link: Link, lines: AsyncIterator[str | UsageError], session: str, printer: Printer | None = None
+) -> int:
     """Answer each line in turn. A line that fails is told and does not keep the next from being answered; the exit
     code is that of the first failure."""
     exit_code = 0
+    printer = printer or Printer(json_out=False)
     async for line in lines:
         if isinstance(line, str) and is_leave_command(line):
             break
         try:
             if isinstance(line, UsageError):
                 raise line
-            code = await _answer(link, line, session, new_external_id(), json_out, indent=None)
+            code = await _answer(link, line, session, new_external_id(), printer)
             session = session_after_command(line, session)
         except LinkLost:
             raise
@@ -161,35 +166,49 @@ async def answer_lines(link: Link, lines: AsyncIterator[str | UsageError], sessi
     return exit_code
 
 
-async def _answer(
-    link: Link, text: str, session: str, external_id: str, json_out: bool, *, indent: int | None = 2
-) -> int:
+async def _answer(link: Link, text: str, session: str, external_id: str, printer: Printer) -> int:
     if command_name(text):
         reply = await link.run_command(text.strip(), session)
         nothing = dict.fromkeys(("turn", "model", "fallback", "usage", "pressure"))
         nothing |= {"fallback_reason": "", "notices": ()}
-        _print({"reply": reply, "error": "", "session": session, **nothing}, json_out, indent)
+        printer.show({"reply": reply, "error": "", "session": session, **nothing})
         return 0
     while True:
         # Said again to whoever took over: it was accepted once, and is answered once.
         with contextlib.suppress(HandedOver):
-            result = await ask_and_wait(
-                link, text, session, external_id, lambda result: _print(result, json_out, indent)
-            )
+            result = await ask_and_wait(link, text, session, external_id, printer.show)
             return int(result["exit_code"])
 
 
-def _print(result: Mapping[str, Any], json_out: bool, indent: int | None) -> None:
-    if json_out:
-        print_json(answer_as_json(result), indent=indent)
-    elif not result["error"]:
-        print_markdown(result["reply"])
-    if result["error"]:
-        print_remark(f"Error: {result['error']}")
-    elif result["fallback_reason"] and not any("does not answer: " in notice for notice in result["notices"]):
-        print_remark(result["fallback_reason"])
+@dataclass(slots=True)
+class Printer:
+    """Prints answers. Why another model answers is said with the first one, and again after the first model was back,
+    unless a notice says it."""
+
+    json_out: bool
+    indent: int | None = 2
+    warned_of_nothing: bool = False  # an answer said that nothing will run when something is due
+    _knows_fallback: bool = False
+
+    def show(self, result: Mapping[str, Any]) -> None:
+        if self.json_out:
+            print_json(answer_as_json(result), indent=self.indent)
+        elif not result["error"]:
+            print_markdown(result["reply"])
+        if result["error"]:
+            print_remark(rewrite_for_shell(f"Error: {result['error']}"))
+        elif result["fallback_reason"]:
+            said = any(words in notice for words in _FALLBACK_NOTICES for notice in result["notices"])
+            if not said and not self._knows_fallback:
+                print_remark(result["fallback_reason"])
+        self.warned_of_nothing |= warns_of_nothing(result["reply"] or "")
+        # A command is answered by no model.
+        if result["fallback"] is not None:
+            self._knows_fallback = bool(result["fallback"])
 
 
+# Notices that say why another model answers.
+_FALLBACK_NOTICES = ("does not answer: ", "declined to answer")
 _ENDS = ("answered", "failed", "superseded")
 _NO_USAGE: Mapping[str, Any] = {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "cost_usd": None}
 # The delivery follows the end of a turn at once; where another terminal's message led that turn, none comes here.
@@ -222,7 +241,7 @@ async def ask_and_wait(
             for notice in result["notices"]:
                 # Somebody else confirmed it, or it was told before we listened.
                 if not any(notice in text for text in shown):
-                    print_remark(notice)
+                    print_remark(rewrite_for_shell(notice))
                     shown.append(notice)
             show(result := {**result, "notices": tuple(shown)})
             if key:
@@ -273,7 +292,7 @@ def _is_answer(delivery: Mapping[str, Any], accepted: InboxReceipt) -> bool:
 
 
 async def _show_beside(link: Link, delivery: Mapping[str, Any], shown: list[str]) -> None:
-    print_remark(delivery["body"])
+    print_remark(rewrite_for_shell(delivery["body"]))
     shown.append(delivery["body"])
     with contextlib.suppress(LinkLost):
         await link.acknowledge(str(delivery["key"]))

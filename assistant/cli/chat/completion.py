@@ -20,7 +20,7 @@ from assistant.core.errors import AssistantError
 _LONGEST_ABOUT = 60
 _ID_DIGITS = 8  # of a memory
 _CHOICES = re.compile(r"[\[{]([a-z]+(?:\|[a-z]+)+)[\]}]")
-_OPTION = re.compile(r"\[(--[\w-]+)(?: [^\]]+)?\]")
+_OPTION = re.compile(r"\[(--[\w-]+)(?: [^\]]{1,80})?\]")
 
 
 @dataclass(frozen=True, slots=True)

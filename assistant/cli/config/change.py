@@ -17,6 +17,7 @@ from pydantic import SecretStr
 
 from assistant.cli.config.command import unknown_setting_error
 from assistant.cli.output import is_utf8, json_result, print_remark, print_text
+from assistant.cli.setup.answers import read_setting_answer
 from assistant.core.errors import SettingsError, UsageError
 from assistant.service.home_lock import is_home_served
 from assistant.settings.config_text import CONFIG_HEADER, SettingChange, diff_keys, remove_key, set_key
@@ -52,7 +53,7 @@ def set_(key: str, value: str) -> list[ChangedSetting]:
     Text needs no quotes; write a list as in TOML. For secrets use `assistant config secret`.
 
     > assistant config set context.target 0.25
-    > assistant config set home.timezone Europe/Oslo
+    > assistant config set sleep.at 4am
     > assistant config set model.fallback '["openai:qwen3", "offline"]'
     """
     if key in SECRET_NAMES:  # what is typed in a shell is kept in its history
@@ -61,7 +62,8 @@ def set_(key: str, value: str) -> list[ChangedSetting]:
         )
     if key not in SETTING_FIELDS:
         raise unknown_setting_error(key)
-    return _change_and_report(lambda text: set_key(text or CONFIG_HEADER, key, parse_setting_text(key, value)))
+    parsed = parse_setting_text(key, read_setting_answer(key, value))
+    return _change_and_report(lambda text: set_key(text or CONFIG_HEADER, key, parsed))
 
 
 @click.command()
@@ -169,11 +171,14 @@ def print_changes(home: Home, changes: list[SettingChange]) -> list[str]:
     for change in changes:
         print_text(f"{change.key}: {_describe(change.key, change.old)} -> {_describe(change.key, change.new)}")
     try:
-        origins = load_settings(home).origins
+        settings = load_settings(home)
     except SettingsError as error:
         for problem in error.problems:
             print_remark(problem)
     else:
+        if settings.unused_address and {"model.base_url", "model.provider"} & {change.key for change in changes}:
+            print_remark(settings.unused_address)
+        origins = settings.origins
         for change in changes:
             origin = origins.get(change.key, "")
             if origin not in ("", "default.toml", str(home.config)):

@@ -23,7 +23,6 @@ from assistant.cli.service.install import (
     create_system_home,
     define_service,
     describe_where_to_keep,
-    detect_service_manager,
     find_program,
     install_service,
     launchd_log_path,
@@ -35,6 +34,7 @@ from assistant.cli.service.install import (
 )
 from assistant.core.errors import AssistantError, UsageError
 from assistant.service.home_lock import is_home_served, lock_holder
+from assistant.service.presence import detect_service_manager
 from assistant.service.unit_files import was_edited_by_hand
 from assistant.settings.settings import load_settings
 

@@ -34,7 +34,6 @@ from assistant.settings.settings import ENVIRONMENT_VARIABLES, Settings, load_se
 
 # --------------------------------------------------------------------------------------------------------- its manager
 
-_BOOTED = Path("/run/systemd/system")
 _SHOWN = "ActiveState,SubState,MainPID,NRestarts,Result,StatusText"
 
 CommandRunner = Callable[[Sequence[str]], CompletedProcess[str]]
@@ -169,13 +168,6 @@ class Launchd:
 
 
 ServiceManager = Systemd | Launchd
-
-
-def detect_service_manager(*, booted: Path = _BOOTED, platform: str = sys.platform) -> str:
-    """ "systemd" or "launchd", whichever runs this machine; "" where neither does, as in most containers."""
-    if platform == "darwin":
-        return "launchd" if shutil.which("launchctl") else ""
-    return "systemd" if booted.is_dir() and shutil.which("systemctl") else ""
 
 
 def run_subprocess(words: Sequence[str]) -> CompletedProcess[str]:

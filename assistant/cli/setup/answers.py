@@ -6,6 +6,7 @@ What is not understood is given back as it was typed, so that the setting says i
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from zoneinfo import available_timezones
 
 from assistant.core.errors import UsageError
@@ -25,7 +26,7 @@ _NO_LIMIT = ("no limit", "unlimited", "none", "no cap", "no", "off")
 _OTHER_MONEY = lazy_regex(r"[€£¥₹]|\b(?:eur|euros?|gbp|pounds?|chf|franken|yen)\b")
 _INTRODUCTION = lazy_regex(
     r"(?:hi|hello|hallo|hey)?[,!. ]*(?:my name is|my name's|i am|i'm|i’m|im|call me|it's|it’s|mein name ist|"
-    r"ich hei(?:ß|ss)e|ich bin|je m['’]appelle|je suis|me llamo|soy)\s+(?P<name>.+)",
+    r"ich hei(?:ß|ss)e|ich bin|je m['’]appelle|je suis|me llamo|soy)\s++(?P<name>.+)",
     re.IGNORECASE,
 )
 
@@ -52,6 +53,14 @@ def read_clock_answer(text: str) -> str:
     return f"{hour:02}:{minute:02}" if hour < 24 and minute < 60 else text
 
 
+def read_hours_answer(text: str) -> str:
+    """Hours of the day as HH:MM-HH:MM; "" for none."""
+    if text.casefold().strip(" .!") in _NEVER:
+        return ""
+    from_to = re.split(r"-|–|\bto\b|\buntil\b", text.strip().removeprefix("from "))
+    return "-".join(map(read_clock_answer, from_to)) if len(from_to) == 2 else text
+
+
 def read_dollars_answer(text: str) -> str:
     """An amount of US dollars as a number; "0" for no limit. Raises `UsageError` for other money."""
     folded = text.casefold().strip(" .!")
@@ -73,6 +82,20 @@ def read_zone_answer(text: str) -> str:
     by_city = [zone for zone in zones if "/" in zone and zone.rpartition("/")[2].casefold() == wanted]
     found = exact or [zone for zone in by_city if not zone.startswith(("Etc/", "SystemV/", "US/", "posix"))]
     return found[0] if found else text
+
+
+_READERS: Mapping[str, Callable[[str], str]] = {
+    "home.timezone": read_zone_answer,
+    **dict.fromkeys(("sleep.at", "backup.at", "reset.at"), read_clock_answer),
+    "agenda.quiet": read_hours_answer,
+    **dict.fromkeys(("budget.daily_usd", "budget.monthly_usd"), read_dollars_answer),
+}
+
+
+def read_setting_answer(key: str, text: str) -> str:
+    """What was typed for a setting, as the setting wants it. Raises `UsageError`."""
+    read = _READERS.get(key)
+    return read(text) if read and text else text
 
 
 def read_name_answer(text: str) -> str:

@@ -26,12 +26,12 @@ from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import print_markdown, print_text
 from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
-from assistant.cli.service.install import detect_service_manager
-from assistant.cli.setup.answers import read_clock_answer, read_dollars_answer, read_name_answer, read_zone_answer
+from assistant.cli.setup.answers import read_name_answer, read_setting_answer
 from assistant.cli.setup.model import ask_model
 from assistant.core.errors import AssistantError, SettingsError, UsageError
 from assistant.core.sessions import MAIN_SESSION
 from assistant.service.home_lock import is_home_served
+from assistant.service.presence import detect_service_manager
 from assistant.settings.config_text import CONFIG_HEADER, set_key
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.layers import parse_setting_text
@@ -81,31 +81,26 @@ def _assistant_name(text: str) -> str:
 
 def ask_time(home: Home, saved: list[str]) -> None:
     """The zone that people read times in, and when the assistant sleeps."""
-    _ask_setting(
-        home, saved, "home.timezone", "Your time zone, or your city?", load_settings(home).zone.key, read_zone_answer
-    )
+    _ask_setting(home, saved, "home.timezone", "Your time zone, or your city?", load_settings(home).zone.key)
     question = f'When does it sleep (goes through the day and learns from it; "{_NEVER}": only manually)?'
-    _ask_setting(home, saved, "sleep.at", question, load_settings(home).values.sleep.at or _NEVER, read_clock_answer)
+    _ask_setting(home, saved, "sleep.at", question, load_settings(home).values.sleep.at or _NEVER)
 
 
 def ask_budget(home: Home, saved: list[str]) -> None:
     """What models may cost."""
     caps = load_settings(home).values.budget
     print_text("The most that models may cost, in US dollars; 0 for no limit. At the limit the offline mode answers.")
-    _ask_setting(home, saved, "budget.daily_usd", "Per day?", f"{caps.daily_usd:g}", read_dollars_answer)
-    _ask_setting(home, saved, "budget.monthly_usd", "Per month?", f"{caps.monthly_usd:g}", read_dollars_answer)
+    _ask_setting(home, saved, "budget.daily_usd", "Per day?", f"{caps.daily_usd:g}")
+    _ask_setting(home, saved, "budget.monthly_usd", "Per month?", f"{caps.monthly_usd:g}")
 
 
-def _ask_setting(
-    home: Home, saved: list[str], key: str, question: str, default: str, read: Callable[[str], str]
-) -> None:
-    """Ask for one setting; what is another value than the one in force is written at once. `read` makes a value of
-    what people type."""
+def _ask_setting(home: Home, saved: list[str], key: str, question: str, default: str) -> None:
+    """Ask for one setting; what is another value than the one in force is written at once."""
 
     def write(answer: str) -> list[str]:
         if answer == default:
             return []
-        value = parse_setting_text(key, read(answer))
+        value = parse_setting_text(key, read_setting_answer(key, answer))
         try:
             changes = change_config_file(home, lambda text: set_key(text or CONFIG_HEADER, key, value))
         except SettingsError as error:

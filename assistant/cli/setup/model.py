@@ -56,7 +56,7 @@ _ADVICE = {
     "no_credit": "Is there credit left?",
     "unknown_model": "Are the name of the model and the address correct?",
     "bad_request": "Is the name of the model correct?",
-    "network": "Is the address correct and reachable?",
+    "network": "Is this machine online, and the address correct?",
     "rate_limit": "Try again later.",
     "overload": "Try again later.",
 }
@@ -108,7 +108,8 @@ def _ask_answers(home: Home, settings: Settings) -> ModelAnswers:
         )
     is_hosted = provider == "anthropic" or is_hosted_by_openai(url)
     key = _ask_key(settings, provider, is_hosted=is_hosted)
-    current = settings.values.model.name if settings.provider == provider else ""
+    is_same_kind = settings.provider == provider and is_own_server == (choice == "local")
+    current = settings.values.model.name if is_same_kind else ""
     default = current or DEFAULT_MODEL_NAMES.get(provider, "") or (_OPENAI_MODEL if is_hosted else "")
     name = prompt_until_valid("Which model?", default, str, shown=default or "the first one that the server lists")
     return ModelAnswers(provider, name, url, key)
@@ -141,7 +142,11 @@ def _is_answering(home: Home, settings: Settings, answers: ModelAnswers) -> bool
         with contextlib.nullcontext() if served else home_lock(home.path):
             reply = try_model(trial, utc_now, served=served)
     except ModelError as error:
-        print_text(f"{str(error).partition(_KEPT)[0].rstrip('. ')}. {_ADVICE.get(error.kind, '')}".rstrip())
+        advice = _ADVICE.get(error.kind, "")
+        if error.kind == "network" and not answers.url:
+            # Nobody was asked for an address.
+            advice = "Is this machine online?"
+        print_text(f"{str(error).partition(_KEPT)[0].rstrip('. ')}. {advice}".rstrip())
         return False
     print_text(f"It answers: {clean_line(reply)}")
     return True

@@ -13,29 +13,30 @@ from datetime import date, datetime, timedelta
 from assistant.core.text import pluralize
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_resolve import day_range
+from assistant.models.offline.cues import fold, says
+from assistant.models.offline.intents import rank_intents
+from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
-from assistant.models.offline.orders import Order, fold, list_names, names_list, says, without_lists
 from assistant.models.offline.plans import (
     OtherAnswer,
     Plan,
     PlanContext,
     call_tool,
     describe_item,
-    is_list,
-    items_at_times,
     read_items,
 )
+from assistant.models.offline.targets import items_at_times
 
 _SPANS = {"weekend": "weekend", "nextweek": "next week", "thisweek": "week", "thismonth": "month"}
 _LINE_TIME = re.compile(r"- (\d\d):(\d\d) ")
 
 
-def ask(order: Order, context: PlanContext) -> Plan:
+def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """What of it is asked for, from the narrowest question to the widest."""
     if not {"list_reminders", "manage_todo_list"} & context.tools:
         raise OtherAnswer
-    folded, times = fold(order.text), find_times(order.text)
-    words = subject_words(without_lists(order.text))
+    folded, times = fold(text), find_times(text)
+    words = subject_words(without_lists(text))
     topics = {
         name for name in ("reminder_noun", "todo_only", "open_todos", "already_done", "next_one") if says(name, folded)
     }
@@ -44,26 +45,32 @@ def ask(order: Order, context: PlanContext) -> Plan:
     plain_day = times.pieces and not words and not narrow
     if (
         plain_day
-        and (is_whole or not names_list(order.text))
+        and (is_whole or not names_list(text))
         and not says("due_by", folded)
         and "show_agenda" in context.tools
     ):
         return (yield from _agenda(times, context))
-    only_todos = not words and bool(topics & {"todo_only", "open_todos"} or names_list(order.text))
-    items = yield from read_items(context, reminders=not only_todos or "reminder_noun" in topics)
     reminders = [item for item in items if item.kind == "reminder" and not item.done]
     todos = [item for item in items if item.kind == "todo"]
     if "next_one" in topics and not words:
         return _next(items)
-    name = _list_asked_for(order.text, todos)
+    name = _list_asked_for(text, todos)
     if name is not None:
         return _of_list(name, [word for word in words if word not in fold(name)], todos, folded)
     if "already_done" in topics and not words and "when" not in folded:
         return _shown("Done lately", [item for item in todos if item.done], "Nothing was ticked off in the last day.")
     if "reminder_noun" in topics:
-        return _of_reminders(order.text, words, reminders, times, context)
-    if words:
+        return _of_reminders(text, words, reminders, times, context)
+    if words and matching(words, [item for item in items if not item.done]):
         return _about(words, items)
+    if times.pieces and "show_agenda" in context.tools:
+        return (yield from _agenda(times, context))
+    if words and not topics and not names_list(text):
+        raise OtherAnswer
+    if "open_todos" not in topics and not names_list(text):
+        return _everything(reminders, todos)
+    if words and name is None and not says("todo_only", folded):
+        raise OtherAnswer
     return _of_todos([item for item in todos if not item.done], times, folded, context.now)
 
 
@@ -74,15 +81,20 @@ def _about(words: Sequence[str], items: Sequence[ListedItem]) -> str:
     return _shown("This is what you have", found, "")
 
 
-def look_up(order: Order, context: PlanContext) -> Plan:
+def look_up(text: str, context: PlanContext) -> Plan:
     """What is planned about the words of a question that nothing told answers."""
     if not {"list_reminders", "manage_todo_list"} <= context.tools:
         raise OtherAnswer
-    items, times = (yield from read_items(context)), find_times(order.text)
+    items, times = (yield from read_items(context)), find_times(text)
     try:
-        return _about(subject_words(order.text), items)
+        return _about(subject_words(text), items)
     except OtherAnswer:
-        if not times.names_moment or says("world", fold(order.text)) or "show_agenda" not in context.tools:
+        if rank_intents(text, items)[0][0] == "ask" and not times.names_moment:
+            return _everything(
+                [item for item in items if item.kind == "reminder" and not item.done],
+                [item for item in items if item.kind == "todo"],
+            )
+        if not times.names_moment or says("world", fold(text)) or "show_agenda" not in context.tools:
             raise
         return (yield from _agenda(times, context))
 
@@ -121,11 +133,11 @@ def _list_asked_for(text: str, todos: Sequence[ListedItem]) -> str | None:
 
 
 def _of_list(name: str, words: Sequence[str], todos: Sequence[ListedItem], folded: str) -> str:
-    entries = [item for item in todos if is_list(item.list, name) and not item.done]
+    entries = [item for item in todos if is_same_list(item.list, name) and not item.done]
     found = matching(words, entries)
-    if words and not found:
-        return f"No: that is not on your {name} list." if entries else f"Your {name} list is empty."
     lead = f"Your {name} list"
+    if words and not found and entries and says("asks_whether", folded):
+        lead = f"No: that is not on your {name} list. On it are"
     if says("count", folded):
         lead = f"{pluralize(len(entries), 'entry', 'entries')} on your {name} list"
     return _shown(f"Yes, on your {name} list" if found else lead, found or entries, f"Your {name} list is empty.")
@@ -141,11 +153,14 @@ def _of_reminders(
     found = matching(words, reminders)
     if words and not found and not says("reminder_word", fold(text)):
         raise OtherAnswer
-    if words and not found:
-        return "No reminder that waits fits these words."
     shown = found or reminders
     lead = pluralize(len(shown), "reminder")
     return _shown(lead, shown, "No reminder is set." if not times.pieces else "No reminder is set then.")
+
+
+def _everything(reminders: Sequence[ListedItem], todos: Sequence[ListedItem]) -> str:
+    waiting = [*sorted(reminders, key=lambda item: str(item.due)), *(item for item in todos if not item.done)]
+    return _shown("This is what you have", waiting, "You have no reminders and nothing on your lists.")
 
 
 def _of_todos(todos: list[ListedItem], times: FoundTimes, folded: str, now: datetime | None) -> str:

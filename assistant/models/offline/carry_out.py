@@ -1,33 +1,160 @@
-"""Which plan carries out which order, and how far it is: the results so far decide the next call. Pure."""
+"""What a sentence wants, and how far it is carried out: the results so far decide the next call. Pure.
+
+A sentence that may be an order is read against what the person has: its intents are ranked (`intents`), and the first
+whose plan finds something to do is carried out. What always holds: an order is never answered as a statement, and what
+fits nothing is refused in words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from functools import cache
 
+from assistant.core.text import lazy_regex
+from assistant.core.time_pieces import find_times
+from assistant.models.offline.additions import add, remind
 from assistant.models.offline.agenda_answers import ask, look_up
-from assistant.models.offline.orders import Order, fold, is_question, says
+from assistant.models.offline.changes import complete, drop, move, relist, reopen, undate, undo
+from assistant.models.offline.cues import fold, says
+from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
+from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
+from assistant.models.offline.matching import ListedItem, matching, subject_words
 from assistant.models.offline.plans import (
     CANNOT,
-    NOTHING_FITS,
     OtherAnswer,
     Plan,
     PlanContext,
     ToolFailedError,
     ToolStep,
+    find_last_changed,
+    read_items,
+    refuse,
 )
-from assistant.models.offline.remarks import remark
-from assistant.models.offline.reminder_plans import again, cancel, move, remind, rename, snooze, undo
-from assistant.models.offline.todo_plans import add, complete, more, relist, remove, reopen, undated
+from assistant.models.offline.rewording import rename
+from assistant.models.offline.targets import content_words
 
-# They end as they are.
-_NO_REMARKS = frozenset(["look_up", "remark", "world", "remind"])
+# From this chance on, a sentence is a statement for sure; from the second on, it may be one.
+SURE = 0.93
+# From these chances on, nothing of what the person has would change it.
+# Without any of these, what reads like a statement changes nothing that is there.
+_CHANGE_CUES = (
+    "set_reminder",
+    "wake",
+    "nudges",
+    "wants_reminder",
+    "drop",
+    "not_needed",
+    "move",
+    "rename",
+    "swaps",
+    "done",
+    "mark",
+    "reopen",
+    "snooze",
+    "sense_drop",
+    "sense_done",
+    "sense_not_done",
+    "sense_back",
+    "sense_more",
+    "sense_other",
+    "puts",
+    "runs_out",
+    "needs_no_more",
+    "skips",
+    "asks_for",
+    "goes_through",
+    "agenda_noun",
+    "reminder_noun",
+    "todo_noun",
+)
+_ORDER_CUES = (
+    "question",
+    "asks",
+    "show",
+    "agenda",
+    "list_only",
+    "next_one",
+    "open_todos",
+    "question_word",
+    "anything",
+    "imperative",
+    "commands",
+    "cannot",
+    "of_the_world",
+    "world",
+    "add",
+    "not_due",
+    "latest",
+    "both",
+    "takes_back",
+    "runs_out",
+)
+_WEAK_CUES = ("asks_for", "goes_through", "sense_other", "sense_more")
+_SURELY_NEW = {"cannot": 0.9, "add": 0.9, "remind": 0.9}
+_LIKELY = 0.3
+_CLEAR = 0.8
+# A few words of which no intent is as likely, and no cue is in them, want nothing.
+_LIKELY_MEANT = 0.6
+_FRAGMENT_WORDS = 3
+# Below it, what has mostly unknown words is of another language.
+_DOUBTFUL = 0.5
+# Below it, nothing is done for an intent that is not the likeliest.
+_LEAST = 0.15
+_MOST_ORDERS = 4
+_SURE_PART = 0.6
+_NEW = frozenset(["add", "remind", "ask", "cannot"])
+_REQUEST_CUES = (
+    "set_reminder",
+    "wake",
+    "wants_reminder",
+    "nudges",
+    "puts",
+    "drop",
+    "move",
+    "snooze",
+    "imperative",
+    "skips",
+    "sense_drop",
+    "mark",
+)
+_CHANGING = frozenset(["add", "complete", "drop", "move", "remind", "rename", "relist", "reopen", "undated"])
+_BETWEEN_ORDERS = lazy_regex(
+    r"\s*[,;.]\s+(?:(?:and|und|et|y|ach und|oh and)\s+)?|\s+(?:and|und|et|y|but|aber|mais|pero)\s+"
+    r"(?:also |auch |aussi |tambien |también )?",
+    re.IGNORECASE,
+)
+_TOLD = frozenset(["statement", "question"])
+MAYBE_AN_ORDER = (
+    "I took that as something you told me: it is noted, and no reminder or to-do was changed. If you wanted one, say "
+    'it as an order: "remind me to … tomorrow at 9", "add … to my list", "cancel the reminder about …".'
+)
+
+Reader = Callable[[str, Sequence[ListedItem], PlanContext], Plan]
 
 
-def run_plan(order: Order, results: Sequence[str], context: PlanContext) -> ToolStep | str | int:
-    """The next call, or the answer; a number where the sentence is to be read otherwise, with so many results used."""
-    plan = _or_remark(order, context)
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence that tells or asks something, and is no order."""
+
+    used: int  # so many results were read to see it
+    asks: bool = False
+    sure: bool = True
+
+
+def run_plan(text: str, results: Sequence[str], context: PlanContext, *, corrects: bool) -> ToolStep | str | Told:
+    """The next call, or the answer, or that it is no order. `corrects`: it has the form of a correction, which changes
+    something that is there or what was told, and sets nothing new."""
+    return _run(carry_out(text, context, corrects=corrects), results)
+
+
+def run_look_up(text: str, results: Sequence[str], context: PlanContext) -> ToolStep | str | Told:
+    """As `run_plan`, for a question that nothing told answers."""
+    return _run(look_up(text, context), results)
+
+
+def _run(plan: Plan, results: Sequence[str]) -> ToolStep | str | Told:
     used = 0
     try:
         step = next(plan)
@@ -37,54 +164,145 @@ def run_plan(order: Order, results: Sequence[str], context: PlanContext) -> Tool
         return step
     except StopIteration as end:
         return str(end.value)
-    except OtherAnswer:
-        return used
+    except OtherAnswer as other:
+        return Told(used, other.asks, other.sure)
     except ToolFailedError as error:
         return f"That did not work: {error}"
 
 
-def _or_remark(order: Order, context: PlanContext) -> Plan:
-    """An order that turns out to be none may still be a remark on something that is there."""
-    plan = _plans()[order.kind](order, context)
-    if order.kind in _NO_REMARKS or (order.kind == "ask" and is_question(fold(order.text))):
-        return (yield from plan)
-    if order.kind in ("cancel", "remove", "complete") and says("others", fold(order.text)):
-        return (yield from remark(order, context))
-    try:
-        answer = yield from plan
-    except OtherAnswer:
-        return (yield from remark(replace(order, soft=order.soft or order.kind == "ask"), context))
-    if answer != CANNOT and not answer.startswith(NOTHING_FITS):
-        return answer
-    try:
-        return (yield from remark(replace(order, soft=True), context))
-    except OtherAnswer:
-        return answer
+def may_be_order(text: str) -> bool:
+    """Whether a sentence may want something done, whatever the person has."""
+    folded = fold(text)
+    intent, chance = rank_without_items(text)[0]
+    if chance < _DOUBTFUL and not is_understood(text) and not may_be_request(text):
+        return False
+    is_fragment = chance < _LIKELY_MEANT and len(text.split()) <= _FRAGMENT_WORDS
+    if is_fragment and not any(says(name, folded) for name in (*_CHANGE_CUES, *_ORDER_CUES)):
+        return bool(find_times(text).pieces) or names_list(folded)
+    told = intent == "question" or (intent == "statement" and chance >= SURE)
+    return not told or bool(find_times(text).pieces) or any(says(name, folded) for name in _CHANGE_CUES)
 
 
-def cannot(order: Order, context: PlanContext) -> Plan:
+def may_be_told(text: str) -> bool:
+    """Whether a sentence may tell something, whatever else it does."""
+    told = sum(chance for intent, chance in rank_without_items(text) if intent in _TOLD)
+    return told >= _LIKELY or not may_be_request(text)
+
+
+def may_be_request(text: str) -> bool:
+    """Whether a sentence has words of an order."""
+    return any(says(name, fold(text)) for name in _REQUEST_CUES)
+
+
+def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Plan:
+    """Raises `OtherAnswer` for a statement or a question about what was told."""
+    if says("undo", fold(text)):
+        return (yield from undo(text, (), context))
+    if corrects and not content_words(text) and not find_last_changed(context)[1]:
+        raise OtherAnswer  # "no, on Thursday", and nothing was set or changed before it
+    items = yield from _read_what_counts(text, context)
+    parts = _several_orders(text, items) if not corrects else [text]
+    if len(parts) > 1:
+        answers = []
+        for part in parts:
+            answers.append((yield from _carry_out_one(part, items, context)))
+        return "\n".join(answers)
+    return (yield from _carry_out_one(text, items, context, corrects=corrects))
+
+
+def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, str, list[ListedItem]]:
+    """What the person has, as far as it may change how a sentence is read."""
+    folded = fold(text)
+    intent, chance = rank_without_items(text)[0]
+    more_of_it = says("again", folded) or says("sense_more", folded)
+    if chance >= _SURELY_NEW.get(intent, 2) and not more_of_it and not _BETWEEN_ORDERS.search(text):
+        return []
+    only_lists = names_list(text) and not says("reminder_noun", folded)
+    return (yield from read_items(context, reminders=not only_lists))
+
+
+def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
+    """The orders of a sentence that gives several, each about a thing of its own; else the whole."""
+    parts = [part for part in _BETWEEN_ORDERS.split(text) if part.strip()]
+    if not 1 < len(parts) <= _MOST_ORDERS:
+        return [text]
+    best = [rank_intents(part, items)[0] for part in parts]
+    whole = rank_intents(text, items)[0]
+    lists = [tuple(filter(None, list_names(part))) for part in parts]
+    two_lists = all(lists) and len(set(lists)) == len(parts)
+    several = (
+        two_lists
+        or len({intent for intent, _ in best}) > 1
+        or (best[0][0] in ("remind", "move") and whole[0] == best[0][0])
+    )
+    sure = all(intent in _CHANGING and chance > _SURE_PART for intent, chance in best)
+    own = all(_stands_alone(part, intent, items) for part, (intent, _) in zip(parts, best, strict=True))
+    return parts if several and sure and own else [text]
+
+
+def _stands_alone(part: str, intent: str, items: Sequence[ListedItem]) -> bool:
+    """Whether an order names what it is about, and when where it sets something."""
+    if intent == "remind":
+        times = find_times(part)
+        return bool(times.pieces) and bool(content_words(part)) and bool(order_subject(times.words))
+    if intent == "add":
+        return bool(content_words(part)) and (any(list_names(part)) or names_list(part) or says("puts", fold(part)))
+    return bool(matching(subject_words(without_lists(part)), items))
+
+
+def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext, *, corrects: bool = False) -> Plan:
+    ranked = rank_intents(text, items)
+    requests = may_be_request(text)
+    plain = not requests and not any(says(name, fold(text)) for name in _CHANGE_CUES if name not in _WEAK_CUES)
+    states = (
+        says("states", fold(text))
+        or says("forms", fold(text))
+        or (ranked[0][1] < _DOUBTFUL and not is_understood(text))
+    )
+    chances = dict(ranked)
+    for intent, chance in ranked:
+        if intent in _TOLD:
+            if says("erase_words", fold(text)):
+                break
+            raise OtherAnswer(
+                asks=intent == "question", sure=chance >= SURE or (plain and (intent == ranked[0][0] or states))
+            )
+        if corrects and intent in _NEW and chance < _CLEAR:
+            raise OtherAnswer
+        if chance < _LEAST and intent != ranked[0][0]:
+            break
+        try:
+            return (yield from plans()[intent](text, items, context))
+        except OtherAnswer:
+            if intent in ("ask", "cannot"):
+                raise OtherAnswer(asks=True) from None
+            continue
+    likely_told = sum(chances[intent] for intent in _TOLD) >= _LIKELY
+    if not says("erase_words", fold(text)) and (likely_told or not requests):
+        raise OtherAnswer(sure=False)
+    return refuse(text)
+
+
+def _cannot(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     yield from ()
-    return CANNOT
+    asks = "?" in text or says("asks", fold(text))
+    if asks and not says("you_do", fold(text)):
+        raise OtherAnswer(asks=True)  # what it is about may have been told
+    return refuse(text) if says("erase_words", fold(text)) else CANNOT
 
 
 @cache
-def _plans() -> dict[str, Callable[[Order, PlanContext], Plan]]:
-    made = (
-        remind,
-        again,
-        snooze,
-        cancel,
-        move,
-        rename,
-        undo,
-        add,
-        more,
-        complete,
-        reopen,
-        remove,
-        undated,
-        relist,
-        cannot,
-        remark,
-    )
-    return {"ask": ask, "look_up": look_up, "world": cannot, "change": move, **{plan.__name__: plan for plan in made}}
+def plans() -> dict[str, Reader]:
+    return {
+        "add": add,
+        "ask": ask,
+        "cannot": _cannot,
+        "complete": complete,
+        "drop": drop,
+        "move": move,
+        "remind": remind,
+        "rename": rename,
+        "reopen": reopen,
+        "relist": relist,
+        "undated": undate,
+    }

@@ -16,7 +16,7 @@ from datetime import datetime
 from assistant.core.quoting import TodoLine, parse_todos
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
-from assistant.models.offline.orders import fold, read_orders, says
+from assistant.models.offline.cues import fold, read_cues, says
 from sleep.rules.statements import is_same_stem, stem_word
 
 _REMINDER = lazy_regex(
@@ -86,7 +86,7 @@ def words_of(text: str) -> list[str]:
 
 def subject_words(text: str) -> list[str]:
     """The words of an order that may name what it is about."""
-    order_words = read_orders().order_words
+    order_words = read_cues().order_words
     plain = find_times(text).words
     words = [w for w in words_of(plain) if not set(w.split("-")) <= order_words and not w.isdigit() and len(w) > 1]
     return list(dict.fromkeys(words))
@@ -138,7 +138,7 @@ def matching(words: Sequence[str], items: Sequence[ListedItem]) -> list[ListedIt
     hits = {index: count_hits(words, item) for index, item in enumerate(items)}
     best = max(hits.values(), default=0)
     found = [items[index] for index, count in hits.items() if best and count == best]
-    order_words = read_orders().order_words
+    order_words = read_cues().order_words
     exact = [item for item in found if best == len([w for w in set(words_of(item.text)) if w not in order_words])]
     return exact if len(found) > 1 and len(exact) == 1 else found
 

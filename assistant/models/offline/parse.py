@@ -17,17 +17,31 @@ from typing import Any, Literal
 
 from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS
 from assistant.core.text import fold_text, lazy_regex
-from assistant.models.offline.orders import Order, fold, read_order, says
+from assistant.core.time_pieces import find_times
+from assistant.models.offline.carry_out import may_be_order, may_be_told
+from assistant.models.offline.cues import fold, says
+from assistant.models.offline.intents import rank_without_items
+from assistant.models.offline.lists import list_names
+from assistant.models.offline.targets import content_words
 from assistant.search.query import asks_about_assistant
 from sleep.rules.pattern_files import compile_patterns, join_fragments
 from sleep.rules.sentences import Sentence, blank_quotations, split_sentences
 
 PHRASES_FILE = Path(__file__).with_name("phrases.toml")
 _MOST_REQUESTS = 8
+# From this chance on, a sentence asks or tells as its words say, rather than its form.
+_LIKELY = 0.6
 _LONG_TEXT = 2000
 _LONGEST_SENTENCE = 400
 _ENDS = " \t\n.!?…,。！？؟"
 _DAY_AT_END = lazy_regex(r"(?:\b(?:am|den|der|zum|bis)|\.) ?\d{1,2}\.$", re.IGNORECASE)
+_JOINING = lazy_regex(r"(?:oh |ach |ah )?(?:and|und|et|y|plus|oh and|ach und)\b", re.IGNORECASE)
+_COURTESY = lazy_regex(
+    r"(?:many |vielen |mille |muchas )?(?:thanks|thank you|cheers|ta|please|danke(?: dir| schön| dir sehr)?"
+    r"|bitte|merci(?: bien| beaucoup| d'avance)?"
+    r"|gracias|por favor|porfa|s'il te plaît|stp)(?: (?:mate|love|dear|dir|dich))?",
+    re.IGNORECASE,
+)
 _BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
 
 
@@ -80,7 +94,7 @@ class DoOrder:
     """Something to do about reminders, to-dos or the agenda, or that can't be done; `otherwise` is what the sentence is
     where nothing that the person has fits the order."""
 
-    order: Order
+    text: str
     otherwise: Say | UseTool | Note | Correction | Question | AboutMe
 
 
@@ -130,8 +144,8 @@ def parse_message(text: str) -> tuple[Request, ...]:
     """What `text` asks for, in its order: at most one note, and small talk only where there is nothing else."""
     todo_list = _list_over_lines(text)
     if todo_list:
-        return (DoOrder(Order("add", todo_list), Note()),)
-    sentences = _sentences_to_read(text)
+        return (DoOrder(todo_list, Note()),)
+    sentences = _join_remarks(_sentences_to_read(text))
     # In the middle of a long text nobody gives orders.
     own = [number in (0, len(sentences) - 1) or len(sentences) <= _MOST_REQUESTS for number in range(len(sentences))]
     requests = [parse_sentence(sentence, orders=is_own) for sentence, is_own in zip(sentences, own, strict=True)]
@@ -142,6 +156,47 @@ def parse_message(text: str) -> tuple[Request, ...]:
     if notes or len(text) > _LONG_TEXT:
         work = [Note(any(note.is_task for note in notes)), *work]
     return tuple(work[:_MOST_REQUESTS]) or tuple(requests[:1])
+
+
+def _join_remarks(sentences: list[Sentence]) -> list[Sentence]:
+    """A sentence that names no thing of its own belongs to the one before it: "The tap? Done! Cross it off."."""
+    joined: list[Sentence] = []
+    for sentence in sentences:
+        last = joined[-1] if joined else None
+        if last is not None and _is_courtesy(sentence):
+            continue
+        if last is not None and _goes_on(last, sentence):
+            text, own = (
+                f"{one.rstrip('.!? ')}, {other}"
+                for one, other in ((last.text, sentence.text), (last.own_text, sentence.own_text))
+            )
+            joined[-1] = Sentence(text, own)
+        else:
+            joined.append(sentence)
+    return joined
+
+
+def _is_courtesy(sentence: Sentence) -> bool:
+    return _COURTESY.fullmatch(sentence.text.strip(_ENDS)) is not None
+
+
+def _goes_on(last: Sentence, sentence: Sentence) -> bool:
+    if sentence.has_question_mark or (last.has_question_mark and len(last.text.split()) > 4):
+        return False
+    plain = read_phrases().patterns["courtesy_behind"].sub("", sentence.text, count=1).strip(_ENDS)
+    if not plain or _by_phrase(read_phrases().sentences, plain, asks=sentence.has_question_mark) is not None:
+        return False
+    if _JOINING.match(plain) is not None:
+        return not any(list_names(plain))
+    if not content_words(plain):
+        return True
+    # "Don't let me forget the bottles! Today at 17:30, sound the alarm."
+    if rank_without_items(last.text)[0][0] != "remind" or rank_without_items(plain)[0][0] not in (
+        "remind",
+        "statement",
+    ):
+        return False
+    return bool(find_times(plain).pieces) and not find_times(last.text).pieces
 
 
 def _is_by_the_way(request: Request) -> bool:
@@ -155,7 +210,11 @@ def is_statement(text: str) -> bool:
 
 def as_statement(request: Request) -> Request:
     """What is told by what may be an order too: "got the milk"."""
-    return request.otherwise if isinstance(request, DoOrder) and request.order.soft else request
+    return request.otherwise if isinstance(request, DoOrder) and _may_be_told(request) else request
+
+
+def _may_be_told(request: DoOrder) -> bool:
+    return isinstance(request.otherwise, Correction) or may_be_told(request.text)
 
 
 def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
@@ -169,21 +228,13 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
         if (request := _by_phrase(phrases.sentences, text, asks=asks)) is not None:
             return request
     by_form = [form for text in texts if (form := _by_phrase(phrases.statements, text, asks=asks))]
-    otherwise: PlainRequest = by_form[0] if by_form else _question(bare) if asks else Note()
-    order = read_order(sentence.text, sentence.own_text, asks=asks) if orders and texts else None
-    if (
-        order is None
-        and orders
-        and texts
-        and not asks
-        and isinstance(otherwise, Note | Correction)
-        and not says("keep", fold(plain))
-    ):
-        return DoOrder(Order("remark", sentence.text, soft=True), otherwise)
-    if order is None or (order.kind == "world" and isinstance(otherwise, Question)):
+    otherwise: PlainRequest = by_form[0] if by_form else as_question(bare) if asks else Note()
+    if not (orders and texts) or says("keep", fold(plain)):
         return otherwise
-    is_about_told = order.kind == "cannot" and isinstance(otherwise, Question) and otherwise.topic
-    return otherwise if is_about_told else DoOrder(order, otherwise)
+    intent, chance = rank_without_items(sentence.text)[0]
+    if not by_form and intent in ("question", "statement") and chance > _LIKELY and not sentence.has_question_mark:
+        otherwise = as_question(bare) if intent == "question" else Note()
+    return DoOrder(sentence.text, otherwise) if may_be_order(sentence.text) else otherwise
 
 
 def parse_clause(clause: str) -> Request:
@@ -221,14 +272,14 @@ def _request(row: Mapping[str, Any], match: re.Match[str]) -> PlainRequest:
         case "topic":
             return Question(what, topic=True)
         case "ask":
-            return _question(what)
+            return as_question(what)
         case "correct" | "change":
             return Correction(what or match[0])
         case does:
             return Note(is_task=does == "task")
 
 
-def _question(text: str) -> Question:
+def as_question(text: str) -> Question:
     return Question(text, "assistant" if asks_about_assistant(text) else "user")
 
 

@@ -16,24 +16,14 @@ from typing import Any
 
 from assistant.core.quoting import FAILURE_PREFIX, is_failed_result, parse_todos, quote_block
 from assistant.core.text import lazy_regex
-from assistant.core.time_pieces import FoundTimes, find_times
-from assistant.core.time_resolve import day_range
+from assistant.core.time_pieces import find_times
+from assistant.models.offline.cues import fold, says
+from assistant.models.offline.lists import without_lists
 from assistant.models.offline.matching import (
     ListedItem,
-    each_named,
-    kinds_named,
-    matching,
     read_reminders,
     read_todos,
     subject_words,
-)
-from assistant.models.offline.orders import (
-    Order,
-    fold,
-    list_names,
-    read_orders,
-    says,
-    without_lists,
 )
 
 CANNOT = (
@@ -41,11 +31,6 @@ CANNOT = (
     "kept. Connect a model with `assistant setup model`, then ask again."
 )
 NOTHING_FITS = "I can't do that: no reminder and no to-do that you have fits these words"
-# It means what was just spoken of.
-_POINTS_BACK = lazy_regex(r"\b(?:that|this|it|ihn|ca|eso|esto)\b|-l[ea]\b|\wl[oa]$")
-_NUMBER = lazy_regex(
-    r"(?:#|\b(?:number|no\.?|nummer|nr\.?|numero|item|task|todo|reminder|erinnerung|rappel|recordatorio) )(\d{1,9})\b"
-)
 MOMENT = "%Y-%m-%d %H:%M"
 CHANGED = lazy_regex(r"Reminder (\d+) is (set|changed|cancelled)")
 
@@ -75,7 +60,12 @@ class PlanContext:
 
 
 class OtherAnswer(Exception):
-    """The order is none: what else the sentence asks for is to be answered."""
+    """No order: what else the sentence tells or asks is to be answered. `sure`: surely it was not meant as one."""
+
+    def __init__(self, *, asks: bool = False, sure: bool = True) -> None:
+        super().__init__()
+        self.asks = asks
+        self.sure = sure
 
 
 class ToolFailedError(Exception):
@@ -122,58 +112,6 @@ def find_last_changed(context: PlanContext) -> tuple[str, list[int]]:
     return "", []
 
 
-def find_targets(text: str, items: Sequence[ListedItem], context: PlanContext, *, by_time: bool) -> list[ListedItem]:
-    """What an order names: one, or several where it says so; several that it does not tell apart are all returned."""
-    about_reminders, about_todos = kinds_named(text)
-    pool = [i for i in items if not ((about_reminders and i.kind == "todo") or (about_todos and i.kind == "reminder"))]
-    lists = [name for name in list_names(text) if name]
-    if lists and (on_list := [item for item in pool if item.kind == "todo" and is_list(item.list, lists[0])]):
-        pool = on_list
-    words = subject_words(without_lists(text))
-    excepted = says("except", fold(text))
-    everything = says("all", fold(text)) or excepted
-    times = find_times(text)
-    if excepted:
-        rest = re.split(read_orders().patterns["except"].pattern, fold(text))[-1]
-        spared = each_named(rest, pool) or matching(subject_words(rest), pool)
-        return [item for item in pool if item not in spared and not item.done]
-    number = _NUMBER.search(fold(text))
-    if number and (by_number := [item for item in pool if item.id == int(number[1])]):
-        return by_number
-    found = matching(words, pool)
-    several = each_named(without_lists(times.words), pool) if words and len(found) != 1 else []
-    if len(several) > 1:
-        return several
-    if words and not found:
-        return []
-    if not words:
-        found = [item for item in pool if not item.done]
-        points_back = _POINTS_BACK.search(fold(text)) or not (about_reminders or about_todos or lists)
-        if points_back and not everything and not (by_time and times.pieces):
-            kind, ids = find_last_changed(context)
-            found = [item for item in pool if item.kind == kind and item.id in ids] or found
-    if by_time and context.now and (len(found) > 1 or everything):
-        found = items_at_times(found, times, context.now) if times.pieces else found
-    return found
-
-
-def is_list(name: str, wanted: str) -> bool:
-    one, other = fold(name), fold(wanted)
-    return one == other or (len(other) > 3 and (one.startswith(other) or (other.startswith(one) and bool(one))))
-
-
-def items_at_times(items: Sequence[ListedItem], times: FoundTimes, now: datetime) -> list[ListedItem]:
-    span = day_range(times, now)
-    clocks = times.of_kind("clock")
-    kept = [item for item in items if item.due is not None]
-    if span is not None:
-        kept = [item for item in kept if item.due and span[0] <= item.due < span[1]]
-    if clocks:
-        minutes = {piece.minutes % 720 for piece in clocks}
-        kept = [item for item in kept if item.due and (item.due.hour * 60 + item.due.minute) % 720 in minutes]
-    return kept
-
-
 def ask_which(items: Sequence[ListedItem]) -> str:
     lines = "\n".join(f"- {item.id}: {describe_item(item)}" for item in items[:20])
     kinds = {item.kind for item in items}
@@ -190,10 +128,11 @@ def describe_item(item: ListedItem) -> str:
     return f"{text}, {often}{item.due:%A %Y-%m-%d %H:%M}"
 
 
-def refuse(order: Order) -> str:
-    if says("cannot", fold(order.text)):
-        return CANNOT
-    return f"{NOTHING_FITS}, so nothing is changed. Your message is kept."
+def refuse(text: str) -> str:
+    nothing = f"{NOTHING_FITS}, so nothing is changed. Your message is kept."
+    if says("erase_words", fold(text)):
+        return f"{nothing} `/forget` erases words from everything that is stored."
+    return nothing
 
 
 def describe_todos(result: str) -> str:

@@ -21,8 +21,7 @@ from assistant.core.quoting import (
     quote_block,
 )
 from assistant.core.text import pluralize, shorten
-from assistant.models.offline.carry_out import run_plan
-from assistant.models.offline.orders import Order
+from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, may_be_request, run_look_up, run_plan
 from assistant.models.offline.parse import (
     AboutMe,
     Correction,
@@ -32,6 +31,7 @@ from assistant.models.offline.parse import (
     Request,
     Say,
     UseTool,
+    as_question,
     is_statement,
     read_phrases,
 )
@@ -55,7 +55,7 @@ _NEEDED_FOR = {
     "show_agenda": "the agenda",
 }
 _SEARCH_LIMIT = 20
-_SAID_BESIDE = 8
+_SAID_BESIDE = 10
 _MOST_QUERY_WORDS = 40
 _LONGEST_QUERY = 400
 _MOST_STATEMENTS = 5
@@ -94,9 +94,14 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
 
 
 def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolStep | str:
-    step = run_plan(request.order, results, _plan_context(context))
-    if isinstance(step, int):
-        return next_step(request.otherwise, results[step:], context)
+    step = run_plan(request.text, results, _plan_context(context), corrects=isinstance(request.otherwise, Correction))
+    if isinstance(step, Told):
+        if isinstance(request.otherwise, Note) and step.asks:
+            return _answer(as_question(request.text), results[step.used :], context)
+        may_be_meant = isinstance(request.otherwise, Note) or may_be_request(request.text)
+        if not step.sure and may_be_meant and not isinstance(request.otherwise, Question):
+            return MAYBE_AN_ORDER
+        return next_step(request.otherwise, results[step.used :], context)
     return step if isinstance(step, str) or step.tool in context.tools else _unavailable(_NEEDED_FOR[step.tool])
 
 
@@ -145,8 +150,8 @@ def _answer(question: Question, results: Sequence[str], context: StepContext) ->
     if not ranked.answers and question.role == "user" and not question.topic:
         if name := _name_from_setup(question, context):
             return name
-        planned = run_plan(Order("look_up", question.text), results[searched:], _plan_context(context))
-        if not isinstance(planned, int):
+        planned = run_look_up(question.text, results[searched:], _plan_context(context))
+        if not isinstance(planned, Told):
             return planned
     if not ranked.answers:
         where = "what you told me" if can_search else "the messages that I still see"

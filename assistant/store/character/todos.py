@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from assistant.core.errors import ToolError
+from assistant.core.errors import UsageError
 from assistant.core.records import TodoItem
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import fold_text
@@ -65,7 +65,7 @@ class StoredTodos:
         if len(self.list_todos(scope)) + len(texts) > MAX_GUEST_TODOS or any(
             len(text) > MAX_GUEST_TODO_CHARACTERS for text in texts
         ):
-            raise ToolError(
+            raise UsageError(
                 f"A list has room for {MAX_GUEST_TODOS} to-dos, of {MAX_GUEST_TODO_CHARACTERS:,} characters each. "
                 "Nothing was added."
             )
@@ -106,12 +106,12 @@ class StoredTodos:
         return self._once(scope, key, now, change)
 
     def clear(self, scope: str, list_name: str, key: str, now: datetime) -> list[TodoItem]:
-        """Remove all that is on a list, open or done. Raises `ToolError` where there is no such list."""
+        """Remove all that is on a list, open or done. Raises `UsageError` where there is no such list."""
 
         def remove_all() -> list[int]:
             ids = [todo.id for todo in self.list_todos(scope, include_done=True, list_name=list_name)]
             if list_name and not ids:
-                raise ToolError(f"There is no list {list_name!r}. Nothing was changed; `/todo` shows the lists.")
+                raise UsageError(f"There is no list {list_name!r}. Nothing was changed; `/todo` shows the lists.")
             return self._set(scope, ids, state="removed")
 
         return self._once(scope, key, now, remove_all)
@@ -126,7 +126,7 @@ class StoredTodos:
         sql = "SELECT 1 FROM todos WHERE id = ? AND scope = ? AND state <> 'removed'"
         missing = [str(todo_id) for todo_id in ids if not self._db.value(sql, (todo_id, scope))]
         if missing:
-            raise ToolError(f"There is no to-do {', '.join(missing)}. Nothing was changed; `/todo` lists them.")
+            raise UsageError(f"There is no to-do {', '.join(missing)}. Nothing was changed; `/todo` lists them.")
 
     def _spelling(self, scope: str, list_name: str) -> str:
         """As the list is called already, if there is one of that name."""

@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from assistant.core.erasure_patterns import number_spellings
+from assistant.core.erasure_values import is_number
 from assistant.core.errors import StoreError
 from assistant.core.text import lazy_regex
 from assistant.store.erasure.plan import ErasurePlan
@@ -40,7 +42,8 @@ class ByteSearch:
 
     def __init__(self, plan: ErasurePlan) -> None:
         self._wording = plan.wording
-        texts = [*plan.phrases[: int(plan.everywhere)], *plan.values]
+        said = [*plan.phrases[: int(plan.everywhere)], *plan.values]
+        texts = [*said, *(form for text in said if is_number(text) for form in number_spellings(text))]
         self._base64 = sorted({core for text in texts for core in _base64_cores(text)})
         self._wide = [(_wide_anchor(text), pattern) for text in texts for pattern in _wide_patterns(text)]
 

@@ -38,7 +38,7 @@ from assistant.store.script.undo import is_replaced_intact, list_undoable_checkp
 from assistant.store.script.view import CountedMessage, encode_view_row, message_of_view_row
 
 _Change = tuple[dict[str, Any] | None, str]
-"""Other values of a row by column (None: it is removed), and what tells a person which one it is."""
+"""Other values of a row by column (None: it is removed), and what tells a person which one it is, "" for nothing."""
 _ChangeRow = Callable[[Row, ErasurePlan], _Change | None]
 """What becomes of a row; None where it stays as it is."""
 
@@ -172,8 +172,7 @@ def _view_tables(with_tokens: Callable[[Message], CountedMessage]) -> tuple[_Wor
         message = _redact_view_row(row, plan)
         if message is None:
             return None
-        shown = f"message {message.id}" if message.id else plan.wording.excerpt(row["content"])
-        return encode_view_row(with_tokens(message))[1], shown
+        return encode_view_row(with_tokens(message))[1], plan.wording.excerpt(row["content"])
 
     made_at = "*, (SELECT created_at FROM checkpoints WHERE id = checkpoint_id) AS ts"
     return (
@@ -204,20 +203,32 @@ def _tool_run(row: Row, plan: ErasurePlan) -> _Change | None:
     return None
 
 
+def _job(row: Row, plan: ErasurePlan) -> _Change | None:
+    """Of a reminder or schedule of which nothing is left, nothing is to come either."""
+    change = _words_in("name", "text")(row, plan)
+    values = None if change is None else change[0]
+    if change is None or values is None or values.get("text") != "":
+        return change
+    values["text"] = FORGOTTEN_PLACEHOLDER
+    if row["state"] in ("active", "paused"):
+        values |= {"state": "cancelled", "ended_at": row["created_at"]}
+    return values, change[1]
+
+
 def _inbox(row: Row, plan: ErasurePlan) -> _Change | None:
     placeholder = dump_json({"content": FORGOTTEN_PLACEHOLDER, "media": [], "name": None})
     is_erased = row["message_id"] in plan.ids or plan.unique.matches(row["body"])
-    return ({"body": placeholder}, f"message {row['message_id']}") if is_erased and row["body"] != placeholder else None
+    return ({"body": placeholder}, "") if is_erased and row["body"] != placeholder else None
 
 
 def _outbox(row: Row, plan: ErasurePlan) -> _Change | None:
     body, message_id = row["body"], row["message_id"]
-    redacted, shown = body, ""
+    redacted = body
     if message_id in plan.ids:
-        redacted, shown = FORGOTTEN_PLACEHOLDER, f"message {message_id}"
+        redacted = FORGOTTEN_PLACEHOLDER
     elif (plan.wording if message_id is None else plan.unique).matches(body):
-        redacted, shown = plan.wording.remove_from_text(body) or FORGOTTEN_PLACEHOLDER, plan.wording.excerpt(body)
-    return None if redacted == body else ({"body": redacted, "parts": "[]"}, shown)
+        redacted = plan.wording.remove_from_text(body) or FORGOTTEN_PLACEHOLDER
+    return None if redacted == body else ({"body": redacted, "parts": "[]"}, plan.wording.excerpt(body))
 
 
 _SCRIPT_TABLES = (
@@ -231,7 +242,7 @@ _SCRIPT_TABLES = (
     _WordTable("messages sent to you", "outbox", _words_in(jsons=("buttons", "media"))),
     _WordTable("messages sent to you", "turn_files", _words_in(jsons=("media",))),
     _WordTable("edited messages", "changes", _words_in("content")),
-    _WordTable("reminders", "jobs", _words_in("name", "text")),
+    _WordTable("reminders", "jobs", _job),
     _WordTable("reminders", "slots", _words_in("note")),
     _WordTable("error messages", "breakers", _words_in("last_error"), scope=None),
     _WordTable("error messages", "model_outages", _words_in("reason"), scope=None),
@@ -303,7 +314,7 @@ def _change_plan(row: Row, plan: ErasurePlan) -> _Change | None:
     if is_same and not plan.wording.matches(row["body"]):
         return None
     redacted = plan.wording.remove_from_json({**body, "changes": changes, "entries": entries}, FORGOTTEN_PLACEHOLDER)
-    return None if row["state"] == "planned" else {"body": dump_json(redacted)}, f"plan {row['id']}"
+    return None if row["state"] == "planned" else {"body": dump_json(redacted)}, ""
 
 
 def _is_about(change: dict[str, Any], plan: ErasurePlan) -> bool:
@@ -312,7 +323,7 @@ def _is_about(change: dict[str, Any], plan: ErasurePlan) -> bool:
 
 
 def _pin(row: Row, plan: ErasurePlan) -> _Change | None:
-    shown = f"pin {row['id']}"
+    shown = plan.wording.excerpt(row["text"])
     if row["message_id"] in plan.ids:
         return None, shown
     if (plan.wording if row["message_id"] is None else plan.unique).matches(row["text"]):
@@ -326,7 +337,7 @@ def _profile(row: Row, plan: ErasurePlan) -> _Change | None:
     redacted = _redact_profile(profile, plan)
     if redacted == profile:
         return None
-    return None if redacted is None else profile_columns(redacted), f"profile {row['id']}"
+    return None if redacted is None else profile_columns(redacted), profile.name
 
 
 def _redact_profile(profile: Profile, plan: ErasurePlan) -> Profile | None:
@@ -355,7 +366,8 @@ def _edit(row: Row, plan: ErasurePlan) -> _Change | None:
         return None
     # A change that was about nothing else has nothing to take back.
     is_empty = before == after or (after == "" and is_profile)
-    return None if is_empty else {"before": before, "after": after}, row["target"]
+    shown = "" if is_profile else row["target"].partition(":")[2]
+    return None if is_empty else {"before": before, "after": after}, shown
 
 
 def _redact_version(row: Row, column: str, plan: ErasurePlan) -> str:

@@ -8,21 +8,24 @@ that the program writes itself. Only logs of the scope are read (I10), one line 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from assistant.core.erasure import PhraseMatcher, identifying_phrases
-from assistant.core.erasure_values import find_values, is_written_by_us
+from assistant.core.erasure_phrases import PhraseMatcher, identifying_phrases
+from assistant.core.erasure_values import MIN_LETTERS, find_days, find_values, is_written_by_us
 from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord, is_from_schedule
+from assistant.core.text import WORD, fold_text
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.home.workspace import SENT_FOLDER
 from assistant.store.log.format import SALT_KEY, decode_record
 from assistant.store.log.reader import LogFiles
 from assistant.store.log.redact import is_blank_line
 
-_MOST_CHARACTERS = 20_000
+_MOST_CHARACTERS = 200_000
 _YEARS_AHEAD = 3
+_TURN = re.compile(rb'"turn":"([^"]*)"')
 # Where the workspace has files that came with messages, and that went out with them.
 TRANSFER_FOLDERS = ("received/", f"{SENT_FOLDER}/")
 # What these tools answer was said by somebody else.
@@ -33,8 +36,10 @@ _FROM_OUTSIDE = frozenset({"read_file", "list_files"})
 class _Values:
     """Values with the first message that said each; and those that something else said."""
 
+    years: range  # in which our own texts write days
     own: dict[str, int] = field(default_factory=dict)
     weak: dict[str, int] = field(default_factory=dict)
+    days: set[str] = field(default_factory=set)  # of these years, that were written out and may be told as 2026-06-13
     said: set[str] = field(default_factory=set)
     files: set[str] = field(default_factory=set)
 
@@ -42,6 +47,12 @@ class _Values:
         for values, found in zip((self.own, self.weak), find_values(text[:_MOST_CHARACTERS]), strict=True):
             for value in found:
                 values.setdefault(value, message_id)
+        for day in find_days(text[:_MOST_CHARACTERS]):
+            if is_written_by_us(day, self.years):
+                self.weak.setdefault(day, message_id)
+                self.days.add(day)
+            else:
+                self.own.setdefault(day, message_id)
 
 
 def add_derived(
@@ -49,7 +60,9 @@ def add_derived(
 ) -> ErasurePlan:
     """The plan with the values that its messages (`sources`) and `texts` carried and nothing else said, and with the
     messages that repeat them."""
-    values = _Values(files={media.path for record in sources for media in record.media if media.path})
+    spoken_in = [record.ts.year for record in sources]
+    years = range(min(spoken_in, default=0) - 1, max(spoken_in, default=0) + _YEARS_AHEAD)
+    values = _Values(years, files={media.path for record in sources for media in record.media if media.path})
     # Where words are forgotten, what only repeats them has no values of its own, but the form of our own texts.
     firsthand = [record for record in sources if _is_independent(record)] if plan.everywhere else []
     for record in firsthand or sources:
@@ -60,13 +73,21 @@ def add_derived(
         values.weak.update((sentence, record.id) for sentence in sentences if sentence not in values.weak)
     for text in texts:
         values.add(text, 0)
-    spoken_in = [record.ts.year for record in sources]
-    years = range(min(spoken_in, default=0) - 1, max(spoken_in, default=0) + _YEARS_AHEAD)
-    values.said.update(value for value in (*values.own, *values.weak) if is_written_by_us(value, years))
+    written = {value for value in (*values.own, *values.weak) if is_written_by_us(value, years)}
+    values.said |= written - (values.days - values.own.keys())
     turns = {record.turn for record in sources if record.turn}
-    echoes = list(_find_echoes(plan, values, log, sessions))
+    questions = [record for record in sources if record.turn and record.role == "user"]
+    asked = {record.turn for record in questions if record.turn}
+    words = {word for record in questions for word in _weighty_words(record.content)}
+    echoes = list(_find_echoes(plan, values, asked, log, sessions))
     own = {value for value in values.own if value not in values.said}
-    repeated = [echo for echo, met in echoes if met & own or (echo.turn in turns and met & values.weak.keys())]
+    repeated = [
+        echo
+        for echo, met in echoes
+        if met & own
+        or (echo.turn in turns and met & values.weak.keys())
+        or (echo.turn in asked and not words.isdisjoint(_asked_words(echo)))
+    ]
     ids = {record.id for record in repeated}
     elsewhere = {value for echo, met in echoes if echo.id not in ids for value in met}
     return replace(
@@ -105,10 +126,23 @@ def _carried(record: LogRecord, plan: ErasurePlan) -> str:
     return "\n".join(line for line in text.splitlines() if plan.unique.matches(line))
 
 
+def _asked_words(record: LogRecord) -> set[str]:
+    """The words in which it asked tools for something. What is asked for an erased message has that message's words,
+    in a form of its own ("zed tau 417")."""
+    return {
+        word for call in record.tool_calls for text in _texts(dict(call.arguments)) for word in _weighty_words(text)
+    }
+
+
+def _weighty_words(text: str) -> Iterator[str]:
+    return (word for word in WORD.findall(fold_text(text)) if len(word) >= MIN_LETTERS)
+
+
 def _find_echoes(
-    plan: ErasurePlan, values: _Values, log: LogFiles, sessions: Sequence[str]
+    plan: ErasurePlan, values: _Values, asked: Collection[str], log: LogFiles, sessions: Sequence[str]
 ) -> Iterator[tuple[LogRecord, set[str]]]:
-    """Messages that the assistant wrote after the erased ones, with the values they have. What others said is noted."""
+    """Messages that the assistant wrote after the erased ones, with the values they have, and all that it wrote in the
+    turns `asked`. What others said is noted."""
     matcher = PhraseMatcher((), (*values.own, *values.weak))
     for session in sessions:
         for offset, line in log.iterate_lines(session):
@@ -121,7 +155,9 @@ def _find_echoes(
                 values.said |= matcher.matched(line[:at])
                 met = matcher.matched(line[at:])
             shared = {path for path in values.files if path.encode() in line}
-            if not (met or shared) or json.loads(line[:at] + b"}")["id"] in plan.ids:
+            in_turn = _TURN.search(line, 0, at)
+            is_of_turn = in_turn is not None and in_turn[1].decode() in asked
+            if not (met or shared or is_of_turn) or json.loads(line[:at] + b"}")["id"] in plan.ids:
                 continue
             record = decode_record(line, offset)
             values.files -= {media.path for media in record.media}

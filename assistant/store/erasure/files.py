@@ -46,6 +46,7 @@ from assistant.store.log.reader import LOG_NAME, session_folder_name
 from assistant.store.log.redact import build_blank_line, is_blank_line, read_plain_or_gzip, rewrite_plain_or_gzip
 
 CHAT_HISTORY_FILE = "chat_history"
+_EMPTY_NOTE = re.compile(r"(?m)^## \d\d:\d\d\n\s*(?=^## |\Z)")
 _ENTRY = re.compile(rb"(?m)^\n?# [^\n]*\n(?:\+[^\n]*\n?)*")
 
 
@@ -74,9 +75,11 @@ def list_erasable_files(
     relative to the home), which are rewritten as such."""
     own = plan.scope == OWNER_SCOPE
     days = home / DAILY_NOTES_FOLDER if own else home / DAILY_NOTES_FOLDER / session_folder_name(plan.scope)
-    texts = [*([home / MEMORY_FILE] if own else []), *sorted(days.glob("*.md"))]
-    files = [ErasableFile("memory files", path, partial(_without, plan)) for path in texts]
+    files = [ErasableFile("memory files", path, partial(_notes_without, plan)) for path in sorted(days.glob("*.md"))]
     if own:
+        memory, damaged = home / MEMORY_FILE, home / f"{MEMORY_FILE}.damaged"
+        files.insert(0, ErasableFile("memory files", memory, partial(_without, plan)))
+        files.insert(1, ErasableFile("memory files", damaged, plan.wording.blank_bytes))
         files.append(
             ErasableFile("lines typed in the terminal", home / CHAT_HISTORY_FILE, partial(_typed_without, plan))
         )
@@ -98,6 +101,12 @@ def _without(plan: ErasurePlan, data: bytes) -> bytes:
         return plan.wording.remove_from_text(data.decode()).encode()
     except UnicodeDecodeError:
         return data
+
+
+def _notes_without(plan: ErasurePlan, data: bytes) -> bytes:
+    """Notes of a day, also without the heading of a note of which nothing is left."""
+    left = _without(plan, data)
+    return data if left == data else _EMPTY_NOTE.sub("", left.decode()).encode()
 
 
 def _typed_without(plan: ErasurePlan, data: bytes) -> bytes:

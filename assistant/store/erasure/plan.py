@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from assistant.core.erasure import PhraseMatcher
+from assistant.core.erasure_phrases import PhraseMatcher
 from assistant.core.messages import LogByteRange
 
 PLAN_FILES = "forgetting-*.json"

@@ -23,9 +23,10 @@ from assistant.core.erasure import ErasureLeftover
 from assistant.core.errors import StoreError
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.backup.restore import PREVIOUS_HOME_PREFIX
-from assistant.store.character.memory_files import DAILY_NOTES_FOLDER
+from assistant.store.character.memory_files import DAILY_NOTES_FOLDER, MEMORY_FILE
 from assistant.store.database import Database, column_names
 from assistant.store.erasure.byte_search import ByteSearch, open_beside_sqlite
+from assistant.store.erasure.files import CHAT_HISTORY_FILE
 from assistant.store.erasure.finder import ErasureFinder
 from assistant.store.erasure.plan import ErasurePlan, is_plan_file
 from assistant.store.log.reader import LOG_NAME, session_folder_name
@@ -38,6 +39,9 @@ _WHOSE = {
     "history": "coalesce((SELECT scope FROM memories WHERE id = memory_id), 'owner')",
     "consolidated_entry_ids": "(SELECT scope FROM journal WHERE id = entry_id)",
 }
+# What the program writes, and databases; everything else in the data folder is the person's own.
+_OF_THE_PROGRAM = frozenset(("run", "mem0", "models", "bridges", "backups", DAILY_NOTES_FOLDER, CHAT_HISTORY_FILE))
+_IN_FOLDERS = frozenset(("log", "archive"))  # of the program, in a folder for each conversation
 # Names that a person gave, and that no erasure changes.
 _NAMING = {"people", "identities", "rooms", "pairings", "accounts_at", "places", "told"}
 
@@ -92,13 +96,15 @@ def _count_in_table(db: Database, table: str, plan: ErasurePlan, min_bytes: int)
     return counts[0], counts[1]
 
 
-_NAMED = 8
+_HAVE_NAMES = ("log/", "script.db", "character.db", "memory.db", _INDEX)
+_IN_NAME = "the name of a conversation has the words; each of its records has it, and it cannot be changed"
 
 
 def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[list[ErasureLeftover], int]:
     """What is left, by file, and how many files were read."""
     leftovers, searched = [], 0
     own = _own_folders(finder, plan)
+    is_name = any(map(plan.wording.matches, finder.sessions_of_scope(plan.scope)))
     search = ByteSearch(plan)
     for path in list_files_to_search(finder.home):
         searched += 1
@@ -111,6 +117,13 @@ def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[l
                 leftover = _describe_remain(path, name, count, own, finder, plan) if count else None
         except StoreError as error:
             leftover = ErasureLeftover(name, 1, f"not searched: {error}")
+        if (
+            leftover is not None
+            and is_name
+            and leftover.kind == "not_done"
+            and (".db" in name or name.startswith("log/"))
+        ):
+            leftover = replace(leftover, why=_IN_NAME, kind="conversation_name")
         if leftover is not None and (plan.scope == OWNER_SCOPE or leftover.kind != "other_scope"):
             leftovers.append(leftover)
     return leftovers, searched
@@ -135,12 +148,13 @@ def _describe_remain(
     if session is not None:
         in_log = path.name == LOG_NAME
         return _still_in_log(name, count, session, finder, plan) if in_log else _still_there(name, count, plan)
-    if plan.scope != OWNER_SCOPE or top in ("log", "archive") or (top == DAILY_NOTES_FOLDER and "/" in rest):
+    is_in_folder = top in _IN_FOLDERS and "/" in rest
+    if plan.scope != OWNER_SCOPE or is_in_folder or (top == DAILY_NOTES_FOLDER and "/" in rest):
         return _of_others(name, count)
-    if top in ("workspace", "PERSONA.md", "config.toml"):
-        why = "your own file: change it, or remove it, if you do not want the words there"
-        return ErasureLeftover(name, count, why, "own_file")
-    return _still_there(name, count, plan)
+    if top in _OF_THE_PROGRAM or name.startswith((".", MEMORY_FILE)) or ".db" in name:
+        return _still_there(name, count, plan)
+    why = "your own file (an export, for example): change it, or remove it, if you do not want the words there"
+    return ErasureLeftover(name, count, why, "own_file")
 
 
 def _describe_database(
@@ -186,10 +200,10 @@ def _still_there(name: str, count: int, plan: ErasurePlan) -> ErasureLeftover:
 
 
 def _still_in_log(name: str, count: int, session: str, finder: ErasureFinder, plan: ErasurePlan) -> ErasureLeftover:
-    also = [str(record.id) for record in finder.find_records_with_words(session, plan.wording)]
+    also = sum(1 for _ in finder.find_records_with_words(session, plan.wording))
     if not also:
         why = "not done: the words are in a part of the log that cannot be changed (a sender's name, for example)"
         return ErasureLeftover(name, count, why)
-    more = f" and {len(also) - _NAMED} more" if len(also) > _NAMED else ""
-    why = f"messages {', '.join(also[:_NAMED])}{more} say the same; forget them, or the words themselves, too"
+    says = "1 message says" if also == 1 else f"{also} messages say"
+    why = f"{says} the same; `assistant log --grep TEXT` finds them. Forget them, or the words themselves, too"
     return ErasureLeftover(name, count, why, "same_words")

@@ -84,6 +84,29 @@ def watch_late_slots(db: Database) -> None:
     db.execute("CREATE INDEX slots_unseen ON slots (scope, id) WHERE state <> 'ran' AND seen_at IS NULL")
 
 
+@script_migrations(name="0016_request_numbers")
+def give_request_numbers_once(db: Database) -> None:
+    """The number of a request was given again after a decision, so that its question had the key of an earlier one and
+    was not asked, and the buttons of the earlier one decided on it."""
+    db.execute("ALTER TABLE pairings RENAME TO earlier_pairings")
+    db.execute(
+        "CREATE TABLE pairings (id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, bridge TEXT NOT NULL,"
+        " sender TEXT NOT NULL, room TEXT, target TEXT NOT NULL, name TEXT NOT NULL, salt BLOB NOT NULL,"
+        " hash BLOB NOT NULL, state TEXT NOT NULL, tries INTEGER NOT NULL DEFAULT 0, created_at TEXT NOT NULL,"
+        " expires_at TEXT NOT NULL) STRICT"
+    )
+    db.execute("INSERT INTO pairings SELECT * FROM earlier_pairings")
+    db.execute("DROP TABLE earlier_pairings")
+    db.execute("CREATE INDEX pairings_kind ON pairings (kind, expires_at)")
+    # The questions that were asked tell the numbers that were given.
+    numbers = "SELECT id FROM pairings UNION ALL SELECT CAST(substr(key, 7) AS INTEGER) FROM outbox"
+    db.execute("DELETE FROM sqlite_sequence WHERE name = 'pairings'")
+    db.execute(
+        "INSERT INTO sqlite_sequence (name, seq)"
+        f" SELECT 'pairings', coalesce(max(id), 0) FROM ({numbers} WHERE key GLOB 'knock:*')"
+    )
+
+
 character_migrations = Migrations("character")
 
 

@@ -68,7 +68,9 @@ def send_in_transaction(db: Database, notices: Iterable[Notice], address: Notice
     new = [
         notice
         for notice in notices
-        if address.may_see(notice) and db.insert_if_new("notice_marks", name=notice.mark, at=now)
+        if address.may_see(notice)
+        if not (notice.kind.form.told_by_outage and _knows_of_outage(db, address))
+        if db.insert_if_new("notice_marks", name=notice.mark, at=now)
     ]
     if not new:
         return False
@@ -84,6 +86,13 @@ def send_in_transaction(db: Database, notices: Iterable[Notice], address: Notice
     ]
     insert_outgoing(db, messages, now, turn=address.turn)
     return True
+
+
+def _knows_of_outage(db: Database, address: NoticeAddress) -> bool:
+    """Whether each place was told of a model that does not answer yet."""
+    asked = "SELECT 1 FROM model_outage_places WHERE session = ? AND bridge = ? AND target = ?"
+    targets = (place.target for place in address.places)
+    return all(db.value(asked, (to.session, to.bridge, to.target)) is not None for to in targets)
 
 
 def find_recent_place(db: Database, scope: str) -> DeliveryTarget:
@@ -110,9 +119,9 @@ class StoredOutages(DatabaseStore):
         """The oldest first."""
         return self._db.read_all(_read_outage, "SELECT * FROM model_outages ORDER BY began_at, model")
 
-    def add_places(self, places: Iterable[DeliveryTarget]) -> None:
-        """These places were told of what is out now."""
-        outages = self.list_outages()
+    def add_places(self, places: Iterable[DeliveryTarget], model: str = "") -> None:
+        """These places were told of what is out now: of one `model`, or of all."""
+        outages = [outage for outage in self.list_outages() if model in ("", outage.model)]
         for place in places if outages else ():
             with self._db.write() as db:
                 for outage in outages:

@@ -234,12 +234,11 @@ class Pairings(DatabaseStore):
         self,
         request: AccessRequest,
         offer: PairingOffer,
-        code_notice: OutgoingMessage,
-        owner_notice: Callable[[int], OutgoingMessage],
+        notices: Callable[[int], Sequence[OutgoingMessage]],
     ) -> bool:
-        """Keep the code of somebody who asks to be let in, with the notice that gives it to them and the one, made of
-        the pairing's id, that asks the owner. False, and nothing kept, where too many wait already. A requester who has
-        a valid code gets no other: True, and nothing kept."""
+        """Keep the code of somebody who asks to be let in, with the notices, made of the pairing's id, that give it to
+        them (`code_notice_key`) and ask the owner (`access_request_key`). False, and nothing kept, where too many wait
+        already. A requester who has a valid code gets no other: True, and nothing kept."""
         with self._db.write() as db:
             pending = db.read_all(_read_pairing, f"{_SELECT_PENDING} AND kind = 'knock'", (offer.valid_from,))
             if any(_is_from(pairing, request.bridge, request.sender, request.room) for pairing in pending):
@@ -247,7 +246,7 @@ class Pairings(DatabaseStore):
             if len(pending) >= offer.max_pending:
                 return False
             pairing_id = self._insert("knock", request, offer)
-            insert_outgoing(db, [code_notice, owner_notice(pairing_id)], offer.valid_from)
+            insert_outgoing(db, notices(pairing_id), offer.valid_from)
         return True
 
     def offer_link(self, bridge: str, offer: PairingOffer) -> bool:
@@ -275,6 +274,7 @@ class Pairings(DatabaseStore):
         with self._db.write() as db:
             if not self._use(pairing):
                 return
+            _withdraw_notices(db, pairing.id, now)
             if pairing.room is not None:
                 set_room_state(db, pairing.bridge, pairing.room, pairing.name, "allowed", now)
             elif as_owner:
@@ -289,13 +289,13 @@ class Pairings(DatabaseStore):
             if self._use(pairing):
                 link_owner_account(db, identity, now)
                 # An owner who mistyped the code first was taken for a stranger.
-                _delete_requests(db, identity.bridge, identity.sender, None)
+                _delete_requests(db, identity.bridge, identity.sender, None, now)
                 insert_outgoing(db, [outgoing], now)
 
-    def remove_codes(self, bridge: str, sender: str, room: str | None) -> None:
+    def remove_codes(self, bridge: str, sender: str, room: str | None, now: datetime) -> None:
         """The codes of somebody on whom the owner decided otherwise."""
         with self._db.write() as db:
-            _delete_requests(db, bridge, sender, room)
+            _delete_requests(db, bridge, sender, room, now)
 
     def _use(self, pairing: Pairing) -> bool:
         """Whether the code was not used before."""
@@ -314,11 +314,31 @@ class Pairings(DatabaseStore):
         )
 
 
-def _delete_requests(db: Database, bridge: str, sender: str, room: str | None) -> None:
+def access_request_key(pairing_id: int) -> str:
+    """The key of the message that asks the owner."""
+    return f"knock:{pairing_id}"
+
+
+def code_notice_key(pairing_id: int) -> str:
+    """The key of the message that gives a stranger their code."""
+    return f"pairing:{pairing_id}"
+
+
+def _withdraw_notices(db: Database, pairing_id: int, now: datetime) -> None:
+    """What waits to be sent of a request that was decided: the question, and the code, which nobody needs any more."""
+    db.execute(
+        "UPDATE outbox SET state = 'dropped', error = 'decided before it was sent', updated_at = ?"
+        " WHERE key IN (?, ?) AND state = 'pending'",
+        (now, access_request_key(pairing_id), code_notice_key(pairing_id)),
+    )
+
+
+def _delete_requests(db: Database, bridge: str, sender: str, room: str | None, now: datetime) -> None:
     sql = "SELECT * FROM pairings WHERE state IN ('pending', 'locked') AND kind = 'knock'"
     for pairing in db.read_all(_read_pairing, sql):
         if _is_from(pairing, bridge, sender, room):
             db.execute("DELETE FROM pairings WHERE id = ?", (pairing.id,))
+            _withdraw_notices(db, pairing.id, now)
 
 
 def _is_from(pairing: Pairing, bridge: str, sender: str, room: str | None) -> bool:

@@ -1,0 +1,162 @@
+"""Plans that set something new: reminders, alarms and timers, and things on lists. Pure; as `plans` tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from assistant.core.text import lazy_regex
+from assistant.core.time_pieces import FoundTimes, find_times
+from assistant.core.time_readers import find_length
+from assistant.core.time_resolve import resolve_times
+from assistant.models.offline.cues import fold, says
+from assistant.models.offline.lists import list_names, order_subject, quoted_items, split_items, todo_items
+from assistant.models.offline.matching import ListedItem
+from assistant.models.offline.plans import MOMENT, OtherAnswer, Plan, PlanContext, call_tool, describe_todos
+from assistant.models.offline.targets import find_targets
+
+_MOST_PARTS = 4
+_PARTS = lazy_regex(r"\s*,?\s+(?:and|und|et|y)\s+(?:also |auch |aussi |tambien )?", re.IGNORECASE)
+_MORE_PARTS = lazy_regex(r"\s*[,;:]\s+(?:(?:and|und|et|y)\s+)?|\s+(?:and|und|et|y)\s+", re.IGNORECASE)
+# What a reminder without words of its own is called, by how its order begins.
+_NAMES = (
+    ("wecker", "Wecker"),
+    ("weck", "Wecker"),
+    ("reveil", "Réveil"),
+    ("sonne", "Réveil"),
+    ("alarme", "Alarme"),
+    ("alarma", "Alarma"),
+    ("alarm", "Alarm"),
+    ("despert", "Despertador"),
+    ("despier", "Despertador"),
+    ("wake", "Wake up"),
+)
+_ON_THE_LIST = "It is on the list, without an alarm. To be reminded, say when: remind me to … tomorrow at 9."
+
+
+def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
+    """What has no time, or where no reminder can be set, goes on the to-do list, with a word that it will not ring."""
+    if (again := _again(text, items, context)) is not None:
+        return (yield from call_tool("set_reminder", **again))
+    answers = []
+    for what, when in _reminders_in(text):
+        if when and "set_reminder" in context.tools:
+            answers.append((yield from call_tool("set_reminder", text=what, **_when(when, context.now))))
+        else:
+            item = f"{what} ({when})" if when else what
+            result = yield from call_tool("manage_todo_list", action="add", items=[item])
+            answers.append(f"{describe_todos(result)}\n\n{_ON_THE_LIST}")
+    return "\n".join(answers)
+
+
+def _when(phrase: str, now: datetime | None) -> dict[str, str]:
+    """The moment and how often, as the tool takes them; the words themselves where they are not understood here."""
+    times = find_times(phrase)
+    resolved = resolve_times(times, now) if now else None
+    if resolved is None or any(piece.minutes for piece in times.of_kind("delta")):
+        return {"when": phrase}
+    when = {"when": resolved.at.strftime(MOMENT)}
+    return when | {"repeat": resolved.rule} if resolved.rule else when
+
+
+def _again(text: str, items: Sequence[ListedItem], context: PlanContext) -> dict[str, str] | None:
+    """One more of what there is: on another day at the same hour, or at another hour as well."""
+    folded, times = fold(text), find_times(text)
+    if context.now is None or not times.pieces or not (says("again", folded) or says("sense_more", folded)):
+        return None
+    reminders = [item for item in items if item.kind == "reminder"]
+    targets = find_targets(text, reminders, context, times)
+    if len(targets.items) != 1:
+        return None
+    item = targets.items[0]
+    at = resolve_times(times, context.now, item.due)
+    if at is None:
+        return None
+    rule = find_times(item.often).rule
+    if rule == "FREQ=DAILY" and not times.of_kind("day"):
+        return {"text": item.text, "when": f"every day at {at.at:%H:%M}"}
+    return {"text": item.text, "when": at.at.strftime(MOMENT)}
+
+
+def _reminders_in(text: str) -> list[tuple[str, str]]:
+    """(what, when) of each reminder that a sentence asks for."""
+    times = find_times(text)
+    folded = fold(text)
+    rings = says("wake", folded) or says("alarm", folded)
+    if says("timer", folded) or (not times.pieces and find_length(folded)):
+        length = find_length(folded)
+        minutes = length.minutes or length.days * 1440 if length else 0
+        rest = f"{text[: length.start]} {text[length.end :]}" if length else ""
+        if minutes:
+            return [(order_subject(rest) or "Timer", f"in {minutes} minutes")]
+    clocks = times.of_kind("clock")
+    if 1 < len(clocks) <= _MOST_PARTS:
+        return _several(text, times)
+    when = times.phrase
+    if not when and rings and (hour := re.search(r"\b(\d{1,2})\b", folded)):
+        when = f"at {hour[1]}"
+        text = text.replace(hour[1], " ", 1)
+        times = find_times(text)
+    subject = order_subject(times.words)
+    if not subject or (rings and says("wake", folded) and len(subject.split()) < 2):
+        name = next((name for word, name in _NAMES if word in folded), "Reminder")
+        subject = name if not subject else f"{name}: {subject}"
+    return [(subject, when)]
+
+
+def _several(text: str, times: FoundTimes) -> list[tuple[str, str]]:
+    """One for each hour: with its own words where it has some, else with those of all."""
+    parts = [part for part in _PARTS.split(text) if part.strip()]
+    read = [find_times(part) for part in parts]
+    if len(parts) < 2 or any(not part.of_kind("clock") for part in read):
+        parts = [part for part in _MORE_PARTS.split(text) if find_times(part).of_kind("clock")]
+        read = [find_times(part) for part in parts]
+    if len(parts) < 2 or any(not part.of_kind("clock") for part in read):
+        clock = times.of_kind("clock")[-1]
+        kept = [piece for piece in times.pieces if piece.kind != "clock" or piece is clock]
+        return [(order_subject(times.words), replace(times, pieces=tuple(kept)).phrase)]
+    whole = order_subject(times.words)
+    subjects = [order_subject(part.words) for part in read]
+    shared = " ".join(
+        times.text[piece.start : piece.end]
+        for piece in times.pieces
+        if piece.kind in ("repeat", "day") and len(times.of_kind(piece.kind)) == 1
+    )
+    reminders = []
+    for part, subject in zip(read, subjects, strict=True):
+        own = part.phrase if part.of_kind("repeat", "day") else f"{shared} {part.phrase}"
+        reminders.append((subject if all(subjects) else re.sub(r"^(?:und|and|et|y) ", "", whole), own.strip()))
+    return reminders
+
+
+def add(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
+    """Things on a list, with a day where one is named."""
+    times = find_times(text)
+    names = list_names(text)
+    name = next((name for name in names if name), "") or (
+        _list_of_last_addition(context) if not names and says("more", fold(text)) else ""
+    )
+    heading = says("add_heading", fold(text)) or says("list_heading", fold(text))
+    due = times.phrase if times.has_day and not name else ""
+    if due and context.now and (at := resolve_times(times, context.now)):
+        due = at.at.strftime(MOMENT if times.has_clock else "%Y-%m-%d")
+    freely = bool(name) or (bool(heading) and "," in text) or says("several", fold(text)) or "," in text
+    words = times.words if due else text
+    words = order_subject(words) if says("set_reminder", fold(text)) and not names else words
+    things = quoted_items(text) or split_items(todo_items(words), freely=freely)
+    if not all(things):
+        raise OtherAnswer
+    arguments: dict[str, object] = {"action": "add", "items": things}
+    if name:
+        arguments["list"] = name
+    if due:
+        arguments["due"] = due
+    return describe_todos((yield from call_tool("manage_todo_list", **arguments)))
+
+
+def _list_of_last_addition(context: PlanContext) -> str:
+    """Something else for the list that was added to just now: "and butter"."""
+    last = context.earlier[-1] if context.earlier else None
+    return str(last.arguments.get("list", "")) if last and last.arguments.get("action") == "add" else ""

@@ -1,0 +1,331 @@
+"""Plans that change what is there: cancel, tick off, move, open again, put on another list. Pure; as `plans` tells.
+
+What always holds: what the sentence does not tell apart is asked for, and nothing is changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from assistant.core.quoting import parse_todos
+from assistant.core.text import lazy_regex
+from assistant.core.time_language import DAY_CODES
+from assistant.core.time_pieces import FoundTimes, find_times
+from assistant.core.time_readers import find_length
+from assistant.core.time_resolve import ResolvedTime, resolve_times
+from assistant.models.offline.cues import fold, read_cues, says
+from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
+from assistant.models.offline.matching import ListedItem, kinds_named, matching, subject_words
+from assistant.models.offline.plans import (
+    CHANGED,
+    MOMENT,
+    OtherAnswer,
+    Plan,
+    PlanContext,
+    ask_which,
+    call_tool,
+    describe_todos,
+    numbers_named,
+)
+from assistant.models.offline.targets import Targets, content_words, find_targets, is_old_time, new_times
+
+# An hour that is written as such is one of twenty-four.
+_OF_24 = lazy_regex(r"\d ?h\b|uhr|:\d|heures?|horas?")
+_BARE_HOUR = lazy_regex(r"(?<![\w:.])(\d{1,2})(?![\w:.%]|\s*(?:eggs|kg|km|euro|min))")
+_LAST_HOUR = lazy_regex(r"\b(?:to|auf|à|a|um|at|sur) (\d{1,2})$", re.IGNORECASE)
+_BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
+_SET = lazy_regex(
+    r'Reminder (?P<id>\d+) is (?:set|changed): "(?P<text>(?:[^"\\]|\\.)*)", (?:[^"]*?: )?\w+ (?P<due>\S+ \d\d:\d\d)'
+)
+
+
+def waiting(items: Sequence[ListedItem]) -> list[ListedItem]:
+    return [item for item in items if not item.done]
+
+
+def _for_each(targets: Targets) -> Sequence[ListedItem]:
+    if not targets:
+        raise OtherAnswer
+    return targets.items
+
+
+# ------------------------------------------------------------------------------------------------- not wanted, or done
+
+
+def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
+    """Reminders and to-dos that are not wanted any more."""
+    times = find_times(text)
+    if numbers := numbers_named(text):
+        chosen = [item for item in waiting(items) if item.id in numbers]
+        kinds = {item.kind for item in chosen}
+        targets = Targets(chosen if len(kinds) == 1 else [], all_meant=True)
+    else:
+        targets = find_targets(text, waiting(items), context, times, may_keep=True)
+    if not targets and (numbers or (names_list(text) and says("clear", fold(text)))):
+        return (yield from _drop_unseen(text, numbers))
+    found = _for_each(targets)
+    if targets.unclear:
+        return ask_which(found)
+    if len(found) == 1 and found[0].often and (skipped := _skip(found[0], times, context.now)) is not None:
+        return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
+    return (yield from _take_away(found, "remove"))
+
+
+def _drop_unseen(text: str, numbers: Sequence[int]) -> Plan:
+    """What a sentence names by number or list and nobody has: the tool says so."""
+    if numbers and kinds_named(text)[0]:
+        answers = []
+        for number in numbers:
+            answers.append((yield from call_tool("cancel_reminder", id=number)))
+        return "\n".join(answers)
+    if numbers:
+        return describe_todos((yield from call_tool("manage_todo_list", action="remove", ids=list(numbers))))
+    name = next(filter(None, list_names(text)), "to-do")
+    return describe_todos((yield from call_tool("manage_todo_list", action="clear", list=name)))
+
+
+def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
+    """To-dos are ticked off; a reminder of what is done need not come, unless it comes again and again."""
+    if numbers := numbers_named(text):
+        return describe_todos((yield from call_tool("manage_todo_list", action="complete", ids=numbers)))
+    there = waiting(items)
+    if not says("except", fold(text)):  # "got the milk, but there was no bread"
+        text = _BUT.split(text, maxsplit=1)[0]
+    todos = [item for item in there if item.kind == "todo"]
+    targets = find_targets(text, todos, context, find_times(text), may_keep=True)
+    if not targets or targets.is_newest:
+        targets = find_targets(text, there, context, find_times(text), may_keep=True)
+    found = _for_each(targets)
+    if targets.unclear:
+        return ask_which(found)
+    if any(item.often for item in found):
+        raise OtherAnswer
+    return (yield from _take_away(found, "complete"))
+
+
+def _take_away(found: Sequence[ListedItem], action: str) -> Plan:
+    answers = []
+    for item in found:
+        if item.kind == "reminder":
+            answers.append((yield from call_tool("cancel_reminder", id=item.id)))
+    if ids := [item.id for item in found if item.kind == "todo"]:
+        answers.append(describe_todos((yield from call_tool("manage_todo_list", action=action, ids=ids))))
+    return "\n".join(answers)
+
+
+def _skip(item: ListedItem, times: FoundTimes, now: datetime | None) -> dict[str, str] | None:
+    """A repeated reminder that is not wanted on one day, or not before one; None where it is not wanted at all."""
+    days = times.of_kind("day")
+    rule = find_times(item.often).rule
+    if now is None or not item.due or not rule or times.of_kind("repeat"):
+        return None
+    at = resolve_times(replace(times, pieces=tuple(days)), now, item.due)
+    if at is None and times.of_kind("span"):  # "this week": when it is due next
+        at = ResolvedTime(item.due)
+    if at is None:
+        return None
+    until = bool(read_cues().patterns["until"].search(fold(times.text)))
+    step = timedelta(days=7) if "WEEKLY" in rule and "," not in rule else timedelta(days=1)
+    when = datetime.combine(at.at.date(), item.due.time()) + (timedelta(0) if until else step)
+    return {"when": when.strftime(MOMENT), "repeat": rule}
+
+
+# ------------------------------------------------------------------------------------------------------------ otherwise
+
+
+def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
+    """Another time, another rule, another day of a to-do; with no time, a little later."""
+    now = context.now
+    if now is None:
+        raise OtherAnswer
+    plain = _LAST_HOUR.sub(r"at \1", text.strip(" .!"))
+    times = find_times(plain)
+    snoozes = says("snooze", fold(text))
+    pool = items if snoozes else waiting(items)
+    targets = find_targets(text, pool, context, times)
+    if snoozes and not content_words(text):
+        came = [item for item in pool if item.done and item.kind == "reminder"]
+        targets = targets if targets.is_newest and targets else Targets(came[:1] or _next_reminder(pool))
+    found = _for_each(targets)
+    if targets.unclear:
+        return ask_which(found)
+    if says("skips", fold(text)) and len(found) == 1 and (skipped := _skip(found[0], times, now)) is not None:
+        return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
+    answers = []
+    for item in found:
+        answers.append((yield from _shift(item, plain, new_times(item, times, now), now)))
+    return "\n".join(answers)
+
+
+def _next_reminder(items: Sequence[ListedItem]) -> list[ListedItem]:
+    return sorted((item for item in items if item.kind == "reminder" and item.due), key=lambda item: str(item.due))[:1]
+
+
+def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Plan:
+    folded = fold(text)
+    length = find_length(folded)
+    later, sooner = (
+        says("later_by", folded) or says("longer", folded),
+        says("earlier_by", folded) or says("sooner", folded),
+    )
+    clocks = times.of_kind("clock")
+    # "d'une heure" may be read as one o'clock.
+    only_length = length and all(length.start < clock.end and clock.start < length.end for clock in clocks)
+    fresh = [piece for piece in times.of_kind("day", "part") if not is_old_time(item, piece, times, now)]
+    if length and only_length and not fresh and not times.rule:
+        if (says("snooze", folded) and not (later or sooner)) or item.done or _counts_from_now(folded):
+            when = f"in {length.minutes or length.days * 1440} minutes"
+            return (yield from call_tool("change_reminder", id=item.id, when=when))
+        if item.due and (later or sooner or times.of_kind("before")):
+            at = item.due + (-1 if sooner or (times.of_kind("before") and not later) else 1) * timedelta(
+                minutes=length.minutes, days=length.days
+            )
+            return (yield from _set(item, at, bool(length.minutes), ""))
+    if not times.pieces and (hour := _BARE_HOUR.search(folded)) and not says("snooze", folded):
+        times = find_times(f"at {hour[1]}")
+    if not times.pieces and says("snooze", folded) and item.kind == "reminder":
+        return (yield from call_tool("change_reminder", id=item.id, when="in 10 minutes"))
+    resolved = resolve_times(times, now, item.due)
+    if resolved is None:
+        raise OtherAnswer
+    at = _nearest(item, times, resolved.at, now)
+    rule = times.rule
+    start = at if not rule or times.has_clock or times.has_day else item.due or at
+    if "BYDAY" in rule and not times.has_day and not times.has_clock and item.due:
+        start = datetime.combine(now.date(), item.due.time())
+        start += timedelta(days=int(start <= now))
+    if not rule and item.often and times.of_kind("day") and (day := re.match(r"every (\w+day)\b", item.often)):
+        rule = f"FREQ=WEEKLY;BYDAY={_day_code(resolved.at)}" if day[1] != "weekday" else ""
+    elif rule == "FREQ=WEEKLY" and item.due:
+        rule = f"FREQ=WEEKLY;BYDAY={_day_code(item.due)}"
+    return (yield from _set(item, start, times.has_clock, rule))
+
+
+def _counts_from_now(folded: str) -> bool:
+    return re.search(r"\b(?:in|dans|en|dentro de) (?:\d|an? |ein|une? |una? )", folded) is not None
+
+
+def _nearest(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -> datetime:
+    """Of an hour that may be of the morning or the afternoon the one nearer to what it was."""
+    clocks = times.of_kind("clock")
+    if not item.due or len(clocks) != 1 or clocks[0].half or times.of_kind("part") or clocks[0].minutes >= 480:
+        return at
+    if _OF_24.search(fold(times.text[clocks[0].start : clocks[0].end])):
+        return at
+    if item.often or (times.of_kind("day") and item.due.hour < 12):
+        return at
+    day = at if times.of_kind("day") else item.due
+    first = day.replace(hour=at.hour % 12, minute=at.minute)
+    readings = [moment for moment in (first, first + timedelta(hours=12)) if moment > now]
+    was = item.due.hour * 60 + item.due.minute
+    return min(readings, key=lambda moment: abs(moment.hour * 60 + moment.minute - was), default=at)
+
+
+def _set(item: ListedItem, at: datetime, has_clock: bool, rule: str) -> Plan:
+    if item.kind == "todo":
+        due = at.strftime(MOMENT if has_clock else "%Y-%m-%d")
+        return describe_todos((yield from call_tool("manage_todo_list", action="edit", ids=[item.id], due=due)))
+    if rule:
+        return (yield from call_tool("change_reminder", id=item.id, when=at.strftime(MOMENT), repeat=rule))
+    return (yield from call_tool("change_reminder", id=item.id, when=at.strftime(MOMENT)))
+
+
+def _day_code(at: datetime) -> str:
+    return DAY_CODES[at.weekday()]
+
+
+def undate(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
+    """A to-do that has a due date no longer."""
+    dated = [item for item in waiting(items) if item.kind == "todo" and item.due]
+    targets = find_targets(text, dated, context, find_times(text))
+    found = _for_each(targets)
+    if targets.unclear:
+        return ask_which(found)
+    ids = [item.id for item in found]
+    return describe_todos((yield from call_tool("manage_todo_list", action="edit", ids=ids, due="none")))
+
+
+def relist(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
+    """To-dos that belong on another list."""
+    todos = [item for item in waiting(items) if item.kind == "todo"]
+    known = {fold(item.list): item.list for item in todos if item.list}
+    names = list_names(text)
+    names += [known[word] for word in re.findall(r"\w+", fold(text)) if word in known and word not in names]
+    words = subject_words(without_lists(text))
+    found = matching(words, todos)
+    if not names or not found:
+        raise OtherAnswer
+    if len(found) > 1:
+        found = [item for item in found if any(name and is_same_list(item.list, name) for name in names)] or found
+    target = next((name for name in reversed(names) if not is_same_list(found[0].list, name)), names[-1])
+    if says("not_this_list", fold(text)) and len(names) > 1:
+        target = next((name for name in names if not is_same_list(found[0].list, name)), target)
+    if len(found) > 1:
+        return ask_which(found)
+    result = yield from call_tool("manage_todo_list", action="edit", ids=[found[0].id], list=target or "to-do")
+    return describe_todos(result)
+
+
+# ----------------------------------------------------------------------------------------------------------- taken back
+
+
+def reopen(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
+    """A to-do that was ticked off is open again; what was taken away comes back."""
+    if (last := _last_removed(context)) is not None:
+        return (yield from call_tool(last[0], **last[1]))
+    done = [item for item in items if item.done and item.kind == "todo"]
+    words = content_words(text)
+    found = matching(words, done) if words else done[:1]
+    if not found:
+        raise OtherAnswer
+    if len(found) > 1:
+        return ask_which(found)
+    return describe_todos((yield from call_tool("manage_todo_list", action="reopen", ids=[found[0].id])))
+
+
+def undo(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
+    """The newest change of this conversation, taken back."""
+    for call in reversed(context.earlier):
+        if (match := CHANGED.match(call.result)) and match[2] == "set":
+            return (yield from call_tool("cancel_reminder", id=int(match[1])))
+        report = parse_todos(call.result) if call.tool == "manage_todo_list" else None
+        opposite = {"Added": "remove", "Completed": "reopen", "Reopened": "complete"}
+        if report and report.change in opposite:
+            result = yield from call_tool("manage_todo_list", action=opposite[report.change], ids=list(report.changed))
+            return describe_todos(result)
+        if match and match[2] == "cancelled" and (last := _last_removed(context)) is not None:
+            return (yield from call_tool(last[0], **last[1]))
+        if match or (report and report.change):
+            break
+    return (
+        "I can't take that back: I only undo what I set, added or ticked off last. Nothing is changed. "
+        "`/undo` takes the last exchange out of the conversation."
+    )
+
+
+def _last_removed(context: PlanContext) -> tuple[str, dict[str, object]] | None:
+    """The call that sets again what the newest change took away."""
+    changes = [call for call in context.earlier if call.tool not in ("list_reminders", "show_agenda", "search_history")]
+    changes = [call for call in changes if call.arguments.get("action") != "list"]
+    if not changes:
+        return None
+    last = changes[-1]
+    for call in reversed(changes[:-1]):
+        if (
+            last.tool == "cancel_reminder"
+            and (match := _SET.match(call.result))
+            and int(match["id"]) == last.arguments.get("id")
+        ):
+            often = find_times(str(call.arguments.get("when", ""))).rule
+            when = call.arguments.get("when", "") if often else match["due"]
+            return "set_reminder", {"text": match["text"].replace('\\"', '"'), "when": when}
+        report = parse_todos(call.result) if call.tool == "manage_todo_list" else None
+        taken = last.arguments.get("ids", [])
+        if report and report.change == "Added" and last.arguments.get("action") == "remove":
+            texts = [line.text for line in report.lines if line.id in taken]
+            if texts:
+                return "manage_todo_list", {**call.arguments, "items": texts}
+    return None

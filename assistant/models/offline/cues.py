@@ -1,0 +1,51 @@
+"""The words by which offline mode reads orders, in English, German, French and Spanish: what `cues.toml` holds.
+
+A cue is a pattern over a folded sentence (`fold`): small letters, no accents. Alone it decides nothing: `intents`
+weighs all of them together, and the plans ask for single ones.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from assistant.core.text import fold_text, lazy_regex
+from sleep.rules.pattern_files import compile_patterns, join_fragments
+
+CUES_FILE = Path(__file__).with_name("cues.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """What `cues.toml` holds."""
+
+    patterns: Mapping[str, re.Pattern[str]]
+    subject: Mapping[str, re.Pattern[str]]
+    order_words: frozenset[str]
+    articles: frozenset[str]
+
+
+@cache
+def read_cues() -> Cues:
+    data = tomllib.loads(CUES_FILE.read_text(encoding="utf-8"))
+    # What one fragment is part of another.
+    fragments: dict[str, str] = data["fragments"]
+    subject = {
+        name: lazy_regex(join_fragments("cues", name, text, fragments), re.IGNORECASE)
+        for name, text in data["subject"].items()
+    }
+    words = {name: frozenset(re.findall(r"\w+", fold_text(text))) for name, text in data["words"].items()}
+    return Cues(compile_patterns("cues", data), subject, words["order"], words["articles"])
+
+
+def says(name: str, text: str) -> bool:
+    """Whether the folded `text` has the pattern `name` of `cues.toml`."""
+    return read_cues().patterns[name].search(text) is not None
+
+
+def fold(text: str) -> str:
+    return fold_text(" ".join(text.split())).replace("’", "'")

@@ -1,0 +1,100 @@
+"""The plan that gives a thing other words: "not butter, margarine", "rename it to …". Pure; as `plans` tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from assistant.core.text import lazy_regex
+from assistant.core.time_pieces import find_times
+from assistant.models.offline.cues import fold, read_cues
+from assistant.models.offline.lists import tidy_item, without_lists
+from assistant.models.offline.matching import ListedItem, words_of
+from assistant.models.offline.plans import OtherAnswer, Plan, PlanContext, ask_which, call_tool, describe_todos
+from assistant.models.offline.targets import find_targets
+
+_ARTICLE = r"(?:the |an? |la |le |les |el |los |die |der |das |den |l')?"
+_NEW_NAMES = tuple(
+    lazy_regex(pattern)
+    for pattern in (
+        r"(?:rename|reword|renomme\w*|renombra\w*|benenne?|umbenenne?n?|nenne?|cambia\w*|change)\s+(?P<old>.+?)\s+"
+        r"(?:to say|to read|to|as|into|in|en|a|por|zu)\s+(?P<new>.+?)(?: um)?$",
+        r"(?:replace|ersetze?|remplace[rz]?|sustituye|reemplaza|swap)\s+(?P<old>.+?)\s+"
+        r"(?:with|by|for|durch|mit|par|por|con)\s+(?P<new>.+)$",
+        r"(?:statt|anstatt|anstelle|instead of|au lieu de|en vez de|en lugar de)\s+(?P<old>.+?)\s+"
+        r"(?:soll da|soll|mach|schreib|nimm|bitte|lieber|besser|put|make it|get|mets|prends|pon|compra|mejor|plutot)\s+"
+        r"(?P<new>.+?)(?:\s+(?:stehe?n|hin|sein))*$",
+        r"(?P<new>.+?) (?:instead of|rather than|statt|anstatt|anstelle von|au lieu d[eu]|en vez de"
+        r"|en lugar de) (?P<old>.+)$",
+        r"(?:donde (?:dice|pone)) (?P<old>\w+) .*\b(?:por|pon) (?P<new>[\w ]+)$",
+        r"(?:donde (?:dice|pone)|where it says|wo) (?P<old>.+?) (?:steht |pon|put|schreib|mets)\w*,? (?P<new>.+)$",
+        r"(?:call (?:it|that)|ponle|llamalo|nenn (?:es|sie|ihn)|appelle[- ]l[ea])\s+(?P<new>.+)$",
+        r"(?P<old>.+?)\s+(?:should (?:say|be|read)|soll|doit s'appeler"
+        r"|que se llame)\s+(?P<new>.+?)(?:\s+hei(?:ß|ss)en)?$",
+    )
+)
+_NOT_BUT = lazy_regex(
+    rf"(?:\bnot|\bpas|\bnicht|\bno es|\bno)\s+{_ARTICLE}(?P<old>[\w -]+?)\s*[,;]?\s*"
+    rf"\b(?:but|it'?s|c'est|mais|sondern|sino(?: que)?|es) {_ARTICLE}(?P<new>[\w' -]+?)(?: soll .*| i need .*"
+    rf"| i have .*|,.*)?$"
+)
+_SWAPS = tuple(
+    lazy_regex(pattern)
+    for pattern in (
+        # "not Lukas but Luisa"; "c'est pas Paul que je dois appeler, c'est Paula"
+        rf"(?:\bnot|\bpas|\bnicht|\bno es)\s+{_ARTICLE}(?P<old>[\w-]+)\b[^,;]*[,;]?.*?"
+        rf"(?:\bit'?s|\bbut|\bc'est|\bsondern|\bsino|\bes)\s+(?:con |con la )?{_ARTICLE}(?P<new>[\w-]+)",
+        # "not butter, margarine"; "pas beurre, margarine"
+        r"\b(?:not|nicht|kein\w*|pas|no)\s+(?:\w+\s+)?(?P<old>[\w-]+)\s*[,;:-]?\s*"
+        r"(?:but |sondern |c'est |sino |mais |it'?s )?(?:\w{1,3} )?(?P<new>[\w-]+)$",
+        # "butter no, margarine"
+        r"(?P<old>[\w-]+) (?:no|nicht|non)\s*,\s*(?:queria decir |sondern |je voulais dire )?(?P<new>[\w-]+)$",
+        # "6 eggs not 12"; "it is leclerc and not carrefour"
+        r"(?P<new>[\w-]+)(?: \w+)?\s*,?\s*(?:y |and |und |et )?"
+        r"(?:not|nicht|pas|no)\s+(?:\w{1,4} ){0,2}(?P<old>[\w-]+)(?: \w+)?$",
+    )
+)
+
+
+def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
+    """A thing gets other words, or one word of it another."""
+    plain = " ".join(text.split()).strip(" .!?")
+    folded = fold(plain)
+    waiting = [item for item in items if not item.done]
+    for item in waiting:
+        if new := _swapped(plain, folded, item):
+            return (yield from _reword(item, new))
+    match = next((m for pattern in _NEW_NAMES if (m := pattern.search(folded))), None)
+    if match is None:
+        raise OtherAnswer
+    new = tidy_item(without_lists(plain[match.start("new") : match.end("new")]))
+    old = match.groupdict().get("old") or folded[: match.start()]
+    targets = find_targets(old, waiting, context, find_times(old))
+    found = targets.items
+    if not found:
+        raise OtherAnswer
+    if len(found) > 1:
+        return ask_which(found)
+    return (yield from _reword(found[0], new))
+
+
+def _swapped(plain: str, folded: str, item: ListedItem) -> str:
+    """The words of a thing with some swapped for others, where the sentence says which for which."""
+    own = fold(item.text)
+    if (match := _NOT_BUT.search(folded)) and (place := own.find(match["old"])) >= 0 and match["new"] not in own:
+        written = plain[match.start("new") : match.end("new")]
+        return f"{item.text[:place]}{written}{item.text[place + len(match['old']) :]}"
+    for pattern in _SWAPS:
+        for match in pattern.finditer(folded):
+            old, new = match["old"], match["new"]
+            there = re.search(rf"(?<!\w){re.escape(old)}(?!\w)", own)
+            if there and new not in words_of(own) and new not in read_cues().order_words:
+                written = plain[match.start("new") : match.end("new")]
+                return f"{item.text[: there.start()]}{written}{item.text[there.end() :]}"
+    return ""
+
+
+def _reword(item: ListedItem, new: str) -> Plan:
+    if item.kind == "todo":
+        return describe_todos((yield from call_tool("manage_todo_list", action="edit", ids=[item.id], items=[new])))
+    return (yield from call_tool("change_reminder", id=item.id, text=new))

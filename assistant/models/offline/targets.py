@@ -1,0 +1,281 @@
+"""Which of the reminders and to-dos that are there a sentence speaks of. Pure.
+
+What always holds: one is meant only where the words say so. What the words name and nobody has is nothing; what fits
+several is all of them, for the caller to ask which; the newest change is meant only by words that name nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from assistant.core.text import lazy_regex
+from assistant.core.time_pieces import FoundTimes, find_times
+from assistant.core.time_readers import TimePiece
+from assistant.core.time_resolve import day_range
+from assistant.models.offline.cues import fold, read_cues, says
+from assistant.models.offline.lists import is_same_list, list_names, without_lists
+from assistant.models.offline.matching import (
+    ListedItem,
+    count_hits,
+    each_named,
+    kinds_named,
+    matching,
+    subject_words,
+)
+from assistant.models.offline.plans import PlanContext, find_last_changed
+
+_CLAUSES = lazy_regex(
+    r"\s*[,;.!:]+\s+|\s+(?:and|und|et|y|but|aber|mais|pero|because|cause|cos|since|weil|denn|da|parce que?"
+    r"|puisque|car|comme"
+    r"|porque|que ya|ya que|so|also|donc|asi que|dass)\s+",
+    re.IGNORECASE,
+)
+_NUMBER = lazy_regex(
+    r"(?:#|\b(?:number|no\.?|nummer|nr\.?|numero|item|task|todo|reminder|erinnerung|rappel|recordatorio) )(\d{1,9})\b"
+)
+# It means what was just spoken of.
+_POINTS_BACK = lazy_regex(
+    r"\b(?:that|this|it|ihn|es|das|ca|celui|eso|esto|just|gerade|eben|viens de|acab\w+|last|letzte\w*"
+    r"|dernier\w*|ultim[oa])\b|-l[ea]\b|\wl[oa]$"
+)
+_MOST_OTHER_WORDS = 4
+_THING = (
+    r"(?:one|item|thing|entry|point|task|reminder|punkte?|eintrag|aufgabe|erinnerung|ding|point|element|tache"
+    r"|rappel|punto|elemento|cosa|tarea|recordatorio)?"
+)
+_PLACES = tuple(
+    lazy_regex(rf"\b(?:{words})\b {_THING}")
+    for words in (
+        "first|erste[nrs]?|premiere?|primer[oa]?",
+        "second|zweite[nrs]?|deuxieme|segund[oa]",
+        "third|dritte[nrs]?|troisieme|tercer[oa]?",
+        "fourth|vierte[nrs]?|quatrieme|cuart[oa]",
+        "fifth|funfte[nrs]?|cinquieme|quint[oa]",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What a sentence speaks of."""
+
+    items: Sequence[ListedItem]
+    all_meant: bool = False  # several, and the sentence means each of them
+    is_newest: bool = False  # named by nothing but being the newest
+
+    def __bool__(self) -> bool:
+        return bool(self.items)
+
+    @property
+    def unclear(self) -> bool:
+        return len(self.items) > 1 and not self.all_meant
+
+
+def find_targets(
+    text: str, items: Sequence[ListedItem], context: PlanContext, times: FoundTimes, *, may_keep: bool = False
+) -> Targets:
+    """Of `items`, in the order of what names them best: numbers, words, lists, times, and being the newest."""
+    folded = fold(text)
+    pool = _of_kind(folded, items)
+    lists = [name for name in list_names(text) if name]
+    on_list = [item for item in pool if item.kind == "todo" and lists and is_same_list(item.list, lists[0])]
+    number = _NUMBER.search(folded)
+    if number and (by_number := [item for item in pool if item.id == int(number[1])]):
+        return Targets(by_number)
+    if (at_place := _at_place(folded, on_list or pool)) is not None:
+        return Targets([at_place])
+    everything = says("all", folded)
+    if may_keep and (kept := _spared(text, pool)) is not None:
+        named = [item for item in _named(kept[1], on_list or pool, times) if item not in kept[0]]
+        alike = [item for item in on_list or pool if item.kind == kept[0][0].kind and item not in kept[0]]
+        same_list = [item for item in alike if item.list == kept[0][0].list]
+        return Targets(named or same_list, all_meant=True)
+    named = _named(text, on_list or pool, times) or _named(text, pool, times)
+    if len(named) > 1:
+        narrowed = _at_old_times(named, times, context.now)
+        several = each_named(without_lists(times.words), on_list or pool)
+        if len(several) > 1 and len(narrowed) != 1:
+            return Targets(several, all_meant=True)
+        return Targets(narrowed, all_meant=everything or says("both", folded))
+    if named:
+        several = each_named(without_lists(times.words), on_list or pool)
+        return Targets(several, all_meant=True) if len(several) > 1 else Targets(named)
+    return _without_words(folded, pool, on_list, context, times, is_empty=_names_nothing(text))
+
+
+def _names_nothing(text: str) -> bool:
+    """Whether a clause says what is to be done without naming a thing: "clear the party list, we've called it off"."""
+    if not content_words(text):
+        return True
+    parts = [part for part in _CLAUSES.split(text) if part.strip()]
+    telling = ("all", "clear", "takes_back", "sense_drop", "sense_done", "sense_other", "move", "both", "latest")
+    return len(parts) > 1 and any(
+        not content_words(part) and any(says(name, fold(part)) for name in telling) for part in parts
+    )
+
+
+def _at_place(folded: str, shown: Sequence[ListedItem]) -> ListedItem | None:
+    """ "The third one on my list": by its place among those that are shown."""
+    for place, pattern in enumerate(_PLACES):
+        if match := pattern.search(folded):
+            rest = f"{folded[: match.start()]} {folded[match.end() :]}"
+            return shown[place] if place < len(shown) and not content_words(rest) else None
+    return None
+
+
+def content_words(text: str) -> list[str]:
+    """The words that may name what a sentence is about."""
+    folded = fold(find_times(without_lists(text)).words)
+    for name in (
+        "sense_drop",
+        "sense_done",
+        "sense_not_done",
+        "sense_back",
+        "sense_more",
+        "sense_other",
+        "both",
+        "latest",
+        "clear",
+        "all",
+        "puts",
+        "takes_back",
+        "nudges",
+        "asks_for",
+        "goes_through",
+        "needs_no_more",
+    ):
+        folded = read_cues().patterns[name].sub(" ", folded)
+    return subject_words(folded)
+
+
+def _of_kind(folded: str, items: Sequence[ListedItem]) -> list[ListedItem]:
+    reminders, todos = kinds_named(folded)
+    if reminders == todos:
+        return list(items)
+    of_kind = [item for item in items if item.kind == ("reminder" if reminders else "todo")]
+    return of_kind or list(items)
+
+
+def _named(text: str, pool: Sequence[ListedItem], times: FoundTimes) -> list[ListedItem]:
+    """What the words name; in the clause that names it, few words may be left over."""
+    named = matching(subject_words(without_lists(text)), pool)
+    if not named:
+        return []
+    best = 0
+    for clause in [text, *_CLAUSES.split(text)]:
+        words = subject_words(without_lists(clause))
+        hits = max(count_hits(words, item) for item in named)
+        if hits and len(words) - hits <= _MOST_OTHER_WORDS:
+            best = max(best, hits)
+    return named if best else []
+
+
+def _spared(text: str, pool: Sequence[ListedItem]) -> tuple[list[ListedItem], str] | None:
+    """What a sentence excepts or keeps, and the rest of its words; None where it keeps nothing."""
+    folded = fold(text)
+    if says("except", folded):
+        first, *others = read_cues().patterns["except"].split(folded, maxsplit=1)
+        rest = " ".join(others)
+        spared = each_named(rest, pool) or matching(subject_words(rest), pool)
+        return (spared, first) if spared else None
+    parts = [part for part in _CLAUSES.split(folded) if part.strip()]
+    keeping = [part for part in parts if says("keeps", part) and not says("sense_drop", part)]
+    if any(says("others", part) for part in keeping):  # "and leave the rest"
+        return None
+    spared = [item for part in keeping for item in each_named(part, pool) or matching(subject_words(part), pool)]
+    if not spared or (len(parts) == len(keeping) and not says("keeps_only", folded)):
+        return None
+    return spared, " ".join(part for part in parts if part not in keeping)
+
+
+def _without_words(
+    folded: str,
+    pool: Sequence[ListedItem],
+    on_list: Sequence[ListedItem],
+    context: PlanContext,
+    times: FoundTimes,
+    *,
+    is_empty: bool,
+) -> Targets:
+    everything = says("all", folded)
+    if on_list and is_empty:
+        return Targets(on_list, all_meant=everything or says("clear", folded))
+    if not is_empty:
+        return Targets([])
+    if says("both", folded):
+        return Targets(_newest_first(pool, context)[:2], all_meant=True)
+    if times.pieces and context.now and (then := _at_first_time(pool, times, context.now)):
+        return Targets(then, all_meant=everything)
+    if everything and (any(kinds_named(folded)) or not says("names_list", folded)):
+        return Targets(pool if not times.pieces else [], all_meant=True)
+    if says("latest", folded) and pool:
+        return Targets(_newest_first(pool, context)[: 2 if says("two", folded) else 1], all_meant=True)
+    if any(kinds_named(folded)) and not _POINTS_BACK.search(folded) and len(pool) > 1:
+        return Targets(pool)
+    kind, ids = find_last_changed(context)
+    newest = [item for item in pool if item.kind == kind and item.id in ids]
+    if newest:
+        return Targets(newest, all_meant=says("points_to_several", folded), is_newest=True)
+    return Targets(pool[:1] if len(pool) == 1 else [], is_newest=True)
+
+
+def _newest_first(pool: Sequence[ListedItem], context: PlanContext) -> list[ListedItem]:
+    kind, _ = find_last_changed(context)
+    return sorted((item for item in pool if item.kind == kind), key=lambda item: -item.id)
+
+
+# ---------------------------------------------------------------------------------------------------------------- times
+
+
+def items_at_times(items: Sequence[ListedItem], times: FoundTimes, now: datetime) -> list[ListedItem]:
+    """Those that are due then."""
+    span = day_range(times, now)
+    clocks = times.of_kind("clock")
+    kept = [item for item in items if item.due is not None]
+    if span is not None:
+        kept = [item for item in kept if item.due and span[0] <= item.due < span[1]]
+    if clocks:
+        minutes = {piece.minutes % 720 for piece in clocks}
+        kept = [item for item in kept if item.due and (item.due.hour * 60 + item.due.minute) % 720 in minutes]
+    return kept if span is not None or clocks else []
+
+
+def _at_old_times(named: list[ListedItem], times: FoundTimes, now: datetime | None) -> list[ListedItem]:
+    """Of several with the same words those of a time that the sentence names."""
+    if now is None:
+        return named
+    for pieces in (times.dropped, *((piece,) for piece in times.pieces)):
+        there = items_at_times(named, replace(times, pieces=tuple(pieces)), now) if pieces else []
+        if there and len(there) < len(named):
+            return there
+    return named
+
+
+def _at_first_time(pool: Sequence[ListedItem], times: FoundTimes, now: datetime) -> list[ListedItem]:
+    for pieces in (times.dropped, times.pieces, times.pieces[:2], times.pieces[:1]):
+        if pieces and (there := items_at_times(pool, replace(times, pieces=tuple(pieces)), now)):
+            return there
+    return []
+
+
+def new_times(item: ListedItem, times: FoundTimes, now: datetime) -> FoundTimes:
+    """The times of a sentence without those by which it says when the item was."""
+    kept = list(times.pieces)
+    for kind in ("clock", "day", "part"):
+        alike = [piece for piece in kept if piece.kind == kind]
+        others = [piece for piece in kept if piece.kind != kind and piece.kind != "span"]
+        old = [piece for piece in alike if is_old_time(item, piece, times, now)]
+        if len(alike) > 1:
+            gone = old if len(old) < len(alike) else alike[:-1]
+            kept = [piece for piece in kept if piece not in (gone or alike[:-1])]
+        elif old and others:
+            kept = [piece for piece in kept if piece not in old]
+    return replace(times, pieces=tuple(kept))
+
+
+def is_old_time(item: ListedItem, piece: TimePiece, times: FoundTimes, now: datetime) -> bool:
+    """Whether a time of a sentence is when the item is due now, and thus names it."""
+    return bool(items_at_times([item], replace(times, pieces=(piece,)), now))

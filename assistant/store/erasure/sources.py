@@ -1,0 +1,164 @@
+"""The records of the log and the entries of the journal that an erasure is about, and which of them came from which.
+
+What always holds: nothing is changed; only what belongs to the scope is found, and somebody else's id is reported as
+one that does not exist (I10).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from sqlite3 import Row
+
+from assistant.core.erasure import ErasureRequest
+from assistant.core.erasure_phrases import PhraseMatcher, tells_of
+from assistant.core.erasure_values import find_values
+from assistant.core.errors import UsageError
+from assistant.core.memories import MIN_ID_DIGITS
+from assistant.core.messages import LogByteRange
+from assistant.core.records import LogRecord
+from assistant.store.database import Database, column_names
+from assistant.store.erasure.databases import RANGE_ENTRIES, find_entries_of_messages
+from assistant.store.erasure.plan import ErasurePlan, RecordLocation
+from assistant.store.log.format import SALT_KEY
+from assistant.store.log.reader import LogFiles
+from assistant.store.log.redact import is_blank_line
+from assistant.store.script.index import span_of_row
+
+_LIKE_A_MEMORY = 10 ** (MIN_ID_DIGITS - 1)
+_AMONG = "id IN (SELECT value FROM json_each(?))"
+_SAYING = "kind NOT IN ('undo', 'redaction')"
+
+
+class ErasureSources:
+    """Messages and journal entries of one home, or of an unpacked backup."""
+
+    def __init__(self, home: Path, db: Database, people: Database, log: LogFiles) -> None:
+        """`db` is script.db, `people` character.db."""
+        self.home = home
+        self._db = db
+        self._people = people
+        self._log = log
+
+    def sessions_of_scope(self, scope: str) -> list[str]:
+        rows = self._db.rows("SELECT DISTINCT key FROM sessions WHERE scope = ? ORDER BY key", (scope,))
+        return [row["key"] for row in rows]
+
+    def find_records_with_words(self, session: str, wording: PhraseMatcher) -> Iterator[RecordLocation]:
+        """The records of a log whose words are among these; of a line that is none, nothing."""
+        for offset, line in self._log.iterate_lines(session):
+            at = line.find(SALT_KEY)
+            if at < 0 or is_blank_line(line) or not wording.match_ends(line[at:]):
+                continue
+            with suppress(ValueError, KeyError, TypeError):
+                message_id = int(json.loads(line[:at] + b"}")["id"])
+                yield RecordLocation(message_id, session, LogByteRange(offset, offset + len(line)))
+
+    def _entries_of(self, plan: ErasurePlan) -> dict[int, tuple[str, bool]]:
+        """Journal entries made of messages of the plan: their words, and whether no other message of a person is in
+        them."""
+        found = list(find_entries_of_messages(self._people, plan))
+        others = {message_id for _, _, sources in found for message_id in sources - plan.ids}
+        rows = self._db.rows(f"SELECT id FROM messages WHERE role = 'user' AND {_AMONG}", (json.dumps(list(others)),))
+        said = {row["id"] for row in rows}
+        return {entry: (content, sources.isdisjoint(said)) for entry, content, sources in found}
+
+    def _messages_of(self, entries: Sequence[Row], scope: str) -> list[int]:
+        """The messages of people that entries came from, and are not forgotten yet; of an entry made of a whole range
+        of messages, those that have its values."""
+        found: dict[int, None] = {}
+        for entry in entries:
+            # The summary of a conversation came from all of it, which nobody means by it.
+            sources = [] if entry["source_type"] == "context_synthesis" else json.loads(entry["sources"])
+            is_range = entry["source_type"] in RANGE_ENTRIES
+            matcher = PhraseMatcher((), find_values(entry["content"])[0])
+            for row in self._said(sources, scope, is_range=is_range):
+                record = self._log.read(row["session"], span_of_row(row))
+                if record.content and (not is_range or matcher.matches(record.content)):
+                    found[record.id] = None
+        return list(found)
+
+    def _said(self, message_ids: Sequence[int], scope: str, *, is_range: bool) -> list[Row]:
+        """What people said under these numbers, or from the first of them to the last."""
+        if not message_ids:
+            return []
+        which = "id BETWEEN json_extract(?, '$[0]') AND json_extract(?, '$[#-1]')" if is_range else _AMONG
+        ids = json.dumps(sorted(message_ids))
+        return self._db.rows(
+            f"SELECT session, byte_start, byte_end FROM messages WHERE scope = ? AND role = 'user' AND {_SAYING}"
+            f" AND {which} ORDER BY id",
+            (scope, ids, ids) if is_range else (scope, ids),
+        )
+
+    def _requested_records(self, request: ErasureRequest) -> list[LogRecord]:
+        """The messages that are named, what later edits of them said, and reminders that they asked for."""
+        records = []
+        for message_id in dict.fromkeys(request.messages):
+            row = self.find_message(message_id, request.scope)
+            if row is None:
+                hint = f"; if you mean a memory, say `memory {message_id}`" if message_id >= _LIKE_A_MEMORY else ""
+                raise UsageError(f"There is no message {message_id}. Nothing was changed{hint}.")
+            records.append(self._log.read(row["session"], LogByteRange(row["byte_start"], row["byte_end"])))
+        return [*records, *self._changes_of(request.messages, request.scope)]
+
+    def _changes_of(self, message_ids: Sequence[int], scope: str) -> list[LogRecord]:
+        """What later edits of messages said, and reminders that they asked for."""
+        rows = self._db.rows(
+            "SELECT session, byte_start, byte_end FROM messages"
+            " WHERE scope = ? AND kind IN ('edit', 'delete', 'reminder')",
+            (scope,),
+        )
+        records = [self._log.read(row["session"], span_of_row(row)) for row in rows if message_ids]
+        return [record for record in records if set(record.refs) & set(message_ids) and record.id not in message_ids]
+
+    def _readings_of(self, records: Sequence[LogRecord], scope: str) -> list[LogRecord]:
+        """What tools read in files that came with these messages."""
+        paths = [media.path for record in records for media in record.media if media.path]
+        rows = self._db.rows(
+            "SELECT m.session, m.byte_start, m.byte_end FROM tool_runs r JOIN messages m ON m.turn = r.turn"
+            " AND m.tool_call_id = r.call_id WHERE r.scope = ? AND json_extract(r.arguments, '$.path') IN"
+            " (SELECT value FROM json_each(?))",
+            (scope, json.dumps(paths)),
+        )
+        met = {record.id for record in records}
+        found = [self._log.read(row["session"], span_of_row(row)) for row in rows if paths]
+        return [record for record in found if record.id not in met]
+
+    def find_message(self, message_id: int, scope: str) -> Row | None:
+        """Where it stands in the log."""
+        return self._db.row(
+            f"SELECT session, byte_start, byte_end FROM messages WHERE id = ? AND scope = ? AND {_SAYING}",
+            (message_id, scope),
+        )
+
+    def _requested_entries(self, request: ErasureRequest, memory_texts: Mapping[str, str]) -> list[Row]:
+        """The entries that are named, and those that the named memories tell of."""
+        named = self._read_entries(request.entries, request.scope)
+        missing = set(request.entries) - {row["id"] for row in named}
+        if missing:
+            raise UsageError(f"There is no journal entry {min(missing)}. Nothing was changed.")
+        for memory_id in request.memories:
+            merged = self._entries_merged_into([memory_id], request.scope)
+            text = memory_texts.get(memory_id)
+            told = [row for row in merged if text is None or tells_of(row["content"], text)]
+            named += told or merged
+        return list({row["id"]: row for row in named}.values())
+
+    def _entries_merged_into(self, memory_ids: Sequence[str], scope: str) -> list[Row]:
+        return self._read_entries([row["entry_id"] for row in self._consolidated("memory_id", memory_ids)], scope)
+
+    def _read_entries(self, ids: Sequence[int], scope: str) -> list[Row]:
+        return self._people.rows(
+            f"SELECT * FROM journal WHERE {_AMONG} AND scope = ? ORDER BY id", (json.dumps(ids), scope)
+        )
+
+    def _consolidated(self, column: str, values: Sequence[int | str]) -> list[Row]:
+        if not column_names(self._people, "consolidated_entry_ids"):
+            return []
+        return self._people.rows(
+            f"SELECT entry_id, memory_id FROM consolidated_entry_ids WHERE {column} IN"
+            " (SELECT value FROM json_each(?))",
+            (json.dumps(list(values)),),
+        )

@@ -1,0 +1,105 @@
+"""The weights by which offline mode tells what a sentence wants, fitted to the tables of `tests/data/utterances`.
+
+Multinomial logistic regression with a Gaussian prior (L2), minimised by accelerated gradient descent with a fixed step
+(Nesterov 1983): convex, so the same tables always give the same weights. Each line of a table has the intent of its
+utterance; what the person has at that moment is what its `given` sentences made. Features of fewer than two lines say
+nothing of other lines and are left out, weights near zero too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from assistant.models.offline.intents import WEIGHTS_FILE, sentence_features
+from assistant.models.offline.matching import ListedItem
+from tests.support.utterances import TABLES, play_given, read_table
+
+PLAIN = TABLES.parent / "intents" / "plain.jsonl"
+# Without a thing that is there they read like something else.
+_NEEDS_ITEMS = ("reopen", "rename", "relist", "undated")
+STRENGTH = 1.0
+_STEPS = 150
+_FEWEST_LINES = 2
+_LEAST_WEIGHT = 0.06
+
+LabelledSentence = tuple[str, Sequence[ListedItem], str]
+"""A sentence, what the person has, and the intent."""
+
+
+def labelled_sentences() -> list[LabelledSentence]:
+    """The lines of the tables that have an intent, each as the person has what `given` made, and orders that need no
+    words of their own also for a person who has nothing; and plain sentences of one intent each."""
+    sentences: list[LabelledSentence] = []
+    for path in sorted(TABLES.glob("*.jsonl")):
+        for row in read_table(path):
+            if "intent" in row:
+                items = asyncio.run(_items_of(row))
+                sentences.append((row["say"], items, row["intent"]))
+                if items and row["intent"] not in _NEEDS_ITEMS:
+                    sentences.append((row["say"], (), row["intent"]))
+    plain = [(row["say"], (), row["intent"]) for row in read_table(PLAIN)]
+    return [*sentences, *plain, *plain]
+
+
+async def _items_of(row: dict[str, Any]) -> list[ListedItem]:
+    if not row.get("given"):
+        return []
+    with TemporaryDirectory() as folder:
+        before = await play_given(Path(folder) / "home", row)
+    reminders = [ListedItem("reminder", job.id, job.text) for job in before.reminders]
+    return [*reminders, *(ListedItem("todo", t.id, t.text, list=t.list, done=t.done) for t in before.todos)]
+
+
+def fit_intents(sentences: Sequence[LabelledSentence]) -> dict[str, object]:
+    """What `intent_weights.json` is to hold."""
+    intents = sorted({intent for _, _, intent in sentences})
+    rows = [sentence_features(text, items) for text, items, _ in sentences]
+    by_text = {text: row for row, (text, _, _) in zip(rows, sentences, strict=True)}
+    counts = Counter(name for row in by_text.values() for name in row)
+    names = sorted(name for name, count in counts.items() if count >= _FEWEST_LINES)
+    place = {name: number for number, name in enumerate(names)}
+    features = np.zeros((len(rows), len(names)), dtype=np.float32)
+    for number, row in enumerate(rows):
+        features[number, [place[name] for name in row if name in place]] = 1
+    labels = np.eye(len(intents), dtype=np.float32)[[intents.index(intent) for _, _, intent in sentences]]
+    weights = _minimise(features, labels)
+    kept = {
+        name: [round(100 * float(weight)) for weight in weights[number]]
+        for name, number in place.items()
+        if np.abs(weights[number]).max() >= _LEAST_WEIGHT
+    }
+    return {"intents": intents, "features": kept}
+
+
+def _minimise(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    weights = np.zeros((features.shape[1], labels.shape[1]), dtype=np.float32)
+    ahead, speed = weights, 1.0
+    bound = 0.5 * float(np.linalg.norm(features, 2)) ** 2 + STRENGTH
+    for _ in range(_STEPS):
+        sums = features @ ahead
+        powers = np.exp(sums - sums.max(axis=1, keepdims=True))
+        chances = powers / powers.sum(axis=1, keepdims=True)
+        following = ahead - (features.T @ (chances - labels) + STRENGTH * ahead) / bound
+        faster = (1 + (1 + 4 * speed * speed) ** 0.5) / 2
+        ahead = following + (speed - 1) / faster * (following - weights)
+        weights, speed = following, faster
+    return weights
+
+
+def write_weights(data: dict[str, object], path: Path = WEIGHTS_FILE) -> None:
+    """One feature a line, so that a change can be read."""
+    features = data["features"]
+    assert isinstance(features, dict)
+    lines = ",\n".join(
+        f"{json.dumps(name, ensure_ascii=False)}:{json.dumps(row, separators=(',', ':'))}"
+        for name, row in features.items()
+    )
+    path.write_text(f'{{"intents":{json.dumps(data["intents"])},"features":{{\n{lines}\n}}}}\n', encoding="utf-8")
