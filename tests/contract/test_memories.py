@@ -300,7 +300,7 @@ async def test_f29_a_child_killed_while_a_server_takes_memories_and_asked_again_
     url = postgres.new_database()
     kept = [make_memory(f"Thing number {number}.", number=number) for number in range(190)]
     changes = [*add_changes(*kept), *delete_changes(*kept[180:])]
-    async with open_memories(MemoryStoreSettings(tmp_path, "pgvector", url), warm_child_command()) as app:
+    async with open_memories(MemoryStoreSettings(tmp_path, "pgvector", url)) as app:
         await app.apply(changes[:1])
         making = asyncio.create_task(app.apply(changes))
         while not making.done() and await asyncio.to_thread(_rows, url) < 20:

@@ -133,7 +133,8 @@ async def test_everything_else_goes_on_while_many_messages_are_read(tmp_path: Pa
         while not reading.done():
             await asyncio.sleep(0)
             steps += 1
-        assert reading.result().items and steps > 5
+        # Read on the loop, it would be over in the first step.
+        assert reading.result().items and steps > 1
 
 
 async def test_what_is_told_is_on_the_agenda_at_once_and_gone_when_it_is_taken_back(tmp_path: Path) -> None:
