@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -33,6 +34,37 @@ class _LazyPattern:
 def lazy_regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """As `re.compile`, for its methods: the functions of `re` do not take it. A fault in it shows at its first use."""
     return cast(re.Pattern[str], _LazyPattern(pattern, flags))
+
+
+# What an expression looks through at once, in characters: some milliseconds of the slowest.
+_WINDOW = 16_384
+_LOOKED_BACK = 32
+
+
+def find_in_windows(
+    pattern: re.Pattern[str], text: str, longest: int, needed: Sequence[str] = ()
+) -> Iterator[re.Match[str]]:
+    """The matches of `pattern` in a text of any length, as `finditer` gives them; of those over `longest` characters
+    some may be missing. `re` keeps the interpreter until it has found something, and with it the loop, from whatever
+    thread: here another thread has its turn after some milliseconds.
+
+    Where only texts match that have one of the words `needed` (casefolded) in them, windows without are passed over."""
+    at = 0
+    while at < len(text):
+        stop = at + _WINDOW
+        window_end = min(stop + longest, len(text))
+        if needed:
+            # What an expression looks back at stands before it.
+            window = text[max(0, at - _LOOKED_BACK) : window_end].casefold()
+            if not any(word in window for word in needed):
+                at = stop
+                continue
+        for match in pattern.finditer(text, at, window_end):
+            if match.start() >= stop:
+                break
+            yield match
+            at = match.end()
+        at = max(at, stop)
 
 
 def pluralize(number: int, singular: str, plural: str = "") -> str:

@@ -9,44 +9,51 @@ postal codes are none. Measured on a seeded table (`tests/unit/test_secret_patte
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 
-from sleep.rules.pattern_files import load_pattern, read_alternatives
+from assistant.core.text import find_in_windows
+from sleep.rules.pattern_files import load_pattern, read_alternatives, read_words
 
+_KNOWN_FORM = load_pattern("secrets", "known_form")
 _PASSWORD_WORD = load_pattern("secrets", "password_word")
 _PASSWORD_WORDS = load_pattern("secrets", "password_words")
 _PIN_FROM = load_pattern("secrets", "pin_from")
 _CODE = load_pattern("secrets", "code_is")
 _CODE_TOO = load_pattern("secrets", "code_too")
 _CARD = load_pattern("secrets", "card")
+# What kind a pattern tells, itself, and by which name `needed` of secrets.toml has the words without which it does not
+# match.
 _PATTERNS = (
-    ("key", load_pattern("secrets", "known_form")),
-    ("password", load_pattern("secrets", "password_is")),
-    ("password", load_pattern("secrets", "password_quoted")),
-    ("password", load_pattern("secrets", "password_changed")),
-    ("password", load_pattern("secrets", "password_from")),
-    ("password", load_pattern("secrets", "password_then")),
-    ("password", load_pattern("secrets", "password_mixed")),
-    ("password", _PASSWORD_WORD),
-    ("password", _PASSWORD_WORDS),
-    ("password", load_pattern("secrets", "phrase_is")),
-    ("password", load_pattern("secrets", "said_first")),
-    ("key", load_pattern("secrets", "key_is")),
-    ("key", load_pattern("secrets", "named_key_is")),
-    ("PIN", load_pattern("secrets", "pin_is")),
-    ("PIN", _PIN_FROM),
-    ("PIN", load_pattern("secrets", "pin_then")),
-    ("PIN", load_pattern("secrets", "unlocked_with")),
-    ("PIN", _CODE),
-    ("PIN", _CODE_TOO),
-    ("card number", _CARD),
+    ("key", _KNOWN_FORM, "known_form"),
+    ("password", load_pattern("secrets", "password_is"), "password"),
+    ("password", load_pattern("secrets", "password_quoted"), "password"),
+    ("password", load_pattern("secrets", "password_changed"), "password"),
+    ("password", load_pattern("secrets", "password_from"), "password"),
+    ("password", load_pattern("secrets", "password_then"), "password"),
+    ("password", load_pattern("secrets", "password_mixed"), "password"),
+    ("password", _PASSWORD_WORD, "password"),
+    ("password", _PASSWORD_WORDS, "password"),
+    ("password", load_pattern("secrets", "phrase_is"), "phrase"),
+    ("password", load_pattern("secrets", "said_first"), "named"),
+    ("key", load_pattern("secrets", "key_is"), "key"),
+    ("key", load_pattern("secrets", "named_key_is"), "key"),
+    ("PIN", load_pattern("secrets", "pin_is"), "pin"),
+    ("PIN", _PIN_FROM, "code"),
+    ("PIN", load_pattern("secrets", "pin_then"), "code"),
+    ("PIN", load_pattern("secrets", "unlocked_with"), "unlock"),
+    ("PIN", _CODE, "code"),
+    ("PIN", _CODE_TOO, "code"),
+    ("card number", _CARD, ""),
 )
 _CARD_WORD = load_pattern("secrets", "card_word")
 _HARMLESS_CODE = load_pattern("secrets", "harmless_code")
 _ASKED_FOR = load_pattern("secrets", "asked_for")
 _BEFORE_CODE = 16
 _CARD_DIGITS = 16
+# Characters of a private key, and of a sentence with anything else.
+_LONGEST_KEY, _LONGEST = 8_200, 1_000
 _END = ".,;:!?)]}\"'»”"
 
 
@@ -73,9 +80,11 @@ def has_secret(text: str) -> bool:
 
 def mask_secrets(text: str) -> str:
     """`text` with what kind of secret it was in place of each."""
-    for secret in reversed(find_secrets(text)):
-        text = f"{text[: secret.start]}[{secret.kind} left out]{text[secret.end :]}"
-    return text
+    pieces, at = [], 0
+    for secret in find_secrets(text):
+        pieces += [text[at : secret.start], f"[{secret.kind} left out]"]
+        at = secret.end
+    return "".join([*pieces, text[at:]])
 
 
 def find_secret_values(sources: Iterable[str]) -> dict[str, str]:
@@ -98,15 +107,27 @@ def asks_for_secret(question: str) -> bool:
 
 
 def _candidates(text: str) -> Iterator[Secret]:
-    for kind, pattern in _PATTERNS:
-        for match in pattern.finditer(text):
+    @cache
+    def names_card() -> bool:
+        return any(True for _ in find_in_windows(_CARD_WORD, text, _LONGEST))
+
+    for kind, pattern, needed in _PATTERNS:
+        longest = _LONGEST_KEY if pattern is _KNOWN_FORM else _LONGEST
+        for match in find_in_windows(pattern, text, longest, _needed_words(needed)):
             for group, found in match.groupdict().items():
                 value = (found or "").rstrip(_END)
-                if value and _is_secret(pattern, match, value, text):
+                if value and _is_secret(pattern, match, value, text, names_card):
                     yield Secret(kind, match.start(group), match.start(group) + len(value))
 
 
-def _is_secret(pattern: re.Pattern[str], match: re.Match[str], value: str, text: str) -> bool:
+@cache
+def _needed_words(name: str) -> tuple[str, ...]:
+    return tuple(read_words("needed", "secrets")[name].split()) if name else ()
+
+
+def _is_secret(
+    pattern: re.Pattern[str], match: re.Match[str], value: str, text: str, names_card: Callable[[], bool]
+) -> bool:
     if pattern is _PASSWORD_WORD:
         return value.casefold() not in read_alternatives("secrets", "no_password")
     if pattern is _PASSWORD_WORDS:
@@ -115,7 +136,7 @@ def _is_secret(pattern: re.Pattern[str], match: re.Match[str], value: str, text:
         return not _HARMLESS_CODE.search(text, max(0, match.start() - _BEFORE_CODE), match.start("value"))
     if pattern is _CARD:
         digits = [int(char) for char in value if char.isdigit()]
-        return _has_check_digit(digits) and (len(digits) == _CARD_DIGITS or bool(_CARD_WORD.search(text)))
+        return _has_check_digit(digits) and (len(digits) == _CARD_DIGITS or names_card())
     return True
 
 

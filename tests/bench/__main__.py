@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tests.bench import (
     backing_up,
     compaction,
+    holding,
     reaching,
     recollection,
     reminding,
@@ -43,6 +44,7 @@ FIGURES: Mapping[str, Callable[[Sequence[int]], Iterator[Row]]] = {
     "reminders": reminding.measure,
     "reach": reaching.measure,
     "spending": spending.measure,
+    "holds": holding.measure,
 }
 DEFAULT_SIZES = (1_000, 10_000, 100_000, 1_000_000)
 

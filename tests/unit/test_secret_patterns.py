@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import random
+import re
 import string
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
 
 import pytest
 
+from assistant.core.text import find_in_windows
+from sleep.rules import secrets as rules
 from sleep.rules.secrets import asks_for_secret, find_secrets, has_secret, mask_secrets
 
 RANDOM = random.Random(417)
@@ -248,3 +255,114 @@ def test_two_readings_of_one_value_are_one_secret() -> None:
 )
 def test_a_question_names_what_may_be_secret(question: str, asks: bool) -> None:
     assert asks_for_secret(question) == asks
+
+
+# ------------------------------------------------------------------------------------------------------- of any length
+
+
+def test_a_secret_is_found_wherever_it_stands_in_a_long_text() -> None:
+    line = "My wifi password is Hunter2-blue and the alarm code of the house is 4711."
+    key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA7b9\n" * 390 + "-----END RSA PRIVATE KEY-----"
+    for before in (*range(16_384 - len(line) - 5, 16_384 + 5), 2 * 16_384 - 40, 60_000):
+        text = f"{'word ' * (before // 5)}{'x' * (before % 5)} {line} {'more ' * 4_000}"
+        assert [text[start:end] for _, start, end in find_secrets(text)] == ["Hunter2-blue", "4711"], before
+    for before in range(16_384 - 20, 16_384):
+        text = f"{'word ' * (before // 5)}{'x' * (before % 5)} https://ann:s3cret@example.com {'more ' * 4_000}"
+        assert [text[start:end] for _, start, end in find_secrets(text)] == ["ann:s3cret"], before
+    for before in (10_000, 16_000, 16_384):
+        text = f"{'word ' * (before // 5)}\n{key}\n{'more ' * 9_000}"
+        [secret] = find_secrets(text)
+        assert (secret.start, secret.end) == (text.index(key), text.index(key) + len(key))
+
+
+def test_what_is_looked_through_at_once_is_bounded_however_long_a_text_is() -> None:
+    class Looked:
+        """Notes how much is looked through by a call."""
+
+        def __init__(self) -> None:
+            self.most = 0
+
+        def finditer(self, text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+            self.most = max(self.most, end - start)
+            return re.compile("b").finditer(text, start, end)
+
+    looked: Any = Looked()
+    text = "a" * 500_000 + "b" + "a" * 500_000
+    assert [match.start() for match in find_in_windows(looked, text, 1_000)] == [500_000]
+    assert looked.most < 20_000
+
+
+@pytest.mark.parametrize("length", [0, 1, 16_383, 16_384, 16_385, 50_000])
+def test_windows_give_what_one_search_of_all_gives(length: int) -> None:
+    chance = random.Random(length)
+    text = "".join(chance.choices("ab  1", k=length))
+    for pattern in map(re.compile, (r"a+", r"\b[ab]+\b", r"(?<!1)1(?=b)", r"a[^1]{0,40}1", r"b\s*$")):
+        found = [match.span() for match in find_in_windows(pattern, text, 200)]
+        assert found == [match.span() for match in pattern.finditer(text)]
+
+
+def test_each_pattern_matches_nothing_without_one_of_the_words_that_it_needs() -> None:
+    """A text without them is not searched for it."""
+    parser: Any = importlib.import_module("re._parser")
+    without = [
+        pattern.pattern
+        for _, pattern, needed in rules._PATTERNS
+        if needed and not _always_has(parser.parse(pattern.pattern, re.IGNORECASE), rules._needed_words(needed))
+    ]
+    assert without == []
+
+
+def _always_has(tree: Any, words: tuple[str, ...]) -> bool:
+    """Whether all that an expression takes has one of the words in it."""
+    return all(_has(branch, words) for branch in _written_out([*tree]))
+
+
+def _written_out(parts: list[Any]) -> Iterator[list[Any]]:
+    """An expression with each letter that may be missing there, and missing; and a choice of letters, or of words, as
+    each of them."""
+    choices: list[list[list[Any]]] = []
+    for op, av in parts:
+        name = str(op)
+        inner = av[3] if name == "SUBPATTERN" else [(op, av)]
+        branches = inner[0][1][1] if len(inner) == 1 and str(inner[0][0]) == "BRANCH" else []
+        if name == "MAX_REPEAT" and av[:2] == (0, 1) and len(av[2]) == 1:
+            choices.append([[], *([part] for part in _letters(*av[2][0]))])
+        elif name == "IN" and len(_letters(op, av)) < 9:
+            choices.append([[part] for part in _letters(op, av)])
+        elif branches and _is_word_list(branches):
+            choices.append([[*word] for word in branches])
+        else:
+            choices.append([[(op, av)]])
+    for chosen in product(*choices):
+        yield [part for piece in chosen for part in piece]
+
+
+def _is_word_list(branches: Any) -> bool:
+    return all(str(op) in ("LITERAL", "AT") for branch in branches for op, _ in branch)
+
+
+def _letters(op: Any, av: Any) -> list[Any]:
+    one = str(op) == "IN" and all(str(kind) == "LITERAL" for kind, _ in av)
+    return list(av) if one else [(op, av)]
+
+
+def _has(parts: list[Any], words: tuple[str, ...]) -> bool:
+    run = "".join(chr(av).casefold() if str(op) == "LITERAL" else "\0" for op, av in parts if str(op) != "AT")
+    if any(word in run for word in words):
+        return True
+    for op, av in parts:
+        name = str(op)
+        if name == "BRANCH" and all(_always_has(branch, words) for branch in av[1]):
+            return True
+        if name == "ASSERT" and _always_has(av[1], words):
+            return True
+        if name == "SUBPATTERN" and _always_has(av[3], words):
+            return True
+        if name == "MAX_REPEAT" and av[0] > 0 and _always_has(av[2], words):
+            return True
+    return False
+
+
+def test_a_text_full_of_card_numbers_is_masked_once_through() -> None:
+    text = "4111 1111 1111 1111, " * 20_000
+    assert mask_secrets(text) == "[card number left out], " * 20_000

@@ -1,0 +1,188 @@
+"""How long hostile texts and floods hold the loop of a real daemon, and how long `/healthz` takes meanwhile.
+
+The daemon runs with its probe (`held_daemon`) and an answering model on this machine, and is asked over its control
+socket. Its health is asked over TCP by a process of its own, every 20 ms. A stage is what is sent until the answers
+are there. Where something else needs the processors of this machine, the loop waits for it: the figure next to
+each hold is the processor time that it took.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from assistant.cli.client import SocketLink, open_socket_link
+from assistant.cli.link import LinkLost
+from tests.bench.figures import Row, percentile
+from tests.bench.homes import CHECKOUT
+from tests.soak.model import SoakModel
+from tests.support.hostile_texts import KINDS, hostile_text
+from tests.support.loop_holds import Hold
+from tests.support.web_api import free_port
+
+MOST_HOLD, MOST_HEALTH = 0.05, 0.1
+CHARACTERS = 1_000_000
+_ASK_SECONDS = 0.02
+_STAGE_SECONDS = 120.0
+
+
+class HostileModel(SoakModel):
+    """Answers "echo KIND SIZE" with so much of a kind."""
+
+    def _answer(self, system: str, asked: str) -> str:
+        if echo := re.search(r"^echo ([\w ]+)\|(\d+)$", asked[-200:], re.MULTILINE):
+            return hostile_text(echo[1], int(echo[2]))
+        return super()._answer(system, asked)
+
+
+def measure(sizes: Sequence[int]) -> Iterator[Row]:
+    with TemporaryDirectory() as folder, HostileModel() as model, _held_daemon(Path(folder), model.url) as daemon:
+        yield from asyncio.run(_flood(daemon))
+
+
+class HeldDaemon:
+    def __init__(self, home: Path, holds: Path, health: Path, port: int) -> None:
+        self.home, self._holds, self._health, self.port = home, holds, health, port
+        self.rows: list[Row] = []
+
+    def holds_between(self, began: float, ended: float) -> list[Hold]:
+        lines = [json.loads(line) for line in self._holds.read_text().splitlines()]
+        return [Hold(**line) for line in lines if began <= line["began"] + line["seconds"] and line["began"] <= ended]
+
+    def health_between(self, began: float, ended: float) -> list[float]:
+        lines = [line.split() for line in self._health.read_text().splitlines()]
+        return [float(took) for at, took in lines if began <= float(at) + float(took) and float(at) <= ended]
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        began, note = time.monotonic(), ""
+        try:
+            yield
+        except TimeoutError:
+            note = " (not ended)"
+        ended = time.monotonic()
+        time.sleep(2 * _ASK_SECONDS)
+        holds = sorted(self.holds_between(began, ended), key=lambda hold: -hold.seconds)
+        health = self.health_between(began, ended) or [0.0]
+        worst = holds[0].seconds if holds else 0.0
+        cpu = max((hold.processor_seconds for hold in holds), default=0.0)
+        print(f"{name}{note}: {ended - began:.1f} s, health {1e3 * max(health):.0f} ms", file=sys.stderr)
+        for hold in holds[:6]:
+            print(f"    {hold}", file=sys.stderr)
+        sys.stderr.flush()
+        result = f"{1e3 * worst:.0f} ms ({1e3 * cpu:.0f})"
+        self.rows.append(Row("holds", None, f"{name}: longest hold (processor)", result, "<= 50 ms", cpu <= MOST_HOLD))
+        result = f"{1e3 * percentile(health, 0.5):.0f} / {1e3 * max(health):.0f} ms"
+        self.rows.append(
+            Row("holds", None, f"{name}: health, median / max", result, "<= 100 ms", max(health) <= MOST_HEALTH)
+        )
+
+
+@contextmanager
+def _held_daemon(folder: Path, model_url: str) -> Iterator[HeldDaemon]:
+    home, port = folder / "home", free_port()
+    found = HeldDaemon(home, folder / "holds.jsonl", folder / "health.txt", port)
+    environment = {
+        "ASSISTANT_HOME": str(home),
+        "ASSISTANT_MODEL__PROVIDER": "openai",
+        "ASSISTANT_MODEL__BASE_URL": f"{model_url}/v1",
+        "ASSISTANT_MODEL__NAME": "local-model",
+        "ASSISTANT_WEB__PORT": str(port),
+        "ASSISTANT_SLEEP__AT": "",
+        "ASSISTANT_BACKUP__AT": "",
+        "ASSISTANT_BUDGET__DAILY_TOKENS": "0",
+        "ASSISTANT_LOG__LEVEL": "warning",
+    }
+    home.mkdir()
+    with (folder / "daemon.log").open("wb") as log:
+        daemon = subprocess.Popen(
+            [sys.executable, "-m", "tests.bench.held_daemon", str(folder / "holds.jsonl")],
+            cwd=CHECKOUT,
+            env={**os.environ, **environment},
+            stdout=log,
+            stderr=log,
+        )
+    asker = multiprocessing.get_context("fork").Process(
+        target=_ask_health, args=(port, folder / "health.txt"), daemon=True
+    )
+    asker.start()
+    try:
+        yield found
+    finally:
+        asker.terminate()
+        asker.join()
+        daemon.send_signal(signal.SIGTERM)
+        daemon.wait()
+        if text := (folder / "daemon.log").read_text(errors="replace"):
+            print("\n".join(text.splitlines()[-40:]), file=sys.stderr)
+
+
+def _ask_health(port: int, path: Path) -> None:
+    with path.open("w", buffering=1) as file:
+        while True:
+            asked = time.monotonic()
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+                connection.request("GET", "/healthz")
+                connection.getresponse().read()
+                connection.close()
+                file.write(f"{asked} {time.monotonic() - asked}\n")
+            time.sleep(max(0.0, asked + _ASK_SECONDS - time.monotonic()))
+
+
+@asynccontextmanager
+async def _linked(daemon: HeldDaemon) -> AsyncIterator[SocketLink]:
+    for _ in range(600):
+        with contextlib.suppress(LinkLost, OSError):
+            async with open_socket_link(daemon.home / "run" / "control.sock") as link:
+                await link.status()
+                yield link
+                return
+        await asyncio.sleep(0.1)
+    raise RuntimeError("the daemon did not become ready")
+
+
+async def _flood(daemon: HeldDaemon) -> list[Row]:
+    async with _linked(daemon) as link:
+        await _answer(link, "Hello", "hello")
+        for kind in KINDS:
+            text = hostile_text(kind, CHARACTERS)
+            with daemon.stage(f"message of {kind}"):
+                await _answer(link, text, f"in {kind}")
+            with daemon.stage(f"question after {kind}"):
+                await _answer(link, f"What did I say about {kind}?", f"asked {kind}")
+            with daemon.stage(f"answer of {kind}"):
+                await _answer(link, f"echo {kind}|{CHARACTERS}", f"out {kind}")
+            with daemon.stage(f"/search after {kind}"):
+                await link.run_command(f"/search {kind}", "main")
+        with daemon.stage("compact"):
+            await link.run_command("/compact", "main")
+        with daemon.stage("sleep"):
+            await link.run_command("/sleep", "main")
+        with daemon.stage("status"):
+            await link.status()
+    return daemon.rows
+
+
+async def _answer(link: SocketLink, text: str, external_id: str, session: str = "main") -> dict[str, Any]:
+    async with asyncio.timeout(_STAGE_SECONDS):
+        accepted = await link.send_message(text, external_id, session)
+        while True:
+            result = await link.result(accepted.inbox_id)
+            if result["state"] not in ("accepted", "running"):
+                return dict(result)
+            await asyncio.sleep(0.05)

@@ -1,0 +1,136 @@
+"""How long a loop is held: the time of each callback, and what it was doing.
+
+    with LoopHolds() as holds:
+        await something()
+    print(holds.longest())
+
+A thread looks at the loop's thread every few milliseconds; what it saw most often within a callback tells where that
+spent its time. An expression or other C code that keeps the interpreter is seen when it ends, in the function that
+called it. What another thread does with the interpreter counts as well: a callback that waits for it takes longer
+than the processor time it needs, and `beside` tells where the other threads were.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import asyncio.events
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+_LOOK_SECONDS = 0.004
+_ROOT = Path(__file__).parents[2]
+_Run = Callable[[asyncio.Handle], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """One callback of the loop: when it began by `time.monotonic`, its seconds by the clock and of this processor, and
+    where it was seen most often, the functions of the project innermost first; and where other threads were then."""
+
+    began: float
+    seconds: float
+    processor_seconds: float
+    where: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        beside = f" | beside: {' < '.join(self.beside)}" if self.beside else ""
+        return (
+            f"{1e3 * self.seconds:.0f} ms ({1e3 * self.processor_seconds:.0f} ms of processor): "
+            f"{' < '.join(self.where) or 'not seen'}{beside}"
+        )
+
+
+class LoopHolds:
+    """Notes the callbacks of all loops of this thread that take at least `least` seconds while it is open; `told` is
+    called with each, too. One at a time in a process."""
+
+    def __init__(self, least: float = 0.02, told: Callable[[Hold], None] | None = None) -> None:
+        self.holds: list[Hold] = []
+        self._least = least
+        self._told = told
+        self._thread = threading.get_ident()
+        self._began = 0.0
+        self._seen: Counter[tuple[str, ...]] = Counter()
+        self._beside: Counter[tuple[str, ...]] = Counter()
+        self._closed = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="loop holds", daemon=True)
+        self._run: _Run = asyncio.events.Handle._run
+
+    def longest(self) -> Hold | None:
+        return max(self.holds, key=lambda hold: hold.seconds, default=None)
+
+    def __enter__(self) -> Self:
+        run, holds = self._run, self
+
+        def timed(handle: asyncio.Handle) -> None:
+            if threading.get_ident() != holds._thread:
+                return run(handle)
+            began, used = time.monotonic(), time.thread_time()
+            holds._seen.clear()
+            holds._beside.clear()
+            holds._began = began
+            try:
+                run(handle)
+            finally:
+                holds._began = 0.0
+                seconds = time.monotonic() - began
+                if seconds >= holds._least:
+                    holds._note(Hold(began, seconds, time.thread_time() - used, *holds._places()))
+
+        _replace_run(timed)
+        self._watcher.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _replace_run(self._run)
+        self._closed.set()
+        self._watcher.join()
+
+    def _note(self, hold: Hold) -> None:
+        self.holds.append(hold)
+        if self._told is not None:
+            self._told(hold)
+
+    def _places(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        where, beside = (dict(seen) for seen in (self._seen, self._beside))
+        return max(where, key=where.__getitem__, default=()), max(beside, key=beside.__getitem__, default=())
+
+    def _watch(self) -> None:
+        while not self._closed.wait(_LOOK_SECONDS):
+            if self._began and time.monotonic() - self._began > _LOOK_SECONDS:
+                for thread, frame in sys._current_frames().items():
+                    if thread == self._thread:
+                        self._seen[_project_functions(frame)] += 1
+                    elif thread != self._watcher.ident and not _waits(frame):
+                        self._beside[_project_functions(frame)] += 1
+
+
+def _replace_run(run: Any) -> None:
+    asyncio.events.Handle._run = run  # type: ignore[method-assign]
+
+
+def _waits(frame: FrameType) -> bool:
+    return Path(frame.f_code.co_filename).name in ("threading.py", "thread.py", "selectors.py")
+
+
+def _project_functions(frame: FrameType | None) -> tuple[str, ...]:
+    """The innermost function whatever it is of, then those of the project around it."""
+    places: list[str] = []
+    while frame is not None and len(places) < 7:
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(_ROOT) and ".venv" not in path.parts and path.name != Path(__file__).name:
+            places.append(f"{path.relative_to(_ROOT)}:{frame.f_lineno} {frame.f_code.co_qualname}")
+        elif not places:
+            places.append(f"{'/'.join(path.parts[-2:])}:{frame.f_lineno} {frame.f_code.co_qualname}")
+        frame = frame.f_back
+    return tuple(places)
