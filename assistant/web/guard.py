@@ -2,22 +2,25 @@
 
 What always holds, in this order, before a byte of a body is read: a request names this assistant by a name of its own
 (Host), so that no page in a browser reaches it under another; it comes from no page, or from one of its own (Origin);
-and it shows the token. After ten wrong ones within a minute a caller waits, whatever it shows next. No answer may be
-read by another page (there is no CORS), cached, or shown in a frame.
+and it shows the token. The right one is let in whoever else tried from the same address; after ten wrong ones within a
+minute, wrong ones are not even called so. No answer may be read by another page (there is no CORS), cached, or shown in
+a frame.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import math
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from urllib.parse import urlsplit
 
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from assistant.core.text import lazy_regex
 from assistant.web.deps import AccessRules
 
 # Host and port of who is connected, as ASGI has them.
@@ -25,6 +28,11 @@ ClientAddress = tuple[str, int]
 
 _MAX_WRONG = 10
 _WINDOW_SECONDS = 60.0
+# As in a Host header: an address of IPv6 stands in brackets, and nobody has a user's name.
+_AUTHORITY = lazy_regex(
+    r"(?:\[(?P<address>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[\w.-]{1,253}))(?::(?P<port>[0-9]{1,5}))?", re.ASCII
+)
+_MAX_PORT = 65535
 # More callers than this are not remembered: the one that tried longest ago is forgotten.
 _MAX_CALLERS = 1024
 
@@ -118,7 +126,7 @@ class AccessGuard:
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
         host = _single_header(scope, "host")
-        name = _host_name(f"//{host}") if host else None
+        name = _host_name(host)
         if name is None or name not in _LOOPBACK_NAMES | self._hosts | {_address_of(scope, "server")}:
             shown = (host or "nothing")[:_MAX_SHOWN]
             return _refuse(403, f"This assistant has no name {shown!r}. Its names are set in web.hosts.")
@@ -134,21 +142,21 @@ class AccessGuard:
         scheme, _, rest = origin.partition("://")
         if scheme not in ("http", "https"):
             return False
-        return rest.lower() == host.lower() or _host_name(origin) in self._hosts
+        return rest.lower() == host.lower() or _host_name(rest) in self._hosts
 
     def _check_token(self, scope: Scope) -> JSONResponse | None:
-        """Refuses a caller without the token. One that has to wait does not learn whether it was right."""
-        caller = self._caller(scope)
-        if wait := self._attempts.seconds_to_wait(caller):
-            return _refuse(
-                429, f"Too many wrong tokens came from your address. Try again in {wait} s.", {"Retry-After": str(wait)}
-            )
+        """Refuses a caller without the token. The right one never waits: an address is shared, on this machine by every
+        program that runs here, and no count of guesses finds a token of this length."""
         if self._has_token(scope):
             if self._has_room(scope):
                 return None
             problem = "There are too many connections. Nothing was done; try again when one has ended."
             return _refuse(503, problem, {"Connection": "close"})
-        shown = _credentials(scope)[1]
+        caller, shown = self._caller(scope), _credentials(scope)[1]
+        if shown and (wait := self._attempts.seconds_to_wait(caller)):
+            return _refuse(
+                429, f"Too many wrong tokens came from your address. Try again in {wait} s.", {"Retry-After": str(wait)}
+            )
         if shown:
             self._attempts.record_wrong_token(caller)
         problem = "is not the right one" if shown else "is missing"
@@ -160,7 +168,7 @@ class AccessGuard:
 
     def _has_token(self, scope: Scope) -> bool:
         token, (scheme, shown) = self._rules.token(), _credentials(scope)
-        return scheme == "bearer" and bool(token) and hmac.compare_digest(shown.encode("latin-1"), token.encode())
+        return scheme == "bearer" and bool(token) and hmac.compare_digest(_digest(shown, "latin-1"), _digest(token))
 
     def _has_room(self, scope: Scope) -> bool:
         client = scope.get("client")
@@ -185,11 +193,17 @@ def _single_header(scope: Scope, name: str) -> str:
     return values[0] if len(values) == 1 else ""
 
 
-def _host_name(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
-    except ValueError:
+def _digest(token: str, encoding: str = "utf-8") -> bytes:
+    """Of one length, so that comparing does not even tell how long the right one is."""
+    return hashlib.sha256(token.encode(encoding)).digest()
+
+
+def _host_name(authority: str) -> str | None:
+    """The name in NAME[:PORT]; None for anything else, however much of a name it begins with."""
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None or int(match["port"] or 0) > _MAX_PORT:
         return None
+    return (match["address"] or match["name"]).lower()
 
 
 def _address_of(scope: Scope, end: str) -> str:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import resource
 import socket
@@ -23,15 +22,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
-import h11
 from starlette.types import ASGIApp
 from uvicorn import Config, Server
-from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
 from assistant.web.app import build_web_app
 from assistant.web.deps import AccessRules, ApiDeps
 from assistant.web.guard import AccessGuard, ClientAddress
 from assistant.web.servers import ServeSocket
+from assistant.web.strict_http import StrictProtocol
 
 # Requests in flight get this long when the daemon stops; event streams end with the terminal bridge before that.
 _SHUTDOWN_SECONDS = 1
@@ -71,7 +69,7 @@ def serve_with_uvicorn(
     tls: ssl.SSLContext | None = None,
     keep_alive_seconds: int = _KEEP_ALIVE_SECONDS,
     limit: ConnectionLimit | None = None,
-    protocol: type[H11Protocol] = H11Protocol,
+    protocol: type[StrictProtocol] = StrictProtocol,
     handshake_seconds: float = _HANDSHAKE_SECONDS,
 ) -> ServeSocket:
     """`limit` says who may be connected; without one everybody may."""
@@ -173,7 +171,7 @@ class LimitedSocket(socket.socket):
 _Awaited = Literal["request", "body", ""]
 
 
-class SlowClientProtocol(H11Protocol):
+class SlowClientProtocol(StrictProtocol):
     """Ends connections that are too slow."""
 
     request_timeout_seconds = 10.0  # for a request's headers
@@ -225,7 +223,7 @@ class SlowClientProtocol(H11Protocol):
         if left > 0:
             self._request_timer = self.loop.call_later(left, self._check_pace)
         else:
-            self._refuse(408, "The request came too slowly. Nothing was accepted.")
+            self.refuse(408, "The request came too slowly. Nothing was accepted.")
 
     # ------------------------------------------------------------------------------------------------ what is answered
 
@@ -253,22 +251,6 @@ class SlowClientProtocol(H11Protocol):
         if self._write_timer is None:
             self._write_timer = self.loop.call_later(self.write_timeout_seconds, self.transport.abort)
 
-    def send_400_response(self, msg: str) -> None:
-        """For uvicorn, where something is no HTTP, or has headers without end."""
-        self._refuse(400, "This is no HTTP request, or its headers are too long. Nothing was accepted.")
-
-    def _refuse(self, status: int, error: str) -> None:
-        """End it, with a failure as every other where no answer has begun."""
-        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
-            self.transport.abort()
-            return
-        body = json.dumps({"error": error}).encode()
-        headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
-        for event in (
-            h11.Response(status_code=status, headers=headers, reason=STATUS_PHRASES[status]),
-            h11.Data(data=body),
-            h11.EndOfMessage(),
-        ):
-            self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
+    def refuse(self, status: int, error: str) -> None:
+        super().refuse(status, error)
         self._abort_later()

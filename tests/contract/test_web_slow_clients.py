@@ -180,13 +180,21 @@ async def test_f42_who_does_not_take_its_answers_is_let_go() -> None:
 # ------------------------------------------------------------------------------------------------------------- how much
 
 
-@pytest.mark.parametrize("request_", [ASKING + b"X: " + b"a" * 200_000 + b"\r\n\r\n", b"\x16\x03\x01 hello\r\n\r\n"])
-async def test_f42_headers_without_end_and_what_is_no_http_are_refused_in_one_line(request_: bytes) -> None:
+@pytest.mark.parametrize(
+    ("request_", "refusal"),
+    [
+        (ASKING + b"X: " + b"a" * 200_000 + b"\r\n\r\n", (b"431", b"The headers are longer than 16 KB")),
+        (b"\x16\x03\x01 hello\r\n\r\n", (b"400", b"This is no HTTP request")),
+    ],
+)
+async def test_f42_headers_without_end_and_what_is_no_http_are_refused_in_one_line(
+    request_: bytes, refusal: tuple[bytes, bytes]
+) -> None:
     async with served() as it:
         caller = await it.connect()
         caller.writer.write(request_)
         answer = await caller.reader.readuntil(b"}")
-        assert answer.startswith(b"HTTP/1.1 400") and b'{"error": "This is no HTTP request' in answer
+        assert answer.startswith(b"HTTP/1.1 " + refusal[0]) and b'{"error": "' + refusal[1] in answer
 
 
 async def test_f42_nonsense_after_an_answer_ends_the_connection_and_nothing_is_logged_of_it() -> None:

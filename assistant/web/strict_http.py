@@ -1,0 +1,90 @@
+"""HTTP/1.1 as a server that others stand in front of has to read it: what two readers could understand differently is
+refused, before anything of it is acted on (request smuggling; F42).
+
+h11 forgives more than that, and forgets it: of equal lengths it keeps one, a folded line it joins, and a head that
+comes in one piece may be longer than its limit. So the head is looked at as it came.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import Any
+
+import h11
+from uvicorn import Config
+from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
+
+MAX_HEAD_BYTES = 16 * 1024
+_HEAD_END = re.compile(rb"\n\r?\n")
+_ONCE = (b"host", b"content-length", b"transfer-encoding", b"authorization")
+_NOT_HTTP = "This is no HTTP request. Nothing was accepted."
+_TOO_LONG = f"The headers are longer than {MAX_HEAD_BYTES // 1024} KB. Nothing was accepted."
+
+# A status and its one line.
+Refusal = tuple[int, str]
+
+
+def find_head_fault(received: bytes) -> Refusal | None:
+    """What is wrong with the head of a request, of which so much has come; None for nothing so far."""
+    end = _HEAD_END.search(received, 0, MAX_HEAD_BYTES + 2)
+    if end is None:
+        return (431, _TOO_LONG) if len(received) > MAX_HEAD_BYTES else None
+    request_line, *lines = received[: end.start()].split(b"\n")
+    _, *rest = request_line.split(b" ")
+    if len(rest) == 2 and rest[1].startswith(b"HTTP/") and not rest[0].startswith(b"/"):
+        return 400, "A request has to name a path, as in `GET /v1/status`, and its host in Host. Nothing was accepted."
+    if any(line[:1] in (b" ", b"\t") for line in lines):
+        return 400, "A header is folded over several lines, which is obsolete. Nothing was accepted."
+    headers = [(name.strip().lower(), value) for name, _, value in (line.partition(b":") for line in lines)]
+    counts = Counter(name for name, _ in headers)
+    for name in _ONCE:
+        if counts[name] > 1:
+            return 400, f"The header {name.decode().title()} is there more than once. Nothing was accepted."
+    values = dict(headers)
+    if {b"content-length", b"transfer-encoding"} <= counts.keys() or b"," in values.get(b"content-length", b""):
+        return 400, "The request gives the length of its body twice. Nothing was accepted."
+    return None
+
+
+class StrictConnection(h11.Connection):
+    """The server's end of a connection; `fault` says why a request was refused here."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, MAX_HEAD_BYTES)
+        self.fault: Refusal = (400, _NOT_HTTP)
+
+    def next_event(self) -> Any:
+        """Raises `h11.RemoteProtocolError`."""
+        if self.their_state is h11.IDLE and (fault := find_head_fault(self.trailing_data[0])):
+            self.fault = fault
+            raise h11.RemoteProtocolError(fault[1], error_status_hint=fault[0])
+        return super().next_event()
+
+
+class StrictProtocol(H11Protocol):
+    """uvicorn's, over a `StrictConnection`. What is refused is answered with a reason, and the connection ends."""
+
+    def __init__(self, config: Config, *arguments: Any, **named: Any) -> None:
+        super().__init__(config, *arguments, **named)
+        self.conn: StrictConnection = StrictConnection()
+
+    def send_400_response(self, msg: str) -> None:
+        """For uvicorn, where something is no HTTP."""
+        self.refuse(*self.conn.fault)
+
+    def refuse(self, status: int, error: str) -> None:
+        """End it, with a failure as every other where no answer has begun."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.abort()
+            return
+        body = json.dumps({"error": error}).encode()
+        headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
+        for event in (
+            h11.Response(status_code=status, headers=headers, reason=STATUS_PHRASES[status]),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
