@@ -133,10 +133,9 @@ def session_after_command(text: str, session: str) -> str:
     return parse_session_name(rest.strip()) if name.lower() == "/session" and rest.strip() else session
 
 
-def is_leave_command(text: str, *, at_terminal: bool = False) -> bool:
-    """Whether it ends the conversation. At a terminal people part in words, too."""
-    word = text.strip().lower()
-    return f"/{command_name(text)}" in LEAVE_COMMANDS or (at_terminal and word.rstrip(".!") in _LEAVE_WORDS)
+def is_leave_command(text: str) -> bool:
+    """Whether it ends a conversation in a terminal or a pipe: people part in words, too."""
+    return f"/{command_name(text)}" in LEAVE_COMMANDS or text.strip().lower().rstrip(".!") in _LEAVE_WORDS
 
 
 def with_examples(docstring: str | None) -> str:

@@ -19,9 +19,11 @@ from sleep.rules.pattern_files import load_pattern, read_alternatives, read_word
 _KNOWN_FORM = load_pattern("secrets", "known_form")
 _PASSWORD_WORD = load_pattern("secrets", "password_word")
 _PASSWORD_WORDS = load_pattern("secrets", "password_words")
+_CODE_WORDS = load_pattern("secrets", "code_words")
 _PIN_FROM = load_pattern("secrets", "pin_from")
 _CODE = load_pattern("secrets", "code_is")
 _CODE_TOO = load_pattern("secrets", "code_too")
+_CODE_CHANGED = load_pattern("secrets", "code_changed")
 _CARD = load_pattern("secrets", "card")
 # What kind a pattern tells, itself, and by which name `needed` of secrets.toml has the words without which it does not
 # match.
@@ -35,6 +37,7 @@ _PATTERNS = (
     ("password", load_pattern("secrets", "password_mixed"), "password"),
     ("password", _PASSWORD_WORD, "password"),
     ("password", _PASSWORD_WORDS, "password"),
+    ("password", _CODE_WORDS, "code_word"),
     ("password", load_pattern("secrets", "phrase_is"), "phrase"),
     ("password", load_pattern("secrets", "said_first"), "named"),
     ("key", load_pattern("secrets", "key_is"), "key"),
@@ -45,6 +48,10 @@ _PATTERNS = (
     ("PIN", load_pattern("secrets", "unlocked_with"), "unlock"),
     ("PIN", _CODE, "code"),
     ("PIN", _CODE_TOO, "code"),
+    ("PIN", _CODE_CHANGED, "code"),
+    ("PIN", load_pattern("secrets", "code_named"), "code"),
+    ("PIN", load_pattern("secrets", "combination_turns"), "code"),
+    ("password", load_pattern("secrets", "clave_is"), "clave"),
     ("card number", _CARD, ""),
 )
 _CARD_WORD = load_pattern("secrets", "card_word")
@@ -130,9 +137,11 @@ def _is_secret(
 ) -> bool:
     if pattern is _PASSWORD_WORD:
         return value.casefold() not in read_alternatives("secrets", "no_password")
-    if pattern is _PASSWORD_WORDS:
-        return read_alternatives("secrets", "no_passphrase").isdisjoint(re.split(r"[ '’]", value.casefold()))
-    if pattern in (_CODE, _CODE_TOO, _PIN_FROM):
+    if pattern in (_PASSWORD_WORDS, _CODE_WORDS):
+        words = re.split(r"[ '’]", value.casefold())
+        lists = ("no_passphrase", "no_password") if pattern is _CODE_WORDS else ("no_passphrase",)
+        return all(read_alternatives("secrets", name).isdisjoint(words) for name in lists)
+    if pattern in (_CODE, _CODE_TOO, _CODE_CHANGED, _PIN_FROM):
         return not _HARMLESS_CODE.search(text, max(0, match.start() - _BEFORE_CODE), match.start("value"))
     if pattern is _CARD:
         digits = [int(char) for char in value if char.isdigit()]

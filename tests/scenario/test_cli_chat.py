@@ -77,6 +77,19 @@ def test_each_line_of_a_pipe_is_answered_and_one_that_is_no_text_is_told(tmp_pat
     assert "never" not in done.out
 
 
+def test_a_word_of_parting_leaves_a_pipe_and_is_no_message(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert (done := run_assistant(home, "chat", said=b"Exit.\nremember the cat")).returncode == 0
+    assert (done.out, "Noted" in done.err) == ("", False)
+    done = run_assistant(home, "chat", said=b"remember that the dog is brown\nQUIT  ")
+    assert (done.returncode, done.out.count("Noted")) == (0, 1)
+    logged = [json.loads(line)["content"] for line in run_in_process(home, "log", "--json").out.splitlines()]
+    assert logged[0] == "remember that the dog is brown" and len(logged) == 2
+    alone = run_assistant(home, "chat", "-m", "exit")
+    assert alone.returncode == 2
+    assert one_line_error(alone).startswith("Error: /exit leaves a conversation in a terminal; here")
+
+
 def test_lines_as_json_are_one_object_each(tmp_path: Path) -> None:
     done = run_assistant(
         tmp_path / "home", "chat", "--json", said=b"remember that the cat is grey\nwhat colour is the cat?"

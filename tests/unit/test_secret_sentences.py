@@ -173,3 +173,108 @@ def test_each_value_of_a_sentence_is_found_and_what_is_only_said_of_one_is_not()
         missed += [(value, text) for value in values if not any(value in one for one in found)]
     assert len(missed) <= wanted * 0.06, missed
     assert [line for line in HARMLESS if find_secrets(line)] == []
+
+
+CODE_WORDS = """
+The code word is [zebra]
+The code word is [fox]. Only Anna knows it.
+The code word for picking up the kids is [purple elephant]
+our codeword is [Marmalade], remember that
+My safe word is [pineapple]
+code word: [zebra]
+The code word is "[zebra]"
+my code word for the bank is [maple-leaf]
+the code word's [zebra]
+the answer to the security question is [Bello]
+the alarm code is [4711]
+alarm code [4711]
+the gate code is [2580]
+The door code changed to [9912]
+the garage opens with [4711]
+the keysafe is [4711]
+the safe combination is [12-34-56]
+the combination to the safe is [left 12, right 34, left 56]
+the passphrase is [otter]
+The password's [zebra99]
+Das Codewort ist [Zebra]
+Das Codewort lautet [Roter Elefant]
+Unser Kennwort für die Kita ist [Giraffe]
+Das Losungswort ist [Sesam]
+Das Passwort ist [Schmetterling], sag es keinem.
+Der Zugangscode ist [A1B2]
+Alarmcode [4711]
+Die Kombination vom Safe lautet [17 29 41]
+Das Fahrradschloss ist [4711]
+Le mot de code est [zèbre]
+mot secret : [zèbre]
+Le mot de passe est [Zèbre]. Garde-le pour toi.
+le code du portail est [2580B]
+la combinaison du coffre est [12-34-56]
+Le cadenas est [4711]
+La palabra de seguridad es [girasol]
+Nuestra palabra clave es [cebra]
+La contraseña es [Cebra]
+la clave es [cebra77]
+La clave de la alarma es [4711]
+clave: [cebra77]
+el código de la caja fuerte es [4711]
+""".strip().splitlines()
+
+NO_CODE_WORDS = """
+the dress code is casual
+The dress code is smart casual
+Der Dresscode ist leger
+le code vestimentaire est décontracté
+my postcode is 4711
+my postcode is SW1A 1AA
+the area code is 0170
+error code 404
+the error code is 404
+the promo code is SAVE20
+use promo code SAVE20
+the referral code is ANNA2024
+the flight code is LH4711
+the project code is 4711
+The code word is on the fridge
+The code word is secret
+The code word is a secret
+I forgot the code word
+What is the code word?
+the code word changed
+the code word is easy to remember
+The code word is pretty long
+The key word is patience
+The keyword is content
+the code is broken
+the building code 2018 is strict
+the combination of milk and honey is great
+The combination is unusual
+The show opens with 2000 dancers
+the alarm is at 0700
+Das Codewort ist geheim
+Das Codewort ist leicht zu merken
+Das Stichwort ist Geduld
+Die Kombination aus Rot und Blau ist schön
+Was ist das Codewort?
+le mot de code est secret
+le mot clé est important
+la combinaison de ski est bleue
+la palabra clave es importante
+la clave es la paciencia
+la clave del éxito es 1000 horas de práctica
+La clave es la constancia
+la combinación de colores es bonita
+The password is wrong, again.
+Das Passwort ist falsch. Schon wieder.
+""".strip().splitlines()
+
+
+def test_code_words_and_what_opens_a_door_are_secrets_in_four_languages_and_other_codes_are_none() -> None:
+    wrong = []
+    for line in CODE_WORDS:
+        text = re.sub(r"[\[\]]", "", line)
+        found = [text[secret.start : secret.end] for secret in find_secrets(text)]
+        if found != re.findall(r"\[(.*?)\]", line):
+            wrong.append((line, found))
+    assert wrong == []
+    assert [line for line in NO_CODE_WORDS if find_secrets(line)] == []

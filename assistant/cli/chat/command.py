@@ -31,7 +31,13 @@ from assistant.cli.link import (
 from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import json_option, print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.prompts import read_all_stdin, read_stdin_lines
-from assistant.commands.argv import command_name, is_leave_command, rewrite_for_shell, session_after_command
+from assistant.commands.argv import (
+    LEAVE_COMMANDS,
+    command_name,
+    is_leave_command,
+    rewrite_for_shell,
+    session_after_command,
+)
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.records import InboxReceipt, is_answer_key
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_role
@@ -108,6 +114,9 @@ async def one_question(settings: Settings, text: str, session: str, json_out: bo
     """One turn; the exit code. A daemon that goes away meanwhile is waited for, or this process answers itself."""
     if not text.strip():
         raise UsageError("The message is empty. Nothing was sent.")
+    if f"/{text.strip().lower()}" in LEAVE_COMMANDS:
+        # There is nothing to leave, and the command says so. "bye" is answered.
+        text = f"/{text.strip()}"
     external_id = new_external_id()
     for _ in range(_TRIES):
         with contextlib.suppress(LinkLost):

@@ -88,7 +88,7 @@ class Dialog:
         await asyncio.gather(*self._commands, return_exceptions=True)
 
     async def _read(self) -> None:
-        while (text := await self._screen.read()) is not None and not is_leave_command(text, at_terminal=True):
+        while (text := await self._screen.read()) is not None and not is_leave_command(text):
             self._state = self._state if self._turn else self._idle_state
             self._stale.set()
             await self._screen.echo_input(text)
