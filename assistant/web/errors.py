@@ -32,6 +32,7 @@ _MEANINGS: Mapping[int, str] = {
     409: "The `external_id` belongs to another message, which is kept. This one was not accepted.",
     413: f"The body is larger than {MAX_BODY_BYTES // 2**20} MB.",
     429: "Too many wrong tokens came from your address (only over TCP).",
+    431: "The headers, the address among them, are longer than 16 KB. The connection ends.",
     500: "The assistant failed at this; what was accepted is kept.",
     503: (
         "The data folder cannot be read or written now, the assistant is not ready, or too many event streams are "
@@ -42,7 +43,7 @@ _MEANINGS: Mapping[int, str] = {
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The errors that a route documents: those that every route has, and these."""
-    documented = sorted({400, 401, 403, 405, 429, 500, 503, *statuses})
+    documented = sorted({400, 401, 403, 405, 429, 431, 500, 503, *statuses})
     return {status: {"model": ErrorAnswer, "description": _MEANINGS[status]} for status in documented}
 
 

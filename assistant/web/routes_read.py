@@ -34,7 +34,7 @@ from assistant.web.schemas_read import (
 
 MaxResults = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
 SearchText = Annotated[
-    UnicodeText, Query(min_length=1, max_length=4000, pattern=r"\S", description="What to look for.")
+    UnicodeText, Query(min_length=1, max_length=1000, pattern=r"\S", description="What to look for.")
 ]
 UtcTime = Annotated[AwareDatetime, AfterValidator(to_utc)]
 After = Annotated[UtcTime | None, Query(description="From this time on; with its offset, as in 2026-03-01T00:00:00Z.")]
