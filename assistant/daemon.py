@@ -18,7 +18,6 @@ from functools import partial
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from assistant.core.calendar import utc_now
 from assistant.core.shutdown import (
     SHUTDOWN_TIMEOUTS,
     ShutdownTimeouts,
@@ -27,6 +26,7 @@ from assistant.core.shutdown import (
     shutdown_seconds,
 )
 from assistant.runtime.current_models import model_label
+from assistant.service.clock import SteadyClock
 from assistant.service.heartbeat import Heartbeat, SystemdNotifier, beat_interval, stopping_message
 from assistant.service.home_lock import LockRole, home_lock
 from assistant.service.presence import will_stay
@@ -81,7 +81,7 @@ async def serve_daemon(
     every = beat_interval(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     with home_lock(settings.home.path, role):
         async with contextlib.AsyncExitStack() as stack:
-            app = build_app(settings, utc_now)
+            app = build_app(settings, SteadyClock())
             stack.callback(app.close)
             app.agenda.stays = partial(will_stay, settings.home.path)
             await app.start()

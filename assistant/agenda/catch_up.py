@@ -207,7 +207,7 @@ def _schedule_prompt(job: Job, due: DueSlot, late: bool, zone: ZoneInfo) -> Inco
         when = "run manually"
     return IncomingMessage(
         place.bridge,
-        f"{SCHEDULE_KEY_PREFIX}{job.id}:{due.key}",
+        f"{SCHEDULE_KEY_PREFIX}{job.slot_name(due)}",
         place.session,
         place.scope,
         f"{SCHEDULE_SENDER_PREFIX}{job.name}",
@@ -230,7 +230,7 @@ def _group_messages(
         together = len(group) > MAX_SEPARATE_REMINDERS
         for part in [group] if together else [[reminder] for reminder in group]:
             first = part[0]
-            key = f"{'reminders' if together else 'reminder'}:{first.job.id}:{first.ending.due.key}"
+            key = f"{'reminders' if together else 'reminder'}:{first.job.slot_name(first.ending.due)}"
             if together:
                 messages.append(ReminderMessage(key, place, _list_text(part, zone), ()))
             else:

@@ -97,6 +97,11 @@ class Job:
     due: DueSlot | None  # its next slot; None once it has ended
     created_at: datetime
     made_by: int | None = None  # id of the message that asked for it
+    replanned: int = 0  # how often what it did by a wrong clock was undone
+
+    def slot_name(self, slot: DueSlot) -> str:
+        """In the keys of what is sent for it: one that is sent again after a wrong clock is another."""
+        return f"{self.id}:{slot.key}" + (f":{self.replanned}" if self.replanned else "")
 
 
 @dataclass(frozen=True, slots=True)

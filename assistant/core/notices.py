@@ -197,6 +197,28 @@ class NoticeKind(Enum):
         once="a day and purpose",
     )
 
+    # The clock
+    CLOCK_RIGHT_AGAIN = NoticeForm(
+        "The clock of this machine was wrong for a few minutes: it showed {shown} when it was {time}. It is right "
+        "again, and nothing was done by the wrong time.",
+        "The clock jumped by more than two minutes and came back within five",
+        place="recent",
+        once="a jump",
+    )
+    CLOCK_AHEAD = NoticeForm(
+        "The clock of this machine jumped {by} ahead, from {time} to {shown}, and stayed there, so I go by it. What "
+        "was due in between comes now. If it is wrong, set it right: I then plan reminders and schedules again.",
+        "The clock jumped ahead and has stayed so for five minutes",
+        place="recent",
+        once="a jump",
+    )
+    CLOCK_BACK = NoticeForm(
+        "The clock of this machine was set back by {by}, from {time} to {shown}, and I go by it. {planned}",
+        "The clock was set back, and has stayed so for five minutes or across a restart",
+        place="recent",
+        once="a jump",
+    )
+
     # Deliveries
     DELIVERY_REFUSED = NoticeForm(
         "{what} was refused by {bridge}: {error}. `{retry}` sends it again, `{drop}` discards it.",

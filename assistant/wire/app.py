@@ -12,10 +12,12 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
 
+from assistant.agenda.clock_changes import ClockChanges
 from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.core.bridge_api import Bridge
 from assistant.core.ports import Model, ModelPair
+from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.gateway.attachments import load_outgoing_file
 from assistant.gateway.dispatcher import Dispatcher, OutgoingRouter
@@ -29,6 +31,7 @@ from assistant.runtime.current_models import CurrentModels, ModelChoice
 from assistant.runtime.maintenance import Maintenance
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.sleep_scheduler import SleepLock
+from assistant.service.clock import SteadyClock
 from assistant.service.heartbeat import StallDetector
 from assistant.settings.consistency import check_names
 from assistant.settings.settings import Settings, load_settings
@@ -147,6 +150,12 @@ class App:
         self.memory = build_memory(base, self.reextraction)
         wake = self.running_turns.wake.set
         self.agenda, self.agenda_scheduler = build_agenda(base.settings, stores, wake, base.clock)
+        self.clock_changes = ClockChanges(
+            base.clock if isinstance(base.clock, SteadyClock) else None,
+            stores.clock_steps,
+            base.settings.zone,
+            partial(base.notices.send_to_session, MAIN_SESSION),
+        )
         self.erasure, self.backup_scheduler = build_erasure_and_backups(base)
         self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda)
         self.contexts = build_contexts(base, self.toolbox)
@@ -219,6 +228,7 @@ class App:
         stores.workspace.remove_partial()
         supersede_denied(stores.conversation, stores.people, now)
         self.agenda_scheduler.recover_after_crash(now)
+        self.clock_changes.recover_after_crash(now)
         self.sync_journal(now)
         self.sleep.recover_after_crash(now)
         self.maintenance.recover_files()
@@ -243,6 +253,7 @@ class App:
     def check_due(self) -> None:
         """Something may be due by the wall clock: called at every wake-up."""
         self.watch.check_files()
+        self.clock_changes.check()
         self.networks.check_due(self.dispatcher)
         self.running_turns.wake.set()
         self.agenda_scheduler.check_due()
@@ -283,6 +294,7 @@ class App:
             *self.maintenance.file_problems,
             *self.watch.problems(),
             *self.web.problems(),
+            *self.clock_changes.problems(self._clock()),
             *(error for error in errors if error),
         ]
 

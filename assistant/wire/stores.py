@@ -66,6 +66,7 @@ from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.log.writer import MessageLog
 from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.migrations import character_migrations, memory_migrations, script_migrations
+from assistant.store.script.clock_steps import ClockSteps
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.edits import MessageEdits
 from assistant.store.script.generations import StoredGenerations, StoredResets
@@ -221,6 +222,7 @@ class Stores:
         self.deliveries = StuckItems(script)
         self.requests = UserRequests(script, message_log)
         self.jobs = Jobs(script, self.conversation.appender)
+        self.clock_steps = ClockSteps(script)
         self.log_reader = UnreadMessages(script, message_log)
         self.generations = StoredGenerations(script, message_log)
         self.resets = StoredResets(script)

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -97,13 +98,19 @@ class LiveApp:
 
 @asynccontextmanager
 async def run_app(
-    home: Path, *script: object, model: ScriptedModel | None = None, writer: Model | None = None, **environ: str
+    home: Path,
+    *script: object,
+    model: ScriptedModel | None = None,
+    writer: Model | None = None,
+    now: Callable[[], datetime] | None = None,
+    **environ: str,
 ) -> AsyncIterator[LiveApp]:
+    """`now` gives the time instead of the clock that steps."""
     environment = {"ASSISTANT_HOME": str(home), **environ}
     settings = load_settings(None, environment)
     bridge, clock = RecordingBridge(), SteppingClock()
     model = model or ScriptedModel(*script)  # type: ignore[arg-type]
-    app = build_app(settings, clock, bridges={"kept": bridge}, model=model, writer=writer)
+    app = build_app(settings, now or clock, bridges={"kept": bridge}, model=model, writer=writer)
     try:
         await app.start()
         yield LiveApp(app, model, bridge, clock, [])

@@ -107,6 +107,16 @@ def give_request_numbers_once(db: Database) -> None:
     )
 
 
+@script_migrations(name="0017_clock_steps")
+def record_clock_steps(db: Database) -> None:
+    """Jumps of the wall clock are recorded, so that what was done by a wrong one can be planned again."""
+    # replanned: how often slots that had ended by a wrong clock were given back.
+    db.execute("ALTER TABLE jobs ADD COLUMN replanned INTEGER NOT NULL DEFAULT 0")
+    db.execute(
+        "CREATE TABLE clock_steps (id INTEGER PRIMARY KEY, before_at TEXT NOT NULL, after_at TEXT NOT NULL) STRICT"
+    )
+
+
 character_migrations = Migrations("character")
 
 

@@ -58,7 +58,7 @@ def _spec_of_row(row: Row) -> ScheduleSpec:
 
 
 _read_target = class_row(DeliveryTarget)
-_read_job = class_row(Job, place=_read_target, spec=_spec_of_row, due=_due_of_row)
+read_job = class_row(Job, place=_read_target, spec=_spec_of_row, due=_due_of_row)
 _read_slot = class_row(EndedSlot)
 
 
@@ -76,7 +76,7 @@ class Jobs:
         """Make a job, or give the one that was made under the same key. Raises `UsageError` where `limit` of the scope
         wait already, or one of them has the name."""
         with self._db.write() as db:
-            job = db.read_one(_read_job, "SELECT * FROM jobs WHERE key = ?", (new.key,))
+            job = db.read_one(read_job, "SELECT * FROM jobs WHERE key = ?", (new.key,))
             if job is not None:
                 return job
             self._require_room(new, limit)
@@ -98,7 +98,7 @@ class Jobs:
                 made_by=new.made_by,
                 created_at=now,
             )
-            return db.read_all(_read_job, "SELECT * FROM jobs WHERE id = ?", (job_id,))[0]
+            return db.read_all(read_job, "SELECT * FROM jobs WHERE id = ?", (job_id,))[0]
 
     def _require_room(self, new: NewJob, limit: int) -> None:
         scope = new.place.scope
@@ -113,21 +113,21 @@ class Jobs:
             )
 
     def find_by_key(self, key: str, scope: str) -> Job | None:
-        return self._db.read_one(_read_job, "SELECT * FROM jobs WHERE key = ? AND scope = ?", (key, scope))
+        return self._db.read_one(read_job, "SELECT * FROM jobs WHERE key = ? AND scope = ?", (key, scope))
 
     def get_job(self, job_id: int, scope: str, kind: JobKind) -> Job | None:
         sql = "SELECT * FROM jobs WHERE id = ? AND scope = ? AND kind = ?"
-        return self._db.read_one(_read_job, sql, (job_id, scope, kind))
+        return self._db.read_one(read_job, sql, (job_id, scope, kind))
 
     def find_by_name(self, name: str, scope: str) -> Job | None:
         """The schedule of that name which waits or is paused."""
         sql = f"SELECT * FROM jobs WHERE scope = ? AND name = ? AND name <> '' AND {_IS_WAITING}"
-        return self._db.read_one(_read_job, sql, (scope, name))
+        return self._db.read_one(read_job, sql, (scope, name))
 
     def list_waiting(self, scope: str, kind: JobKind, *, limit: int = 1000) -> list[Job]:
         """Those that are active or paused, the next due first."""
         return self._db.read_all(
-            _read_job,
+            read_job,
             f"SELECT * FROM jobs WHERE scope = ? AND kind = ? AND {_IS_WAITING} ORDER BY next_due_at, id LIMIT ?",
             (scope, kind, limit),
         )
@@ -162,12 +162,12 @@ class Jobs:
                 values |= {"spec": dump_json(_spec_json(spec)), "next_due_at": slot.at, "next_key": slot.key}
                 values |= {"state": "active", "ended_at": None}
             db.update_rows("jobs", {"id": job_id}, **values)
-            return db.read_all(_read_job, "SELECT * FROM jobs WHERE id = ?", (job_id,))[0]
+            return db.read_all(read_job, "SELECT * FROM jobs WHERE id = ?", (job_id,))[0]
 
     def list_recent(self, scope: str, since: datetime, *, limit: int) -> list[tuple[Job, datetime]]:
         """Reminders that came since then and wait no more, with when that was, the newest first."""
         return self._db.read_all(
-            lambda row: (_read_job(row), parse_time(row["ended_at"])),
+            lambda row: (read_job(row), parse_time(row["ended_at"])),
             "SELECT * FROM jobs WHERE scope = ? AND kind = 'reminder' AND state = 'done' AND ended_at >= ?"
             " ORDER BY ended_at DESC, id DESC LIMIT ?",
             (scope, since, limit),
@@ -193,7 +193,7 @@ class Jobs:
     def list_due(self, after: datetime | None, until: datetime, *, limit: int) -> list[Job]:
         """Active jobs whose next slot is after the first and not after the second moment, the oldest first."""
         return self._db.read_all(
-            _read_job,
+            read_job,
             "SELECT * FROM jobs WHERE state = 'active' AND next_due_at > ? AND next_due_at <= ?"
             " ORDER BY next_due_at, id LIMIT ?",
             (after or "", until, limit),

@@ -1,0 +1,124 @@
+"""What a jump of the wall clock changes: it is told, and what was done by a clock that was ahead is planned again.
+
+A clock that is ahead of time ends slots that are still to come. When it is set back over the jump that was recorded,
+these slots are given back: what repeats is due at its next time, and what came too early comes again at the right one.
+A clock that is behind everything stored undoes nothing and repeats nothing; `status` tells of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from assistant.agenda.catch_up import format_lateness
+from assistant.agenda.recurrence import first_due
+from assistant.core.calendar import format_moment
+from assistant.core.errors import StoreError
+from assistant.core.notices import Notice, NoticeKind
+from assistant.core.text import pluralize
+from assistant.service.clock import HOLD, TOLERANCE, ClockStep, SteadyClock
+from assistant.store.script.clock_steps import ClockSteps
+
+log = structlog.get_logger()
+
+# A process that starts later than this after the newest thing stored may have been started by a clock that is ahead.
+_GAP = timedelta(days=1)
+_NOTHING_REPEATED = "Nothing that was done is done again."
+
+
+class ClockChanges:
+    def __init__(
+        self, clock: SteadyClock | None, steps: ClockSteps, zone: ZoneInfo, send: Callable[[Notice], None]
+    ) -> None:
+        """`clock` is watched; None where the time is given by somebody else. `send` gives a notice to the owner."""
+        self._clock = clock
+        self._steps = steps
+        self._zone = zone
+        self._send = send
+
+    def recover_after_crash(self, now: datetime) -> None:
+        """At start: the clock may have been set while nothing ran. Raises `StoreError`."""
+        newest = self._steps.newest_moment()
+        if newest is None:
+            return
+        if now < newest - TOLERANCE:
+            if self._steps.skipped_until(now) is not None:
+                self._set_back(newest, now)
+        elif now - newest > _GAP:
+            self._steps.record(newest, now)
+
+    def check(self) -> None:
+        """Called at every wake-up."""
+        try:
+            self._end_steps()
+        except StoreError as error:
+            # The next start finds by what is stored that the clock was set back.
+            log.error("a jump of the clock was not noted", error=str(error))
+
+    def _end_steps(self) -> None:
+        for step in self._clock.take_ended() if self._clock is not None else ():
+            log.warning("the wall clock jumped", kind=step.kind, time=str(step.time), shown=str(step.shown))
+            if step.kind == "returned":
+                self._tell(NoticeKind.CLOCK_RIGHT_AGAIN, step.time, step.shown)
+            elif step.shown > step.time:
+                self._steps.record(step.time, step.shown)
+                self._tell(NoticeKind.CLOCK_AHEAD, step.time, step.shown)
+            else:
+                self._set_back(step.time, step.shown)
+
+    def _set_back(self, time: datetime, now: datetime) -> None:
+        since = self._steps.skipped_until(now)
+        planned = 0
+        if since is not None:
+            dues = {
+                job.id: due
+                for job in self._steps.fired_early(since, now)
+                if (due := first_due(job.spec, ZoneInfo(job.zone), now)) is not None
+            }
+            self._steps.plan_again(dues, since, now)
+            planned = len(dues)
+        self._steps.record(time, now)
+        again = (
+            f"{pluralize(planned, 'reminder or schedule', 'reminders and schedules')} that the wrong time had moved or "
+            "sent too early will come at the right time; `/remind` lists them, and any that you set meanwhile."
+        )
+        self._tell(NoticeKind.CLOCK_BACK, time, now, planned=again if planned else _NOTHING_REPEATED)
+
+    def _tell(self, kind: NoticeKind, time: datetime, shown: datetime, planned: str = "") -> None:
+        notice = kind.fill(
+            f"{time.isoformat()}:{shown.isoformat()}",
+            by=format_lateness(abs(shown - time)),
+            time=format_moment(_whole(time), self._zone),
+            shown=format_moment(_whole(shown), self._zone),
+            planned=planned,
+        )
+        self._send(notice)
+
+    def problems(self, now: datetime) -> Iterator[str]:
+        """What needs a person, for `status`."""
+        step = self._clock.held_step() if self._clock is not None else None
+        if step is not None:
+            yield self._held_text(step)
+            return
+        newest = self._steps.newest_moment()
+        if newest is not None and now < newest - TOLERANCE:
+            yield (
+                f"The clock of this machine shows {format_moment(_whole(now), self._zone)}, which is before the newest "
+                f"thing stored ({format_moment(_whole(newest), self._zone)}). Nothing is lost or repeated; reminders "
+                "come by this clock. Set it right, if it is wrong."
+            )
+
+    def _held_text(self, step: ClockStep) -> str:
+        return (
+            f"The clock of this machine jumped to {format_moment(_whole(step.shown), self._zone)}. I keep to the "
+            f"time from before, {format_moment(_whole(step.time), self._zone)}, for {HOLD.seconds // 60} minutes, in "
+            "case it comes back. Set it right, if it is wrong."
+        )
+
+
+def _whole(moment: datetime) -> datetime:
+    """To the minute, as people read it."""
+    return moment.replace(second=0, microsecond=0)

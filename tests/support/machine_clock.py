@@ -1,0 +1,26 @@
+"""A machine whose wall clock can be set, and whose time since boot cannot."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+
+class MachineClock:
+    def __init__(self, now: datetime) -> None:
+        self._wall = now
+        self._elapsed = timedelta(hours=1)
+
+    def wall(self) -> datetime:
+        return self._wall
+
+    def elapsed(self) -> timedelta:
+        return self._elapsed
+
+    def run(self, time: timedelta) -> None:
+        """Time passes."""
+        self._wall += time
+        self._elapsed += time
+
+    def set_clock(self, by: timedelta) -> None:
+        """Somebody, or something, sets the wall clock."""
+        self._wall += by
