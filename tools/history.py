@@ -12,6 +12,7 @@ What always holds:
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from datetime import date
@@ -56,8 +57,8 @@ def search_history_tool(history: StoredHistory, zone: ZoneInfo, result_bytes: in
     ) -> str:
         """Search everything said earlier, by words: best quotations first, with #message_id and date.
         after: from this day on; before: up to but without this day."""
-        await history.prepare_search()
-        hits = history.search(
+        hits = await asyncio.to_thread(
+            history.search,
             query,
             context.scope,
             limit=limit + _EXTRA,

@@ -186,7 +186,8 @@ async def search(context: CommandContext, text: str, limit: int) -> list[Archive
     > assistant archive search "booking number"
     """
     store = context.stores.archive
-    hits = context.stores.history.search(text, context.scope, limit=limit * HITS_PER_RESULT)
+    search_log = context.stores.history.search
+    hits = await asyncio.to_thread(search_log, text, context.scope, limit=limit * HITS_PER_RESULT)
     found_hits = hits_in_log(hits, await asyncio.to_thread(store.list_archives, context.scope))
     # Archives themselves are read where the message log was lost.
     for entry in await asyncio.to_thread(store.list_missing_from_log, context.scope):

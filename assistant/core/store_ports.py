@@ -85,7 +85,7 @@ class LogReaderPort(Protocol):
 
     def read_after(self, session: str, generation: int, seq: int, *, limit: int = 200) -> list[LogRecord]:
         """The records of kind message with a larger seq that were not undone, oldest first, those of a turn that
-        still runs left out (and what follows them)."""
+        still runs left out (and what follows them); `limit` of them at most, and fewer where they are long."""
 
 
 class Conversation(Protocol):

@@ -67,6 +67,11 @@ def find_in_windows(
         at = max(at, stop)
 
 
+def search_in_windows(pattern: re.Pattern[str], text: str, longest: int) -> re.Match[str] | None:
+    """The first of `find_in_windows`."""
+    return next(find_in_windows(pattern, text, longest), None)
+
+
 def pluralize(number: int, singular: str, plural: str = "") -> str:
     """`1 memory`, `2,000 memories`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
@@ -109,6 +114,8 @@ IDENTIFIER = lazy_regex(
     rf"(?=[\d_-]{{0,64}}[{_IDENTIFIER_LETTER}]|[{_IDENTIFIER_LETTER}])"
     rf"[{IDENTIFIER_CHARS}]+(?:[-_][{IDENTIFIER_CHARS}]+)*(?![{IDENTIFIER_CHARS}_])"
 )
+LONGEST_IDENTIFIER = 2_000
+"""A longer one, in characters, is taken for several."""
 _MEASURE = lazy_regex(r"\d+[^\W\d_]{1,3}|[^\W\d_]{1,2}\d{1,2}")
 
 _STOP_WORDS = """
@@ -139,7 +146,8 @@ def distinct_words(question: str) -> list[str]:
 
 def find_identifiers(text: str) -> list[str]:
     """The identifiers of a text ("zed-tau-417", a path, an address), folded; no ordinals, measures and the like."""
-    names = (match[0].rstrip(".,;:!?)]}") for match in IDENTIFIER.finditer(text))
+    matches = find_in_windows(IDENTIFIER, text, LONGEST_IDENTIFIER)
+    names = (match[0].rstrip(".,;:!?)]}") for match in matches)
     return [fold_text(name) for name in names if not _MEASURE.fullmatch(name)]
 
 
@@ -176,7 +184,10 @@ _FOLD_TABLE = _FoldTable()
 
 def fold_text(text: str) -> str:
     """`text` without case and accents, as long as before."""
-    return text.lower() if text.isascii() else text.translate(_FOLD_TABLE)
+    if text.isascii():
+        return text.lower()
+    # Some at a time: each keeps the interpreter.
+    return "".join(text[at : at + _WINDOW].translate(_FOLD_TABLE) for at in range(0, len(text), _WINDOW))
 
 
 def shorten(text: str, limit: int) -> str:

@@ -83,16 +83,18 @@ class HistoryRecall:
         self._budget = budget
         self._quoting_tools = quoting_tools
 
-    async def prepare(self) -> None:
-        await self._history.prepare_search()
+    @staticmethod
+    def has_something_out_of(view: ContextView) -> bool:
+        """Whether a compaction took something out of the view."""
+        return any(message.is_summary for message in view.messages)
 
     def recall(self, question: str, session: str, scope: str, view: ContextView, now: datetime) -> str:
         """A block of quotations for the volatile block, oldest first; "" where there is nothing to recall. `view` is
-        the session's, before or after the question entered it. Raises `StoreError`."""
+        the session's, before or after the question entered it. Any thread may call. Raises `StoreError`."""
         words = searchable_text(question)
         room = self._budget()
         identifiers = find_identifiers(words)
-        if room <= 0 or not any(message.is_summary for message in view.messages):
+        if room <= 0 or not self.has_something_out_of(view):
             return ""
         if not is_question(words):
             # Of a statement only what an identifier in it stands for may be wanted.

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import structlog
@@ -78,6 +79,9 @@ class Runtime:
         self._stopping = False
         self._last_tick: datetime | None = None
         self._progress_count = 0
+        # By session, what looks up what goes with the message that a turn begins with; and what it failed with.
+        self._beginning: dict[str, asyncio.Task[None]] = {}
+        self._fault: BaseException | None = None
 
     # ------------------------------------------------------------------------------------------------------- life cycle
 
@@ -125,6 +129,8 @@ class Runtime:
         cannot be ended stays as it is, for the next start."""
         self._stopping, self._running.accepts_turns = True, False
         self._wake.set()
+        for task in self._beginning.values():
+            task.cancel()
         await self._drain(drain_seconds, force_stop)
         late = self._running.tasks()
         for session in list(self._running.by_session):
@@ -167,35 +173,58 @@ class Runtime:
     async def tick(self, now: datetime) -> None:
         """One pass: start a turn in each session that waits, then see to the outboxes."""
         self._last_tick = now
+        if self._fault is not None:
+            raise self._fault
         if not self._stopping:
             self._running.accepts_turns = True
             self._check_home(self._write_refused)
             self._write_refused = False
             self._retry_blocked(now)
-            if self._conversation.sessions_waiting():
-                await self._turn_context.prepare()
-        if not self._stopping:
             for session in self._running.waiting_sessions():
-                if not self._running.is_running(session):
-                    self._begin(session, now)
+                if self._running.is_running(session) or session in self._beginning:
+                    continue
+                if self._turn_context.looks_back(session):
+                    # It may take a while, and nobody else waits for it.
+                    task = asyncio.create_task(self._begin(session, now), name=f"beginning in {session}")
+                    self._beginning[session] = task
+                    task.add_done_callback(partial(self._on_begun, session))
+                else:
+                    await self._begin(session, now)
         self._wake_outbox()
         self._progress_count += 1
 
     async def wait_until_idle(self) -> None:
         """Wait until no turn runs and nobody waits for one."""
-        while self._running.any_running or (not self._stopping and self._running.waiting_sessions()):
-            if tasks := self._running.tasks():
+        while self._running.any_running or self._beginning or (not self._stopping and self._running.waiting_sessions()):
+            if tasks := [*self._running.tasks(), *self._beginning.values()]:
                 await asyncio.wait(tasks)
             await self.tick(self._clock())
 
-    def _begin(self, session: str, now: datetime) -> None:
+    async def _begin(self, session: str, now: datetime) -> None:
+        """Begin a turn with the first message that waits; another one, where that was taken back or changed while it
+        was looked up what goes with it, at the next tick."""
         try:
-            item = self._conversation.list_accepted(session, limit=1)[0]
-            turn = self._conversation.begin_turn(item, self._turn_context.build(item, now), now)
+            if not (items := self._conversation.list_accepted(session, limit=1)):
+                return
+            item = items[0]
+            volatile = await self._turn_context.build(item, now)
+            if self._stopping or self._running.is_running(session) or session not in self._running.waiting_sessions():
+                return
+            if self._conversation.list_accepted(session, limit=1) != items:
+                self._wake.set()
+                return
+            turn = self._conversation.begin_turn(item, volatile, now)
+            self._turn_context.mark_begun(session)
         except StoreError as error:
             self._block(session, error)
         else:
             self._launch(turn)
+
+    def _on_begun(self, session: str, task: asyncio.Task[None]) -> None:
+        del self._beginning[session]
+        if not task.cancelled():
+            self._fault = self._fault or task.exception()
+        self._wake.set()
 
     def _launch(self, turn: Turn) -> None:
         control = self._running.unsaved.pop(turn.id, None) or TurnControl(turn)

@@ -11,7 +11,8 @@ What always holds:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from datetime import date, datetime, tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo
@@ -123,20 +124,21 @@ class TurnContextBuilder:
             tasks = tasks_of_interrupted_calls(self._delegations, cut, session)
             self._interrupted[session] = interrupted_tasks_note(tasks, self._zone)
 
-    async def prepare(self) -> None:
-        """Prepare what `build` looks for, beside the loop where that takes long."""
-        try:
-            await self._history_recall.prepare()
-        except StoreError as error:
-            log.error("nothing can be recalled", error=str(error))
+    def looks_back(self, session: str) -> bool:
+        """Whether `build` looks, beside the loop, for what was said before in this session."""
+        return self._history_recall.has_something_out_of(self._conversation.load_view(session))
 
-    def build(self, item: InboxItem, now: datetime) -> str:
+    async def build(self, item: InboxItem, now: datetime) -> str:
         """The block for the turn that this message opens. Raises `StoreError`."""
         session = item.incoming.session
         view = self._conversation.load_view(session)
-        parts = [current_time_block(now, self._zone), self._interrupted.pop(session, ""), self._open_tasks(item)]
-        parts += self._recalled(item.incoming, view, now)
+        parts = [current_time_block(now, self._zone), self._interrupted.get(session, ""), self._open_tasks(item)]
+        parts += [recalled async for recalled in self._recalled(item.incoming, view, now)]
         return "\n\n".join(part for part in parts if part)
+
+    def mark_begun(self, session: str) -> None:
+        """A turn of the session has its block; what is told once was told."""
+        self._interrupted.pop(session, None)
 
     def _open_tasks(self, item: InboxItem) -> str:
         """Tasks that nobody has finished (F18): told with each new message, so that a copy kept as history is known for
@@ -149,20 +151,25 @@ class TurnContextBuilder:
         lines = [f"- #{request.message_id}: {shorten_line(request.text, _TASK_LENGTH)}" for request in shown]
         return quote_in_tag(NOTE_TAG, "\n".join([OPEN_TASKS_HEADING, *lines]))
 
-    def _recalled(self, message: IncomingMessage, view: ContextView, now: datetime) -> Iterator[str]:
+    async def _recalled(self, message: IncomingMessage, view: ContextView, now: datetime) -> AsyncIterator[str]:
         """Who the message names, what memory has, and what was said; a message is answered without what would have come
         to mind, rather than not at all."""
         text, session, scope = message.content, message.session, message.scope
 
-        def recall_memories() -> str:
+        async def recall_profiles() -> str:
+            return self._profile_recall.recall(text, scope)
+
+        async def recall_memories() -> str:
             return self._memory_recall.recall(text, scope, view, self._standing_memory.prompt_block(session), now)
 
-        for recall in (
-            partial(self._profile_recall.recall, text, scope),
-            recall_memories,
-            partial(self._history_recall.recall, text, session, scope, view, now),
-        ):
+        async def recall_history() -> str:
+            if not self._history_recall.has_something_out_of(view):
+                return ""
+            # Beside the loop: what is found may stand in giant messages.
+            return await asyncio.to_thread(self._history_recall.recall, text, session, scope, view, now)
+
+        for recall in (recall_profiles, recall_memories, recall_history):
             try:
-                yield recall()
+                yield await recall()
             except StoreError as error:
                 log.error("nothing was recalled", session=session, error=str(error))

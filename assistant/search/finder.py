@@ -26,8 +26,6 @@ T = TypeVar("T")
 _BATCH_RECORDS = 64
 # What a search may take in before it answers; more is the business of `catch_up`.
 _MAX_RECORDS_PER_SEARCH = 1_024
-# So much text, in characters, takes a tenth of a second.
-_LONG_TEXT = 50_000
 
 
 class SourceFinder:
@@ -64,20 +62,6 @@ class SourceFinder:
             return engine.search(question, where, limit=limit)
 
         return self._with_engine(search)
-
-    def is_slow(self) -> bool:
-        """Whether a search now would first index much, or wait for another thread that does."""
-        if not self._lock.acquire(blocking=False):
-            return True
-        try:
-            # Opening it takes longer than most turns, many of which search for nothing.
-            return self._engine is not None and self._waits_long(self._engine.index)
-        finally:
-            self._lock.release()
-
-    def index_pending(self) -> None:
-        """What a search would first take in."""
-        self._with_engine(lambda engine: self._take_in(engine.index, self._max_records))
 
     def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
         """How many sources have each word, in any form of it; and how many sources there are."""
@@ -121,15 +105,6 @@ class SourceFinder:
                 engine.index.clear()
             self._engine = engine
         return self._engine
-
-    def _waits_long(self, index: SearchIndex) -> bool:
-        waiting = 0
-        for stream in self._source.streams_behind(index.read_to):
-            records = self._source.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
-            waiting += sum(len(record.text) for record in records)
-            if len(records) == _BATCH_RECORDS or waiting > _LONG_TEXT:
-                return True
-        return False
 
     def _take_in(self, index: SearchIndex, limit: int | None) -> int:
         taken = 0

@@ -11,12 +11,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from assistant.core.text import WORD, fold_text, lazy_regex, split_spaceless_runs
+from assistant.core.text import WORD, find_in_windows, fold_text, lazy_regex, split_spaceless_runs
 from assistant.search.index_values import UnitStem
 
 UNIT_WORDS = 80
 WHOLE_WORDS = 100
 _SHORT = 120
+# Characters of a text that has more words than fit, whatever they are; and of the blanks between two sentences.
+_SURELY_LONG = 400 * (WHOLE_WORDS + 1)
+_LONGEST_BREAK = 1_000
 
 QUESTION, GREETING, TIME_WORD, REPEATS = 1, 2, 4, 8
 """What a unit is or has, as bits: a short question, a greeting, a word that tells a time; that it asks for
@@ -53,7 +56,7 @@ def split_into_units(text: str) -> list[str]:
     """The pieces of a text in their order; none of a text without words."""
     if not text.strip():
         return []
-    if _words(text) <= WHOLE_WORDS:
+    if len(text) < _SURELY_LONG and _words(text) <= WHOLE_WORDS:
         return [text.strip()]
     return [piece for piece in _gathered(text) if piece]
 
@@ -78,7 +81,7 @@ def _gathered(text: str) -> Iterator[str]:
     """Sentences joined up to 80 words; a longer one cut."""
     gathered: list[str] = []
     room = UNIT_WORDS
-    for sentence in _BREAK.split(text):
+    for sentence in _sentences(text):
         for piece in _cut(sentence):
             words = _words(piece)
             if gathered and words > room:
@@ -88,6 +91,14 @@ def _gathered(text: str) -> Iterator[str]:
             room -= words
     if gathered:
         yield " ".join(gathered)
+
+
+def _sentences(text: str) -> Iterator[str]:
+    start = 0
+    for match in find_in_windows(_BREAK, text, _LONGEST_BREAK):
+        yield text[start : match.start()]
+        start = match.end()
+    yield text[start:]
 
 
 def _cut(sentence: str) -> Iterator[str]:
@@ -107,6 +118,8 @@ def _cut(sentence: str) -> Iterator[str]:
 
 def _words(text: str) -> int:
     """About how many; two characters of a script without spaces count as one."""
+    if len(text) >= _SURELY_LONG:
+        return len(text) // 400
     return text.count(" ") + text.count("\n") + 1 + len(_CJK.findall(text)) // _CJK_A_WORD + len(text) // 400
 
 

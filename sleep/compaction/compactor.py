@@ -275,7 +275,8 @@ class CompactionRun:
         restored = pending.summary_input.restored_max_tokens if pending else 0
         most = await self._deps.summariser.max_chunk_tokens()
         counter = self._request.terms.counter
-        rows = self._originals(pair, most)
+        # Beside the loop: what two checkpoints cover may be long, and may be found to be too long.
+        rows = await asyncio.to_thread(self._originals, pair, most)
         if rows:
             return SummaryInput(pair[0].session, pair[0].scope, rows, {}, budget, restored_max_tokens=restored)
         return collect_summaries(pair, self._conversation.checkpoints(pair[0].session), counter, most, budget, restored)

@@ -73,8 +73,11 @@ class _SummaryJob:
     most: int = _LEAST_CHUNK
     sleep_budget: SleepBudget | None = None
 
-    def texts(self, most: int, *, partial: bool) -> list[str]:
-        return split_transcript(self.material.rows, most, self.counter.count_text, partial=partial)
+    async def texts(self, most: int, *, partial: bool) -> list[str]:
+        """The material in chunks of `most` tokens. Beside the loop, since it may be long."""
+        return await asyncio.to_thread(
+            split_transcript, self.material.rows, most, self.counter.count_text, partial=partial
+        )
 
     @property
     def beside(self) -> int:
@@ -142,7 +145,7 @@ class Summariser:
                 return SummaryEstimate(writer.name, 0, 0, 0, 0.0)
             job = replace(self._job(material, models), most=await _max_chunk_tokens(models))
             reused = await self._reused(cached_prompt, job) if cached_prompt is not None else None
-            model, (usage, calls) = (writer, self._chunked(job)) if reused is None else (answerer, (reused, 1))
+            model, (usage, calls) = (writer, await self._chunked(job)) if reused is None else (answerer, (reused, 1))
             usd = self.cost(model.provider, model.name, usage)
             return SummaryEstimate(model.name, calls, usage.prompt, usage.output, usd)
 
@@ -163,7 +166,7 @@ class Summariser:
         while True:
             partial = tier == "partial"
             try:
-                return await self._rolling(job, job.texts(size, partial=partial)), tier
+                return await self._rolling(job, await job.texts(size, partial=partial)), tier
             except SummaryUnusable as error:
                 job.attempts.failures.append(str(error))
                 if partial:
@@ -171,7 +174,7 @@ class Summariser:
                 if isinstance(error, SummaryOverflow):
                     size, tier = size // 2, "partial" if size < job.most else "full"
                 elif isinstance(error, BadSummaryAnswer) and (
-                    job.texts(size, partial=True) != job.texts(size, partial=False)
+                    await job.texts(size, partial=True) != await job.texts(size, partial=False)
                 ):
                     tier = "partial"
                 else:
@@ -259,12 +262,12 @@ class Summariser:
             return None
         usage = Usage(input=tokens, output=job.material.budget, cache_read=live.prompt_tokens)
         reused = self.cost(model.provider, model.name, usage)
-        chunked = self.cost(writer.provider, writer.name, self._chunked(job)[0])
+        chunked = self.cost(writer.provider, writer.name, (await self._chunked(job))[0])
         return usage if reused is not None and chunked is not None and reused < chunked else None
 
-    def _chunked(self, job: _SummaryJob) -> tuple[Usage, int]:
+    async def _chunked(self, job: _SummaryJob) -> tuple[Usage, int]:
         """About what chunk by chunk uses, and in how many calls."""
-        texts = job.texts(job.most, partial=False)
+        texts = await job.texts(job.most, partial=False)
         around = job.counter.count_text(render_instructions(self.prompts, job.material))
         tokens = sum(job.counter.count_text(text) + around for text in texts)
         carried = job.material.budget * max(0, len(texts) - 1)

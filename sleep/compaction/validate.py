@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 from assistant.context.truncate import original_words
 from assistant.core.messages import Message
-from assistant.core.text import IDENTIFIER, IDENTIFIER_CHARS, lazy_regex, shorten
+from assistant.core.text import IDENTIFIER, IDENTIFIER_CHARS, LONGEST_IDENTIFIER, find_in_windows, lazy_regex, shorten
 from sleep.compaction.answer import escape_boundaries
 from sleep.compaction.draft_view import original_id
 from sleep.compaction.prompts import describe_media
@@ -206,12 +206,15 @@ def find_named_values(text: str) -> Iterator[tuple[str, str]]:
     """(kind, value) of what a text names; kinds "tasks", "identifiers", "numbers", "names", in this order."""
     rest = text
     for kind, form in _FORMS:
-        for match in form.finditer(rest):
+        pieces, at = [], 0
+        for match in find_in_windows(form, rest, LONGEST_IDENTIFIER):
             value = match[0].strip().rstrip(_END)
             if value:
                 yield kind, value
+            pieces += [rest[at : match.start()], " " * len(match[0])]
+            at = match.end()
         if kind == "identifiers":
-            rest = form.sub(lambda match: " " * len(match[0]), rest)
+            rest = "".join([*pieces, rest[at:]])
 
 
 def find_missing_values(source_texts: Iterable[str], summary: str) -> dict[str, list[str]]:

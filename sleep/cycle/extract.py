@@ -128,7 +128,7 @@ class Extractor:
             passing, why = error.kind in _PASSING, (f"the model failed: {error.reason}",)
             return replace(by_rules, rejected=why, calls=1, failed=True, is_temporary_failure=passing)
         cost = reply.usage.cost_usd
-        entries, rejected = parse_entries(reply.message.content, spoken, known_texts)
+        entries, rejected = await asyncio.to_thread(parse_entries, reply.message.content, spoken, known_texts)
         if entries is None or reply.message.tool_calls or reply.stop == "refusal":
             by_rules = await asyncio.to_thread(self.extract_without_model, spoken, known_texts)
             reasons = rejected or ("the model answered no list",)
@@ -137,7 +137,8 @@ class Extractor:
             # What the rules find behind the last message that the answer came to.
             reached = max((source for entry in entries for source in entry.sources), default=0)
             learned = [*known_texts, *(entry.content for entry in entries)]
-            entries += extract_by_rules([record for record in spoken if record.id > reached], learned, self.zone)
+            behind = [record for record in spoken if record.id > reached]
+            entries += await asyncio.to_thread(extract_by_rules, behind, learned, self.zone)
             rejected = (*rejected, "the answer was cut off")
         return ExtractionResult(len(spoken), entries, rejected, calls=1, cost_usd=cost)
 

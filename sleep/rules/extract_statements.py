@@ -69,6 +69,8 @@ _EMPTY = load_pattern("answers", "empty")
 _ASKED_BACK = load_pattern("answers", "asked_back")
 _CALLED = load_pattern("answers", "called")
 _HOW = load_pattern("answers", "how")
+# Characters of the end of a message, where its question stands.
+_LOOKED_AT = 20_000
 _ENOUGH_FOR_YES = 0.8
 _AUXILIARY = lazy_regex(
     r"^(?:\w+[,.!] )*(?:do|does|is|are|have|has|any|did|was|were|can|will|anything|got)\b", re.IGNORECASE
@@ -97,8 +99,12 @@ def find_answered_offer(message: str, answer: Sentence) -> str:
 
 
 def _closing_question(message: str) -> Sentence | None:
-    questions = [sentence for sentence in split_sentences(blank_foreign_text(message)) if sentence.has_question_mark]
-    return questions[-1] if questions and message.rstrip().endswith(("?", "？", '?"', "?)")) else None
+    message = message.rstrip()
+    if not message.endswith(("?", "？", '?"', "?)")):
+        return None
+    end = blank_foreign_text(message[-_LOOKED_AT:])
+    questions = [sentence for sentence in split_sentences(end) if sentence.has_question_mark]
+    return questions[-1] if questions else None
 
 
 def join_answer(question: str, answer: Sentence) -> str:

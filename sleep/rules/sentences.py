@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from assistant.core.text import lazy_regex
+from assistant.core.text import lazy_regex, search_in_windows
 from sleep.rules.pattern_files import load_pattern, read_words
 
 _ITS = load_pattern("sentences", "its")
@@ -160,15 +160,17 @@ _PLAY = load_pattern("sentences", "play")
 _PLAY_ENDS = load_pattern("sentences", "play_ends")
 _ACTION = lazy_regex(r"(?<![\w*])\*[^*\n]{3,80}\*(?![\w*])")
 _FEW_LINES = 4
+# Characters of what tells where foreign text begins.
+_LONGEST = 8_000
 
 
 def blank_foreign_text(text: str) -> str:
     """The text with what is not the person's own voice blanked; as long as it was, line breaks kept."""
-    if _INJECTED.search(text) or _PLAY.search(text) or _ACTION.search(text):
+    if any(search_in_windows(form, text, _LONGEST) for form in (_INJECTED, _PLAY, _ACTION)):
         return _blank(text)
     own = _FENCED.sub(lambda match: _blank(match[0]), text)
     for form in (_HEADER, _INTRODUCED, _ORDERED, _LETTER):
-        match = form.search(own)
+        match = search_in_windows(form, own, _LONGEST)
         if match is not None:
             start = match.start() if form in (_HEADER, _LETTER) else match.end()
             own = _without_block(own, start, whole=form is _INTRODUCED and not match[0].endswith("\n"))
@@ -178,7 +180,9 @@ def blank_foreign_text(text: str) -> str:
 
 def starts_role_play(text: str) -> bool:
     """Whether a game begins in which people say what is true of nobody."""
-    return bool(_PLAY.search(expand_shorthand(text)) or _ACTION.search(text))
+    return any(
+        search_in_windows(form, own, _LONGEST) for form, own in ((_PLAY, expand_shorthand(text)), (_ACTION, text))
+    )
 
 
 def ends_role_play(text: str) -> bool:

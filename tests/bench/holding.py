@@ -35,7 +35,7 @@ from tests.support.loop_holds import Hold
 from tests.support.web_api import free_port
 
 MOST_HOLD, MOST_HEALTH = 0.05, 0.1
-CHARACTERS = 1_000_000
+BYTES = 1_000_000
 _ASK_SECONDS = 0.02
 _STAGE_SECONDS = 120.0
 
@@ -160,13 +160,13 @@ async def _flood(daemon: HeldDaemon) -> list[Row]:
     async with _linked(daemon) as link:
         await _answer(link, "Hello", "hello")
         for kind in KINDS:
-            text = hostile_text(kind, CHARACTERS)
+            text = hostile_text(kind, BYTES)
             with daemon.stage(f"message of {kind}"):
                 await _answer(link, text, f"in {kind}")
             with daemon.stage(f"question after {kind}"):
                 await _answer(link, f"What did I say about {kind}?", f"asked {kind}")
             with daemon.stage(f"answer of {kind}"):
-                await _answer(link, f"echo {kind}|{CHARACTERS}", f"out {kind}")
+                await _answer(link, f"echo {kind}|{BYTES}", f"out {kind}")
             with daemon.stage(f"/search after {kind}"):
                 await link.run_command(f"/search {kind}", "main")
         with daemon.stage("compact"):

@@ -27,7 +27,7 @@ _PIECES: Mapping[str, str] = {
 KINDS = tuple(_PIECES)
 
 
-def hostile_text(kind: str, characters: int) -> str:
-    """So many characters of a kind, between two words."""
+def hostile_text(kind: str, size: int) -> str:
+    """So many bytes of a kind, as UTF-8, between two words."""
     piece = _PIECES[kind]
-    return "a" + (piece * (characters // len(piece) + 1))[: characters - 2] + "b"
+    return "a" + (piece * (size // len(piece.encode()) + 1)).encode()[: size - 2].decode("utf-8", "ignore") + "b"

@@ -109,9 +109,6 @@ class InMemoryHistory:
         self.records.append(placed)
         return placed
 
-    async def prepare_search(self) -> None:
-        """Nothing is taken in."""
-
     def search(
         self,
         query: str,

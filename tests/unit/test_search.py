@@ -44,17 +44,14 @@ def test_a_message_said_now_is_found_in_the_next_call(room: SearchHome) -> None:
 
 
 @pytest.mark.parametrize("said", [["The zeppelin flies north. " * 2_500], ["The zeppelin flies north."] * 70])
-async def test_much_that_was_said_is_taken_in_beside_the_loop_and_found_then(room: SearchHome, said: list[str]) -> None:
+def test_much_that_was_said_is_taken_in_and_found_then(room: SearchHome, said: list[str]) -> None:
     room.say("Good morning.")
-    assert not room.finder.is_slow() and room.search_ids("zeppelin") == []
+    assert room.search_ids("zeppelin") == []
     first, *_ = room.say(*said)
-    assert room.finder.is_slow()
-    await room.history.prepare_search()
-    assert not room.finder.is_slow()
     assert room.search_ids("zeppelin", limit=len(said))[-1] == first
 
 
-async def test_whoever_takes_in_much_holds_up_no_loop_and_nobody_who_reads(room: SearchHome) -> None:
+async def test_whoever_takes_in_much_holds_up_nobody_who_reads(room: SearchHome) -> None:
     (said,) = room.say("Good morning.")
     held, let_go = Event(), Event()
 
@@ -65,14 +62,12 @@ async def test_whoever_takes_in_much_holds_up_no_loop_and_nobody_who_reads(room:
 
     holding = asyncio.create_task(asyncio.to_thread(hold))
     await asyncio.to_thread(held.wait)
-    preparing = asyncio.create_task(room.history.prepare_search())
     searching = asyncio.create_task(asyncio.to_thread(room.search_ids, "morning"))
     for _ in range(10):
         await asyncio.sleep(0)
     assert [record.id for record in room.history.read(said, OWNER)] == [said]
-    assert not preparing.done() and not searching.done()
+    assert not searching.done()
     let_go.set()
-    await preparing
     assert await searching == [said]
     assert await holding
 
@@ -343,7 +338,8 @@ def test_a_message_that_defines_an_identifier_stays_first_however_often_it_was_a
 
 
 def frequencies(room: SearchHome, word: str) -> tuple[list[int], int]:
-    room.finder.index_pending()
+    while room.finder.index_next_batch():
+        pass
     return room.finder.frequencies([word])
 
 

@@ -17,6 +17,9 @@ from assistant.core.records import LogRecord
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
 
+MOST_BYTES_AT_ONCE = 1 << 20
+"""How much of the log is read at once on the loop, but for one record, however long."""
+
 IS_READABLE = "m.kind = 'message' AND m.hidden_by IS NULL AND m.unlearned = 0"
 """Which messages `m` the journal reads."""
 
@@ -24,6 +27,17 @@ IS_READABLE = "m.kind = 'message' AND m.hidden_by IS NULL AND m.unlearned = 0"
 def span_of_row(row: Row) -> LogByteRange:
     """Where the log has the record of a row of `messages`."""
     return LogByteRange(row["byte_start"], row["byte_end"])
+
+
+def first_spans(spans: Sequence[LogByteRange], most: int) -> list[LogByteRange]:
+    """The first of them that have `most` bytes together; at least one."""
+    first: list[LogByteRange] = []
+    for span in spans:
+        most -= span.end - span.start
+        if most < 0 and first:
+            break
+        first.append(span)
+    return first
 
 
 def insert_records(db: Database, records: Sequence[LogRecord], tokens: Sequence[int]) -> None:
@@ -133,7 +147,7 @@ class UnreadMessages:
             f" AND {IS_READABLE} AND (? IS NULL OR m.seq < ?) ORDER BY m.seq LIMIT ?",
             (session, seq, generation, end, end, limit),
         )
-        records = [self._log.read(session, span) for span in spans]
+        records = [self._log.read(session, span) for span in first_spans(spans, MOST_BYTES_AT_ONCE)]
         current = current_contents(self._db, self._log, [record.id for record in records])
         # Words that somebody deleted must not be learned, and an edited message says what it says now.
         return [

@@ -10,16 +10,15 @@ What always holds:
 - Texts are read from the message log alone, so a quote is what was said. However long a record is, at most one window
   of it is in memory at a time; one that cannot be read is left out here and reported by `assistant verify`.
 
-A `StoredHistory` has a connection of its own and a lock around it: any thread may call it, one at a time. Readers never
-wait for what a search indexes first.
+A `StoredHistory` has a connection of its own and a lock around it: any thread may call it. Readers never wait for a
+search, which indexes first what came since, and reads on in giant messages: it belongs beside the loop.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import itemgetter
@@ -48,10 +47,14 @@ _SPARE = 8
 _MAX_QUERY = 4_000
 _NEWEST = (1 << 63) - 1
 _LONGEST_LINE = 64 * 1024
-_WINDOW = 256 * 1024
-_DEEPEST = 16 * _WINDOW
+# What is looked through at once: some milliseconds.
+_WINDOW = 64 * 1024
+_DEEPEST = 4 * 1024 * 1024
 _CONTENT = b'"content":"'
 _STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+ReadPiece = Callable[[str, int, int], bytes]
+"""Reads (session, start, size) of a log."""
+
 _COLUMNS = "id, session, generation, kind, role, seq, ts, byte_start, byte_end"
 _SELECT = f"SELECT {_COLUMNS} FROM messages"
 
@@ -75,10 +78,6 @@ class StoredHistory:
 
     # ---------------------------------------------------------------------------------------------------- searching
 
-    async def prepare_search(self) -> None:
-        if self._finder.is_slow():
-            await asyncio.to_thread(self._finder.index_pending)
-
     def search(
         self,
         query: str,
@@ -90,23 +89,21 @@ class StoredHistory:
         before: datetime | None = None,
         session: str | None = None,
     ) -> list[SearchHit]:
-        """The messages that answer `query` best, best first; see `History.search`."""
+        """The messages that answer `query` best, best first; see `History.search`. May take a while."""
         words = query_words(query[:_MAX_QUERY])
         if not words or limit <= 0:
             return []
         where = SearchFilter(scope, roles, after, before, session or "")
-        # Outside the lock: what is taken in first holds up nobody who reads.
+        # The lock is held for what is read alone, and never for long.
         hits_of_index = self._finder.find(query[:_MAX_QUERY], where, limit=limit + _SPARE)
+        prepared = prepare_query(self._finder, words)
         with self._lock:
-            prepared = prepare_query(self._finder, words)
             rows = self._visible_rows([hit.source for hit in hits_of_index], where)
-            texts = {source: _read_text(self._files, row) for source, row in rows.items()}
-            hits = [
-                self._hit(rows[hit.source], hit, text, prepared)
-                for hit in hits_of_index
-                if (text := texts.get(hit.source)) is not None and text.text.strip()
-            ]
-            return hits[:limit]
+        texts = {source: _read_text(self._read_piece, row) for source, row in rows.items()}
+        said = [
+            (hit, text) for hit in hits_of_index if (text := texts.get(hit.source)) is not None and text.text.strip()
+        ]
+        return [self._hit(rows[hit.source], hit, text, prepared) for hit, text in said[:limit]]
 
     def _visible_rows(self, sources: list[int], where: SearchFilter) -> dict[int, Row]:
         """The messages that the search may return, by the record that has their newest words: the index follows, this
@@ -140,12 +137,16 @@ class StoredHistory:
             quality=query.significance.measure_fit(query.matcher.words_in(text) | named),
         )
 
+    def _read_piece(self, session: str, start: int, size: int) -> bytes:
+        with self._lock:
+            return self._files.read_piece(session, start, size)
+
     def _excerpt(self, row: Row, record: RecordText, query: PreparedQuery) -> str:
         """Of what the message says, the piece that has the most of the question; of a message that is read in windows,
         the first in which all of it stands together."""
         idf, spots = query.significance.idf, query.matcher.find_spots(record.text)
         best = (best_passage(spots, idf, EXCERPT_CHARACTERS)[0], record.text, spots)
-        for text in () if record.is_complete else _read_windows(self._files, row):
+        for text in () if record.is_complete else _read_windows(self._read_piece, row):
             if best[0] >= sum(idf):
                 break
             spots = query.matcher.find_spots(text)
@@ -261,28 +262,28 @@ class RecordText:
     is_complete: bool = True  # False: the beginning of the content
 
 
-def _read_text(files: LogFiles, row: Row) -> RecordText | None:
+def _read_text(read_piece: ReadPiece, row: Row) -> RecordText | None:
     """The words of a record; None where it cannot be read."""
     length = row["byte_end"] - row["byte_start"]
-    line = files.read_piece(row["session"], row["byte_start"], min(length, _LONGEST_LINE))
+    line = read_piece(row["session"], row["byte_start"], min(length, _LONGEST_LINE))
     return _beginning(line) if length > _LONGEST_LINE else _parsed(line, row["source"])
 
 
-def _read_windows(files: LogFiles, row: Row) -> Iterator[str]:
+def _read_windows(read_piece: ReadPiece, row: Row) -> Iterator[str]:
     """The content of one record piece by piece: its first 4 MB, then its end."""
     session, start, end = row["session"], row["byte_start"], row["byte_end"]
-    place = files.read_piece(session, start, min(_LONGEST_LINE, end - start)).find(_CONTENT)
+    place = read_piece(session, start, min(_LONGEST_LINE, end - start)).find(_CONTENT)
     if place < 0:
         return
     at = start + place + len(_CONTENT)
     while at < min(end, start + _DEEPEST):
-        text, used, closed = _string(files.read_piece(session, at, min(_WINDOW, end - at)))
+        text, used, closed = _string(read_piece(session, at, min(_WINDOW, end - at)))
         yield text
         if closed or not used:
             return
         at += used
     if at < end:
-        tail = files.read_piece(session, max(at, end - _WINDOW), _WINDOW)
+        tail = read_piece(session, max(at, end - _WINDOW), _WINDOW)
         yield _string(tail[tail.find(b" ") + 1 :])[0]
 
 
