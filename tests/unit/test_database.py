@@ -228,6 +228,7 @@ def test_every_table_that_holds_words_has_scope_and_generation(tmp_path: Path) -
         "usage_totals",
         "model_facts",
         "slots",
+        "clock_steps",
         "effects",
         "readings",
         "sleep_cycles",
