@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,6 +29,7 @@ _LINE = re.compile(r"^(?P<thread>\d+) +(?P<name>\w+)\((?P<rest>.*)$", re.DOTALL)
 _DESCRIPTOR = re.compile(rf"(\d+)<({_HEX})>")
 _STRING = re.compile(rf'"({_HEX})"')
 _UNFINISHED = "<unfinished ...>"
+_RESUMED = re.compile(r"^\d+ +<\.\.\. \w+ resumed>")
 _RESULT = " = "
 _LONGEST_WRITE = 1 << 20
 
@@ -107,7 +108,7 @@ def calls(output: Path, under: Sequence[Path], besides: Sequence[Path] = ()) -> 
     with all of their paths would count them."""
     found: list[SystemCall] = []
     counts: Counter[tuple[int, str]] = Counter()
-    for line in output.read_text(encoding="ascii").splitlines():
+    for line in _whole_lines(output.read_text(encoding="ascii").splitlines()):
         call = _parsed(line)
         if call is None or not any(_within(path, under) and not _within(path, besides) for path in call.paths):
             continue
@@ -136,6 +137,22 @@ def _within(path: Path, under: Sequence[Path]) -> bool:
     return any(path == top or top in path.parents for top in under)
 
 
+def _whole_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Each call on one line, where it returned. Where another thread was traced in between, strace writes the end of a
+    call on a line of its own; a call that never returned comes last."""
+    begun: dict[str, str] = {}
+    for line in lines:
+        thread = line.partition(" ")[0]
+        resumed = _RESUMED.match(line)
+        if resumed is not None and thread in begun:
+            yield begun.pop(thread) + line[resumed.end() :]
+        elif line.endswith(_UNFINISHED):
+            begun[thread] = line.removesuffix(_UNFINISHED)
+        else:
+            yield line
+    yield from begun.values()
+
+
 def _parsed(line: str) -> SystemCall | None:
     match = _LINE.match(line)
     if match is None or match["name"] not in TRACED:
@@ -144,8 +161,7 @@ def _parsed(line: str) -> SystemCall | None:
     arguments, equals, result = match["rest"].rpartition(_RESULT)
     if not equals:
         arguments, result = match["rest"], "?"
-    # Where another thread was traced in between, the call's end stands on a line of its own.
-    arguments = arguments.rstrip().removesuffix(_UNFINISHED).rstrip().removesuffix(")")
+    arguments = arguments.rstrip().removesuffix(")").rstrip().removesuffix(_UNFINISHED).rstrip()
     returned = None if result.lstrip().startswith("?") else int(result.split()[0].partition("<")[0])
     if name in WRITES:
         # What was written may be long, and is looked at by nobody but `bytes.fromhex`.

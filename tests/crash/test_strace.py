@@ -92,10 +92,35 @@ def test_failing_calls_fail_as_often_as_asked_for_and_have_no_effect(place: Path
     assert [(c.result or 0) < 0 for c in calls if c.name == "write"] == [False, True, True]
 
 
+def test_a_call_that_another_thread_interrupts_on_paper_has_its_result_and_comes_where_it_returned(place: Path) -> None:
+    """As strace writes it down; a call that is lost here would be a write or a sync that a power cut forgets."""
+    told, other = (_as_strace_writes(place / "home" / name) for name in "ab")
+    lines = (
+        f'7 pwrite64(3{told}, "\\x31", 1, 40 <unfinished ...>',
+        f'8 write(4{other}, "\\x32", 1) = 1',
+        "7 <... pwrite64 resumed>)           = 1",
+        f"7 fsync(3{told} <unfinished ...>",
+        f"8 fsync(4{other}) = 0",
+    )
+    (place / "trace").write_text("\n".join(lines))
+    calls = strace.calls(place / "trace", [place / "home"])
+    assert [(call.thread, call.name, call.result) for call in calls] == [
+        (8, "write", 1),
+        (7, "pwrite64", 1),
+        (8, "fsync", 0),
+        (7, "fsync", None),
+    ]
+    assert (calls[1].data, calls[1].arguments.rpartition(",")[2].strip()) == (b"1", "40")
+
+
 def test_a_fork_of_a_process_that_traces_nothing_leaves_no_process_behind(place: Path) -> None:
     run(place)
     left = subprocess.run(["pgrep", "-P", str(os.getpid())], capture_output=True, text=True, check=False).stdout.split()
     assert not [process for process in left if Path(f"/proc/{process}/comm").exists() and _name(process) == "strace"]
+
+
+def _as_strace_writes(path: Path) -> str:
+    return "<" + "".join(f"\\x{byte:02x}" for byte in str(path).encode()) + ">"
 
 
 def _name(process: str) -> str:
