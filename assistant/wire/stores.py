@@ -66,6 +66,7 @@ from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.log.writer import MessageLog
 from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.migrations import character_migrations, memory_migrations, script_migrations
+from assistant.store.script.approvals import StoredApprovals
 from assistant.store.script.clock_steps import ClockSteps
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.edits import MessageEdits
@@ -219,6 +220,7 @@ class Stores:
         self.bridge_states = BridgeStates(script)
         self.message_edits = MessageEdits(script, message_log, self.conversation.appender)
         self.turn_files = TurnFiles(script)
+        self.approvals = StoredApprovals(script)
         self.deliveries = StuckItems(script)
         self.requests = UserRequests(script, message_log)
         self.jobs = Jobs(script, self.conversation.appender)
