@@ -34,6 +34,7 @@ from assistant.commands import (
 from assistant.commands import argv as argv_words
 from assistant.commands import help as help_command
 from assistant.commands.context import CommandContext, CommandEntry, CommandServices, CommandStores, Surface
+from assistant.commands.paging import page_of, without_page
 from assistant.commands.table import (
     DEFAULT_MAX_SECONDS,
     CommandResult,
@@ -116,7 +117,9 @@ class CommandRegistry:
         context = self._context(session, bridge=bridge, target=target, sender=sender)
         parsed = self._parse(expanded, context, name)
         result = await parsed.command.run(context, parsed.params)
-        return json.dumps(result.value, ensure_ascii=False, indent=2) if parsed.as_json else result.text_and_remark
+        if parsed.as_json:
+            return json.dumps(result.value, ensure_ascii=False, indent=2)
+        return page_of(result.text_and_remark, parsed.page, without_page([name, *words[1:]]))
 
     async def run_argv(self, argv: Sequence[str], session: str, *, bridge: str = "terminal") -> CommandResult:
         """Run what the owner typed in a shell. Raises `UsageError`, and whatever else the command raises."""

@@ -35,7 +35,8 @@ from assistant.core.text import lazy_regex, shorten
 
 # A daemon that is alive answers at once.
 DEFAULT_MAX_SECONDS = 60.0
-_JSON, _SESSION = "as_json", "session_name"
+_JSON, _SESSION, _PAGE = "as_json", "session_name", "page_number"
+_PAGES = click.IntRange(1, 1_000_000)
 # Where a click context keeps the words of a command as they were typed.
 _TYPED = f"{__name__}.typed"
 _ASSURANCE = lazy_regex(r"\s?Nothing was changed(?:\.|[;:] (\w?))")
@@ -131,6 +132,9 @@ class TableCommand(click.Command):
         self._confirm = confirm
         self._remark = remark
         self.params.append(click.Option(["--json", _JSON], is_flag=True, help="Print JSON."))
+        if reads:
+            about = "Of a long answer in a conversation, page N."
+            self.params.append(click.Option(["--page", _PAGE], type=_PAGES, default=1, hidden=True, help=about))
         if with_session:
             self.params.append(
                 click.Option(["--session", _SESSION], metavar="NAME", help="The conversation that is meant (main).")
@@ -187,6 +191,7 @@ class ParsedCommand:
     params: Mapping[str, Any]
     as_json: bool
     session: str | None  # what --session named
+    page: int = 1  # of a long answer in a conversation
 
 
 class CommandGroup(click.Group):
@@ -363,10 +368,10 @@ def _join_phrases(command: click.Command, args: list[str]) -> list[str]:
 
 def _parsed(command: TableCommand, ctx: click.Context) -> ParsedCommand:
     params = dict(ctx.params)
-    as_json, session = bool(params.pop(_JSON, False)), params.pop(_SESSION, None)
+    as_json, session, page = bool(params.pop(_JSON, False)), params.pop(_SESSION, None), params.pop(_PAGE, 1)
     path = ctx.command_path.removeprefix(ctx.find_root().info_name or "").split()
     named = None if session is None else session if ":" in session else parse_session_name(session)
-    return ParsedCommand(command, tuple(path), params, as_json, named)
+    return ParsedCommand(command, tuple(path), params, as_json, named, page)
 
 
 def _how(error: click.UsageError) -> str:
