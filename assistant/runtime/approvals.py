@@ -220,7 +220,8 @@ class ApprovalService:
     async def _carry_out(self, approval: Approval, by: str, *, told: bool = False) -> None:
         """Under the key of the effect, as if it were the moment at which it was asked for: "tomorrow" is that one's."""
         context = ToolContext(approval.session, approval.scope, by or approval.turn, approval.key, approval.created_at)
-        text, ok = await self.toolbox.run(approval.call, context, session_role(approval.session))
+        role = session_role(approval.session)
+        text, ok = await self.toolbox.run(approval.call, context, role, raise_store_errors=True)
         self._end(approval, "done" if ok else "failed", text.removeprefix(FAILURE_PREFIX), told=told)
 
     def _end(self, approval: Approval, state: ApprovalState, result: str, *, told: bool) -> None:

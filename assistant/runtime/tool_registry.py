@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 import structlog
 
-from assistant.core.errors import AssistantError
+from assistant.core.errors import AssistantError, StoreError
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ToolSpec
 from assistant.core.permissions import OWNER_ONLY_PERMISSIONS, Permissions
@@ -84,21 +84,26 @@ class ToolRegistry:
         tool = self._tools.get(name)
         return tool.effects if tool else "once"
 
-    async def run(self, call: ToolCall, context: ToolContext, role: str) -> tuple[str, bool]:
+    async def run(
+        self, call: ToolCall, context: ToolContext, role: str, *, raise_store_errors: bool = False
+    ) -> tuple[str, bool]:
         """(result text, ok). Never raises but for cancellation: an unknown tool, wrong arguments, a missing permission,
-        a failure or a timeout comes back as text that the model can act on, with ok False."""
+        a failure or a timeout comes back as text that the model can act on, with ok False. With `raise_store_errors`,
+        a data folder that cannot be written raises `StoreError`, for whoever tries again once it can."""
         tool = self.find(call.name, role)
         if tool is None:
             return FAILURE_PREFIX + self._not_offered(call.name, role), False
         with self._tracer.span("tool", tool=call.name, role=role) as span:
-            text, ok = await self._attempt(tool, call, context)
+            text, ok = await self._attempt(tool, call, context, raise_store_errors)
             span.set_attributes(ok=ok)
         return replace_unsendable(text), ok
 
     def _may_use(self, role: str, tool: Tool) -> bool:
         return self._permissions.may_use_tool(role, tool.spec.name, tool.roles)
 
-    async def _attempt(self, tool: Tool, call: ToolCall, context: ToolContext) -> tuple[str, bool]:
+    async def _attempt(
+        self, tool: Tool, call: ToolCall, context: ToolContext, raise_store_errors: bool
+    ) -> tuple[str, bool]:
         seconds = tool.timeout_seconds
         if call.name not in self._without_timeout_cap:
             seconds = min(seconds, self._timeout_seconds)
@@ -106,6 +111,8 @@ class ToolRegistry:
             async with asyncio.timeout(seconds) as limit:
                 return await tool.run(call.arguments, context), True
         except AssistantError as error:
+            if raise_store_errors and isinstance(error, StoreError):
+                raise
             return f"{FAILURE_PREFIX}{error}", False
         except OSError as error:
             if isinstance(error, TimeoutError) and limit.expired():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.crash.agenda_scenarios import DUE
+from tests.crash.approval_scenarios import APPROVED
 from tests.crash.archive_scenarios import BROUGHT_BACK
 from tests.crash.arrival_scenarios import ARRIVALS
 from tests.crash.backup_scenarios import BACKUP, RESTORE
@@ -33,6 +34,7 @@ _ALL = (
     STOPPED_TURN,
     SIDE_BY_SIDE,
     FLOOR,
+    APPROVED,
     UNDO,
     REPAIR,
     COMPACTION,

@@ -18,7 +18,7 @@ _EARLIER = (
     message("The spare key of the cabin lies under the blue flowerpot.", 1),
     message("And the boat is at Lund for the winter.", 2),
 )
-_REQUEST = message("Where is the spare key? Put the plumber on my list, and ring the bell.", 3)
+_REQUEST = message("Where is the spare key? Put 'call the plumber' on my list, and ring the bell.", 3)
 
 
 def _plain(request: ModelRequest) -> ScriptStep:
