@@ -175,8 +175,8 @@ def _redact(data: bytes, plan: ErasurePlan) -> tuple[ArchiveHeader, bytes] | Non
     header = replace(
         before,
         lines_sha256=check.lines_sha256,
-        handover=plan.wording.remove_from_text(before.handover),
-        summary=plan.wording.remove_from_text(before.summary),
+        handover=plan.retelling.remove_from_text(before.handover),
+        summary=plan.retelling.remove_from_text(before.summary),
     )
     return None if header == before else (header, build_archive(header, member))
 
@@ -220,7 +220,7 @@ def find_affected_archives(db: Database, plan: ErasurePlan, ids: Collection[int]
     rows = []
     for row in list_archive_rows(db, plan.scope):
         has_record = any(row["session"] == key and row["first_id"] <= id <= row["last_id"] for key, id in places)
-        has_words = any(plan.wording.matches(row[column]) for column in ("handover", "summary"))
+        has_words = any(plan.retelling.matches(row[column]) for column in ("handover", "summary"))
         may_have_words = bool(plan.unique) and ids is None and not _is_logged(db, row)
         if has_record or has_words or may_have_words:
             rows.append(row)

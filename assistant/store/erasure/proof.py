@@ -115,6 +115,7 @@ def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[l
                 leftover = _describe_database(path, name, count, finder, plan)
             else:
                 leftover = _describe_remain(path, name, count, own, finder, plan) if count else None
+            leftover = leftover or _describe_name(name, plan)
         except StoreError as error:
             leftover = ErasureLeftover(name, 1, f"not searched: {error}")
         if (
@@ -126,7 +127,23 @@ def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[l
             leftover = replace(leftover, why=_IN_NAME, kind="conversation_name")
         if leftover is not None and (plan.scope == OWNER_SCOPE or leftover.kind != "other_scope"):
             leftovers.append(leftover)
-    return leftovers, searched
+    return [*leftovers, *_describe_mentions(plan)], searched
+
+
+def _describe_name(name: str, plan: ErasurePlan) -> ErasureLeftover | None:
+    """A person's own file that has the words in its name, or in that of a folder."""
+    is_own = plan.scope == OWNER_SCOPE and name.partition("/")[0] not in _OF_THE_PROGRAM | _IN_FOLDERS
+    if not (is_own and plan.unique.matches(name)):
+        return None
+    return ErasureLeftover(name, 1, "your own file has it in its name: rename it, or remove it", "own_file")
+
+
+def _describe_mentions(plan: ErasurePlan) -> Iterator[ErasureLeftover]:
+    if plan.mentions:
+        count = len(plan.mentions)
+        have = "a later answer has a word" if count == 1 else f"{count} later answers have words"
+        why = f"{have} that only this said; forget such a word, in quotes, to have them gone too"
+        yield ErasureLeftover("message log", count, why, "same_words")
 
 
 def _own_folders(finder: ErasureFinder, plan: ErasurePlan) -> dict[str, str]:
