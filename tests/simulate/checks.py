@@ -176,7 +176,9 @@ class Checks:
             checkpoints = app.stores.conversation.checkpoints(info.key)
             for checkpoint in checkpoints[self._compactions[info.key] :]:
                 if checkpoint.state == "live" and checkpoint.compressed_tokens >= checkpoint.original_tokens:
-                    self._complain(f"I7: a compaction of {info.key} gained nothing: {checkpoint.original_tokens} tokens")
+                    sizes = f"{checkpoint.original_tokens} to {checkpoint.compressed_tokens} tokens"
+                    how = f"{checkpoint.trigger}, {checkpoint.tier}, {checkpoint.messages_compressed} messages"
+                    self._complain(f"I7: a compaction of {info.key} ({how}) gained nothing: {sizes}")
             self._compactions[info.key] = len(checkpoints)
             pressure = app.contexts.window.pressure(info.key)
             if pressure is not None and pressure >= 0.95:

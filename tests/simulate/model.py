@@ -36,6 +36,7 @@ _OVERFLOW = "prompt is too long"
 _SHOWN = re.compile(r"^#(\d+) .*?\buser\b[^:]*: ?(.*)$", re.MULTILINE)
 _ENTRY = re.compile(r"^(E\d+) \([^)]*\): (.*)$")
 _MEMORY = re.compile(r"^  (M\d+) \(([^)]*)\): (.*)$")
+_BUDGET = re.compile(r"at most (\d+)\s+tokens")
 _CALL_SECONDS = 2.0
 
 
@@ -200,7 +201,8 @@ def _asked(request: ModelRequest) -> str:
 def _summary(request: ModelRequest) -> str:
     """The newest facts of what is summarised, a line each."""
     facts = {match["key"]: match[0] for match in FACT.finditer(request_text(request))}
-    lines = [f"- {fact}" for fact in facts.values()][-40:]
+    asked = _BUDGET.search(request_text(request))
+    lines = [f"- {fact}" for fact in facts.values()][-(int(asked[1]) if asked else 200) // 30 :]
     listed = "\n".join(lines) or "- They talked about the day."
     return f"<summary>\nThey talked about the day and about what is where.\n{listed}\n</summary>\n<memories>\n</memories>"
 
