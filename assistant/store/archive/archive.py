@@ -343,9 +343,9 @@ class StoredArchive:
     def remove_partial(self) -> None:
         """Remove what an attempt that was cut off left half written in the home's own folder; what it left elsewhere
         goes with the next `store`. Fast."""
-        with self.lock:
+        with self.lock, suppress(OSError):
+            # What cannot be listed, or removed, is in nobody's way; an erasure reports it.
             for part in (self._home / "archive" / ".part").glob("*"):
-                # One that cannot be removed is in nobody's way; an erasure reports it.
                 with suppress(OSError):
                     part.unlink()
 

@@ -41,6 +41,7 @@ from assistant.store.character.memory_files import DAILY_NOTES_FOLDER, MEMORY_FI
 from assistant.store.database import Database
 from assistant.store.erasure.byte_search import ByteSearch
 from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.files import find_files
 from assistant.store.log.format import SALT_KEY
 from assistant.store.log.reader import LOG_NAME, session_folder_name
 from assistant.store.log.redact import build_blank_line, is_blank_line, read_plain_or_gzip, rewrite_plain_or_gzip
@@ -75,7 +76,7 @@ def list_erasable_files(
     relative to the home), which are rewritten as such."""
     own = plan.scope == OWNER_SCOPE
     days = home / DAILY_NOTES_FOLDER if own else home / DAILY_NOTES_FOLDER / session_folder_name(plan.scope)
-    files = [ErasableFile("memory files", path, partial(_notes_without, plan)) for path in sorted(days.glob("*.md"))]
+    files = [ErasableFile("memory files", path, partial(_notes_without, plan)) for path in find_files(days, "*.md")]
     if own:
         memory, damaged = home / MEMORY_FILE, home / f"{MEMORY_FILE}.damaged"
         files.insert(0, ErasableFile("memory files", memory, partial(_without, plan)))
@@ -85,11 +86,11 @@ def list_erasable_files(
         )
     for session in sessions:
         folder = session_folder_name(session)
-        torn = sorted((home / "log" / folder).glob(f"{LOG_NAME}.torn-*"))
+        torn = find_files(home / "log" / folder, f"{LOG_NAME}.torn-*")
         files += [ErasableFile("damaged ends of the message log", path, plan.wording.blank_bytes) for path in torn]
         stray = [
             path
-            for path in sorted((home / "archive" / folder).glob("*.jsonl*"))
+            for path in find_files(home / "archive" / folder, "*.jsonl*")
             if path.relative_to(home).as_posix() not in archived
         ]
         files += [ErasableFile("archives", path, partial(redact_archived_log, plan)) for path in stray]

@@ -34,6 +34,7 @@ from assistant.store.erasure.derived import TRANSFER_FOLDERS, add_derived, list_
 from assistant.store.erasure.files import ErasableFile, find_affected_archives, list_erasable_files
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.erasure.sources import ErasureSources
+from assistant.store.files import find_files
 from assistant.store.log.reader import LogFiles
 from assistant.store.script.index import find_spans, span_of_row
 
@@ -214,7 +215,7 @@ class ErasureFinder(ErasureSources):
         """Files that came with messages, or went out with them, and have the words in them: paths in the workspace."""
         search, workspace, found = ByteSearch(plan), self.home / WORKSPACE, []
         for folder in TRANSFER_FOLDERS:
-            for path in sorted((workspace / folder).glob("*")):
+            for path in find_files(workspace / folder, "*"):
                 with suppress(StoreError):
                     if path.is_file() and not path.is_symlink() and search.count_in_file(path):
                         found.append(path.relative_to(workspace).as_posix())

@@ -29,6 +29,7 @@ from assistant.store.erasure.byte_search import ByteSearch, open_beside_sqlite
 from assistant.store.erasure.files import CHAT_HISTORY_FILE
 from assistant.store.erasure.finder import ErasureFinder
 from assistant.store.erasure.plan import ErasurePlan, is_plan_file
+from assistant.store.files import walk_files
 from assistant.store.log.reader import LOG_NAME, session_folder_name
 
 _DATABASE = b"SQLite format 3\0"
@@ -49,7 +50,7 @@ _NAMING = {"people", "identities", "rooms", "pairings", "accounts_at", "places",
 def list_files_to_search(home: Path) -> Iterator[Path]:
     """Every plain file under the home but the plans of erasures themselves, and backups, whose files are searched
     one by one; links are not followed."""
-    for path in sorted(home.rglob("*")):
+    for path in walk_files(home):
         own = (path.parent == home and is_plan_file(path)) or parse_backup_name(path.name, 0) is not None
         # Files may go meanwhile.
         with suppress(FileNotFoundError):
