@@ -13,6 +13,7 @@ from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.derived import set_aside
 from assistant.store.home.inventory import CHARACTER_DB, SCRIPT_DB, StoreCheck, check_stores, require_stores_present
+from assistant.store.home.repair_files import finish_interrupted_repair
 from assistant.store.schema.migrations import character_migrations, script_migrations
 
 log = structlog.get_logger()
@@ -32,6 +33,8 @@ def check_home(home: Path, *, reading: bool) -> StoreCheck:
     if reading:
         require_stores_present(home)
         return StoreCheck(None)
+    if finish_interrupted_repair(home):
+        log.warning("a repair was cut off; its databases were put in place")
     found = check_stores(home)
     for remark in found.remarks:
         log.warning("a file of the data folder is not as it was left", what=remark)

@@ -149,7 +149,7 @@ def check_stores(home: Path) -> StoreCheck:
     inventory: Inventory | None = None
     try:
         inventory = read_inventory(home)
-        if inventory is None and any(_mark_of(home / name) for name in _COUNTED):
+        if inventory is None and any(read_mark(home / name) for name in _COUNTED):
             remarks.append(f"{INVENTORY_FILE} was missing, so a loss before this start would not be noticed.")
     except CorruptStore:
         remarks.append(f"{INVENTORY_FILE} was damaged, so a loss before this start would not be noticed.")
@@ -160,7 +160,7 @@ def check_stores(home: Path) -> StoreCheck:
         if inventory is None:
             continue
         entry = inventory.entry(name)
-        is_closed &= _mark_of(home / name) == entry.mark
+        is_closed &= read_mark(home / name) == entry.mark
         if _is_changed(home / name, entry):
             remarks.append(
                 f"{name} was changed while the assistant was not running, and is intact. If that was not you, its disk "
@@ -182,7 +182,7 @@ def find_loss(home: Path, name: str, inventory: Inventory | None) -> str:
         return ""
     entry = inventory.entry(name) if inventory is not None else StoreEntry()
     try:
-        mark = _mark_of(path)
+        mark = read_mark(path)
         if mark < entry.mark:
             return "is older than it was"
         if mark == entry.mark and _is_changed(path, entry) and check_database_pages(path):
@@ -244,7 +244,7 @@ def _readable_inventory(home: Path) -> Inventory | None:
         return None
 
 
-def _mark_of(path: Path) -> int:
+def read_mark(path: Path) -> int:
     """0 where there is none. Raises `CorruptStore`, `StoreError`."""
     if not path.is_file() or not path.stat().st_size:
         return 0
@@ -264,7 +264,7 @@ def raise_mark(database: Database, mark: int) -> None:
 
 def _is_changed(path: Path, entry: StoreEntry) -> bool:
     """Whether a file is another than the one that was closed under the same mark."""
-    return bool(entry.fingerprint) and _mark_of(path) == entry.mark and fingerprint(path) != entry.fingerprint
+    return bool(entry.fingerprint) and read_mark(path) == entry.mark and fingerprint(path) != entry.fingerprint
 
 
 def _is_derived_changed(path: Path, entry: StoreEntry) -> bool:
