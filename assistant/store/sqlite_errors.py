@@ -23,7 +23,7 @@ _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 # What Python says of text whose bytes are none; it has no code.
 _NO_TEXT = "Could not decode"
 _CORRUPT = {*_DAMAGED, sqlite3.SQLITE_CONSTRAINT}
-_UNREADABLE = "stop the assistant, then `assistant backup restore NAME --force` (`assistant backup list` names them)."
+_UNREADABLE = "stop the assistant, then run `assistant verify --repair`: it keeps all that can be read."
 
 
 def explain_error(path: Path, error: sqlite3.Error) -> StoreError:

@@ -16,6 +16,7 @@ from assistant.agenda.clock_changes import ClockChanges
 from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.core.bridge_api import Bridge
+from assistant.core.notices import NoticeKind
 from assistant.core.ports import Model, ModelPair
 from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
@@ -173,6 +174,8 @@ class App:
             self.running_turns,
             lambda: self.memory.rebuild(base.clock()),
             base.settings.home.path,
+            lambda: stores.record(base.clock()),
+            self._tell_damage,
         )
         self.sync_journal = journal_sync(base.settings, stores)
         self.sleep = build_sleep(base, self.learning, self.contexts.compaction)
@@ -235,6 +238,14 @@ class App:
         stores.archive.remove_partial()
         await self.erasure.recover_after_crash(now)
         self.inbound.recover_after_crash()
+        for remark in stores.remarks:
+            self._tell_damage(remark)
+        self.maintenance.tell_damage()
+
+    def _tell_damage(self, line: str) -> None:
+        """Raises `StoreError`."""
+        notice = NoticeKind.DATA_DAMAGED.fill(f"{self._clock():%Y-%m-%d}:{line}", what=line)
+        self.base.notices.send_to_session(MAIN_SESSION, notice)
 
     async def stop(
         self,
@@ -292,6 +303,7 @@ class App:
         errors = (self.backup_scheduler.trouble, self.agenda_scheduler.last_error, self.telemetry.problem)
         return [
             *self.maintenance.file_problems,
+            *self.stores.remarks,
             *self.watch.problems(),
             *self.web.problems(),
             *self.clock_changes.problems(self._clock()),

@@ -30,6 +30,7 @@ from assistant.store.erasure.files import CHAT_HISTORY_FILE
 from assistant.store.erasure.finder import ErasureFinder
 from assistant.store.erasure.plan import ErasurePlan, is_plan_file
 from assistant.store.files import walk_files
+from assistant.store.home.repair_files import BEFORE_REPAIR_PREFIX
 from assistant.store.log.reader import LOG_NAME, session_folder_name
 
 _DATABASE = b"SQLite format 3\0"
@@ -161,7 +162,7 @@ def _describe_remain(
 ) -> ErasureLeftover:
     session = next((key for folder, key in own.items() if name.startswith(folder)), None)
     top, _, rest = name.partition("/")
-    if name.startswith(PREVIOUS_HOME_PREFIX):
+    if name.startswith((PREVIOUS_HOME_PREFIX, BEFORE_REPAIR_PREFIX)):
         return _of_previous_home(name, count)
     if session is not None:
         in_log = path.name == LOG_NAME
@@ -178,7 +179,7 @@ def _describe_remain(
 def _describe_database(
     path: Path, name: str, count: int, finder: ErasureFinder, plan: ErasurePlan
 ) -> ErasureLeftover | None:
-    if name.startswith(PREVIOUS_HOME_PREFIX):
+    if name.startswith((PREVIOUS_HOME_PREFIX, BEFORE_REPAIR_PREFIX)):
         return _of_previous_home(name, count) if count else None
     if name == _INDEX and count:
         others = finder.values_of_others(plan)
@@ -201,7 +202,7 @@ def _without(values: tuple[str, ...], others: set[str]) -> tuple[str, ...]:
 
 def _of_previous_home(name: str, count: int) -> ErasureLeftover:
     top = name.partition("/")[0]
-    why = f"your data as it was before a restore: remove {top} if you do not need it any more"
+    why = f"your data as it was before a restore or a repair: remove {top} if you do not need it any more"
     return ErasureLeftover(name, count, why, "former_home")
 
 

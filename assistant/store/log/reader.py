@@ -62,7 +62,8 @@ class LogFiles:
         empty file is no log yet."""
         for path in find_files(self.root, f"*/{LOG_NAME}"):
             with _read_errors(path), path.open("rb") as file:
-                first = file.readline()
+                # Blanks hold the place of records that were lost.
+                first = next((line for line in file if line.strip()), b"")
             try:
                 if first:
                     yield path, decode_record(first, 0).session
