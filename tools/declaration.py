@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import json
 import reprlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from functools import reduce
@@ -26,7 +26,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from assistant.core.errors import ToolError
 from assistant.core.model_api import ToolSpec
 from assistant.core.permissions import OWNER_ONLY
-from assistant.core.ports import ToolContext, ToolEffects
+from assistant.core.ports import ASKED_TOUCHES, ToolContext, ToolEffects, ToolTouch, WordsOfCall
 from assistant.core.quoting import quote_text
 
 
@@ -93,9 +93,36 @@ class FunctionTool:
     timeout_seconds: float
     arguments: type[BaseModel]
     function: Callable[..., str | Awaitable[str]]
+    touches: frozenset[ToolTouch] = frozenset()
+    words: WordsOfCall | None = None
+    harmless: Callable[..., bool] = lambda context, **arguments: False
+    effect: Callable[..., str | Awaitable[str]] | None = None
+
+    def needs_word(self, arguments: Mapping[str, Any], context: ToolContext) -> bool:
+        """A call whose arguments are wrong is answered with what is wrong, and does nothing."""
+        if not self.touches & ASKED_TOUCHES:
+            return False
+        try:
+            return not self.harmless(context, **self._checked(arguments))
+        except ToolError:
+            return False
+
+    async def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
+        values = self._checked(arguments)
+        if self.effect is not None:
+            effect = self.effect(context, **values)
+            return effect if isinstance(effect, str) else await effect
+        shown = ", ".join(
+            f"{name} {_shown(value)}" for name, value in values.items() if value not in (None, "", [], {})
+        )
+        return f"{self.spec.name.replace('_', ' ')}: {shown}"
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
         """The function's result. Raises `ToolError` naming every wrong argument before the function is called."""
+        result = self.function(context, **self._checked(arguments))
+        return result if isinstance(result, str) else await result
+
+    def _checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if INVALID_JSON in arguments:
             raise ToolError(_broken_json(self.spec, str(arguments[INVALID_JSON])))
         try:
@@ -104,9 +131,7 @@ class FunctionTool:
             checked = self.arguments.model_validate(sent)
         except ValidationError as error:
             raise ToolError(_wrong_arguments(self.spec, error)) from None
-        values = {name: getattr(checked, name) for name in self.arguments.model_fields}
-        result = self.function(context, **values)
-        return result if isinstance(result, str) else await result
+        return {name: getattr(checked, name) for name in self.arguments.model_fields}
 
 
 def tool(
@@ -115,10 +140,19 @@ def tool(
     protected: bool = False,
     roles: frozenset[str] = OWNER_ONLY,
     timeout_seconds: float = 10.0,
+    touches: Collection[ToolTouch] = (),
+    words: WordsOfCall | None = None,
+    harmless: Callable[..., bool] = lambda context, **arguments: False,
+    effect: Callable[..., str | Awaitable[str]] | None = None,
 ) -> Callable[[Callable[..., str | Awaitable[str]]], FunctionTool]:
     """Make a tool of a function `(context, arguments...) -> str`, sync or async, named as the model calls it.
 
-    A sync function runs on the event loop: let it only call stores. `timeout_seconds` can only stop an async one."""
+    A sync function runs on the event loop: let it only call stores. `timeout_seconds` can only stop an async one.
+
+    - `touches`: all that it may do; a call that does more than look needs the person's word (`docs/approvals.md`).
+    - `words`: when the person's own words ask for it.
+    - `harmless`: whether a call with these arguments needs no word: it only looks.
+    - `effect`: what a call will do, as a person reads it; made of the arguments otherwise."""
 
     def declare(function: Callable[..., str | Awaitable[str]]) -> FunctionTool:
         written = (function.__code__, repr((function.__defaults__, function.__kwdefaults__)), function.__doc__)
@@ -127,7 +161,19 @@ def tool(
             description = " ".join((function.__doc__ or "").split())
             _declarations[written] = ToolSpec(function.__name__, description, _schema(arguments)), arguments
         spec, arguments = _declarations[written]
-        return FunctionTool(spec, effects, protected, roles, timeout_seconds, arguments, function)
+        return FunctionTool(
+            spec,
+            effects,
+            protected,
+            roles,
+            timeout_seconds,
+            arguments,
+            function,
+            frozenset(touches),
+            words,
+            harmless,
+            effect,
+        )
 
     return declare
 
@@ -185,6 +231,14 @@ def _wrong_argument(problem: Mapping[str, Any]) -> str:
 
 def _short(value: object) -> str:
     return quote_text(value[:_SHOWN]) if isinstance(value, str) else reprlib.repr(value)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return quote_text(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value))
+    return quote_text(json.dumps(value, ensure_ascii=False, default=str)) if isinstance(value, dict) else str(value)
 
 
 def _broken_json(spec: ToolSpec, raw: str) -> str:

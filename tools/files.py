@@ -2,9 +2,7 @@
 file with the answer.
 
 What always holds:
-- A path is walked part by part from the folder's own descriptor, and no part may be a link, so that neither "..", nor
-  an absolute path, nor a link that appears between a check and an open leads out. What is opened is a plain file or a
-  folder; devices, pipes and sockets are refused before they are opened and looked at again after.
+- What is opened is a plain file or a folder of the workspace, by way of `core/plain_files`.
 - File names are words from elsewhere: they are quoted like any others. A file's size is never the size of a result or
   of the memory it takes.
 - What is sent is a copy, kept in the workspace as it was then: whatever becomes of the file, a resend has the same
@@ -15,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import itertools
 import mimetypes
 import os
@@ -24,73 +21,47 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 from zoneinfo import ZoneInfo
 
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import ToolError
 from assistant.core.messages import Media
 from assistant.core.permissions import OWNER_ONLY
-from assistant.core.ports import Tool, ToolContext
+from assistant.core.plain_files import FileKind, FileRefused, open_below, read_file_below, split_path
+from assistant.core.ports import Tool, ToolContext, WordsOfCall
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.text import pluralize
 from assistant.store.home.workspace import MAX_SENT_BYTES, SENT_FOLDER, WorkspaceFiles, safe_file_name
 from assistant.store.script.outbox import TurnFiles
 from tools.declaration import StorableInt, lines_within, tool
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-_MAX_PATH_LENGTH = 1000
+_MORE = "list_files shows what is in the workspace."
 
 
 @contextlib.contextmanager
-def open_in_workspace(root: Path, path: str, kind: Literal["folder", "plain file"]) -> Iterator[int]:
+def open_in_workspace(root: Path, path: str, kind: FileKind) -> Iterator[int]:
     """A descriptor, open for reading, of what is at `path` below `root`. Raises `ToolError` for another kind."""
-    parts = _parts(path)
-    if not parts and kind != "folder":
-        raise ToolError("path names the workspace itself, not a file. list_files shows what is in it.")
     with contextlib.ExitStack() as stack:
-        with _os_errors_explained(path):
-            descriptor = os.open(root, _FOLDER)
-            stack.callback(os.close, descriptor)
-            for place, part in enumerate(parts, 1):
-                part_kind = kind if place == len(parts) else "folder"
-                _must_be(part_kind, os.stat(part, dir_fd=descriptor, follow_symlinks=False), path)
-                flags = _FOLDER if part_kind == "folder" else _FILE
-                descriptor = os.open(part, flags | os.O_NOFOLLOW, dir_fd=descriptor)
-                stack.callback(os.close, descriptor)
-            _must_be(kind, os.fstat(descriptor), path)
+        with _refusals_explained(path):
+            descriptor = stack.enter_context(open_below(root, path, kind))
         yield descriptor
 
 
 def _parts(path: str) -> list[str]:
     """The names on the way. Raises `ToolError` where it leads out."""
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    if path.startswith("/") or ".." in parts:
-        raise ToolError(f"{quote_text(path)} leads out of the workspace. Paths start inside it, as in notes/plan.md.")
-    if "\0" in path or len(path) > _MAX_PATH_LENGTH:
-        raise ToolError("that is not the name of a file. list_files shows the names.")
-    return parts
-
-
-def _must_be(kind: str, status: os.stat_result, path: str) -> None:
-    if stat.S_ISLNK(status.st_mode):
-        raise ToolError(f"{quote_text(path)} goes through a link, and links are not followed here. Nothing was read.")
-    if not (stat.S_ISDIR if kind == "folder" else stat.S_ISREG)(status.st_mode):
-        raise ToolError(f"{quote_text(path)} is not a {kind}. list_files shows what is there.")
+    with _refusals_explained(path):
+        return split_path(path)
 
 
 @contextlib.contextmanager
-def _os_errors_explained(path: str) -> Iterator[None]:
+def _refusals_explained(path: str) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.EMLINK):
-            raise ToolError(f"{quote_text(path)} goes through a link, and links are not followed here.") from None
-        reason = "is not there" if error.errno == errno.ENOENT else f"cannot be opened ({error.strerror})"
-        raise ToolError(f"{quote_text(path or '.')} {reason}. list_files shows what is in the workspace.") from None
+    except FileRefused as error:
+        raise ToolError(f"{quote_text(path[:_LONGEST_SHOWN] or '.')} {error}. {_MORE}") from None
 
 
+_LONGEST_SHOWN = 200
 _MOST_READ = 10_000
 
 
@@ -103,7 +74,7 @@ class _Entry:
 
 
 def list_files_tool(workspace: Path, zone: ZoneInfo, result_bytes: int) -> Tool:
-    @tool(roles=OWNER_ONLY)
+    @tool(roles=OWNER_ONLY, touches={"reads"})
     async def list_files(context: ToolContext, path: str = "", offset: StorableInt = 0) -> str:
         """List a folder of the person's workspace; offset skips that many entries."""
         path = "/".join(_parts(path))
@@ -162,7 +133,7 @@ class _Page:
 
 
 def read_file_tool(workspace: Path, result_bytes: int) -> Tool:
-    @tool(roles=OWNER_ONLY)
+    @tool(roles=OWNER_ONLY, touches={"reads"})
     async def read_file(context: ToolContext, path: str, offset: StorableInt = 0) -> str:
         """Read a text file of the person's workspace; offset, in bytes, pages through a long one."""
         page = await asyncio.to_thread(_read, workspace, path, offset, result_bytes)
@@ -209,7 +180,17 @@ _MOST_A_TURN = 10
 
 
 def send_file_tool(workspace: Path, files: WorkspaceFiles, turn_files: TurnFiles) -> Tool:
-    @tool(effects="keyed", roles=OWNER_ONLY, timeout_seconds=30.0)
+    def effect(context: ToolContext, path: str) -> str:
+        return f"send you the file {quote_text('/'.join(_parts(path)))}"
+
+    @tool(
+        effects="keyed",
+        roles=OWNER_ONLY,
+        timeout_seconds=30.0,
+        touches={"network"},
+        words=WordsOfCall(files=("path",)),
+        effect=effect,
+    )
     async def send_file(context: ToolContext, path: str) -> str:
         """Send a file of the person's workspace (10 MB at most) to them, with your answer. Call it once a file; say in
         the answer what it is."""
@@ -228,11 +209,8 @@ def send_file_tool(workspace: Path, files: WorkspaceFiles, turn_files: TurnFiles
 
 
 def _read_whole(workspace: Path, path: str) -> bytes:
-    with open_in_workspace(workspace, path, "plain file") as descriptor:
-        size = os.fstat(descriptor).st_size
-        if size > MAX_SENT_BYTES:
-            raise ToolError(f"{quote_text(path)} has {size} bytes; {MAX_SENT_BYTES} at most can be sent.")
-        if not size:
-            raise ToolError(f"{quote_text(path)} is empty, so there is nothing to send.")
-        with os.fdopen(os.dup(descriptor), "rb") as file:
-            return file.read(MAX_SENT_BYTES + 1)
+    with _refusals_explained(path):
+        data = read_file_below(workspace, path, MAX_SENT_BYTES)
+    if not data:
+        raise ToolError(f"{quote_text(path)} is empty, so there is nothing to send.")
+    return data

@@ -46,7 +46,7 @@ _LONGEST_QUOTE = 600
 def search_history_tool(history: StoredHistory, zone: ZoneInfo, result_bytes: int) -> Tool:
     """`result_bytes` bounds the result, so that it is never cut when it is shown to the model."""
 
-    @tool(roles=ALL_ROLES, timeout_seconds=20.0)
+    @tool(roles=ALL_ROLES, timeout_seconds=20.0, touches={"reads"})
     async def search_history(
         context: ToolContext,
         query: Annotated[str, Field(min_length=1, max_length=500)],
@@ -108,7 +108,7 @@ _CALLS_SHOWN = 400
 def read_history_tool(history: StoredHistory, zone: ZoneInfo, result_bytes: int) -> Tool:
     """`result_bytes` bounds what is quoted, so that a result is never cut when it is shown to the model."""
 
-    @tool(roles=ALL_ROLES)
+    @tool(roles=ALL_ROLES, touches={"reads"})
     def read_history(
         context: ToolContext,
         message_id: StorableInt | None = None,

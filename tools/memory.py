@@ -28,7 +28,7 @@ from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import JournalEntry, MemoryHit
 from assistant.core.permissions import ALL_ROLES
-from assistant.core.ports import Tool, ToolContext
+from assistant.core.ports import Tool, ToolContext, WordsOfCall
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.records import LogRecord
 from assistant.core.sessions import OWNER_SCOPE
@@ -48,7 +48,7 @@ _SOURCES_SHOWN = 3
 def search_memory_tool(search: StoredMemorySearch, zone: ZoneInfo, result_bytes: int) -> Tool:
     """`result_bytes` bounds the result, so that it is never cut when it is shown to the model."""
 
-    @tool(roles=ALL_ROLES, timeout_seconds=20.0)
+    @tool(roles=ALL_ROLES, timeout_seconds=20.0, touches={"reads"})
     def search_memory(
         context: ToolContext,
         query: Annotated[str, Field(min_length=1, max_length=500)],
@@ -122,7 +122,13 @@ def newest_user_message(history: StoredHistory, context: ToolContext) -> LogReco
 def add_journal_entry_tool(journal: Journal, history: StoredHistory, importance: Callable[[str, str], float]) -> Tool:
     """`importance` gives 0 to 1 for a kind and a content."""
 
-    @tool(effects="keyed", roles=ALL_ROLES)
+    @tool(
+        effects="keyed",
+        roles=ALL_ROLES,
+        touches={"writes"},
+        words=WordsOfCall(words=("content",), free=("kind", "weight")),
+        effect=lambda context, content, **_: f"remember {quote_text(content)}",
+    )
     def add_journal_entry(
         context: ToolContext,
         content: EntryText,
@@ -150,8 +156,15 @@ def add_journal_entry_tool(journal: Journal, history: StoredHistory, importance:
 
 
 def update_memory_tool(memory: MemoryService, history: StoredHistory) -> Tool:
+    async def effect(context: ToolContext, reference: str, text: str) -> str:
+        try:
+            state = await memory.show(reference, context.scope)
+        except UsageError as error:
+            raise ToolError(str(error)) from None
+        return f"correct what I remember: {quote_text(state.memory.text)} becomes {quote_text(text)}"
+
     # Starting the memory store takes seconds, and it may need as long as `memory.timeout_seconds` to answer.
-    @tool(effects="keyed", roles=ALL_ROLES, timeout_seconds=180.0)
+    @tool(effects="keyed", roles=ALL_ROLES, timeout_seconds=180.0, touches={"reads", "writes"}, effect=effect)
     async def update_memory(
         context: ToolContext, reference: Annotated[str, Field(max_length=50)], text: EntryText
     ) -> str:
@@ -173,7 +186,7 @@ _MAX_TEXT_LENGTH = 2000
 
 
 def forget_tool(erasure: ErasureService) -> Tool:
-    @tool(roles=ALL_ROLES, timeout_seconds=60.0)
+    @tool(roles=ALL_ROLES, timeout_seconds=60.0, touches={"reads"})
     async def forget(
         context: ToolContext,
         text: str = "",

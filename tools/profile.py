@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 from assistant.core.errors import ToolError
 from assistant.core.memories import UndoableEdit
 from assistant.core.permissions import ALL_ROLES, OWNER_ONLY
-from assistant.core.ports import Tool, ToolContext
+from assistant.core.ports import Tool, ToolContext, WordsOfCall
 from assistant.core.profiles import Profile, add_alias, add_attribute
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.sessions import OWNER_SCOPE
@@ -31,7 +31,18 @@ from tools.declaration import bounded_text, tool
 
 
 def edit_memory_file_tool(files: StoredMemoryFiles) -> Tool:
-    @tool(effects="keyed", roles=OWNER_ONLY)
+    def effect(context: ToolContext, old: str, new: str) -> str:
+        if not old:
+            return f"add to MEMORY.md: {quote_text(new)}"
+        return f"change MEMORY.md: {quote_text(old)} becomes {quote_text(new)}"
+
+    @tool(
+        effects="keyed",
+        roles=OWNER_ONLY,
+        touches={"reads", "writes"},
+        words=WordsOfCall(words=("new",), fixed={"old": ""}),
+        effect=effect,
+    )
     def edit_memory_file(context: ToolContext, old: str = "", new: str = "") -> str:
         """Edit MEMORY.md. old: exact passage ("" appends new). new: replaces it ("" removes)."""
         if context.scope != OWNER_SCOPE:
@@ -72,7 +83,12 @@ ProfileSummary = Annotated[str, bounded_text(2000)]
 
 
 def update_profile_tool(profiles: StoredProfiles, files: StoredMemoryFiles, zone: tzinfo) -> Tool:
-    @tool(effects="keyed", roles=ALL_ROLES)
+    @tool(
+        effects="keyed",
+        roles=ALL_ROLES,
+        touches={"reads", "writes"},
+        words=WordsOfCall(words=("name", "aliases", "summary", "attributes"), free=("kind",)),
+    )
     def update_profile(
         context: ToolContext,
         name: ProfileName,

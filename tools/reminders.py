@@ -7,7 +7,8 @@ misread a person can see it. A reminder comes to where it was asked for; a call 
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
@@ -19,7 +20,7 @@ from assistant.core.calendar import format_moment
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.jobs import MAX_REMINDER_CHARACTERS, Job
 from assistant.core.permissions import ALL_ROLES
-from assistant.core.ports import Tool, ToolContext
+from assistant.core.ports import Tool, ToolContext, WordsOfCall
 from assistant.core.quoting import quote_text
 from tools.declaration import StorableInt, tool
 
@@ -34,8 +35,45 @@ _CAME_LATELY = timedelta(days=1)
 _FIRST_CHARACTERS = 200
 
 
+@dataclass(frozen=True, slots=True)
+class _Effects:
+    """What a call will do, as a person reads it."""
+
+    reminders: AgendaService
+
+    def setting(self, context: ToolContext, text: str, when: str, repeat: str) -> str:
+        times = f"{quote_text(when)}{f', repeated {quote_text(repeat)}' if repeat else ''}"
+        said = format_moment(context.now, self.reminders.zone)
+        return f"set a reminder {quote_text(text)} for {times}, as seen from {said}"
+
+    def changing(self, context: ToolContext, id: int, when: str, text: str, repeat: str) -> str:
+        given = {"text": text, "time": when, "repeat": repeat}
+        changes = ", ".join(f"{name} {quote_text(value)}" for name, value in given.items() if value)
+        said = format_moment(context.now, self.reminders.zone)
+        return f"change {self._name_of(id, context.scope)}: {changes}, as seen from {said}"
+
+    def cancelling(self, context: ToolContext, id: int) -> str:
+        return f"cancel {self._name_of(id, context.scope)}"
+
+    def _name_of(self, id: int, scope: str) -> str:
+        """Raises `ToolError` where none has the number."""
+        came = [job for job, _ in self.reminders.list_recent(scope, datetime.min.replace(tzinfo=UTC), limit=_SHOWN)]
+        job = next((job for job in (*self.reminders.list_reminders(scope), *came) if job.id == id), None)
+        if job is None:
+            raise ToolError(f"There is no reminder {id} here. Nothing was changed.")
+        return f"reminder {id}, {quote_text(job.text)}, {self.reminders.describe_due(job)}"
+
+
 def reminder_tools(reminders: AgendaService, days: AgendaDays) -> list[Tool]:
-    @tool(effects="keyed", roles=ALL_ROLES)
+    effects = _Effects(reminders)
+
+    @tool(
+        effects="keyed",
+        roles=ALL_ROLES,
+        touches={"writes"},
+        words=WordsOfCall(words=("text",), times=("when", "repeat")),
+        effect=effects.setting,
+    )
     async def set_reminder(context: ToolContext, text: ReminderText, when: TimePhrase, repeat: TimePhrase = "") -> str:
         """Remind the person here, at a time. when: as they said it ("in 20 minutes", "tomorrow at 9", "every weekday at
         8:30"), or ISO 8601 in their zone. repeat, if any: "every Monday", an RRULE or a line of cron."""
@@ -45,7 +83,37 @@ def reminder_tools(reminders: AgendaService, days: AgendaDays) -> list[Tool]:
             raise ToolError(str(error)) from None
         return set_as(context, job, "set")
 
-    @tool(roles=ALL_ROLES)
+    @tool(effects="keyed", roles=ALL_ROLES, touches={"reads", "writes"}, effect=effects.changing)
+    async def change_reminder(
+        context: ToolContext, id: StorableInt, when: TimePhrase = "", text: TimePhrase = "", repeat: TimePhrase = ""
+    ) -> str:
+        """Move or snooze a reminder (when; also one that came already), reword it (text), make it repeat ("every
+        Monday") or not ("once")."""
+        try:
+            job = await reminders.change_reminder_from_tool(context, id, text, when, repeat)
+        except UsageError as error:
+            raise ToolError(str(error)) from None
+        return set_as(context, job, "changed")
+
+    @tool(effects="keyed", roles=ALL_ROLES, touches={"reads", "writes"}, effect=effects.cancelling)
+    def cancel_reminder(context: ToolContext, id: StorableInt) -> str:
+        """Cancel a reminder by its number."""
+        try:
+            job = reminders.cancel_reminder(id, context.scope, context.key, context.now)
+        except UsageError as error:
+            raise ToolError(str(error)) from None
+        return f"Reminder {job.id} is cancelled: {quote_text(job.text)}."
+
+    def set_as(context: ToolContext, job: Job, done: str) -> str:
+        text = f"Reminder {job.id} is {done}: {quote_text(job.text)}, {reminders.describe_due(job)}."
+        return "\n".join(filter(None, [text, reminders.warning(context.scope)]))
+
+    list_reminders, show_agenda = _reading_tools(reminders, days)
+    return [set_reminder, list_reminders, change_reminder, cancel_reminder, show_agenda]
+
+
+def _reading_tools(reminders: AgendaService, days: AgendaDays) -> tuple[Tool, Tool]:
+    @tool(roles=ALL_ROLES, touches={"reads"})
     async def list_reminders(context: ToolContext, when: TimePhrase = "") -> str:
         """The reminders that wait, and those that came in the last day. when: only those of these days."""
         waiting = reminders.list_reminders(context.scope)
@@ -61,39 +129,14 @@ def reminder_tools(reminders: AgendaService, days: AgendaDays) -> list[Tool]:
         lately = [f"{_line(job)}, {format_moment(at, reminders.zone)}" for job, at in came]
         return "\n".join([heading, *lines, *more, *(["Came in the last day:", *lately] if lately else [])])
 
-    @tool(effects="keyed", roles=ALL_ROLES)
-    async def change_reminder(
-        context: ToolContext, id: StorableInt, when: TimePhrase = "", text: TimePhrase = "", repeat: TimePhrase = ""
-    ) -> str:
-        """Move or snooze a reminder (when; also one that came already), reword it (text), make it repeat ("every
-        Monday") or not ("once")."""
-        try:
-            job = await reminders.change_reminder_from_tool(context, id, text, when, repeat)
-        except UsageError as error:
-            raise ToolError(str(error)) from None
-        return set_as(context, job, "changed")
-
-    @tool(effects="keyed", roles=ALL_ROLES)
-    def cancel_reminder(context: ToolContext, id: StorableInt) -> str:
-        """Cancel a reminder by its number."""
-        try:
-            job = reminders.cancel_reminder(id, context.scope, context.key, context.now)
-        except UsageError as error:
-            raise ToolError(str(error)) from None
-        return f"Reminder {job.id} is cancelled: {quote_text(job.text)}."
-
-    @tool(roles=ALL_ROLES)
+    @tool(roles=ALL_ROLES, touches={"reads"})
     async def show_agenda(context: ToolContext, when: TimePhrase = "") -> str:
         """What is on: reminders, schedules, dated to-dos and what was told. when: a day or days as the person said it;
         the next seven days if empty."""
         span = await _parse_days(when, days, context)
         return format_agenda(await days.read(context.scope, span, context.now))
 
-    def set_as(context: ToolContext, job: Job, done: str) -> str:
-        text = f"Reminder {job.id} is {done}: {quote_text(job.text)}, {reminders.describe_due(job)}."
-        return "\n".join(filter(None, [text, reminders.warning(context.scope)]))
-
-    return [set_reminder, list_reminders, change_reminder, cancel_reminder, show_agenda]
+    return list_reminders, show_agenda
 
 
 def _line(job: Job) -> str:

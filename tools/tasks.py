@@ -16,9 +16,9 @@ from assistant.core.checkpoints import UserRequest
 from assistant.core.errors import ToolError
 from assistant.core.permissions import ALL_ROLES
 from assistant.core.ports import Tool, ToolContext
-from assistant.core.quoting import QuotedMessage, format_quote
+from assistant.core.quoting import QuotedMessage, format_quote, quote_text
 from assistant.core.text import shorten_line
-from assistant.store.script.turns import UserRequests
+from assistant.store.script.turns import UserRequests, turn_id_of_message
 from tools.declaration import StorableInt, tool
 
 _SHOWN = 10
@@ -26,7 +26,16 @@ _FIRST_WORDS = 120
 
 
 def close_requests_tool(requests: UserRequests, zone: ZoneInfo) -> Tool:
-    @tool(effects="keyed", roles=ALL_ROLES)
+    def is_own(context: ToolContext, ids: list[int], **_: object) -> bool:
+        """The request that the turn answers is the model's to close."""
+        return all(turn_id_of_message(id) == context.turn for id in ids)
+
+    def effect(context: ToolContext, ids: list[int], state: str, **_: object) -> str:
+        texts = {request.message_id: request.text for request in requests.list_open(context.session)}
+        named = ", ".join(f"#{id} {quote_text(shorten_line(texts.get(id, ''), _FIRST_WORDS))}" for id in ids)
+        return f"close as {state}: {named}"
+
+    @tool(effects="keyed", roles=ALL_ROLES, touches={"reads", "writes"}, harmless=is_own, effect=effect)
     def close_requests(
         context: ToolContext,
         ids: list[StorableInt],

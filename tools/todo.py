@@ -17,8 +17,8 @@ from pydantic import Field, StringConstraints
 from assistant.agenda.day_phrases import parse_due
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.permissions import ALL_ROLES
-from assistant.core.ports import Tool, ToolContext
-from assistant.core.quoting import format_todos
+from assistant.core.ports import Tool, ToolContext, WordsOfCall
+from assistant.core.quoting import format_todos, quote_text
 from assistant.core.records import TodoItem, find_list_name
 from assistant.store.character.todos import StoredTodos
 from tools.declaration import StorableInt, tool
@@ -33,7 +33,22 @@ _DONE_SHOWN = 10
 
 
 def manage_todo_list_tool(todos: StoredTodos, zone: ZoneInfo) -> Tool:
-    @tool(effects="keyed", protected=True, roles=ALL_ROLES)
+    def effect(context: ToolContext, action: str, items: Sequence[str], ids: Sequence[int], list: str, due: str) -> str:
+        texts = {todo.id: todo.text for todo in todos.list_todos(context.scope)}
+        named = [f"{id} {quote_text(texts[id])}" if id in texts else str(id) for id in ids]
+        parts = [f"on your to-do lists: {action}", ", ".join([*named, *map(quote_text, items)])]
+        parts += [f"list {quote_text(list)}"] if list else []
+        return ", ".join(part for part in [*parts, f"due {quote_text(due)}" if due else ""] if part)
+
+    @tool(
+        effects="keyed",
+        protected=True,
+        roles=ALL_ROLES,
+        touches={"reads", "writes"},
+        words=WordsOfCall(words=("items", "list"), times=("due",), fixed={"action": "add"}),
+        harmless=lambda context, action, **_: action == "list",
+        effect=effect,
+    )
     async def manage_todo_list(
         context: ToolContext,
         action: Literal["list", "add", "complete", "reopen", "remove", "edit", "clear"],

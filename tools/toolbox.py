@@ -112,7 +112,8 @@ TaskText = Annotated[str, bounded_text(8_000, one_line=False)]
 
 
 def delegate_tool(helpers: DelegationRunner) -> Tool:
-    @tool(effects="once", roles=OWNER_ONLY, timeout_seconds=MAX_DELEGATE_SECONDS)
+    # What its helpers cost is counted like the turn itself, and they can change nothing.
+    @tool(effects="once", roles=OWNER_ONLY, timeout_seconds=MAX_DELEGATE_SECONDS, touches={"reads"})
     async def delegate(context: ToolContext, tasks: list[TaskText]) -> str:
         """Have helpers work at once on tasks that do not depend on each other. Each sees this conversation, can look
         things up, and answers in text. tasks: what each is to find out or write."""

@@ -28,6 +28,7 @@ _MENU = {
         "compact": "Summarise older messages now, to make room.",
         "branch": "Continue from an earlier message.",
         "requests": "What you asked for, and what became of it.",
+        "approvals": "What waits for your yes or no.",
         "pins": "Words that no compaction removes.",
     },
     "Remember": {
@@ -138,6 +139,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.schedules import schedule as command
         case "people":
             from assistant.commands.people import people as command
+        case "approvals":
+            from assistant.commands.approvals import approvals as command
         case "deliveries":
             from assistant.commands.bridges import deliveries as command
         case _:

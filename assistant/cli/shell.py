@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -21,6 +20,7 @@ from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.lazy import ARGV
 from assistant.cli.link import open_home_locally, open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file
+from assistant.cli.named_files import with_file_content
 from assistant.cli.output import clean_for_terminal, print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.prompts import read_next_line
 from assistant.commands.argv import rewrite_for_shell
@@ -159,10 +159,6 @@ async def _choose(confirmation: Confirmation) -> Sequence[str] | None:
 
 
 def _words(context: click.Context, parsed: ParsedCommand) -> list[str]:
-    """The words of the command from its name on; files are named from the root on, since a daemon works elsewhere."""
+    """The words of the command from its name on, and what the file says that they name: a daemon works elsewhere."""
     argv: list[str] = context.meta[ARGV]
-    files = {value for value in parsed.params.values() if isinstance(value, Path)}
-    words = argv[argv.index(parsed.path[0]) :]
-    # A file may be called as the command is ("import").
-    names = len(parsed.path) if tuple(words[: len(parsed.path)]) == parsed.path else 1
-    return words[:names] + [str(Path(word).absolute()) if Path(word) in files else word for word in words[names:]]
+    return with_file_content(parsed, argv[argv.index(parsed.path[0]) :])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from assistant.core.errors import UsageError
 from assistant.core.messages import Trust
+from assistant.core.plain_files import FileRefused
 from assistant.core.sessions import session_scope
 
 if TYPE_CHECKING:  # a shell loads what its command needs, and no more
@@ -22,6 +24,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.gateway.bridge_operations import BridgeOperations
     from assistant.memory.service import MemoryService
     from assistant.people.pairing import PairingService
+    from assistant.runtime.approvals import ApprovalService
     from assistant.runtime.compaction_service import CompactionService
     from assistant.runtime.current_models import ModelChoice
     from assistant.sessions.listing import SessionReader
@@ -31,6 +34,8 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.character.journal import StoredJournal
     from assistant.store.character.memory_files import StoredMemoryFiles
     from assistant.store.character.todos import StoredTodos
+    from assistant.store.home.workspace import WorkspaceFiles
+    from assistant.store.script.approvals import StoredApprovals
     from assistant.store.script.conversation import StoredConversation
     from assistant.store.script.ledger import Ledger
     from assistant.store.script.outbox import StoredOutbox, StuckItems
@@ -41,6 +46,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from sleep.cycle.dry_run import SleepDryRun
     from sleep.cycle.undo import SleepUndo
 
+_LONGEST_NAME = 200
 # Where a command was typed: "chat" is a conversation on any bridge, "shell" a command line or a program.
 Surface = Literal["chat", "shell"]
 
@@ -68,6 +74,8 @@ class CommandStores:
     todos: StoredTodos
     ledger: Ledger
     pairing: PairingService
+    approvals: StoredApprovals
+    workspace: WorkspaceFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,7 @@ class CommandServices:
     tool_effects: Callable[[str], str]  # of a tool by its name, "none" where it only reads
     terminal: str  # the bridge of the terminals on this machine
     erasure: ErasureService
+    approvals: ApprovalService
     bridge_names: Callable[[], Sequence[str]]  # to networks
     wake: Callable[[], None]  # something waits to be answered
 
@@ -136,6 +145,16 @@ class CommandContext:
         if self.running is None:
             raise RuntimeError("a command that reads used the running assistant")
         return self.running
+
+    async def read_file(self, name: str, max_bytes: int) -> str:
+        """The text of a file that a command from anywhere named, inside the workspace. Raises `UsageError`."""
+        try:
+            return await asyncio.to_thread(self.stores.workspace.read_text, name, max_bytes)
+        except FileRefused as error:
+            raise UsageError(
+                f"{name[:_LONGEST_NAME]!r} {error}. From here only files in the workspace folder are read; "
+                "`assistant` in a shell reads any of your files. Nothing was changed."
+            ) from None
 
     def require_session(self) -> None:
         """Raises `UsageError` where nothing was ever said in the session."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from operator import attrgetter
-from pathlib import Path
 from typing import Annotated
 
 import click
@@ -15,6 +14,7 @@ from pydantic import BeforeValidator
 
 from assistant.commands.context import CommandContext
 from assistant.commands.erasure import forget
+from assistant.commands.file_argument import MAX_FILE_BYTES, file_argument
 from assistant.commands.memory_text import (
     AsOfItem,
     CorrectionItem,
@@ -51,7 +51,6 @@ from assistant.core.sessions import MAIN_SESSION
 from assistant.core.text import lazy_regex
 from assistant.memory.as_of import split_as_of
 
-MAX_IMPORT_BYTES = 64 * 1024 * 1024
 # Every conversation may be read again, and every memory embedded.
 _MOST_SECONDS = 12 * 3600.0
 _REFERENCE_AND_TEXT = lazy_regex(r"((?:entry|memory)[ :]+#?\w+|\S+)\s*(.*)", re.IGNORECASE | re.DOTALL)
@@ -260,15 +259,17 @@ async def edit(context: CommandContext, words: str) -> CorrectionResult:
 
 
 @memory.command("import", result=ImportItem, render=lambda result, _: render_import(result), creates_home=True)
-@click.argument("file", type=click.Path(path_type=Path))
-def import_memories(context: CommandContext, file: Path) -> ImportResult:
+@file_argument("file", "content")
+async def import_memories(context: CommandContext, file: str, content: str | None) -> ImportResult:
     """Note what FILE says. It is an export (JSON or JSON lines), a JSON list of texts, or a text a line.
 
-    Importing it twice changes nothing. If anything in a file is malformed, nothing of it is imported.
+    Importing it twice changes nothing. If anything in a file is malformed, nothing of it is imported. Typed on a
+    network, FILE is one of the workspace folder.
 
     > assistant memory import notes.txt
     """
-    return context.stores.memory.import_text(_read_file(file), context.scope, context.session, context.now)
+    text = await context.read_file(file, MAX_FILE_BYTES) if content is None else content
+    return context.stores.memory.import_text(text, context.scope, context.session, context.now)
 
 
 @memory.command(
@@ -290,21 +291,6 @@ async def rebuild(context: CommandContext, from_log: bool) -> RebuildResult:
 
 
 memory.add_command(forget)
-
-
-def _read_file(path: Path) -> str:
-    """Raises `UsageError`."""
-    try:
-        if path.stat().st_size > MAX_IMPORT_BYTES:
-            raise UsageError(
-                f"{path.name} has more than {MAX_IMPORT_BYTES // 2**20} MB. Nothing was imported; split it."
-            )
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{path.name} is not UTF-8 (line {line}). Nothing was imported.") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}. Nothing was imported.") from None
 
 
 def _midnight(day: datetime | None, zone: tzinfo) -> datetime | None:

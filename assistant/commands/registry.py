@@ -14,6 +14,7 @@ from functools import partial
 import click
 
 from assistant.commands import (
+    approvals,
     archive,
     backups,
     bridges,
@@ -48,7 +49,7 @@ from assistant.core.sessions import SessionRole, session_role
 _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
     "Talk": (
         *(help_command.help, general.undo, general.retry, general.stop, sessions.session, sessions.sessions),
-        *(sessions.reset, compaction.compact, compaction.branch, compaction.pins, tasks.requests),
+        *(sessions.reset, compaction.compact, compaction.branch, compaction.pins, tasks.requests, approvals.approvals),
     ),
     "Remember": (memory.memory, erasure.forget, sleep.sleep, archive.archive),
     "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule),

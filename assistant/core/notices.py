@@ -197,6 +197,19 @@ class NoticeKind(Enum):
         once="a day and purpose",
     )
 
+    # Approvals
+    APPROVAL_LAPSED = NoticeForm(
+        "Not done, since you did not answer in time: {effect}. Ask for it in your own words if you want it.",
+        "An effect that nobody asked for was not approved in time (`tools.approval_hours`)",
+        place="recent",
+        once="an approval",
+    )
+    APPROVAL_ENDED = NoticeForm(
+        "{text}",
+        "An approved effect sends a file, or was finished after a restart, or may have been interrupted",
+        once="an approval",
+    )
+
     # The clock
     CLOCK_RIGHT_AGAIN = NoticeForm(
         "The clock of this machine was wrong for a few minutes: it showed {shown} when it was {time}. It is right "

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
@@ -103,6 +103,28 @@ class LedgerPort(Protocol):
 
 
 ToolEffects = Literal["none", "keyed", "once"]
+ToolTouch = Literal["reads", "writes", "network", "money", "people"]
+"""What a tool touches: it shows words that are stored somewhere, changes something, sends something out, pays, or has
+an effect on other people."""
+
+ASKED_TOUCHES: frozenset[ToolTouch] = frozenset({"writes", "network", "money", "people"})
+"""What needs the person's word."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordsOfCall:
+    """When the person's own words are found to ask for a call: their words have these arguments.
+
+    - `words`, `times`, `files`: arguments whose content words, whose time, and the name of whose file they have.
+    - `free`: arguments that change nothing of what is done.
+    - `fixed`: the values that other arguments must have. Any other argument is not asked for by words alone.
+    """
+
+    words: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
+    fixed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +145,7 @@ class Tool(Protocol):
     `effects` decides what a restart does with a run that a crash interrupted: "none" (only reads) and "keyed" (the
     effect carries `ToolContext.key`, a second run finds it done) run again under the same key; "once" is reported to
     the model as interrupted. `protected` results survive compaction. `roles` are the roles whose sessions see it.
+    `touches` is all that it may do; `words` says when the person's own words ask for a call, None: never by themselves.
     """
 
     @property
@@ -135,6 +158,17 @@ class Tool(Protocol):
     def roles(self) -> frozenset[str]: ...
     @property
     def timeout_seconds(self) -> float: ...
+    @property
+    def touches(self) -> frozenset[ToolTouch]: ...
+    @property
+    def words(self) -> WordsOfCall | None: ...
+
+    def needs_word(self, arguments: Mapping[str, Any], context: ToolContext) -> bool:
+        """Whether this call does something that needs the person's word, rather than only look."""
+
+    async def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
+        """What the call will do, as a person reads it: `set a reminder: "…", tomorrow at 9`. Raises `ToolError` where
+        it would be refused anyhow."""
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
         """The result as text. Raises `ToolError` with what to do differently."""

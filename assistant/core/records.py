@@ -172,6 +172,7 @@ class Turn:
     state: TurnState
     started_at: datetime
     items: tuple[InboxItem, ...] = ()
+    untrusted: tuple[str, ...] = ()  # what its model has read that the person did not say now
 
 
 @dataclass(frozen=True, slots=True)

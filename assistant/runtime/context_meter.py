@@ -20,6 +20,7 @@ from assistant.context.pressure import (
     measure_pressure,
     utf8_length,
 )
+from assistant.context.provenance import find_untrusted
 from assistant.context.tokens import TokenCounter, update_calibration
 from assistant.core.model_api import FULL_CONTEXT_TOKENS, ModelLimits, ModelRequest
 from assistant.core.ports import Model
@@ -205,6 +206,16 @@ class ContextMeter:
             while len(self._frames) > _FRAMES_KEPT:
                 self._frames.pop(next(iter(self._frames)))
         return self._frames[key]
+
+    def untrusted_sources(self, view: ContextView, volatile: str) -> tuple[str, ...]:
+        """What a request over this view has that its person does not say now."""
+        return find_untrusted(
+            view.messages,
+            volatile=volatile,
+            memory=self._standing_memory(view.session),
+            pins=[(pin.role, pin.text) for pin in self._pins.list_pins(view.session)],
+            silent_tools=self._toolbox.silent_tools,
+        )
 
     def recall_budget(self, max_tokens: int) -> int:
         """Tokens that recalled text may take now, where so many are meant for a full context."""

@@ -105,6 +105,10 @@ class ContextWindow:
         terms = replace(terms, budgets=smaller, target=terms.target / attempt)
         await self._compaction.make_room(turn, terms, "overflow", None, plain=attempt > 1)
 
+    def untrusted_sources(self, turn: Turn) -> tuple[str, ...]:
+        """What the turn's model has read that the person did not say now."""
+        return self._meter.untrusted_sources(self._conversation.load_view(turn.session), turn.volatile)
+
     def record_usage(self, turn: Turn, reply: ModelReply, now: datetime) -> None:
         """What the provider counted for the request becomes the measure of this view, and corrects later estimates."""
         prepared = self._prepared.get(turn.id)

@@ -65,6 +65,16 @@ class ToolRegistry:
         """The roles that each tool admits at most."""
         return {name: tool.roles for name, tool in self._tools.items()}
 
+    @property
+    def silent_tools(self) -> frozenset[str]:
+        """Names of the tools whose results quote nothing that is stored."""
+        return frozenset(name for name, tool in self._tools.items() if "reads" not in tool.touches)
+
+    def find(self, name: str, role: str) -> Tool | None:
+        """The tool of this name, where the role may use it."""
+        tool = self._tools.get(name)
+        return tool if tool is not None and self._may_use(role, tool) else None
+
     def specs(self, role: str) -> tuple[ToolSpec, ...]:
         """What a session of this role ("owner", "guest", "room") is offered, in a stable order (prompt cache)."""
         return tuple(tool.spec for tool in self._tools.values() if self._may_use(role, tool))
@@ -77,8 +87,8 @@ class ToolRegistry:
     async def run(self, call: ToolCall, context: ToolContext, role: str) -> tuple[str, bool]:
         """(result text, ok). Never raises but for cancellation: an unknown tool, wrong arguments, a missing permission,
         a failure or a timeout comes back as text that the model can act on, with ok False."""
-        tool = self._tools.get(call.name)
-        if tool is None or not self._may_use(role, tool):
+        tool = self.find(call.name, role)
+        if tool is None:
             return FAILURE_PREFIX + self._not_offered(call.name, role), False
         with self._tracer.span("tool", tool=call.name, role=role) as span:
             text, ok = await self._attempt(tool, call, context)

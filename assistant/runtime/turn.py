@@ -24,21 +24,17 @@ from assistant.core.messages import ABORTED_MARKER, Message, ToolCall, Usage
 from assistant.core.model_api import CallPurpose, Fallback, ModelNotice, ModelReply, ModelRequest, TextDelta
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import Model, ModelPair, ToolContext
-from assistant.core.records import (
-    SCHEDULE_SENDER_PREFIX,
-    OutgoingMessage,
-    Turn,
-    TurnState,
-    is_timed_schedule_prompt,
-)
+from assistant.core.records import Turn, TurnState, is_timed_schedule_prompt
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import pluralize
 from assistant.gateway.notices import NoticeSender
+from assistant.runtime.approvals import ApprovalGate, ApprovalService
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.tool_registry import ToolRegistry
+from assistant.runtime.turn_deliveries import deliveries_of_turn, schedule_heading
 from assistant.runtime.turn_guard import TurnGuard
 from assistant.settings.sections import TurnSettings
 
@@ -106,6 +102,8 @@ class TurnRunner:
         publish: Callable[[TurnEvent], None],
         notices: NoticeSender,
         clock: Callable[[], datetime],
+        gate: ApprovalGate,
+        approvals: ApprovalService,
         tracer: Tracer = NULL_TRACER,
     ) -> None:
         self._conversation = conversation
@@ -117,6 +115,8 @@ class TurnRunner:
         self._publish = publish
         self._notices = notices
         self._clock = clock
+        self._gate = gate
+        self._approvals = approvals
         self._tracer = tracer
 
     async def run(self, control: TurnControl) -> TurnOutcome:
@@ -168,6 +168,8 @@ class TurnRunner:
             if steps >= self._settings.max_steps:
                 limit = pluralize(self._settings.max_steps, "step")
                 return self.fail(control, f"I stopped after {limit} (turn.max_steps). Say how to continue.")
+            if last is None and (answer := await self._approvals.answer_turn(control.turn)) is not None:
+                return self._answer(control, Message("assistant", answer))
             if open_calls := _unanswered_calls(messages):
                 await self._run_tools(control.turn, open_calls)
                 self._join_waiting_messages(control)
@@ -181,6 +183,7 @@ class TurnRunner:
                 return self._answer(control, reply.message, cut=reply.stop == "max_tokens")
             view = self._conversation.load_view(control.turn.session).messages
             message = reply.message.with_unique_call_ids(view, control.turn.id)
+            self._note_what_was_read(control)
             self._conversation.record_messages(control.turn, [message], self._clock())
             self._discard_partial(control)
 
@@ -220,7 +223,7 @@ class TurnRunner:
             async for event in events:
                 match event:
                     case TextDelta(text):
-                        self._emit(turn, "delta", text=text if control.partial else _schedule_heading(turn) + text)
+                        self._emit(turn, "delta", text=text if control.partial else schedule_heading(turn) + text)
                         control.partial += text
                     case ModelNotice():
                         if event.restarted:
@@ -243,6 +246,11 @@ class TurnRunner:
 
     # ------------------------------------------------------------------------------------------------------------ tools
 
+    def _note_what_was_read(self, control: TurnControl) -> None:
+        """Before the calls that came of it are in the log: whoever takes the turn up again knows it too."""
+        sources = self._context.untrusted_sources(control.turn)
+        control.turn = self._conversation.mark_untrusted(control.turn, sources)
+
     async def _run_tools(self, turn: Turn, calls: Sequence[ToolCall]) -> None:
         begun = {run.call.id for run in self._conversation.list_tool_runs(turn)}
         for call in calls:
@@ -252,16 +260,18 @@ class TurnRunner:
                     f"[interrupted] {call.name} was running when the assistant was stopped. Whether it took effect is "
                     "not known, and it was not run again: check before you repeat it."
                 )
+            elif (told := await self._gate.review(turn, call, context := self._tool_context(turn, call))) is not None:
+                text = told
             else:
                 if call.id not in begun:
                     self._conversation.start_tool(turn, call, self._clock())
                 self._emit(turn, "tool", name=call.name, state="started", call=call.id)
-                context = ToolContext(
-                    turn.session, turn.scope, turn.id, f"{turn.id}:{call.id}", self._clock(), _purpose(turn)
-                )
                 text, ok = await self._toolbox.run(call, context, session_role(turn.session))
                 self._emit(turn, "tool", name=call.name, state="done" if ok else "failed", call=call.id)
             self._conversation.record_messages(turn, [_result(call, text, ok=ok)], self._clock())
+
+    def _tool_context(self, turn: Turn, call: ToolCall) -> ToolContext:
+        return ToolContext(turn.session, turn.scope, turn.id, f"{turn.id}:{call.id}", self._clock(), _purpose(turn))
 
     def _join_waiting_messages(self, control: TurnControl) -> None:
         """Messages that arrived meanwhile reach the model at this tool boundary, if the person chose so."""
@@ -309,7 +319,9 @@ class TurnRunner:
         turn = control.turn
         answered = state == "answered"
         body = body if answered else NoticeKind.TURN_ENDED.fill(text=body).text
-        outgoing = _deliveries(turn, _schedule_heading(turn) + body, "reply" if answered else "notice")
+        question, buttons = self._gate.question(turn)
+        body += question
+        outgoing = deliveries_of_turn(turn, schedule_heading(turn) + body, "reply" if answered else "notice", buttons)
         error = "" if answered else body
         self._conversation.finish_turn(turn, state, reply, outgoing, self._clock(), error=error)
         self._context.discard_turn(turn.id)
@@ -368,24 +380,3 @@ def describe_fallback(fallback: Fallback) -> str:
     first, *others = fallback.failures
     more = "".join(f"; {failure.name} did not either: {failure.reason}" for failure in others)
     return f"{fallback.answering} answered, because {first.name} did not: {first.reason}{more}."
-
-
-def _schedule_heading(turn: Turn) -> str:
-    """What stands above the answer where schedules alone asked."""
-    senders = {item.incoming.sender for item in turn.items}
-    if not senders or not all(sender.startswith(SCHEDULE_SENDER_PREFIX) for sender in senders):
-        return ""
-    names = sorted(sender.removeprefix(SCHEDULE_SENDER_PREFIX) for sender in senders)
-    return f"Scheduled: {', '.join(names)}\n\n"
-
-
-def _deliveries(turn: Turn, body: str, kind: Any) -> list[OutgoingMessage]:
-    """One delivery for every place that asked in this turn; the first one's key is the turn's own. Nobody's message is
-    answered where a schedule asked."""
-    places: dict[tuple[str, str], OutgoingMessage] = {}
-    for item in turn.items:
-        place = (item.incoming.bridge, item.incoming.target)
-        key = f"{kind}:{turn.id}:{len(places)}" if places else f"{kind}:{turn.id}"
-        inbox_id = None if _schedule_heading(turn) else item.id
-        places.setdefault(place, OutgoingMessage(key, turn.session, turn.scope, *place, body, kind, inbox_id=inbox_id))
-    return list(places.values())

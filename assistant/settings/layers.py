@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
+from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.core.text import lazy_regex, pluralize, shorten
 from assistant.settings.secrets import FoundSecret
 from assistant.settings.sections import SETTING_FIELDS, SettingsValues, describe_allowed, is_text_setting
@@ -25,6 +26,7 @@ from assistant.settings.validators import UnknownName, check_zone_name
 ENV_PREFIX = "ASSISTANT_"
 NOT_SHOWN = "a value that is not shown"
 _LONGEST_SHOWN = 80
+_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,11 @@ class SettingsLayer:
 def read_file_layer(path: Path, origin: str, *, required: bool = False) -> SettingsLayer:
     """A TOML file of the home, or the shipped one. A file that does not exist is an empty layer unless required."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        return SettingsLayer(origin, problems=(f"{origin} is not UTF-8 text (byte {error.start}).",))
-    except OSError as error:
-        if not required and isinstance(error, FileNotFoundError):
+        text = read_plain_text(path, _MAX_BYTES).removeprefix("\ufeff")
+    except FileRefused as error:
+        if not required and isinstance(error.__cause__, FileNotFoundError):
             return SettingsLayer(origin)
-        return SettingsLayer(origin, problems=(f"{origin} cannot be read: {error.strerror}.",))
+        return SettingsLayer(origin, problems=(f"{origin} {error}.",))
     return parse_text_layer(text, origin)
 
 

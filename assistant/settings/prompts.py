@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assistant.core.errors import SettingsError
+from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.core.text import lazy_regex
 from assistant.settings.home import Home
 from assistant.settings.settings import shipped_config_dir
+
+_MAX_BYTES = 1 << 20
 
 
 def load_system_prompt() -> str:
@@ -19,7 +22,7 @@ def load_system_prompt() -> str:
 
 def load_persona(home: Home) -> str:
     """Raises `SettingsError`."""
-    return _read(home.persona if home.persona.is_file() else shipped_config_dir() / "prompts" / "persona.md")
+    return _read(home.persona if home.persona.exists() else shipped_config_dir() / "prompts" / "persona.md")
 
 
 def load_prompt_asking_for(home: Home, name: str, tag: str) -> str:
@@ -36,14 +39,14 @@ def load_prompt_asking_for(home: Home, name: str, tag: str) -> str:
 def load_prompt(home: Home, name: str) -> str:
     """Raises `SettingsError`."""
     own = home.path / "prompts" / f"{name}.md"
-    return _read(own if own.is_file() else shipped_config_dir() / "prompts" / f"{name}.md")
+    return _read(own if own.exists() else shipped_config_dir() / "prompts" / f"{name}.md")
 
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}. Nothing was started.") from None
+        return read_plain_text(path, _MAX_BYTES)
+    except FileRefused as error:
+        raise SettingsError(f"{path} {error}. Nothing was started; save it as UTF-8 text, or remove it.") from None
 
 
 _ASSISTANT = lazy_regex(r"\AYou are ([^,.\n]+)(?=[,.])")

@@ -22,6 +22,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from assistant.core.errors import SecretsUnavailable, UsageError
+from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.settings.sections import SETTING_FIELDS
 
 PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
@@ -29,6 +30,7 @@ SECRET_NAMES = (*PROVIDER_KEYS, *(key for key, spec in SETTING_FIELDS.items() if
 IN_KEYRING = "the keyring"
 IN_FILE = "secrets.toml"
 
+_MAX_BYTES = 1 << 20
 _OTHERWISE = "Unlock it and start again, or use `assistant config secret set {name} --file`."
 
 
@@ -81,10 +83,9 @@ def read_credentials(directory: Path | None) -> SecretLookup:
         return SecretLookup(problems=(f"CREDENTIALS_DIRECTORY: {directory} cannot be read: {error.strerror}.",))
     for path in files:
         try:
-            value = path.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            problems.append(f"The credential {path.name} cannot be read: {why}.")
+            value = read_plain_text(path, _MAX_BYTES).strip()
+        except FileRefused as error:
+            problems.append(f"The credential {path.name} {error}.")
         else:
             found.append(FoundSecret(spelled[path.name.casefold()], SecretStr(value), f"credential {path.name}"))
     return SecretLookup(tuple(found), tuple(problems))
@@ -126,13 +127,11 @@ def _read_keyring(index: SecretIndex, ring: SystemKeyring) -> tuple[list[FoundSe
 def read_secret_index(path: Path) -> SecretIndex:
     """Raises `SecretsUnavailable`, naming the file, for one that is not understood."""
     try:
-        return parse_secret_index(path.read_text(encoding="utf-8"), path)
-    except FileNotFoundError:
-        return SecretIndex()
-    except OSError as error:
-        raise SecretsUnavailable(f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise SecretsUnavailable(f"{path} is not UTF-8 text.") from None
+        return parse_secret_index(read_plain_text(path, _MAX_BYTES), path)
+    except FileRefused as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return SecretIndex()
+        raise SecretsUnavailable(f"{path} {error}.") from None
 
 
 def parse_secret_index(text: str, path: Path) -> SecretIndex:

@@ -116,6 +116,7 @@ class ToolSettings(SettingsSection):
     output_serialization_buffer: Annotated[float, Field(ge=1.0, le=2.0)]
     output_split: Share
     timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+    approval_hours: Annotated[float, Field(ge=1, le=720)]
 
 
 class TurnSettings(SettingsSection):

@@ -16,7 +16,6 @@ import errno
 import fcntl
 import fnmatch
 import os
-import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from assistant.core.errors import HomeError, StoreError
+from assistant.core.plain_files import FileRefused, read_plain_text
 
 _FULL_FSYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
@@ -218,15 +218,11 @@ class TextFile:
         """The text, byte for byte; "" where there is no file. Raises `StoreError` for what is none."""
         place = self._place()
         try:
-            descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return ""
-        except OSError as error:
-            raise self._refused(f"cannot be read ({error.strerror})") from error
-        try:
-            return self._text_of(descriptor)
-        finally:
-            os.close(descriptor)
+            return read_plain_text(place, MAX_TEXT_BYTES)
+        except FileRefused as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return ""
+            raise self._refused(str(error)) from error.__cause__
 
     def changed_at(self) -> datetime | None:
         """When it was last written, by the file system's clock; None where there is no file. Raises `StoreError`."""
@@ -282,23 +278,6 @@ class TextFile:
         if not place.is_relative_to(os.path.realpath(self.home)):
             raise self._refused("is a link to a place outside the data folder")
         return place
-
-    def _text_of(self, descriptor: int) -> str:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            raise self._refused("is a directory" if stat.S_ISDIR(state.st_mode) else "is not a plain file")
-        try:
-            data = b""
-            while len(data) <= MAX_TEXT_BYTES and (piece := os.read(descriptor, MAX_TEXT_BYTES + 1 - len(data))):
-                data += piece
-        except OSError as error:
-            raise self._refused(f"cannot be read ({error.strerror})") from error
-        if len(data) > MAX_TEXT_BYTES:
-            raise self._refused(f"is larger than {MAX_TEXT_BYTES // 1024} KB")
-        try:
-            return data.decode()
-        except UnicodeDecodeError as error:
-            raise self._refused("is not UTF-8 text") from error
 
     def _refused(self, why: str) -> StoreError:
         return StoreError(f"{self.path} {why}. It was left as it is; put a text file there, or remove it.")

@@ -54,6 +54,7 @@ from assistant.wire.sleep import build_learning, build_sleep
 from assistant.wire.stores import Stores, session_reader, status_sources, token_counter_for
 from assistant.wire.turns import (
     Base,
+    build_approvals,
     build_contexts,
     build_delegation,
     build_runtime,
@@ -162,7 +163,8 @@ class App:
         self.contexts = build_contexts(base, self.toolbox)
         window = self.contexts.window
         self.toolbox.add(delegate_tool(build_delegation(base, self.toolbox, window)))
-        self.turn_runner = build_turn_runner(base, self.toolbox, window, self.dispatcher)
+        self.approvals = build_approvals(base, self.toolbox)
+        self.turn_runner = build_turn_runner(base, self.toolbox, window, self.dispatcher, self.approvals)
         self.runtime = build_runtime(base, self.turn_runner, self.dispatcher, self.contexts)
         self.terminal.find_disk_trouble = self.runtime.find_disk_trouble
         indexes = (stores.message_index.index_next_batch, stores.journal_index.index_next_batch)
@@ -237,6 +239,7 @@ class App:
         self.maintenance.recover_files()
         stores.archive.remove_partial()
         await self.erasure.recover_after_crash(now)
+        await self.approvals.recover_after_crash()
         self.inbound.recover_after_crash()
         for remark in stores.remarks:
             self._tell_damage(remark)
@@ -268,6 +271,7 @@ class App:
         self.networks.check_due(self.dispatcher)
         self.running_turns.wake.set()
         self.agenda_scheduler.check_due()
+        self.approvals.check_due()
         self.sleep.scheduler.check_due()
         self.backup_scheduler.check_due()
         self.resets.check_due()

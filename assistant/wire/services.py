@@ -196,6 +196,8 @@ def command_stores(
         outbox=stores.outbox,
         deliveries=stores.deliveries,
         backups=stores.backups,
+        approvals=stores.approvals,
+        workspace=stores.workspace,
     )
 
 
@@ -229,6 +231,7 @@ def _command_services(app: App) -> CommandServices:
         tool_effects=app.toolbox.effects,
         terminal=app.terminal.name,
         erasure=app.erasure,
+        approvals=app.approvals,
         bridge_names=lambda: [name for name in app.dispatcher.bridges if name != app.terminal.name],
         wake=app.running_turns.wake.set,
     )

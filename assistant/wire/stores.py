@@ -67,6 +67,7 @@ from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.log.writer import MessageLog
 from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.migrations import memory_migrations
+from assistant.store.script.approvals import StoredApprovals
 from assistant.store.script.clock_steps import ClockSteps
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.edits import MessageEdits
@@ -228,6 +229,7 @@ class Stores:
         self.bridge_states = BridgeStates(script)
         self.message_edits = MessageEdits(script, message_log, self.conversation.appender)
         self.turn_files = TurnFiles(script)
+        self.approvals = StoredApprovals(script)
         self.deliveries = StuckItems(script)
         self.requests = UserRequests(script, message_log)
         self.jobs = Jobs(script, self.conversation.appender)

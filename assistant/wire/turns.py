@@ -15,6 +15,7 @@ from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.notices import NoticeSender
 from assistant.memory.service import MemoryService
 from assistant.models.prices import cost_usd_of_call, load_prices
+from assistant.runtime.approvals import ApprovalGate, ApprovalService
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from assistant.runtime.context_window import ContextWindow
@@ -186,8 +187,17 @@ def build_delegation(base: Base, toolbox: ToolRegistry, window: ContextWindow) -
     )
 
 
-def build_turn_runner(base: Base, toolbox: ToolRegistry, window: ContextWindow, dispatcher: Dispatcher) -> TurnRunner:
+def build_approvals(base: Base, toolbox: ToolRegistry) -> ApprovalService:
+    wake = base.running.wake.set
+    return ApprovalService(base.stores.approvals, toolbox, base.settings.zone, base.clock, wake)
+
+
+def build_turn_runner(
+    base: Base, toolbox: ToolRegistry, window: ContextWindow, dispatcher: Dispatcher, approvals: ApprovalService
+) -> TurnRunner:
     settings, ledger, notices = base.settings, base.stores.ledger, base.stores.ledger.notices
+    valid_for = timedelta(hours=settings.values.tools.approval_hours)
+    gate = ApprovalGate(base.stores.approvals, base.stores.conversation, toolbox, settings.zone, valid_for)
     # The limit may change while the daemon runs.
     guard = TurnGuard(settings.zone, lambda: ledger.budget.runaway_calls, notices.was_sent, notices.mark_sent)
     return TurnRunner(
@@ -200,6 +210,8 @@ def build_turn_runner(base: Base, toolbox: ToolRegistry, window: ContextWindow, 
         dispatcher.show,
         base.notices,
         base.clock,
+        gate,
+        approvals,
         base.tracer,
     )
 

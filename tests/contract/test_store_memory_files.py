@@ -265,7 +265,7 @@ NONE: list[tuple[Make, str]] = [
     (_a_directory, "is a directory"),
     (_a_link_outside, "outside the data folder"),
     (_a_dangling_link_outside, "outside the data folder"),
-    (_huge, "larger than 1024 KB"),
+    (_huge, "larger than 1 MB"),
     (_a_pipe, "not a plain file"),
     (_a_loop, "cannot be read"),
 ]

@@ -237,7 +237,8 @@ def test_a_daemon_reads_the_file_of_the_folder_that_the_command_was_typed_in(
 
 
 @pytest.mark.parametrize(
-    ("content", "why"), [(b'["a", 5]', "Item 2 has no words"), (b"caf\xe9", "not UTF-8 .line 1"), (b"{", "not JSON")]
+    ("content", "why"),
+    [(b'["a", 5]', "Item 2 has no words"), (b"caf\xe9", "not UTF-8 text .line 1"), (b"{", "not JSON")],
 )
 def test_a_broken_file_changes_nothing(home: FilledHome, tmp_path: Path, content: bytes, why: str) -> None:
     (tmp_path / "broken").write_bytes(content)

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -20,6 +21,7 @@ from assistant.core.ports import ModelPair
 from assistant.core.quoting import NOTE_TAG
 from assistant.models.anthropic import AnthropicModel
 from assistant.models.offline.model import OfflineModel
+from assistant.runtime.approvals import ApprovalGate, ApprovalService
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.delegation import (
     FAILED_PREFIX,
@@ -31,6 +33,7 @@ from assistant.runtime.delegation import (
 from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner
 from assistant.runtime.turn_guard import TurnGuard
 from assistant.settings.settings import load_settings
+from assistant.store.script.approvals import StoredApprovals
 from assistant.store.script.turns import Delegations
 from assistant.wire.search import open_history
 from tests.strict.behaviour import ScriptedAnswer, ToolUse
@@ -82,8 +85,19 @@ class DelegatingApp:
         context = make_context_window(home, self.history, toolbox, values, models)
         guard = TurnGuard(ZoneInfo("UTC"), lambda: 0, lambda name: False, lambda name, now: None)
         notices = notice_sender(home.db, lambda: NOW)
+        stored, zone = StoredApprovals(home.db), ZoneInfo("UTC")
         self.turns = TurnRunner(
-            home.conversation, models, toolbox, context, guard, values.turn, lambda event: None, notices, lambda: NOW
+            home.conversation,
+            models,
+            toolbox,
+            context,
+            guard,
+            values.turn,
+            lambda event: None,
+            notices,
+            lambda: NOW,
+            ApprovalGate(stored, home.conversation, toolbox, zone, timedelta(hours=1)),
+            ApprovalService(stored, toolbox, zone, lambda: NOW, lambda: None),
         )
 
     async def ask(self, text: str) -> TurnOutcome:

@@ -68,10 +68,9 @@ async def test_a_memory_is_found_traced_put_right_and_found_put_right_at_once(tm
         assert (await ask(it, "/memory list")).count("\n- ") == 0
         assert "current memories: 1 (1 fact)\n- former memories: 1" in await ask(it, "/memory stats")
         assert "changed: 0 memories" in await ask(it, "/memory rebuild")
-        (tmp_path / "more.txt").write_text("I sail.\n")
-        assert (await ask(it, f"/memory import {tmp_path / 'more.txt'}")).startswith(
-            "Imported 1 entry; already there: 0."
-        )
+        (tmp_path / "workspace").mkdir(exist_ok=True)
+        (tmp_path / "workspace" / "more.txt").write_text("I sail.\n")
+        assert (await ask(it, "/memory import more.txt")).startswith("Imported 1 entry; already there: 0.")
 
 
 async def test_what_came_to_mind_for_the_last_answer_is_traced_without_naming_it(tmp_path: Path) -> None:
@@ -90,15 +89,18 @@ async def test_what_came_to_mind_for_the_last_answer_is_traced_without_naming_it
 async def test_the_model_puts_right_what_it_looked_up_in_its_own_scope(tmp_path: Path) -> None:
     look = ToolCall("c1", "search_memory", {"query": "what does Anna do"})
     change = ToolCall("c2", "update_memory", {"reference": "entry 1", "text": DOCTOR})
-    async with run_app(tmp_path, look, change, "Put right.", look, replace(change, id="c3"), "Sorry.") as it:
+    async with run_app(tmp_path, look, change, "Look below.", look, replace(change, id="c3"), "Sorry.") as it:
         note(it, NURSE)
         await it.say("No, Anna is not in Rome any more")
         await it.wait_idle()
         results = [one.content for one in it.model.requests[2].messages if one.role == "tool"]
         assert results[0].endswith(f'[entry 1] 2026-06-10: "{NURSE}"')
-        assert results[1].startswith("Corrected: [entry 1] is out of date. Current now: [entry 2]")
+        assert f'correct what I remember: "{NURSE}" becomes "{DOCTOR}"' in it.bridge.bodies[-1]
+        await it.say("yes")
+        await it.wait_idle()
+        assert "Corrected: [entry 1] is out of date. Current now: [entry 2]" in it.bridge.bodies[-1]
         correction = it.app.stores.journal.read([2], "owner")[0]
-        assert correction.sources == (1,) and correction.key.startswith("tool:")
+        assert correction.sources == (7,) and correction.key.startswith("tool:")
 
         guests = replace(owner_message("Anna?", external_id="g"), session=GUEST, scope=GUEST, trust="guest")
         await it.app.runtime.accept(guests)
@@ -117,7 +119,7 @@ async def test_the_model_puts_right_what_it_looked_up_in_its_own_scope(tmp_path:
         ("/memory rebuild now", "Use `/memory rebuild"),
         ("/memory import", "Use `/memory import FILE`"),
         ("/memory edit e9 x", "no e9 here"),
-        ("/memory import /no/such/file", "cannot be read"),
+        ("/memory import no-such-file", "is not there"),
         ("/why nothing", "`/memory search` finds both"),
         ("/why", "`/why ID`"),
     ],

@@ -47,11 +47,12 @@ def test_what_was_edited_is_the_answer_and_what_was_told_after_it_wins() -> None
 
 
 async def test_what_was_imported_is_known_before_anything_was_said_and_what_is_told_later_wins(tmp_path: Path) -> None:
-    file = tmp_path / "known.md"
+    file = tmp_path / "home" / "workspace" / "known.md"
+    file.parent.mkdir(parents=True)
     file.write_text("- The boiler code is 4711.\n- My sister Ines lives in Bergen.\n")
     async with run_app(tmp_path / "home") as running:
         use_model(running.app, OfflineModel())
-        await running.app.commands.run(f"/memory import {file}", "main")
+        await running.app.commands.run("/memory import known.md", "main")
         assert "> The boiler code is 4711." in await ask(running, "What is the boiler code?")
         assert "> My sister Ines lives in Bergen." in await ask(running, "Where does Ines live?")
         await ask(running, "No, the boiler code is 4712.")

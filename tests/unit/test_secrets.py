@@ -157,7 +157,7 @@ def test_a_credential_that_cannot_be_read_is_told_without_its_words(home: Home, 
     handed = tmp_path / "credentials"
     handed.mkdir()
     (handed / KEY).write_bytes(b"\xffsecret")
-    with pytest.raises(SettingsError, match=f"The credential {KEY} cannot be read: it is not UTF-8 text") as caught:
+    with pytest.raises(SettingsError, match=f"The credential {KEY} is not UTF-8 text") as caught:
         load_settings(home, {"CREDENTIALS_DIRECTORY": str(handed)})
     assert "secret" not in str(caught.value)
     with pytest.raises(SettingsError, match=r"CREDENTIALS_DIRECTORY: .* cannot be read"):

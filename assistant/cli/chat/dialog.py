@@ -21,6 +21,7 @@ from assistant.cli.chat.command import new_external_id
 from assistant.cli.chat.screen import Screen
 from assistant.cli.handover import HandedOver, HandoverLink
 from assistant.cli.link import Link, LinkLost
+from assistant.cli.named_files import run_typed_command
 from assistant.commands.argv import command_name, is_leave_command, session_after_command
 from assistant.core.errors import AssistantError
 from assistant.core.text import drop_unfinished_word
@@ -147,7 +148,7 @@ class Dialog:
 
     async def _run_command(self, text: str) -> None:
         try:
-            await self._screen.show_markdown(await self._link.run_command(text, self._session))
+            await self._screen.show_markdown(await run_typed_command(self._link, text, self._session))
             self._switch(session_after_command(text, self._session))
         except AssistantError as error:
             await self._screen.show_remark(str(error))

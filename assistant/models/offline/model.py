@@ -86,6 +86,11 @@ class OfflineModel:
         """Nothing is open."""
 
 
+def next_calls(request: ModelRequest, session: str | None) -> tuple[ToolCall, ...]:
+    """What the words of the person have it call next, given what earlier calls of its own answered."""
+    return _answer(request, session).tool_calls
+
+
 def _answer(request: ModelRequest, session: str | None) -> Message:
     """The next message of the turn: calls while any request of the person still waits for a result, else the words."""
     tools = frozenset(tool.name for tool in request.tools)

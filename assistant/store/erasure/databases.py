@@ -34,14 +34,12 @@ from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.log.redact import redact_message
 from assistant.store.rows import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.script import sessions as session_rows
-from assistant.store.script.sessions import Session
 from assistant.store.script.undo import is_replaced_intact, list_undoable_checkpoint_rows, measure_replaced
 from assistant.store.script.view import CountedMessage, encode_view_row, message_of_view_row
 
+# Other values of a row by column (None: it is removed), and what tells a person which one it is, "" for nothing.
 _Change = tuple[dict[str, Any] | None, str]
-"""Other values of a row by column (None: it is removed), and what tells a person which one it is, "" for nothing."""
-_ChangeRow = Callable[[Row, ErasurePlan], _Change | None]
-"""What becomes of a row; None where it stays as it is."""
+_ChangeRow = Callable[[Row, ErasurePlan], _Change | None]  # None where it stays as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +153,7 @@ def erase_in_script_db(db: Database, plan: ErasurePlan, with_tokens: Callable[[M
     """Inside `write()`."""
     mark_outdated_archives(db, plan)
     rows = db.rows("SELECT key, generation, scope FROM sessions WHERE scope = ?", (plan.scope,))
-    sessions = [Session(row["key"], row["generation"], row["scope"]) for row in rows]
+    sessions = [session_rows.Session(*row) for row in rows]
     intact = [
         (session, checkpoint)
         for session in sessions
@@ -214,8 +212,7 @@ def _tool_run(row: Row, plan: ErasurePlan) -> _Change | None:
 def _job(row: Row, plan: ErasurePlan) -> _Change | None:
     """Of a reminder or schedule of which nothing is left, nothing is to come either."""
     change = _words_in("name", "text")(row, plan)
-    values = None if change is None else change[0]
-    if change is None or values is None or values.get("text") != "":
+    if change is None or (values := change[0]) is None or values.get("text") != "":
         return change
     values["text"] = FORGOTTEN_PLACEHOLDER
     if row["state"] in ("active", "paused"):
@@ -223,10 +220,16 @@ def _job(row: Row, plan: ErasurePlan) -> _Change | None:
     return values, change[1]
 
 
+def _approval(row: Row, plan: ErasurePlan) -> _Change | None:
+    """What is not whole any more is not what was shown, so it is not done."""
+    values, shown = _words_in("effect", "result", jsons=("arguments",))(row, plan) or (None, "")
+    return None if values is None else (values | {"state": row["state"].replace("pending", "declined")}, shown)
+
+
 def _inbox(row: Row, plan: ErasurePlan) -> _Change | None:
-    placeholder = dump_json({"content": FORGOTTEN_PLACEHOLDER, "media": [], "name": None})
-    is_erased = row["message_id"] in plan.ids or plan.unique.matches(row["body"])
-    return ({"body": placeholder}, "") if is_erased and row["body"] != placeholder else None
+    placeholder, body = dump_json({"content": FORGOTTEN_PLACEHOLDER, "media": [], "name": None}), row["body"]
+    is_erased = body != placeholder and (row["message_id"] in plan.ids or plan.unique.matches(body))
+    return ({"body": placeholder}, "") if is_erased else None
 
 
 def _outbox(row: Row, plan: ErasurePlan) -> _Change | None:
@@ -245,6 +248,7 @@ _SCRIPT_TABLES = (
     _WordTable("notes on resets", "resets", _words_in("note")),
     _WordTable("notes for the model", "turns", _words_in("volatile", "error", retells=True)),
     _WordTable("tool calls", "tool_runs", _words_in(jsons=("arguments",))),
+    _WordTable("approvals", "approvals", _approval),
     _WordTable("delegated tasks", "delegations", _words_in("task", "result", retells=True)),
     _WordTable("messages sent to you", "outbox", _words_in("error")),
     _WordTable("messages sent to you", "outbox", _words_in(jsons=("buttons", "media"))),

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from assistant.core.errors import StoreError
 from assistant.core.messages import Media
+from assistant.core.plain_files import FileRefused, decode_text, read_file_below
 from assistant.store.files import make_directory, sync, write_all
 
 SENT_FOLDER = "sent"
@@ -59,35 +60,16 @@ class WorkspaceFiles:
             ) from error
 
     def read(self, path: str, max_bytes: int) -> bytes:
+        """Raises `StoreError`."""
         try:
-            descriptor = self._opened(path)
-            try:
-                state = os.fstat(descriptor)
-                if not stat.S_ISREG(state.st_mode) or state.st_size > max_bytes:
-                    raise StoreError(
-                        f"{path} in the workspace is no file of at most {max_bytes // 2**20} MB. It was not sent."
-                    )
-                with os.fdopen(os.dup(descriptor), "rb") as file:
-                    return file.read()
-            finally:
-                os.close(descriptor)
-        except OSError as error:
-            raise StoreError(f"{path} in the workspace cannot be read: {error.strerror}. It was not sent.") from error
+            return read_file_below(self._workspace, path, max_bytes)
+        except FileRefused as error:
+            raise StoreError(f"{path} in the workspace {error}. It was not sent.") from error.__cause__
 
-    def _opened(self, path: str) -> int:
-        """Walked part by part, so that no link leads out."""
-        *folders, name = path.split("/")
-        if path.startswith("/") or ".." in folders or name in ("", ".."):
-            raise StoreError(f"{path} is not in the workspace. It was not sent.")
-        where = os.open(self._workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for folder in folders:
-                inner = os.open(folder, _FOLDER, dir_fd=where)
-                os.close(where)
-                where = inner
-            return os.open(name, _READ, dir_fd=where)
-        finally:
-            os.close(where)
+    def read_text(self, path: str, max_bytes: int) -> str:
+        """A text file that somebody names, below the workspace or by its whole path. Raises `FileRefused`."""
+        inside = path.removeprefix(f"{self._workspace}/")
+        return decode_text(read_file_below(self._workspace, inside, max_bytes))
 
     @staticmethod
     def _put(where: int, name: str, data: bytes) -> str:

@@ -117,6 +117,25 @@ def record_clock_steps(db: Database) -> None:
     )
 
 
+@script_migrations(name="0018_approvals")
+def add_approvals(db: Database) -> None:
+    """Effects that nobody asked for wait for the owner's word, and a turn remembers what its model has read."""
+    # JSON list of what was read that the person did not say now.
+    db.execute("ALTER TABLE turns ADD COLUMN untrusted TEXT NOT NULL DEFAULT '[]'")
+    # key: of the effect. effect: what will happen, as a person reads it. decided_by: the turn that answered it.
+    db.execute(
+        "CREATE TABLE approvals (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, session TEXT NOT NULL,"
+        " generation INTEGER NOT NULL, scope TEXT NOT NULL, turn TEXT NOT NULL, call_id TEXT NOT NULL,"
+        " tool TEXT NOT NULL, arguments TEXT NOT NULL, effect TEXT NOT NULL, bridge TEXT NOT NULL,"
+        " target TEXT NOT NULL, state TEXT NOT NULL, result TEXT NOT NULL DEFAULT '',"
+        " decided_by TEXT NOT NULL DEFAULT '', created_at TEXT NOT NULL,"
+        " expires_at TEXT NOT NULL, decided_at TEXT, ended_at TEXT) STRICT"
+    )
+    db.execute("CREATE INDEX approvals_open ON approvals (state, expires_at) WHERE state IN ('pending', 'approved')")
+    db.execute("CREATE INDEX approvals_turn ON approvals (turn)")
+    db.execute("CREATE INDEX approvals_decided_by ON approvals (decided_by) WHERE decided_by <> ''")
+
+
 character_migrations = Migrations("character")
 
 

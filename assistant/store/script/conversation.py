@@ -32,7 +32,7 @@ from assistant.core.records import (
 from assistant.core.sessions import GenerationEnd
 from assistant.store.database import Database
 from assistant.store.log.writer import MessageLog
-from assistant.store.rows import clean_message, clean_text
+from assistant.store.rows import clean_message, clean_text, dump_json
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.append import Appender, CountMessageTokens, RecordOrigin, ToViewMessage
 from assistant.store.script.checkpoints import (
@@ -175,6 +175,13 @@ class StoredConversation:
         with self.appender.appending(session, drafts, now) as shown:
             fresh = iter(shown)
             return tuple(next(fresh) if message.id is None else message for message in messages)
+
+    def mark_untrusted(self, turn: Turn, sources: Sequence[str]) -> Turn:
+        known = tuple(dict.fromkeys((*turn.untrusted, *sources)))
+        if known != turn.untrusted:
+            with self._db.write() as db:
+                db.update_rows("turns", {"id": turn.id}, untrusted=dump_json(known))
+        return replace(turn, untrusted=known)
 
     def start_tool(self, turn: Turn, call: ToolCall, now: datetime) -> None:
         with self._db.write() as db:

@@ -1,0 +1,96 @@
+"""Effects that wait for the owner's word.
+
+What always holds: an effect is carried out under its key, with exactly the arguments that were shown; whether it was is
+known, or said to be unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from assistant.core.messages import ToolCall
+from assistant.core.text import fold_text
+
+ApprovalState = Literal["pending", "approved", "done", "failed", "uncertain", "declined", "lapsed", "refused"]
+"""`pending` waits; `approved` is being carried out, and then `done`, `failed` or `uncertain`; `refused` was never
+asked: in the conversation of a guest or room, or where too many wait."""
+
+_YES = frozenset(["yes", "y", "yes please", "ja", "oui", "si", "sí"])
+_NO = frozenset(["no", "n", "no thanks", "nein", "non"])
+_LONGEST_ANSWER = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedEffect:
+    """What a model wanted to do and nobody asked for.
+
+    - `key`: of the effect: carried out twice under it, it happens once.
+    - `effect`: what will happen, as a person reads it.
+    - `bridge`, `target`: where it is asked.
+    """
+
+    key: str
+    session: str
+    generation: int
+    scope: str
+    turn: str
+    call_id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    effect: str
+    bridge: str
+    target: str
+    created_at: datetime
+    expires_at: datetime
+
+    @property
+    def call(self) -> ToolCall:
+        return ToolCall(self.call_id, self.tool, self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Approval(ProposedEffect):
+    """A proposed effect as it is stored. `decided_by`: the turn whose message answered it; "" for a command."""
+
+    id: int
+    state: ApprovalState
+    result: str
+    decided_by: str
+    decided_at: datetime | None
+    ended_at: datetime | None
+
+
+def read_answer(text: str) -> bool | None:
+    """Whether a message is nothing but a yes or a no; None for anything else."""
+    if len(text) > _LONGEST_ANSWER:
+        return None
+    word = fold_text(text.strip().rstrip(".!").replace(",", ""))
+    return True if word in {fold_text(yes) for yes in _YES} else False if word in map(fold_text, _NO) else None
+
+
+APPROVAL_STATE_WORDS: dict[ApprovalState, str] = {
+    "approved": "is being carried out",
+    "done": "is done already",
+    "failed": "was tried and failed",
+    "uncertain": "was interrupted",
+    "declined": "was declined",
+    "lapsed": "was not answered in time, so it was not done",
+}
+
+
+def describe_outcome(approval: Approval) -> str:
+    """What became of one, as Markdown."""
+    effect, result = approval.effect, approval.result.strip()
+    match approval.state:
+        case "done":
+            return f"Done: {effect}.\n\n{result}"
+        case "failed":
+            return f"Not done: {effect}. {result}"
+        case "uncertain":
+            return f"It is not known whether this was done: {effect}; {result}."
+        case "declined":
+            return f"Dropped: {effect}. Nothing was changed."
+    return f"{effect[:1].upper()}{effect[1:]}: {APPROVAL_STATE_WORDS.get(approval.state, 'waits for your answer')}."

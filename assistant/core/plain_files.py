@@ -1,0 +1,134 @@
+"""The one door to files that somebody names: in a command, to a tool, in the settings, in the data folder.
+
+What always holds: what is opened is a plain file of bounded size. Pipes, sockets, devices and the files of /proc and
+/sys are refused without being waited for, and looked at again once open. Below a folder, a path is walked part by part
+from the folder's own descriptor, and no part may be a link, so that neither "..", nor an absolute path, nor a link that
+appears between a check and an open leads out. Reading may take a while: not on the loop.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from assistant.core.errors import UsageError
+
+FileKind = Literal["folder", "plain file"]
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_MAX_PATH_LENGTH = 1000
+# What lies there is made by the kernel as it is read.
+_KERNEL_FOLDERS = ("/proc", "/sys")
+
+
+class FileRefused(UsageError):
+    """The file cannot be read: its text ends a sentence that begins with the name of the file."""
+
+
+def read_plain_file(path: Path, max_bytes: int) -> bytes:
+    """Raises `FileRefused`."""
+    with _open_errors(follows_links=True):
+        if _is_of_kernel(path):
+            raise FileRefused("is not a plain file")
+        _require_kind("plain file", path.stat())
+        descriptor = os.open(path, _FILE)
+        try:
+            return _read(descriptor, max_bytes)
+        finally:
+            os.close(descriptor)
+
+
+def read_plain_text(path: Path, max_bytes: int) -> str:
+    """UTF-8. Raises `FileRefused`."""
+    return decode_text(read_plain_file(path, max_bytes))
+
+
+def decode_text(data: bytes) -> str:
+    """Raises `FileRefused`, which says in which line it is no UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FileRefused(f"is not UTF-8 text (line {line})") from None
+
+
+def read_file_below(root: Path, path: str, max_bytes: int) -> bytes:
+    """A plain file below a folder. Raises `FileRefused`."""
+    with open_below(root, path, "plain file") as descriptor, _open_errors():
+        return _read(descriptor, max_bytes)
+
+
+@contextlib.contextmanager
+def open_below(root: Path, path: str, kind: FileKind) -> Iterator[int]:
+    """A descriptor, open for reading, of what is at `path` below `root`. Raises `FileRefused`."""
+    parts = split_path(path)
+    if not parts and kind != "folder":
+        raise FileRefused("is the folder itself, not a file")
+    with contextlib.ExitStack() as stack:
+        with _open_errors():
+            descriptor = os.open(root, _FOLDER)
+            stack.callback(os.close, descriptor)
+            for place, part in enumerate(parts, 1):
+                part_kind: FileKind = kind if place == len(parts) else "folder"
+                _require_kind(part_kind, os.stat(part, dir_fd=descriptor, follow_symlinks=False))
+                flags = _FOLDER if part_kind == "folder" else _FILE
+                descriptor = os.open(part, flags | os.O_NOFOLLOW, dir_fd=descriptor)
+                stack.callback(os.close, descriptor)
+            _require_kind(kind, os.fstat(descriptor))
+        yield descriptor
+
+
+def split_path(path: str) -> list[str]:
+    """The names on the way below a folder. Raises `FileRefused` where it leads out."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if path.startswith("/") or ".." in parts:
+        raise FileRefused("leads out of the workspace; paths start inside it, as in notes/plan.md")
+    if "\0" in path or len(path) > _MAX_PATH_LENGTH:
+        raise FileRefused("is not the name of a file")
+    return parts
+
+
+def _read(descriptor: int, max_bytes: int) -> bytes:
+    state = os.fstat(descriptor)
+    _require_kind("plain file", state)
+    data = b""
+    if state.st_size <= max_bytes:
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            data = file.read(max_bytes + 1)
+    if state.st_size > max_bytes or len(data) > max_bytes:
+        raise FileRefused(f"is larger than {_size(max_bytes)}")
+    return data
+
+
+def _size(count: int) -> str:
+    return f"{count // 2**20} MB" if count >= 2**20 else f"{count // 1024} KB"
+
+
+def _require_kind(kind: FileKind, status: os.stat_result) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise FileRefused("goes through a link, and links are not followed here")
+    if kind != "folder" and stat.S_ISDIR(status.st_mode):
+        raise FileRefused("is a directory")
+    if not (stat.S_ISDIR if kind == "folder" else stat.S_ISREG)(status.st_mode):
+        raise FileRefused(f"is not a {kind}")
+
+
+def _is_of_kernel(path: Path) -> bool:
+    place = os.path.realpath(path)
+    return any(place == folder or place.startswith(f"{folder}/") for folder in _KERNEL_FOLDERS)
+
+
+@contextlib.contextmanager
+def _open_errors(*, follows_links: bool = False) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK) and not follows_links:
+            raise FileRefused("goes through a link, and links are not followed here") from error
+        why = "is not there" if error.errno == errno.ENOENT else f"cannot be read ({error.strerror})"
+        raise FileRefused(why) from error

@@ -1,0 +1,249 @@
+"""Effects of a turn and the person's word: what may be done at once, what is asked first, and what becomes of it.
+
+What always holds (I10):
+- State decides, and no text: an effect that a model wants in a turn in which it has read what the person did not say
+  now is done at once only where the person's own message asks for just that (`own_words`). Anything else waits for the
+  owner, who is shown what will happen; in the conversations of guests and rooms it is not done.
+- What was approved is done once, under the key of the effect, with exactly the arguments that were shown. Killed in
+  between, a keyed effect is done again under its key; of another it is said that nobody knows.
+- What nobody answers in time is not done, and that is told (I11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from assistant.core.approvals import (
+    APPROVAL_STATE_WORDS,
+    Approval,
+    ApprovalState,
+    ProposedEffect,
+    describe_outcome,
+    read_answer,
+)
+from assistant.core.calendar import format_moment
+from assistant.core.errors import ToolError, UsageError
+from assistant.core.messages import Media, ToolCall
+from assistant.core.notices import NoticeKind
+from assistant.core.ports import ToolContext
+from assistant.core.quoting import FAILURE_PREFIX
+from assistant.core.records import Button, OutgoingMessage, Turn, is_from_schedule
+from assistant.core.sessions import session_role
+from assistant.core.store_ports import Conversation
+from assistant.runtime.own_words import read_own_words, rules_read
+from assistant.runtime.tool_registry import ToolRegistry
+from assistant.store.script.approvals import StoredApprovals, dump_arguments
+
+MOST_OF_A_TURN = 5
+_ASKED = (
+    "[not done] {effect} was not done: this turn has read text that the person did not write now, and their own newest "
+    "message does not ask for exactly this. They are asked below your answer (approval {number}). Do not try it in "
+    "another way, and do not say that it is done."
+)
+_REFUSED = (
+    "[not done] {effect} was not done: this turn has read text that the person did not write now, and their own newest "
+    "message does not ask for exactly this. Only they can ask for it, in a message of their own."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalGate:
+    """Stands between a model's calls and the tools."""
+
+    stored: StoredApprovals
+    conversation: Conversation
+    toolbox: ToolRegistry
+    zone: ZoneInfo
+    valid_for: timedelta
+
+    async def review(self, turn: Turn, call: ToolCall, context: ToolContext) -> str | None:
+        """What the model is told instead of a call that needs the person's word; None where it may be done."""
+        tool = self.toolbox.find(call.name, session_role(turn.session))
+        if tool is None or not turn.untrusted or not tool.needs_word(call.arguments, context):
+            return None
+        if (known := self.stored.find_by_key(context.key)) is not None:
+            return _told_to_model(known)
+        if await self._is_asked_for(turn, call, context):
+            return None
+        try:
+            effect = await tool.describe(call.arguments, context)
+        except ToolError as error:
+            return f"{FAILURE_PREFIX}{error}"
+        return _told_to_model(self._propose(turn, call, context, effect))
+
+    async def _is_asked_for(self, turn: Turn, call: ToolCall, context: ToolContext) -> bool:
+        role = session_role(turn.session)
+        tool, own = self.toolbox.find(call.name, role), read_own_words(turn, self.zone)
+        if tool is not None and tool.words is not None and own.ask_for(tool.words, call.arguments):
+            return True
+
+        async def run_reading(reading: ToolCall) -> str:
+            known = self.toolbox.find(reading.name, role)
+            if known is None or known.needs_word(reading.arguments, context):
+                raise LookupError(reading.name)
+            return (await self.toolbox.run(reading, replace(context, key=f"{context.key}:look"), role))[0]
+
+        view = self.conversation.load_view(turn.session)
+        return await rules_read(call, turn, view, self.toolbox.specs(role), own, run_reading)
+
+    def _propose(self, turn: Turn, call: ToolCall, context: ToolContext, effect: str) -> Approval:
+        place = turn.items[-1].incoming
+        proposed = ProposedEffect(
+            context.key,
+            turn.session,
+            turn.generation,
+            turn.scope,
+            turn.id,
+            call.id,
+            call.name,
+            call.arguments,
+            effect,
+            place.bridge,
+            place.target,
+            context.now,
+            context.now + self.valid_for,
+        )
+        of_turn = self.stored.list_by_turn(turn.id)
+        pending = [approval for approval in of_turn if approval.state == "pending"]
+        is_asked = any(
+            approval.tool == call.name and dump_arguments(approval) == dump_arguments(proposed) for approval in pending
+        )
+        may_ask = session_role(turn.session) == "owner" and len(pending) < MOST_OF_A_TURN and not is_asked
+        return self.stored.propose(proposed, "pending" if may_ask else "refused")
+
+    def question(self, turn: Turn) -> tuple[str, tuple[Button, ...]]:
+        """What stands below the answer of a turn: what was not done, and how the owner decides."""
+        proposed = self.stored.list_by_turn(turn.id)
+        asked = [approval for approval in proposed if approval.state == "pending"]
+        effects = {approval.effect for approval in asked}
+        refused = list(dict.fromkeys(a.effect for a in proposed if a.state == "refused" and a.effect not in effects))
+        parts = [_question(asked, self.zone)] if asked else []
+        if refused:
+            shown = [f"- {effect}" for effect in refused[:MOST_OF_A_TURN]]
+            more = [f"- and {len(refused) - MOST_OF_A_TURN} more"] if len(refused) > MOST_OF_A_TURN else []
+            parts.append("\n".join(["Not done, since your own message did not ask for it:", *shown, *more]))
+        return "".join(f"\n\n{part}" for part in parts), _buttons(asked)
+
+
+def _question(asked: Sequence[Approval], zone: ZoneInfo) -> str:
+    until = format_moment(asked[0].expires_at, zone)
+    lines = [
+        f"- {it.id}: {it.effect}. `/approvals yes {it.id}` does it, `/approvals no {it.id}` drops it." for it in asked
+    ]
+    answer = "Answer yes or no" if len(asked) == 1 else "Say which"
+    head = "Not done yet, since your own message did not ask for it and I have read other text."
+    return "\n".join([f"{head} {answer}, until {until}:", *lines])
+
+
+def _buttons(asked: Sequence[Approval]) -> tuple[Button, ...]:
+    several = len(asked) > 1
+    return tuple(
+        Button(f"{word} {it.id}" if several else word, f"/approvals {word.lower()} {it.id}")
+        for it in asked
+        for word in ("Yes", "No")
+    )
+
+
+def _told_to_model(approval: Approval) -> str:
+    form = _REFUSED if approval.state == "refused" else _ASKED
+    return form.format(effect=approval.effect, number=approval.id)
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalService:
+    """The owner's side: what waits, and what is decided."""
+
+    stored: StoredApprovals
+    toolbox: ToolRegistry
+    zone: ZoneInfo
+    clock: Callable[[], datetime]
+    wake: Callable[[], None]
+
+    async def decide(self, number: int, approved: bool, *, by: str = "") -> Approval:
+        """Do it, or drop it. `by`: the turn that answers. Raises `UsageError` where nothing waits under the number."""
+        now = self.clock()
+        approval = self.stored.get(number)
+        if approval is None or approval.state == "refused":
+            raise UsageError(f"No approval has the number {number}. Nothing was changed; `/approvals` lists them.")
+        if not self.stored.is_asked(approval):
+            raise UsageError("The answer that asks for it is still being written. Nothing was changed; try again then.")
+        if approval.state != "pending" or approval.expires_at <= now:
+            raise UsageError(
+                f"Approval {number} {APPROVAL_STATE_WORDS[_state_at(approval, now)]}. Nothing was changed."
+            )
+        if not self.stored.decide(number, "approved" if approved else "declined", by, now):
+            raise UsageError(f"Approval {number} was decided meanwhile. Nothing was changed.")
+        if approved:
+            await self._carry_out(approval, by)
+        return self._get(number)
+
+    async def answer_turn(self, turn: Turn) -> str | None:
+        """What is said to a turn whose message is the yes or no to the one approval that was asked last; None where it
+        is anything else. Taken up again after a crash, it goes on where it stopped."""
+        if len(turn.items) != 1 or session_role(turn.session) != "owner" or is_from_schedule(turn.items[0].incoming):
+            return None
+        incoming = turn.items[0].incoming
+        approved = read_answer(incoming.content)
+        if approved is None or incoming.trust != "owner" or incoming.media:
+            return None
+        decided = self.stored.list_decided_by(turn.id)
+        if not decided:
+            pending = self.stored.list_pending(turn.session)
+            if len(pending) != 1 or not self.stored.was_asked_last(pending[0]) or pending[0].expires_at <= self.clock():
+                return None
+            return describe_outcome(await self.decide(pending[0].id, approved, by=turn.id))
+        if decided[0].state == "approved":
+            await self._finish_interrupted(decided[0])
+        return describe_outcome(self._get(decided[0].id))
+
+    async def recover_after_crash(self) -> None:
+        """At start: finish what was approved and has no end. Turns that answered go on by themselves."""
+        for approval in self.stored.list_approved():
+            if not approval.decided_by:
+                await self._finish_interrupted(approval)
+
+    def check_due(self) -> None:
+        """Say of what nobody answered in time that it was not done."""
+        if self.stored.lapse(lambda it: NoticeKind.APPROVAL_LAPSED.fill(it.id, effect=it.effect), self.clock()):
+            self.wake()
+
+    async def _finish_interrupted(self, approval: Approval) -> None:
+        if self.toolbox.effects(approval.tool) == "once":
+            text = "the assistant was stopped while it was being done; check before you ask for it again"
+            self._end(approval, "uncertain", text, told=not approval.decided_by)
+        else:
+            await self._carry_out(approval, approval.decided_by, told=not approval.decided_by)
+
+    async def _carry_out(self, approval: Approval, by: str, *, told: bool = False) -> None:
+        """Under the key of the effect, as if it were the moment at which it was asked for: "tomorrow" is that one's."""
+        context = ToolContext(approval.session, approval.scope, by or approval.turn, approval.key, approval.created_at)
+        text, ok = await self.toolbox.run(approval.call, context, session_role(approval.session))
+        self._end(approval, "done" if ok else "failed", text.removeprefix(FAILURE_PREFIX), told=told)
+
+    def _end(self, approval: Approval, state: ApprovalState, result: str, *, told: bool) -> None:
+        """`told`: nobody waits for an answer that says so. Files go out with the turn's answer, or by themselves."""
+
+        def message(files: tuple[Media, ...]) -> OutgoingMessage | None:
+            if approval.decided_by or not (files or told):
+                return None
+            text = describe_outcome(replace(approval, state=state, result=result))
+            notice = NoticeKind.APPROVAL_ENDED.fill(approval.id, text=text)
+            outgoing = notice.to_message(
+                f"approval:{approval.id}", approval.session, approval.scope, approval.bridge, approval.target
+            )
+            return replace(outgoing, media=files)
+
+        self.stored.end(approval, state, result, self.clock(), message)
+        self.wake()
+
+    def _get(self, number: int) -> Approval:
+        approval = self.stored.get(number)
+        assert approval is not None
+        return approval
+
+
+def _state_at(approval: Approval, now: datetime) -> ApprovalState:
+    return "lapsed" if approval.state == "pending" and approval.expires_at <= now else approval.state

@@ -1,0 +1,115 @@
+"""Effects that wait for the owner's word, in script.db.
+
+What always holds: each is decided once, and ends once, in one transaction with what is sent about it. A row is never
+deleted, so that no number is given again and nothing that was asked for is asked for twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from assistant.core.approvals import Approval, ApprovalState, ProposedEffect
+from assistant.core.messages import Media, media_from_json
+from assistant.core.notices import Notice, NoticeAddress, NoticePlace
+from assistant.core.records import OutgoingMessage
+from assistant.store.database import DatabaseStore
+from assistant.store.rows import class_row, dump_json, json_safe, to_row
+from assistant.store.script.notices import find_recent_place, send_in_transaction
+from assistant.store.script.outbox import insert_outgoing
+
+_read_approval = class_row(Approval)
+
+
+class StoredApprovals(DatabaseStore):
+    def propose(self, proposed: ProposedEffect, state: ApprovalState) -> Approval:
+        """Kept once under its key."""
+        columns = to_row(replace(proposed, arguments=json_safe(proposed.arguments)))
+        with self._db.write() as db:
+            db.insert_if_new("approvals", **columns, state=state)
+        return self._read("key = ?", proposed.key)[0]
+
+    def find_by_key(self, key: str) -> Approval | None:
+        return next(iter(self._read("key = ?", key)), None)
+
+    def get(self, number: int) -> Approval | None:
+        return next(iter(self._read("id = ?", number)), None)
+
+    def list_by_turn(self, turn: str) -> list[Approval]:
+        """What a turn proposed, in its order."""
+        return self._read("turn = ? ORDER BY id", turn)
+
+    def list_decided_by(self, turn: str) -> list[Approval]:
+        return self._read("decided_by = ? ORDER BY id", turn)
+
+    def list_pending(self, session: str | None = None) -> list[Approval]:
+        """Those that wait for an answer, oldest first."""
+        return self._read("state = 'pending' AND (?1 IS NULL OR session = ?1) ORDER BY id", session)
+
+    def list_recent(self, limit: int) -> list[Approval]:
+        """What was asked and does not wait any more, newest first."""
+        return self._read("state NOT IN ('pending', 'refused') ORDER BY id DESC LIMIT ?", limit)
+
+    def list_approved(self) -> list[Approval]:
+        """Those that were approved and have no end yet."""
+        return self._read("state = 'approved' ORDER BY id")
+
+    def was_asked_last(self, approval: Approval) -> bool:
+        """Whether nobody has said anything in its conversation since it was asked, but for the message of the turn that
+        runs."""
+        ended = "SELECT id FROM turns WHERE session = ? AND state <> 'running' ORDER BY started_at DESC, rowid DESC"
+        return bool(self._db.value(f"{ended} LIMIT 1", (approval.session,)) == approval.turn)
+
+    def is_asked(self, approval: Approval) -> bool:
+        """Whether the answer that asks for it was given."""
+        return bool(self._db.value("SELECT state <> 'running' FROM turns WHERE id = ?", (approval.turn,)))
+
+    def decide(self, number: int, state: ApprovalState, by: str, now: datetime) -> bool:
+        """Whether it waited until now."""
+        ended = None if state == "approved" else now
+        with self._db.write() as db:
+            pending = {"id": number, "state": "pending"}
+            return bool(
+                db.update_rows("approvals", pending, state=state, decided_by=by, decided_at=now, ended_at=ended)
+            )
+
+    def end(
+        self,
+        approval: Approval,
+        state: ApprovalState,
+        result: str,
+        now: datetime,
+        make_message: Callable[[tuple[Media, ...]], OutgoingMessage | None],
+    ) -> None:
+        """It was carried out, or not. `make_message` makes what is sent of it, with the files that it gave."""
+        with self._db.write() as db:
+            approved = {"id": approval.id, "state": "approved"}
+            if not db.update_rows("approvals", approved, state=state, result=result, ended_at=now):
+                return
+            rows = db.rows("SELECT media FROM turn_files WHERE key = ?", (approval.key,))
+            files = tuple(media_from_json(json.loads(row["media"])) for row in rows)
+            if (message := make_message(files)) is not None:
+                db.execute("DELETE FROM turn_files WHERE key = ?", (approval.key,))
+                insert_outgoing(db, [message], now)
+
+    def lapse(self, make_notice: Callable[[Approval], Notice], now: datetime) -> list[Approval]:
+        """Those whose time is over, each with its notice, to where its conversation was last written from."""
+        lapsed = self._read("state = 'pending' AND expires_at <= ? ORDER BY id", now)
+        for approval in lapsed:
+            with self._db.write() as db:
+                pending = {"id": approval.id, "state": "pending"}
+                if db.update_rows("approvals", pending, state="lapsed", ended_at=now):
+                    place = find_recent_place(db, approval.scope)
+                    send_in_transaction(db, [make_notice(approval)], NoticeAddress((NoticePlace(place),)), now)
+        return lapsed
+
+    def _read(self, where: str, *values: Any) -> list[Approval]:
+        return self._db.read_all(_read_approval, f"SELECT * FROM approvals WHERE {where}", values)
+
+
+def dump_arguments(approval: ProposedEffect) -> str:
+    """As JSON, for comparing two."""
+    return dump_json(json_safe(approval.arguments))

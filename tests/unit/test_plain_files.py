@@ -1,0 +1,95 @@
+"""The one door to files that somebody names: plain files of bounded size, and nothing that could hold up or leak."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+
+from assistant.core.plain_files import FileRefused, open_below, read_file_below, read_plain_file, read_plain_text
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_plain_file_is_read_whole_up_to_its_limit(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 100)
+    assert read_plain_file(tmp_path / "a", 100) == read_file_below(tmp_path, "a", 100) == b"x" * 100
+    for read in (lambda: read_plain_file(tmp_path / "a", 99), lambda: read_file_below(tmp_path, "./a", 99)):
+        with pytest.raises(FileRefused, match="is larger than 0 KB"):
+            read()
+
+
+@pytest.mark.parametrize("path", ["/proc/self/environ", "/proc/self/cmdline", "/sys/kernel/hostname", "/dev/zero"])
+def test_what_the_kernel_makes_is_refused(path: str, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(path)
+    for name in (Path(path), tmp_path / "link"):
+        with pytest.raises(FileRefused):
+            read_plain_file(name, 1000)
+
+
+def test_pipes_are_refused_without_being_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileRefused, match="is not a plain file"):
+        read_plain_file(tmp_path / "pipe", 1000)
+    with pytest.raises(FileRefused, match="is not a plain file"), open_below(tmp_path, "pipe", "plain file"):
+        pass
+
+
+def test_text_that_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"one\ntwo \xff\n")
+    with pytest.raises(FileRefused, match=r"is not UTF-8 text \(line 2\)"):
+        read_plain_text(tmp_path / "a", 1000)
+
+
+# Files of the program itself, and files that it alone makes.
+_OWN_FILES = {
+    "assistant/bridges/matrix/cross_signing.py",
+    "assistant/cli/exports.py",
+    "assistant/cli/service/install.py",
+    "assistant/cli/setup/command.py",
+    "assistant/context/tokens.py",
+    "assistant/mem0/embedders.py",
+    "assistant/models/errors.py",
+    "assistant/models/offline/cues.py",
+    "assistant/models/offline/intents.py",
+    "assistant/models/offline/parse.py",
+    "assistant/models/prices.py",
+    "assistant/service/home_lock.py",
+    "assistant/service/presence.py",
+    "assistant/settings/settings.py",
+    "assistant/store/backup/make.py",
+    "assistant/store/backup/restore.py",
+    "assistant/store/backup/tarball.py",
+    "assistant/store/erasure/byte_search.py",
+    "assistant/store/erasure/store.py",
+    "assistant/store/home/guard.py",
+    "assistant/store/home/workspace.py",
+    "assistant/store/log/reader.py",
+    "assistant/store/log/redact.py",
+    "assistant/store/log/writer.py",
+    "assistant/store/schema/migrations.py",
+    "assistant/web/metrics.py",
+    "assistant/core/plain_files.py",
+    "sleep/rules/pattern_files.py",
+}
+
+
+def test_whatever_a_person_may_name_goes_through_the_door() -> None:
+    """A module that opens files by itself is listed here, with files that nobody names; a new one is not."""
+    opening: set[str] = set()
+    for package in ("assistant", "sleep", "tools"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                    reads = node.func.attr in ("read_text", "read_bytes") and not _is_module(node.func)
+                    opens = node.func.attr == "open" and node.args and isinstance(node.args[0], ast.Constant)
+                    if reads or opens:
+                        opening.add(str(path.relative_to(ROOT)))
+    allowed = {*_OWN_FILES, "assistant/bridges/matrix/receiver.py", "assistant/commands/context.py"}
+    assert opening - allowed == set()
+
+
+def _is_module(function: ast.Attribute) -> bool:
+    return isinstance(function.value, ast.Name) and function.value.id == "form"
