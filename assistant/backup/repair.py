@@ -43,10 +43,16 @@ from assistant.store.home.repair_files import (
     work_folder,
 )
 from assistant.store.log.reader import LogFiles
-from assistant.store.schema.migrations import character_migrations, script_migrations
+from assistant.store.schema.migrations import (
+    character_migrations,
+    memory_migrations,
+    script_migrations,
+    search_migrations,
+)
 from assistant.store.verify.salvage import Salvage, drop_dangling, find_damage, salvage_database
 
 _MIGRATIONS = {SCRIPT_DB: script_migrations, CHARACTER_DB: character_migrations}
+_DERIVED = {MEMORY_DB: memory_migrations, SEARCH_DB: search_migrations}
 _REMADE = {
     SCRIPT_DB: "",
     CHARACTER_DB: " `assistant memory rebuild --from-log` reads the message log again for what the journal lacks.",
@@ -123,7 +129,7 @@ class HomeRepairer:
     ) -> None:
         made = False
         for name, migrations in _MIGRATIONS.items():
-            why = find_loss(self._home, name, inventory) or find_damage(self._home / name)
+            why = find_loss(self._home, name, inventory) or find_damage(self._home / name, migrations)
             if not why:
                 if inventory is not None and (remark := describe_change(self._home, name, inventory)):
                     outcome.gone.append(IntegrityProblem("store", name, remark))
@@ -144,8 +150,8 @@ class HomeRepairer:
             _describe(outcome, name, why, salvage, copy)
         if made:
             put_in_place(self._home, now)
-        for name in (MEMORY_DB, SEARCH_DB):
-            if find_damage(self._home / name):
+        for name, migrations in _DERIVED.items():
+            if find_damage(self._home / name, migrations):
                 set_aside(self._home / name)
                 outcome.repaired.append(f"{name} is damaged; the assistant makes it again when it runs.")
 

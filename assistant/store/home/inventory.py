@@ -28,9 +28,10 @@ from assistant.core.text import pluralize
 from assistant.store.database import Database
 from assistant.store.derived import MEMORY_DB, SEARCH_DB
 from assistant.store.files import sync_directory, write_file
-from assistant.store.home.guard import check_database_pages
 from assistant.store.log.reader import LOG_NAME
 from assistant.store.rows import dump_json, parse_time
+from assistant.store.schema.migrations import character_migrations, script_migrations
+from assistant.store.verify.salvage import find_damage
 
 INVENTORY_FILE = "stores.json"
 SCRIPT_DB, CHARACTER_DB = "script.db", "character.db"
@@ -61,7 +62,7 @@ _SOURCES = {
 # A file of up to so many bytes is read whole for its fingerprint; of a larger one as much, spread over it.
 _MOST_READ = 256 << 20
 _BLOCK = 1 << 20
-_SMALLEST_PAGE = 512
+_MIGRATIONS = {SCRIPT_DB: script_migrations, CHARACTER_DB: character_migrations}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +200,8 @@ def find_loss(home: Path, name: str, inventory: Inventory | None, *, look_closel
         mark = read_mark(path)
         if mark < entry.mark:
             return "is older than it was"
-        if (
-            look_closely
-            and _is_changed(path, entry)
-            and (path.stat().st_size % _SMALLEST_PAGE or check_database_pages(path))
-        ):
-            return "is damaged"
+        if look_closely and _is_changed(path, entry):
+            return find_damage(path, _MIGRATIONS[name])
     except CorruptStore:
         return "is damaged"
     return ""

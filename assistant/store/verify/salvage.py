@@ -18,16 +18,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import sqlite_utils
 from sqlite_utils import Migrations
 
 from assistant.core.errors import StoreError
-from assistant.store.database import Database
+from assistant.store.database import Database, column_names
 from assistant.store.home.guard import check_database_pages
 
 _HEADER = 100
 # Where the header says how many pages there are, and which is the first that is free.
 _PAGES, _FREE, _VALID_FOR = slice(28, 32), slice(32, 40), slice(92, 96)
-_MAGIC = b"SQLite format 3\0"
+_SMALLEST_PAGE = 512
 # How often a gap between rows that can be read is halved.
 _MOST_PROBES = 4000
 # Columns of JSON, and what stands for nothing there; without that, a row is of no use.
@@ -85,19 +86,36 @@ def salvage_database(
     return Salvage(tables)
 
 
-def find_damage(path: Path) -> str:
+def find_damage(path: Path, migrations: Migrations) -> str:
     """What is wrong with a database whose pages may be intact, as the end of a sentence; "" where nothing is. Reads
     all of it."""
     if not path.exists():
         return ""
     try:
         with closing(Database.open_reader(path)) as database:
-            is_damaged = bool(check_database_pages(path)) or any(
-                _Table(database, name).has_dubious_rows() for name in _table_names(database)
+            is_damaged = (
+                path.stat().st_size % _SMALLEST_PAGE > 0
+                or bool(check_database_pages(path))
+                or _lacks_columns(database, migrations)
+                or any(_Table(database, name).has_dubious_rows() for name in _table_names(database))
             )
     except StoreError:
         is_damaged = True
     return "is damaged" if is_damaged else ""
+
+
+def _lacks_columns(database: Database, migrations: Migrations) -> bool:
+    """Whether a table or column is not there that the migrations which it has have made."""
+    whole = sqlite_utils.Database(memory=True)
+    names = [migration.name for migration in migrations.pending(whole)]
+    if not {*names} <= {*database.applied_migrations()}:
+        return False
+    migrations.apply(whole)
+    return any(
+        not {*whole[name].columns_dict} <= column_names(database, name)
+        for name in whole.table_names()
+        if not name.startswith(("sqlite_", "_sqlite_"))
+    )
 
 
 def _table_names(database: Database) -> list[str]:
@@ -158,6 +176,7 @@ class _Table:
         self._result = SalvagedTable()
         rows = made.rows("SELECT name, type, pk FROM pragma_table_info(?)", (name,))
         self._columns = [str(row["name"]) for row in rows]
+        self._all_columns = self._columns
         keys = [row for row in rows if row["pk"]]
         self._keys = [str(row["name"]) for row in keys]
         # Such a column is the row's number itself.
@@ -175,12 +194,14 @@ class _Table:
                 self._result.has_holes = True
             else:
                 self._read(source, dubious)
+            read = self._columns
             if self._result.has_holes or dubious:
                 # Where all was read but for some rows, only these are wanted: others were deleted.
                 wanted = None if self._result.has_holes else {row[0] for row in dubious}
                 for path in copies:
                     self._result.from_copy += self._fill_holes(path, wanted)
             self._result.has_holes |= bool(dubious)
+            self._columns = read
             for row in dubious:
                 # Better than nothing, where no copy has it.
                 self._insert([_as_text(name, value) for name, value in zip(self._selected(), row, strict=True)])
@@ -232,6 +253,7 @@ class _Table:
             return False
 
     def _fill_holes(self, path: Path, wanted: set[Any] | None) -> int:
+        self._columns = self._all_columns
         with closing(Database.open_reader(path)) as copy:
             rows = copy.iterate(f"SELECT {', '.join(self._selected())} FROM {self._name}")
             return sum(self._insert(tuple(row)) for row in rows if wanted is None or row[0] in wanted)
@@ -346,14 +368,19 @@ def _keep_counters(made: Database, path: Path) -> None:
 
 def drop_dangling(db: Database) -> None:
     """Inside a transaction: what refers to rows that are gone refers to nothing, or goes with them."""
-    while rows := db.rows("PRAGMA foreign_key_check"):
-        for table, rowid, key in {(row["table"], row["rowid"], row["fkid"]) for row in rows}:
-            columns = db.rows(f"SELECT \"from\" AS name FROM pragma_foreign_key_list('{table}') WHERE id = ?", (key,))
-            names = {str(column["name"]) for column in columns}
+    while broken := {(row["table"], row["fkid"]) for row in db.rows("PRAGMA foreign_key_check")}:
+        for table, key in broken:
+            parts = db.rows(
+                f'SELECT "table" AS parent, "from" AS name, "to" AS target FROM'
+                f" pragma_foreign_key_list('{table}') WHERE id = ?",
+                (key,),
+            )
+            names = [str(part["name"]) for part in parts]
+            same = " AND ".join(f"p.{part['target']} = {table}.{part['name']}" for part in parts)
+            given = " AND ".join(f"{name} IS NOT NULL" for name in names)
+            where = f"{given} AND NOT EXISTS (SELECT 1 FROM {parts[0]['parent']} p WHERE {same})"
             fixed = db.rows(f"SELECT name FROM pragma_table_info('{table}') WHERE \"notnull\" OR pk")
-            if rowid is None or names & {str(row["name"]) for row in fixed}:
-                db.execute(f"DELETE FROM {table} WHERE rowid = ?", (rowid,))
+            if {*names} & {str(row["name"]) for row in fixed}:
+                db.execute(f"DELETE FROM {table} WHERE {where}")
             else:
-                db.execute(
-                    f"UPDATE {table} SET {', '.join(f'{name} = NULL' for name in names)} WHERE rowid = ?", (rowid,)
-                )
+                db.execute(f"UPDATE {table} SET {', '.join(f'{name} = NULL' for name in names)} WHERE {where}")
