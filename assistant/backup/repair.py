@@ -20,13 +20,14 @@ from assistant.core.text import pluralize
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.database import Database
+from assistant.store.derived import MEMORY_DB, SEARCH_DB, set_aside
 from assistant.store.files import WriteThrottle
-from assistant.store.home.guard import check_database_pages
 from assistant.store.home.inventory import (
     CHARACTER_DB,
     SCRIPT_DB,
     Inventory,
     count_held,
+    describe_change,
     find_loss,
     list_shortfall,
     raise_mark,
@@ -42,10 +43,16 @@ from assistant.store.home.repair_files import (
     work_folder,
 )
 from assistant.store.log.reader import LogFiles
-from assistant.store.schema.migrations import character_migrations, script_migrations
-from assistant.store.verify.salvage import Salvage, salvage_database
+from assistant.store.schema.migrations import (
+    character_migrations,
+    memory_migrations,
+    script_migrations,
+    search_migrations,
+)
+from assistant.store.verify.salvage import Salvage, drop_dangling, find_damage, salvage_database
 
 _MIGRATIONS = {SCRIPT_DB: script_migrations, CHARACTER_DB: character_migrations}
+_DERIVED = {MEMORY_DB: memory_migrations, SEARCH_DB: search_migrations}
 _REMADE = {
     SCRIPT_DB: "",
     CHARACTER_DB: " `assistant memory rebuild --from-log` reads the message log again for what the journal lacks.",
@@ -122,8 +129,10 @@ class HomeRepairer:
     ) -> None:
         made = False
         for name, migrations in _MIGRATIONS.items():
-            why = find_loss(self._home, name, inventory) or _damage(self._home / name)
+            why = find_loss(self._home, name, inventory) or find_damage(self._home / name, migrations)
             if not why:
+                if inventory is not None and (remark := describe_change(self._home, name, inventory)):
+                    outcome.gone.append(IntegrityProblem("store", name, remark))
                 continue
             made = True
             source = self._home / name
@@ -133,10 +142,18 @@ class HomeRepairer:
             target = made_databases(self._home) / name
             salvage = salvage_database(source, copies, target, migrations, now)
             with closing(Database.open_unmigrated(target)) as database:
+                if name == CHARACTER_DB:
+                    # Of script.db the index is made first.
+                    with database.write() as db:
+                        drop_dangling(db)
                 raise_mark(database, max(1, inventory.entry(name).mark if inventory is not None else 1))
             _describe(outcome, name, why, salvage, copy)
         if made:
             put_in_place(self._home, now)
+        for name, migrations in _DERIVED.items():
+            if find_damage(self._home / name, migrations):
+                set_aside(self._home / name)
+                outcome.repaired.append(f"{name} is damaged; the assistant makes it again when it runs.")
 
     def _shortfalls(self, inventory: Inventory) -> Iterator[IntegrityProblem]:
         for name in _MIGRATIONS:
@@ -144,14 +161,6 @@ class HomeRepairer:
                 for line in list_shortfall(inventory.entry(name).held, count_held(database)):
                     when = f"{inventory.at:%Y-%m-%d %H:%M} UTC"
                     yield IntegrityProblem("gone", name, f"gone since {when}: {line}.{_REMADE[name]}")
-
-
-def _damage(path: Path) -> str:
-    """What is wrong with the pages of a database, as the end of a sentence; "" where nothing is."""
-    try:
-        return "is damaged" if path.exists() and check_database_pages(path) else ""
-    except CorruptStore:
-        return "is damaged"
 
 
 def _describe(outcome: _Outcome, name: str, why: str, salvage: Salvage, copy: _Copy | None) -> None:

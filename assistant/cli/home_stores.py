@@ -20,7 +20,7 @@ from assistant.settings.layers import SettingsLayer, read_file_layer
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.backup.restore import is_restore_interrupted
 from assistant.store.home.guard import HOME_MISSING, is_home_missing
-from assistant.store.home.inventory import require_stores_present
+from assistant.store.home.inventory import require_stores
 from assistant.wire.stores import Stores
 
 
@@ -64,7 +64,7 @@ def is_new_home(home: Home) -> bool:
             f"A restore of {folder} was interrupted. Nothing is lost; starting the assistant finishes it, and so does "
             "`assistant backup restore` without a name."
         )
-    require_stores_present(folder)
+    require_stores(folder)
     if database.exists():
         return False
     if is_home_missing(folder, home.folder_list):

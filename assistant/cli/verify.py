@@ -23,9 +23,10 @@ from assistant.core.calendar import utc_now
 from assistant.core.errors import StoreLost, UsageError
 from assistant.core.records import IntegrityProblem, IntegrityReport
 from assistant.core.text import pluralize
-from assistant.service.home_lock import home_lock
+from assistant.service.home_lock import home_lock, is_home_served
 from assistant.settings.settings import Settings
 from assistant.store.archive.archive import StoredArchive
+from assistant.store.home.inventory import check_stores
 from assistant.wire.checks import build_repairer
 from assistant.wire.stores import open_archive, restore_archived_session
 
@@ -61,10 +62,12 @@ def verify(repair: bool, archives: bool) -> IntegrityReport:
     settings = load_effective_settings()
     with home_lock(settings.home.path) if repair else nullcontext():
         repaired = _repair(settings) if repair else None
+        remarks = () if is_home_served(settings.home.path) else check_stores(settings.home.path).remarks
         with open_home_stores(settings) as stores:
             report = repaired or stores.verifier.verify()
             archive_problems = stores.archive.verify_all(remote=archives)
-    report = replace(report, problems=(*report.problems, *archive_problems))
+    changed = [IntegrityProblem("store", settings.home.path.name, remark) for remark in remarks]
+    report = replace(report, problems=(*changed, *report.problems, *archive_problems))
     print_text("\n".join(_report_lines(report)))
     return report
 

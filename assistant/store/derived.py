@@ -17,6 +17,7 @@ from sqlite_utils import Migrations
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.database import Database
 from assistant.store.files import sync_directory, write_file
+from assistant.store.home.guard import check_database_pages
 
 SEARCH_DB, MEMORY_DB = "search.db", "memory.db"
 _SOURCES = {
@@ -30,15 +31,10 @@ _PARTS = ("-wal", "-shm", "")
 def open_derived(path: Path, migrations: Migrations, now: datetime) -> Database:
     """As `Database.open`, with every page looked at. Raises `CorruptStore` for one that is damaged (see `set_aside`),
     `HomeError`, `NewerSchema`, `StoreError`."""
-    database = Database.open(path, migrations, now, keep_copy=path.name != SEARCH_DB)
-    try:
-        problem = database.value("PRAGMA quick_check(1)")
-        if problem != "ok":
-            raise CorruptStore(f"{path}: {problem}. It is made again.")
-    except BaseException:
-        database.close()
-        raise
-    return database
+    # Before anything is migrated: whoever does that to a damaged one gets errors of every kind.
+    if path.is_file() and path.stat().st_size and (problems := check_database_pages(path)):
+        raise CorruptStore(f"{path}: {problems[0]}. It is made again.")
+    return Database.open(path, migrations, now, keep_copy=path.name != SEARCH_DB)
 
 
 def set_aside(path: Path) -> None:

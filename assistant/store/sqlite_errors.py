@@ -50,7 +50,7 @@ def unreadable_rows_explained(path: Path) -> Iterator[None]:
     """A value that is not what was written there, as after bits were flipped, is damage like any other."""
     try:
         yield
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, IndexError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CorruptStore(
             f"{path} is damaged: a row cannot be read ({why}). Nothing was changed; {_UNREADABLE}"

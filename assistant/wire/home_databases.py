@@ -12,7 +12,7 @@ import structlog
 from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.derived import set_aside
-from assistant.store.home.inventory import CHARACTER_DB, SCRIPT_DB, StoreCheck, check_stores, require_stores_present
+from assistant.store.home.inventory import CHARACTER_DB, SCRIPT_DB, StoreCheck, check_stores, require_stores
 from assistant.store.home.repair_files import finish_interrupted_repair
 from assistant.store.schema.migrations import character_migrations, script_migrations
 
@@ -31,7 +31,7 @@ def inventory_errors_logged() -> Iterator[None]:
 def check_home(home: Path, *, reading: bool) -> StoreCheck:
     """Whether what was there is there. Raises `StoreLost`."""
     if reading:
-        require_stores_present(home)
+        require_stores(home)
         return StoreCheck(None)
     if finish_interrupted_repair(home):
         log.warning("a repair was cut off; its databases were put in place")

@@ -28,9 +28,10 @@ from assistant.core.text import pluralize
 from assistant.store.database import Database
 from assistant.store.derived import MEMORY_DB, SEARCH_DB
 from assistant.store.files import sync_directory, write_file
-from assistant.store.home.guard import check_database_pages
 from assistant.store.log.reader import LOG_NAME
 from assistant.store.rows import dump_json, parse_time
+from assistant.store.schema.migrations import character_migrations, script_migrations
+from assistant.store.verify.salvage import find_damage
 
 INVENTORY_FILE = "stores.json"
 SCRIPT_DB, CHARACTER_DB = "script.db", "character.db"
@@ -39,6 +40,7 @@ _DERIVED = (MEMORY_DB, SEARCH_DB)
 _COUNTED: Mapping[str, Mapping[str, str]] = {
     SCRIPT_DB: {
         "received message": "SELECT coalesce(max(id), 0) FROM inbox",
+        "delivery": "SELECT coalesce(max(id), 0) FROM outbox",
         "reminder": "SELECT count(*) FROM jobs WHERE kind = 'reminder' AND state IN ('active', 'paused')",
         "schedule": "SELECT count(*) FROM jobs WHERE kind <> 'reminder' AND state IN ('active', 'paused')",
         "compaction": "SELECT count(*) FROM checkpoints WHERE state = 'live'",
@@ -52,7 +54,7 @@ _COUNTED: Mapping[str, Mapping[str, str]] = {
         "sleep": "SELECT count(*) FROM sleep_cycles",
     },
 }
-_PLURALS = {"person": "people", "journal entry": "journal entries"}
+_PLURALS = {"person": "people", "journal entry": "journal entries", "delivery": "deliveries"}
 _SOURCES = {
     SCRIPT_DB: "The message log has what was said; reminders, people and summaries are in a backup only",
     CHARACTER_DB: "The journal can be made again from the message log; to-dos, pins and profiles are in a backup only",
@@ -60,6 +62,7 @@ _SOURCES = {
 # A file of up to so many bytes is read whole for its fingerprint; of a larger one as much, spread over it.
 _MOST_READ = 256 << 20
 _BLOCK = 1 << 20
+_MIGRATIONS = {SCRIPT_DB: script_migrations, CHARACTER_DB: character_migrations}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +127,15 @@ def discard_fingerprints(home: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------- checking
 
 
-def require_stores_present(home: Path) -> None:
-    """Whether the databases that cannot be made again are there. Quick, changes nothing, and needs no lock. Raises
-    `StoreLost`."""
-    inventory = _readable_inventory(home)
+def require_stores(home: Path) -> None:
+    """Whether the databases that cannot be made again are there, and not older than they were. Quick, changes nothing,
+    and needs no lock. Raises `StoreLost`."""
+    try:
+        inventory = read_inventory(home)
+    except StoreError:
+        inventory = None
     for name in _COUNTED:
-        if why := _absence(home, name, inventory):
+        if why := find_loss(home, name, inventory, look_closely=False):
             raise StoreLost(_describe_loss(home, name, why, inventory))
 
 
@@ -161,11 +167,8 @@ def check_stores(home: Path) -> StoreCheck:
             continue
         entry = inventory.entry(name)
         is_closed &= read_mark(home / name) == entry.mark
-        if _is_changed(home / name, entry):
-            remarks.append(
-                f"{name} was changed while the assistant was not running, and is intact. If that was not you, its disk "
-                "may be failing: compare it with a backup (`assistant backup list`)."
-            )
+        if remark := describe_change(home, name, inventory):
+            remarks.append(remark)
     changed: tuple[str, ...] = ()
     if inventory is not None and is_closed:
         known = {name: entry for name, entry in inventory.stores.items() if name in _DERIVED}
@@ -173,8 +176,20 @@ def check_stores(home: Path) -> StoreCheck:
     return StoreCheck(inventory, tuple(remarks), changed)
 
 
-def find_loss(home: Path, name: str, inventory: Inventory | None) -> str:
-    """What is wrong with a database that cannot be made again, as the end of a sentence; "" where nothing is."""
+def describe_change(home: Path, name: str, inventory: Inventory) -> str:
+    """A line for people where the file of a database is intact, and not as it was left; "" where it is. See `find_loss`
+    for who may ask."""
+    if not _is_changed(home / name, inventory.entry(name)):
+        return ""
+    return (
+        f"{name} was changed while the assistant was not running, and is intact. If that was not you, its disk may be "
+        "failing: compare it with a backup (`assistant backup list`)."
+    )
+
+
+def find_loss(home: Path, name: str, inventory: Inventory | None, *, look_closely: bool = True) -> str:
+    """What is wrong with a database that cannot be made again, as the end of a sentence; "" where nothing is. Whoever
+    looks closely holds the home's lock, and has none of its databases open."""
     path = home / name
     if why := _absence(home, name, inventory):
         return why
@@ -185,8 +200,8 @@ def find_loss(home: Path, name: str, inventory: Inventory | None) -> str:
         mark = read_mark(path)
         if mark < entry.mark:
             return "is older than it was"
-        if mark == entry.mark and _is_changed(path, entry) and check_database_pages(path):
-            return "is damaged"
+        if look_closely and _is_changed(path, entry):
+            return find_damage(path, _MIGRATIONS[name])
     except CorruptStore:
         return "is damaged"
     return ""
@@ -235,13 +250,6 @@ def list_shortfall(before: Mapping[str, int], now: Mapping[str, int]) -> Iterato
     for word, count in before.items():
         if missing := max(0, count - now.get(word, 0)):
             yield f"{pluralize(missing, word, _PLURALS.get(word, ''))} of {count:,}"
-
-
-def _readable_inventory(home: Path) -> Inventory | None:
-    try:
-        return read_inventory(home)
-    except StoreError:
-        return None
 
 
 def read_mark(path: Path) -> int:

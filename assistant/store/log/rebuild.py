@@ -17,7 +17,7 @@ from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import LogByteRange
 from assistant.store.files import make_directory, sync, sync_directory
 from assistant.store.home.repair_files import keep_file
-from assistant.store.log.format import compute_commitment, split_line
+from assistant.store.log.format import compute_commitment, hash_header, split_line
 from assistant.store.log.reader import LOG_NAME, LogFiles
 from assistant.store.log.redact import build_blank_line, is_blank_line
 
@@ -45,6 +45,8 @@ class _Line:
     span: LogByteRange
     is_blank: bool
     refs: tuple[int, ...]  # what it redacts
+    header_hash: int  # the beginning of it
+    prev: int  # the same of the record before
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,9 @@ def rebuild_log(
     for line in own:
         if line.seq not in lines or expected.get(line.seq) == line.commit:
             lines[line.seq] = line
+    dubious = _with_damaged_header(lines)
+    for seq in dubious:
+        del lines[seq]
     found = set(lines)
     for copy in copies:
         copied, _ = _prove_lines(copy.path(session), session)
@@ -83,10 +88,14 @@ def rebuild_log(
                     # What was forgotten stays forgotten.
                     lines[line.seq] = line
     restored = tuple(lines[seq].id for seq in sorted(lines.keys() - found))
+    for seq, line in dubious.items():
+        if seq not in expected:
+            # Nothing else has these words.
+            lines.setdefault(seq, line)
     plan = _plan(lines, {record.seq: record.span for record in known})
     size = path.stat().st_size if path.exists() else 0
     in_place = all(line.path == path and line.span.start == start for start, line in plan)
-    if not is_damaged and in_place and not restored:
+    if not is_damaged and in_place and not restored and lines.keys() >= dubious.keys():
         # A torn end is set aside when the log is opened.
         return RebuiltLog(path)
     if not plan and not size:
@@ -125,9 +134,22 @@ def _prove(path: Path, session: str, start: int, data: bytes) -> _Line | None:
                 return None
         refs = tuple(header["refs"]) if header["kind"] == "redaction" else ()
         span = LogByteRange(start, start + len(data))
-        return _Line(int(header["seq"]), int(header["id"]), str(header["commit"]), path, span, blank, refs)
+        links = int(hash_header(opened)[:16], 16), int(header["prev"][:16], 16)
+        return _Line(int(header["seq"]), int(header["id"]), str(header["commit"]), path, span, blank, refs, *links)
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _with_damaged_header(lines: Mapping[int, _Line]) -> dict[int, _Line]:
+    """Lines whose words prove themselves, and that the record after them, which is itself continued, does not follow:
+    the chain is what proves a header."""
+    damaged = {}
+    for seq, line in lines.items():
+        after, last = lines.get(seq + 1), lines.get(seq + 2)
+        follows = after is None or after.prev == line.header_hash
+        if not follows and after is not None and (last is None or last.prev == after.header_hash):
+            damaged[seq] = line
+    return damaged
 
 
 def _plan(lines: Mapping[int, _Line], spans: Mapping[int, LogByteRange]) -> list[tuple[int, _Line]]:

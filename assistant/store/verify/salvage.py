@@ -18,18 +18,25 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import sqlite_utils
 from sqlite_utils import Migrations
 
-from assistant.store.database import Database
+from assistant.core.errors import StoreError
+from assistant.store.database import Database, column_names
+from assistant.store.home.guard import check_database_pages
 
 _HEADER = 100
 # Where the header says how many pages there are, and which is the first that is free.
 _PAGES, _FREE, _VALID_FOR = slice(28, 32), slice(32, 40), slice(92, 96)
-_MAGIC = b"SQLite format 3\0"
+_SMALLEST_PAGE = 512
 # How often a gap between rows that can be read is halved.
 _MOST_PROBES = 4000
-_JSON_COLUMNS = frozenset(("parts", "metadata", "spec", "buttons", "media", "tags", "sources", "phases", "aliases"))
-_JSON_COLUMNS |= {"attributes", "cites", "absorbs", "key_facts", "arguments"}
+# Columns of JSON, and what stands for nothing there; without that, a row is of no use.
+_JSON_COLUMNS: Mapping[str, str | None] = {
+    **dict.fromkeys(("parts", "metadata", "phases", "attributes", "arguments"), "{}"),
+    **dict.fromkeys(("buttons", "media", "tags", "sources", "aliases", "cites", "absorbs", "key_facts"), "[]"),
+    "spec": None,
+}
 Row = tuple[Any, ...]
 Rows = Generator[Row, None, bool]
 """Rows up to the first that cannot be read; returns whether there was none such."""
@@ -70,19 +77,53 @@ def salvage_database(
     Raises `StoreError`."""
     tables: dict[str, SalvagedTable] = {}
     with closing(Database.open(target, migrations, now, keep_copy=False)) as made:
-        names = [
-            str(row["name"])
-            for row in made.rows(
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-                " AND name NOT LIKE '_sqlite_%' ORDER BY rowid"
-            )
-        ]
+        names = _table_names(made)
         with _opened_copy(damaged, target.with_name(f"{target.name}.read"), target) as source:
             for name in names:
                 tables[name] = _Table(made, name).fill_from(source, copies)
         for path in (damaged, *copies):
             _keep_counters(made, path)
     return Salvage(tables)
+
+
+def find_damage(path: Path, migrations: Migrations) -> str:
+    """What is wrong with a database whose pages may be intact, as the end of a sentence; "" where nothing is. Reads
+    all of it."""
+    if not path.exists():
+        return ""
+    try:
+        with closing(Database.open_reader(path)) as database:
+            is_damaged = (
+                path.stat().st_size % _SMALLEST_PAGE > 0
+                or bool(check_database_pages(path))
+                or _lacks_columns(database, migrations)
+                or any(_Table(database, name).has_dubious_rows() for name in _table_names(database))
+            )
+    except StoreError:
+        is_damaged = True
+    return "is damaged" if is_damaged else ""
+
+
+def _lacks_columns(database: Database, migrations: Migrations) -> bool:
+    """Whether a table or column is not there that the migrations which it has have made."""
+    whole = sqlite_utils.Database(memory=True)
+    names = [migration.name for migration in migrations.pending(whole)]
+    if not {*names} <= {*database.applied_migrations()}:
+        return False
+    migrations.apply(whole)
+    return any(
+        not {*whole[name].columns_dict} <= column_names(database, name)
+        for name in whole.table_names()
+        if not name.startswith(("sqlite_", "_sqlite_"))
+    )
+
+
+def _table_names(database: Database) -> list[str]:
+    rows = database.rows(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        " AND name NOT LIKE '_sqlite_%' ORDER BY rowid"
+    )
+    return [str(row["name"]) for row in rows]
 
 
 @contextmanager
@@ -135,6 +176,7 @@ class _Table:
         self._result = SalvagedTable()
         rows = made.rows("SELECT name, type, pk FROM pragma_table_info(?)", (name,))
         self._columns = [str(row["name"]) for row in rows]
+        self._all_columns = self._columns
         keys = [row for row in rows if row["pk"]]
         self._keys = [str(row["name"]) for row in keys]
         # Such a column is the row's number itself.
@@ -152,11 +194,17 @@ class _Table:
                 self._result.has_holes = True
             else:
                 self._read(source, dubious)
+            read = self._columns
             if self._result.has_holes or dubious:
+                # Where all was read but for some rows, only these are wanted: others were deleted.
+                wanted = None if self._result.has_holes else {row[0] for row in dubious}
                 for path in copies:
-                    self._result.from_copy += self._fill_holes(path)
+                    self._result.from_copy += self._fill_holes(path, wanted)
+            self._result.has_holes |= bool(dubious)
+            self._columns = read
             for row in dubious:
-                self._insert([_as_text(value) for value in row])
+                # Better than nothing, where no copy has it.
+                self._insert([_as_text(name, value) for name, value in zip(self._selected(), row, strict=True)])
         return self._result
 
     def _read(self, source: sqlite3.Connection, dubious: list[Row]) -> None:
@@ -169,7 +217,7 @@ class _Table:
             self._result.has_holes = True
             return
         for row in _read_table(source, self._name, self._selected(), self._keys, self._has_rowid, self._note_hole):
-            if self._is_dubious(row):
+            if self.is_dubious(row):
                 dubious.append(row)
             elif self._insert(row):
                 self._result.read += 1
@@ -183,19 +231,12 @@ class _Table:
         """The number of a row comes first, where rows have one."""
         return ["rowid", *self._columns] if self._has_rowid else self._columns
 
-    def _is_dubious(self, row: Row) -> bool:
-        """Bytes that are no text, or text that is no JSON where there has to be some."""
-        for name, value in zip(self._selected(), row, strict=True):
-            if not isinstance(value, str):
-                continue
-            if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
-                return True
-            if name in _JSON_COLUMNS:
-                try:
-                    json.loads(value)
-                except ValueError:
-                    return True
-        return False
+    def is_dubious(self, row: Row) -> bool:
+        """Bytes that are no text, zeros in a text, or text that is no JSON where there has to be some."""
+        return any(
+            isinstance(value, str) and _as_text(name, value) != value
+            for name, value in zip(self._selected(), row, strict=True)
+        )
 
     def _insert(self, row: Sequence[Any]) -> bool:
         first = int(self._has_rowid and self._is_numbered)
@@ -211,14 +252,30 @@ class _Table:
             # A value that no such column may have.
             return False
 
-    def _fill_holes(self, path: Path) -> int:
+    def _fill_holes(self, path: Path, wanted: set[Any] | None) -> int:
+        self._columns = self._all_columns
         with closing(Database.open_reader(path)) as copy:
             rows = copy.iterate(f"SELECT {', '.join(self._selected())} FROM {self._name}")
-            return sum(self._insert(tuple(row)) for row in rows)
+            return sum(self._insert(tuple(row)) for row in rows if wanted is None or row[0] in wanted)
+
+    def has_dubious_rows(self) -> bool:
+        rows = self._made.iterate(f"SELECT {', '.join(self._selected())} FROM {self._name}")
+        return any(self.is_dubious(tuple(row)) for row in rows)
 
 
-def _as_text(value: Any) -> Any:
-    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if isinstance(value, str) else value
+def _as_text(name: str, value: Any) -> Any:
+    """A value as its column may have it: of what is damaged, what is left."""
+    if not isinstance(value, str):
+        return value
+    if not value.isascii():
+        value = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    value = value.partition("\0")[0]
+    if name in _JSON_COLUMNS:
+        try:
+            json.loads(value)
+        except ValueError:
+            return _JSON_COLUMNS[name]
+    return value
 
 
 def _read_table(
@@ -307,3 +364,23 @@ def _keep_counters(made: Database, path: Path) -> None:
         for name, number in counters:
             if db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (number, name)) == 0:
                 db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, number))
+
+
+def drop_dangling(db: Database) -> None:
+    """Inside a transaction: what refers to rows that are gone refers to nothing, or goes with them."""
+    while broken := {(row["table"], row["fkid"]) for row in db.rows("PRAGMA foreign_key_check")}:
+        for table, key in broken:
+            parts = db.rows(
+                f'SELECT "table" AS parent, "from" AS name, "to" AS target FROM'
+                f" pragma_foreign_key_list('{table}') WHERE id = ?",
+                (key,),
+            )
+            names = [str(part["name"]) for part in parts]
+            same = " AND ".join(f"p.{part['target']} = {table}.{part['name']}" for part in parts)
+            given = " AND ".join(f"{name} IS NOT NULL" for name in names)
+            where = f"{given} AND NOT EXISTS (SELECT 1 FROM {parts[0]['parent']} p WHERE {same})"
+            fixed = db.rows(f"SELECT name FROM pragma_table_info('{table}') WHERE \"notnull\" OR pk")
+            if {*names} & {str(row["name"]) for row in fixed}:
+                db.execute(f"DELETE FROM {table} WHERE {where}")
+            else:
+                db.execute(f"UPDATE {table} SET {', '.join(f'{name} = NULL' for name in names)} WHERE {where}")

@@ -44,7 +44,9 @@ from assistant.store.script.sessions import Session, session_of_row, sort_parent
 from assistant.store.script.undo import discard_undo, is_replaced_intact, list_undoable_checkpoint_rows
 from assistant.store.script.view import FROM_VIEW, IS_MESSAGE_ROW, SIZE_COLUMNS, view_parameters
 from assistant.store.verify.chain import Findings, LogScan, list_logged_sessions
+from assistant.store.verify.checkpoint_ranges import repair_checkpoints
 from assistant.store.verify.lost_records import LostRecords, known_records, known_sessions
+from assistant.store.verify.salvage import drop_dangling
 
 
 class Verifier:
@@ -118,6 +120,8 @@ class Verifier:
                 for batch in batch_records(self._records(session)):
                     self._index(batch)
             self._views.remove_unindexed()
+            for row in db.rows("SELECT * FROM sessions"):
+                repair_checkpoints(db, session_of_row(row))
             for key in sort_parents_first([row["key"] for row in db.rows("SELECT DISTINCT key FROM sessions")]):
                 self._mend(session_rows.require_session(db, key), now)
             drop_dangling(db)
@@ -209,21 +213,6 @@ def _check_structure(db: Database, findings: Findings) -> None:
     for row in db.rows("PRAGMA quick_check(20)"):
         if row[0] != "ok":
             findings.add("database", name, row[0])
-
-
-def drop_dangling(db: Database) -> None:
-    """Inside a transaction: what refers to rows that are gone refers to nothing, or goes with them."""
-    while rows := db.rows("PRAGMA foreign_key_check"):
-        for table, rowid, key in {(row["table"], row["rowid"], row["fkid"]) for row in rows}:
-            columns = db.rows(f"SELECT \"from\" AS name FROM pragma_foreign_key_list('{table}') WHERE id = ?", (key,))
-            names = {str(column["name"]) for column in columns}
-            fixed = db.rows(f"SELECT name FROM pragma_table_info('{table}') WHERE \"notnull\" OR pk")
-            if rowid is None or names & {str(row["name"]) for row in fixed}:
-                db.execute(f"DELETE FROM {table} WHERE rowid = ?", (rowid,))
-            else:
-                db.execute(
-                    f"UPDATE {table} SET {', '.join(f'{name} = NULL' for name in names)} WHERE rowid = ?", (rowid,)
-                )
 
 
 def check_coverage(db: Database, findings: Findings) -> None:
