@@ -337,7 +337,7 @@ def _find_person(context: CommandContext, word: str) -> Person:
     """By number, or by a name that only one has."""
     everybody = context.stores.people.list_people()
     number = word.removeprefix("#")
-    matches = [person for person in everybody if number.isascii() and number.isdigit() and person.id == int(number)]
+    matches = [person for person in everybody if str(person.id) == number]
     matches = matches or [person for person in everybody if person.name.casefold() == word.casefold()]
     if len(matches) == 1:
         return matches[0]

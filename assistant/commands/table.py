@@ -31,7 +31,7 @@ from assistant.commands.context import CommandContext, CommandStores
 from assistant.core.errors import UsageError
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.sessions import parse_session_name
-from assistant.core.text import lazy_regex
+from assistant.core.text import lazy_regex, shorten
 
 # A daemon that is alive answers at once.
 DEFAULT_MAX_SECONDS = 60.0
@@ -41,6 +41,7 @@ _TYPED = f"{__name__}.typed"
 _ASSURANCE = lazy_regex(r"\s?Nothing was changed(?:\.|[;:] (\w?))")
 # What a database takes for a number.
 _LARGEST = 2**63 - 1
+_MOST_DIGITS = 100
 
 
 class Item(BaseModel):
@@ -332,8 +333,9 @@ def _numbers(context: click.Context, parameter: click.Parameter, value: Sequence
 def _number(context: click.Context, parameter: click.Parameter, value: str) -> int:
     number = value.removeprefix("#")
     if not (number.isascii() and number.isdigit()):
-        raise click.BadParameter(f"{value!r} is not a number.", context, parameter)
-    if int(number) > _LARGEST:
+        raise click.BadParameter(f"{shorten(value, _MOST_DIGITS)!r} is not a number.", context, parameter)
+    # Python itself reads no number of thousands of digits.
+    if len(number) > _MOST_DIGITS or int(number) > _LARGEST:
         raise click.BadParameter("No number here is that large.", context, parameter)
     return int(number)
 

@@ -21,6 +21,7 @@ from assistant.store.home.config_file import HomeSecretStore, create_web_token
 from assistant.web.deps import AccessRules
 from assistant.web.guard import AccessGuard
 from assistant.wire.app import build_app
+from tests.support.api_surface import api_routes
 from tests.support.scripted import ScriptedModel, SteppingClock
 from tests.support.web_api import TOKEN, LiveApi, run_web_api
 
@@ -62,6 +63,28 @@ async def test_f42_a_message_without_the_token_is_not_accepted(tmp_path: Path) -
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"].startswith("Bearer")
         assert "assistant web token" in answer.json()["error"]
+        assert it.app.stores.conversation.list_sessions() == []
+
+
+async def test_f42_no_route_answers_without_the_token_and_none_reaches_a_guests_or_rooms_session(
+    tmp_path: Path,
+) -> None:
+    """All of them, as the running program lists them: a new one is tried as well."""
+    async with run_web_api(tmp_path) as it:
+        routes = api_routes(it.app)
+        assert len(routes) > 20
+        for route in routes:
+            method, path = route.split()
+            plain = path.replace("{session}", "main").replace("{message_id}", "1").replace("{inbox_id}", "1")
+            answer = await it.tcp.request(method, plain, headers={"Authorization": "Bearer wrong"})
+            is_open = path in ("/healthz", "/readyz")
+            assert is_open or answer.status_code in (401, 429), route
+            for session in ("peer:kept:7", "room:kept:-200"):
+                body = {"session": session, "text": "/status", "external_id": session} if method == "POST" else None
+                named = path.replace("{session}", session).replace("{message_id}", "1").replace("{inbox_id}", "1")
+                params = {} if body or "{" in path else {"session": session, "q": "x"}
+                answer = await it.socket.request(method, named, json=body, params=params)
+                assert answer.status_code >= 400 or session not in answer.text, route
         assert it.app.stores.conversation.list_sessions() == []
 
 
