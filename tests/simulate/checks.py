@@ -175,10 +175,9 @@ class Checks:
         for info in app.stores.conversation.list_sessions():
             checkpoints = app.stores.conversation.checkpoints(info.key)
             for checkpoint in checkpoints[self._compactions[info.key] :]:
-                if checkpoint.state == "live" and checkpoint.compressed_tokens >= checkpoint.original_tokens:
-                    sizes = f"{checkpoint.original_tokens} to {checkpoint.compressed_tokens} tokens"
-                    how = f"{checkpoint.trigger}, {checkpoint.tier}, {checkpoint.messages_compressed} messages"
-                    self._complain(f"I7: a compaction of {info.key} ({how}) gained nothing: {sizes}")
+                before, after = checkpoint.key_facts.get("pressure", (1.0, 0.0))
+                if checkpoint.state == "live" and after >= before:
+                    self._complain(f"I7: a compaction of {info.key} ({checkpoint.trigger}) left {before} at {after}")
             self._compactions[info.key] = len(checkpoints)
             pressure = app.contexts.window.pressure(info.key)
             if pressure is not None and pressure >= 0.95:

@@ -322,7 +322,7 @@ class Life:
                 self._to_forget.remove(word)
                 self.knowledge.forgotten.add(word)
                 self.checks.look_for([word])
-            elif not self.faults.until:
+            elif "Still there" in done and not self.faults.until:
                 self.complaints.append(f"forget: {done[:300]}")
 
     async def _stranger(self) -> None:

@@ -74,7 +74,7 @@ _DAILY = ("every day at 8:15", "every weekday at 7:45", "every day at 2:30", "ev
 
 
 def plan_life(seed: int, days: int) -> list[Event]:
-    """In order of time."""
+    """In order of time. Of more days it begins alike."""
     plan = _Plan(seed, days)
     drawn = sorted(plan.draw(), key=lambda event: event[0])
     return [Event(number, at, kind, values) for number, (at, kind, values) in enumerate(drawn, 1)]
@@ -87,18 +87,20 @@ def seconds_at(day: date, at: time) -> float:
 
 class _Plan:
     def __init__(self, seed: int, days: int) -> None:
+        self._seed = seed
         self._luck = Random(f"life {seed}")
         self._days = days
         self._known: dict[str, list[str]] = {scope: [] for scope in PLACES}  # keys that were told
         self._used: set[str] = set()
-        year = range(1 + days // 365)
-        # Weeks in which nobody has time, or everybody.
-        self._away = {self._luck.randrange(max(1, days // 7)) for _ in range(2 * len(year))} if days > 60 else set()
+
+    def _is_away(self, week: int) -> bool:
+        """In some weeks nobody has time."""
+        return week > 5 and Random(f"{self._seed} week {week}").random() < 0.05
 
     def draw(self) -> Iterator[tuple[float, str, dict[str, Any]]]:
         for number in range(self._days):
             day = BEGAN.date() + timedelta(days=number)
-            yield from self._talk(day, away=number // 7 in self._away)
+            yield from self._talk(day, away=self._is_away(number // 7))
             yield from self._rare(day, first=number == 0)
 
     # ------------------------------------------------------------------------------------------------------- what is said
