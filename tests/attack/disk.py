@@ -151,4 +151,4 @@ class _Case:
         except (LinkLost, OSError):
             return [f"it did not live afterwards: {self._served.printed()[-500:]}"]
         code = await asyncio.to_thread(self._served.stop)
-        return [*problems, *([f"it stopped with {code}"] if code else [])]
+        return [*problems, *([f"it stopped with {code}: {self._served.printed()[-500:]}"] if code else [])]

@@ -130,7 +130,7 @@ class _Case:
         except (LinkLost, OSError):
             return [f"it did not live: {self._served.printed()[-800:]}"]
         if code := await asyncio.to_thread(self._served.stop):
-            problems.append(f"it stopped with {code}")
+            problems.append(f"it stopped with {code}: {self._served.printed()[-500:]}")
         return problems
 
     def _tracebacks(self) -> list[str]:

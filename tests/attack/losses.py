@@ -44,6 +44,14 @@ def _find_open_work(home: Path) -> dict[str, int]:
     return {sql: count for sql, count in counts.items() if count}
 
 
+async def count_down(home: Path, sql: str, seconds: float) -> int:
+    """Until what a statement counts is 0; what it was after that time."""
+    until = time.monotonic() + seconds
+    while (left := int(rows(home, sql)[0][0])) and time.monotonic() < until:  # noqa: ASYNC110 -- of another process
+        await asyncio.sleep(0.2)
+    return left
+
+
 async def wait_until_quiet(home: Path) -> list[str]:
     """Until the daemon has nothing left to do; what it never did, as a line, if that takes too long."""
     until = time.monotonic() + _SETTLE_SECONDS
