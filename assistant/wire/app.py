@@ -188,7 +188,7 @@ class App:
         stores, clock = self.stores, self._clock
         self.daemon_status = DaemonStatus(
             self.watch,
-            status_sources(settings, stores),
+            status_sources(settings, stores, is_served=True),
             self.runtime,
             self.progress,
             stores.home_guard,

@@ -327,10 +327,10 @@ def learned_counter(settings: Settings, facts: ModelFacts) -> TokenCounter:
 def stored_status(settings: Settings, stores: Stores, now: datetime) -> dict[str, Any]:
     """The report of a data folder that no daemon serves."""
     tokens = learned_counter(settings, stores.model_facts).describe()
-    return build_stored_report(settings, status_sources(settings, stores), tokens, now)
+    return build_stored_report(settings, status_sources(settings, stores, is_served=False), tokens, now)
 
 
-def status_sources(settings: Settings, stores: Stores) -> StatusSources:
+def status_sources(settings: Settings, stores: Stores, *, is_served: bool) -> StatusSources:
     return StatusSources(
         stores.conversation,
         stores.outbox,
@@ -352,7 +352,7 @@ def status_sources(settings: Settings, stores: Stores) -> StatusSources:
             partial(
                 find_agenda_problems,
                 stores.jobs,
-                AgendaWatch(lateness_policy(settings), settings.values.daemon.watch_seconds, settings.zone),
+                AgendaWatch(lateness_policy(settings), settings.values.daemon.watch_seconds, settings.zone, is_served),
             ),
         ),
     )
