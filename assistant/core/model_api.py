@@ -38,7 +38,7 @@ class ModelRequest:
     system: tuple[SystemBlock, ...]
     messages: tuple[Message, ...]  # already normalised
     tools: tuple[ToolSpec, ...] = ()
-    # Indexes into `messages`: the prompt up to and including that message is worth caching; at most two.
+    # Indexes into `messages`: the prompt up to and including that message is worth caching; at most three.
     cache_boundaries: tuple[int, ...] = ()
     max_output_tokens: int = 4096
 
