@@ -2,9 +2,9 @@
 
 Order: tools, persona and rules, what is remembered, the summaries of what was compacted, history, the newest message,
 and behind it the volatile block (time, recalled memories), which the next turn does not send again. A prefix that was
-sent once is sent again byte for byte until a compaction, a sleep or a new day changes it. Summaries are stored as system messages and sent as records of
-the past with escaped boundaries: among the system blocks where only the owner spoke, as a quoted user message where
-other people did (I10).
+sent once is sent again byte for byte until a compaction, a sleep or a new day changes it. Summaries are stored as
+system messages and sent as records of the past with escaped boundaries: among the system blocks where only the owner
+spoke, as a quoted user message where other people did (I10).
 """
 
 from __future__ import annotations

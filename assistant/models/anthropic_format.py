@@ -54,7 +54,8 @@ def render_anthropic_request(request: ModelRequest, model: str, *, thinking: str
     system, system_edges = _system(request)
     messages, message_edges = _messages(request, model, thinks=thinking not in ("", "disabled"))
     for block in _breakpoints(system_edges + message_edges):
-        block["cache_control"] = {"type": "ephemeral"}
+        # Five minutes are what the API does where nothing is said.
+        block["cache_control"] = {"type": "ephemeral"} | ({"ttl": "1h"} if request.cache_lifetime == "1h" else {})
     body: dict[str, Any] = {"model": model, "max_tokens": request.max_output_tokens, "messages": messages}
     if system:
         body["system"] = system
@@ -268,6 +269,9 @@ class AnthropicAnswer:
 
     def _bill(self, usage: Mapping[str, Any]) -> None:
         counts = {field: read_token_count(usage.get(key)) for key, field in _BILLED.items()}
+        by_lifetime = usage.get("cache_creation")
+        if isinstance(by_lifetime, Mapping):
+            counts["cache_write_hour"] = read_token_count(by_lifetime.get("ephemeral_1h_input_tokens"))
         self._usage = replace(self._usage, **{field: count for field, count in counts.items() if count})
 
     def _grow(self, block: dict[str, Any], delta: Mapping[str, Any]) -> str:

@@ -53,6 +53,7 @@ from assistant.wire.sleep import build_learning, build_sleep
 from assistant.wire.stores import Stores, session_reader, status_sources, token_counter_for
 from assistant.wire.turns import (
     Base,
+    build_background_compaction,
     build_contexts,
     build_delegation,
     build_runtime,
@@ -163,6 +164,8 @@ class App:
         self.toolbox.add(delegate_tool(build_delegation(base, self.toolbox, window)))
         self.turn_runner = build_turn_runner(base, self.toolbox, window, self.dispatcher)
         self.runtime = build_runtime(base, self.turn_runner, self.dispatcher, self.contexts)
+        self.background_compaction = build_background_compaction(base, self.contexts, self.learning.budget)
+        self.runtime.on_turn_ended = self.background_compaction.after_turn
         self.terminal.find_disk_trouble = self.runtime.find_disk_trouble
         indexes = (stores.message_index.index_next_batch, stores.journal_index.index_next_batch)
         self.maintenance = Maintenance(
@@ -244,6 +247,7 @@ class App:
     ) -> None:
         """End the turns (see `Runtime.stop`), send what they said, and close the bridges."""
         await self.runtime.stop(drain_seconds, timeouts, force_stop)
+        await self.background_compaction.stop()
         await self.dispatcher.stop(timeouts)
 
     def serve(self) -> AbstractAsyncContextManager[None]:
@@ -258,6 +262,7 @@ class App:
         self.running_turns.wake.set()
         self.agenda_scheduler.check_due()
         self.sleep.scheduler.check_due()
+        self.background_compaction.check_due()
         self.backup_scheduler.check_due()
         self.resets.check_due()
 
