@@ -80,7 +80,7 @@ def test_without_prices_the_same_is_decided_by_tokens(mode: EconomyMode) -> None
     assert decide(full, UNKNOWN_PRICES, FORECAST, mode, is_cold=True).step == "compact"
 
 
-# ---------------------------------------------------------------------------------------------------------------- rhythm
+# --------------------------------------------------------------------------------------------------------------- rhythm
 
 
 def test_a_rhythm_is_the_prior_until_something_was_seen_and_then_what_was_seen() -> None:
