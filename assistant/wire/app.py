@@ -55,6 +55,7 @@ from assistant.wire.stores import Stores, session_reader, status_sources, token_
 from assistant.wire.turns import (
     Base,
     build_approvals,
+    build_background_compaction,
     build_contexts,
     build_delegation,
     build_runtime,
@@ -166,6 +167,8 @@ class App:
         self.approvals = build_approvals(base, self.toolbox)
         self.turn_runner = build_turn_runner(base, self.toolbox, window, self.dispatcher, self.approvals)
         self.runtime = build_runtime(base, self.turn_runner, self.dispatcher, self.contexts)
+        self.background_compaction = build_background_compaction(base, self.contexts, self.learning.budget)
+        self.runtime.on_turn_ended = self.background_compaction.after_turn
         self.terminal.find_disk_trouble = self.runtime.find_disk_trouble
         indexes = (stores.message_index.index_next_batch, stores.journal_index.index_next_batch)
         self.maintenance = Maintenance(
@@ -258,6 +261,7 @@ class App:
     ) -> None:
         """End the turns (see `Runtime.stop`), send what they said, and close the bridges."""
         await self.runtime.stop(drain_seconds, timeouts, force_stop)
+        await self.background_compaction.stop()
         await self.dispatcher.stop(timeouts)
 
     def serve(self) -> AbstractAsyncContextManager[None]:
@@ -273,6 +277,7 @@ class App:
         self.agenda_scheduler.check_due()
         self.approvals.check_due()
         self.sleep.scheduler.check_due()
+        self.background_compaction.check_due()
         self.backup_scheduler.check_due()
         self.resets.check_due()
 

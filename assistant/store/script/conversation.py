@@ -130,6 +130,9 @@ class StoredConversation:
     def list_accepted(self, session: str, *, limit: int = 100) -> list[InboxItem]:
         return self._inbox.list_accepted(session, limit)
 
+    def list_arrival_times(self, session: str, since: datetime) -> list[datetime]:
+        return self._inbox.list_arrival_times(session, since)
+
     def inbox_item(self, inbox_id: int) -> InboxItem | None:
         return self._inbox.find_item(inbox_id)
 
