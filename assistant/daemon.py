@@ -114,6 +114,7 @@ async def shut_down(
     """End what runs, each step within its time (F38); what does not end is logged and left for the next start."""
     unfinished = asyncio.gather(
         app.sleep.scheduler.stop(),
+        app.background_compaction.stop(),
         app.resets.stop(),
         app.backup_scheduler.stop(),
         app.agenda_scheduler.stop(),

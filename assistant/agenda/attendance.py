@@ -34,12 +34,16 @@ def warns_of_nothing(text: str) -> bool:
     return _NOTHING_WILL_RUN in text
 
 
-def unattended_note(jobs: Jobs, stays: Callable[[], bool], zone: ZoneInfo) -> str:
+def unattended_note(jobs: Jobs, stays: Callable[[], bool], zone: ZoneInfo, now: datetime) -> str:
     """What waits while nothing will run, in a line; "" where nothing waits, or something will run."""
     waiting, due_at = jobs.count_active(), jobs.next_due_at()
     if not waiting or due_at is None or stays():
         return ""
     what = pluralize(waiting, "reminder or schedule waits", "reminders or schedules wait")
+    if due_at <= now:
+        return (
+            f"{what}, the first since {format_moment(due_at, zone)}, and nothing runs the assistant. {advise_to_stay()}"
+        )
     return (
         f"{what}, the next for {format_moment(due_at, zone)}, and nothing will run the assistant then. "
         f"{advise_to_stay()}"
@@ -48,11 +52,20 @@ def unattended_note(jobs: Jobs, stays: Callable[[], bool], zone: ZoneInfo) -> st
 
 @dataclass(frozen=True, slots=True)
 class AgendaWatch:
-    """How a home finds out that something due did not come."""
+    """How a home finds out that something due did not come.
+
+    - `is_served`: a process runs that sends it, and is given a moment to do so.
+    """
 
     punctuality: LatenessPolicy
     watch_seconds: float
     zone: ZoneInfo
+    is_served: bool
+
+    @property
+    def grace(self) -> timedelta:
+        moment = max(self.punctuality.late_after, timedelta(seconds=_WATCHES * self.watch_seconds))
+        return moment if self.is_served else timedelta(0)
 
 
 def find_agenda_problems(jobs: Jobs, watch: AgendaWatch, now: datetime) -> Iterator[str]:
@@ -66,9 +79,8 @@ def find_agenda_problems(jobs: Jobs, watch: AgendaWatch, now: datetime) -> Itera
             f"{what} came late or not at all, because nothing ran when due{_listed(named, unseen)}. "
             f"`assistant schedule history` shows why and ends this warning; {advise_to_stay()}"
         )
-    grace = max(watch.punctuality.late_after, timedelta(seconds=_WATCHES * watch.watch_seconds))
     window = watch.punctuality.quiet.window(now) if watch.punctuality.quiet is not None else None
-    before = (now if window is None else window[0]) - grace
+    before = (now if window is None else window[0]) - watch.grace
     overdue = jobs.count_overdue(before)
     if overdue:
         due = [job for job in jobs.list_due(None, before, limit=_NAMED) if job.place.scope == OWNER_SCOPE]

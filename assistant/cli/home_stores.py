@@ -20,6 +20,7 @@ from assistant.settings.layers import SettingsLayer, read_file_layer
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.backup.restore import is_restore_interrupted
 from assistant.store.home.guard import HOME_MISSING, is_home_missing
+from assistant.store.home.inventory import require_stores
 from assistant.wire.stores import Stores
 
 
@@ -54,8 +55,8 @@ def require_home(settings: Settings) -> None:
 
 
 def is_new_home(home: Home) -> bool:
-    """Whether nothing was ever said in a data folder. Raises `HomeError` where something was: its database is missing,
-    the whole folder is, or a restore of it was interrupted."""
+    """Whether nothing was ever said in a data folder. Raises `StoreLost` where something was and a database is missing,
+    `HomeError` where the whole folder is, or where a restore of it was interrupted."""
     folder = home.path
     database = folder / "script.db"
     if is_restore_interrupted(folder):
@@ -63,13 +64,9 @@ def is_new_home(home: Home) -> bool:
             f"A restore of {folder} was interrupted. Nothing is lost; starting the assistant finishes it, and so does "
             "`assistant backup restore` without a name."
         )
+    require_stores(folder)
     if database.exists():
         return False
-    if any(folder.glob("log/*/*.jsonl")):
-        raise HomeError(
-            f"{database} is missing. The message log is there, so nothing is lost; `assistant run` rebuilds it from "
-            "the log."
-        )
     if is_home_missing(folder, home.folder_list):
         raise HomeError(HOME_MISSING.format(home=folder))
     return True

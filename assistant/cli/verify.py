@@ -13,18 +13,21 @@ import click
 from pydantic import BeforeValidator
 
 from assistant.cli.home_stores import is_new_home, load_effective_settings, open_home_stores, require_home
+from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import json_result, print_text
 from assistant.cli.shell import with_commands
 from assistant.commands import archive as archive_commands
 from assistant.commands.table import Item
 from assistant.core.archives import LogRestoreResult
 from assistant.core.calendar import utc_now
-from assistant.core.errors import UsageError
+from assistant.core.errors import StoreLost, UsageError
 from assistant.core.records import IntegrityProblem, IntegrityReport
 from assistant.core.text import pluralize
-from assistant.service.home_lock import home_lock
+from assistant.service.home_lock import home_lock, is_home_served
 from assistant.settings.settings import Settings
 from assistant.store.archive.archive import StoredArchive
+from assistant.store.home.inventory import check_stores
+from assistant.wire.checks import build_repairer
 from assistant.wire.stores import open_archive, restore_archived_session
 
 
@@ -37,34 +40,46 @@ class IntegrityItem(Item):
     bytes: int
     problems: tuple[IntegrityProblem, ...]
     redactions: tuple[int, ...]  # ids of messages that were forgotten
+    repaired: tuple[str, ...]  # what --repair did
     seconds: Annotated[float, BeforeValidator(lambda seconds: round(seconds, 3))]
 
 
 @click.command()
-@click.option("--repair", is_flag=True, help="Rebuild the message index from the log alone, then check.")
+@click.option("--repair", is_flag=True, help="Repair from the log, what is left and the newest backup; then check.")
 @click.option("--archives", is_flag=True, help="Also read archives that are not on this machine.")
 @json_result(IntegrityItem, "Print the report as JSON.", ok=attrgetter("ok"))
 def verify(repair: bool, archives: bool) -> IntegrityReport:
     """Prove that the message log is complete and unchanged, and everything else agrees.
 
-    Checks the log, the index, compactions and archives. Exits with 0 when all is well, else with 1. For --repair, stop
-    the assistant first.
+    Checks the log, the index, compactions, databases and archives. Exits with 0 when all is well, else with 1.
+
+    For --repair, stop the assistant first. It keeps what is newer than the backup, keeps the damaged files in a folder
+    before-repair-*, and names what is gone.
 
     > assistant verify
     > assistant verify --repair
     """
     settings = load_effective_settings()
-    if repair:
-        require_home(settings)
-    with (
-        home_lock(settings.home.path) if repair else nullcontext(),
-        open_home_stores(settings, reading=not repair) as stores,
-    ):
-        report = stores.verifier.repair(utc_now()) if repair else stores.verifier.verify()
-        archive_problems = stores.archive.verify_all(remote=archives)
-    report = replace(report, problems=(*report.problems, *archive_problems))
+    with home_lock(settings.home.path) if repair else nullcontext():
+        repaired = _repair(settings) if repair else None
+        remarks = () if is_home_served(settings.home.path) else check_stores(settings.home.path).remarks
+        with open_home_stores(settings) as stores:
+            report = repaired or stores.verifier.verify()
+            archive_problems = stores.archive.verify_all(remote=archives)
+    changed = [IntegrityProblem("store", settings.home.path.name, remark) for remark in remarks]
+    report = replace(report, problems=(*changed, *report.problems, *archive_problems))
     print_text("\n".join(_report_lines(report)))
     return report
+
+
+def _repair(settings: Settings) -> IntegrityReport:
+    try:
+        require_home(settings)
+    except StoreLost:
+        # Just what it is to be repaired for.
+        pass
+    log_to_file(settings.home.program_log)
+    return build_repairer(settings).repair(utc_now())
 
 
 def _report_lines(report: IntegrityReport) -> list[str]:
@@ -77,6 +92,7 @@ def _report_lines(report: IntegrityReport) -> list[str]:
     if report.redactions:
         forgotten = pluralize(len(report.redactions), "message")
         lines.append(f"Erased on request: {forgotten}; the log is proved without them.")
+    lines += report.repaired
     lines += [f"! {p.where}: {p.text}{' (--repair can fix it)' if p.repairable else ''}" for p in report.problems]
     return [*lines, "All is well." if report.ok else f"{pluralize(len(report.problems), 'problem')}."]
 

@@ -94,7 +94,8 @@ def render_forget_preview(
     lines += _backup_lines(preview)
     if preview.related:
         lines.append(
-            "Learned from these messages and others, or part of the same memory; it stays unless you forget it:"
+            "Learned from these messages and others, part of the same memory, or answers that have a word of it; it "
+            "stays unless you forget it:"
         )
         lines += [f"- {_one_line(text)}" for text in preview.related[:_RELATED]]
     if preview.came_from:

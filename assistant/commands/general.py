@@ -115,8 +115,15 @@ def undo(context: CommandContext) -> UndoneExchange:
     return UndoneExchange(exchange[0].content, _hide(context, exchange), _effects(context, exchange))
 
 
+@dataclass(frozen=True, slots=True)
+class QuestionAskedAgain:
+    text: str
+    inbox_id: int  # under which its answer comes
+    message_id: int
+
+
 @click.command(cls=TableCommand, render=lambda answer, _: f"Asking again: {_words(answer.text)!r}", roles=ALL_ROLES)
-async def retry(context: CommandContext) -> TextAnswer:
+async def retry(context: CommandContext) -> QuestionAskedAgain:
     """Remove the last exchange and ask the same again.
 
     > /retry
@@ -125,7 +132,7 @@ async def retry(context: CommandContext) -> TextAnswer:
     question = exchange[0]
     _hide(context, exchange)
     key = f"retry:{question.id}:{context.now.isoformat()}"
-    await context.services.accept(
+    accepted = await context.services.accept(
         IncomingMessage(
             context.bridge,
             key,
@@ -139,7 +146,7 @@ async def retry(context: CommandContext) -> TextAnswer:
             context.target or context.session,
         )
     )
-    return TextAnswer(question.content)
+    return QuestionAskedAgain(question.content, accepted.inbox_id, accepted.message_id)
 
 
 @dataclass(frozen=True, slots=True)

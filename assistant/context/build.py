@@ -1,10 +1,10 @@
 """A view becomes a request: what never changes first, what changes with every call last, for the provider's cache.
 
-Order: tools, persona and rules, what is remembered, the summaries of what was compacted, history, and with the request
-that opened the turn the volatile block (time, recalled memories). A prefix that was sent once is sent again byte for
-byte until a compaction, a sleep or a new day changes it. Summaries are stored as system messages and sent as records of
-the past with escaped boundaries: among the system blocks where only the owner spoke, as a quoted user message where
-other people did (I10).
+Order: tools, persona and rules, what is remembered, the summaries of what was compacted, history, the newest message,
+and behind it the volatile block (time, recalled memories), which the next turn does not send again. A prefix that was
+sent once is sent again byte for byte until a compaction, a sleep or a new day changes it. Summaries are stored as
+system messages and sent as records of the past with escaped boundaries: among the system blocks where only the owner
+spoke, as a quoted user message where other people did (I10).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from assistant.context.structure import turn_start
 from assistant.context.tokens import TokenCounter
 from assistant.core.messages import SUMMARY_MARKER, Message
 from assistant.core.model_api import ModelLimits, ModelRequest, SystemBlock, ToolSpec
-from assistant.core.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
+from assistant.core.quoting import NOTE_TAG, RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.records import ContextView
 
 SUMMARIES_INTRO = (
@@ -77,9 +77,10 @@ def build_request(
 
 
 def current_time_block(now: datetime, zone: ZoneInfo) -> str:
-    """The time as the person's clock shows it, to the minute, with its zone."""
+    """The time as the person's clock shows it, to the minute, with its zone: a note, since it stands behind the
+    person's words."""
     local = now.astimezone(zone)
-    return f"Now: {local:%A} {local.day} {local:%B %Y, %H:%M} ({zone.key}, UTC{local:%z})"
+    return quote_in_tag(NOTE_TAG, f"Now: {local:%A} {local.day} {local:%B %Y, %H:%M} ({zone.key}, UTC{local:%z})")
 
 
 # ---------------------------------------------------------------------------------------------------------------- parts
@@ -116,10 +117,12 @@ def _with_volatile(messages: tuple[Message, ...], opener: int, volatile: str) ->
 
 
 def _cache_boundaries(messages: Sequence[Message], opener: int) -> tuple[int, ...]:
-    """Where the provider may keep the prompt: before the turn (behind it stands what the next turn will not
-    send again) and, within a tool loop, at the end (the next round sends it all again)."""
+    """Where the provider may keep the prompt: at the message before the turn, where the turn before it was kept, and at
+    the one that opened it, behind which the volatile block stands; within a tool loop, at that message, at the end of
+    the round before (a round with many calls is longer than a provider looks back) and at the end."""
     last = len(messages) - 1
-    boundaries = [opener - 1] if opener > 0 else []
-    if opener < last and messages[last].role == "tool":
-        boundaries.append(last)
-    return tuple(boundaries)
+    if opener in (-1, last):
+        return tuple(index for index in (opener - 1, opener) if index >= 0)
+    calls = [index for index in range(opener + 1, last) if messages[index].role == "assistant"]
+    rounds = [calls[-1] - 1] if len(calls) > 1 else []
+    return (opener, *rounds, last)

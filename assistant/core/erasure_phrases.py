@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from assistant.core.erasure_patterns import SIGNS_BETWEEN, SPACELESS, WordForm, list_forms
-from assistant.core.erasure_values import MIN_LETTERS, MIN_SPACELESS_LETTERS, find_values, value_kind
+from assistant.core.erasure_values import MIN_LETTERS, MIN_SPACELESS_LETTERS, find_values, find_words, value_kind
 from assistant.core.text import STOP_WORDS, WORD, fold_text, lazy_regex
 
 _SENTENCE_END = lazy_regex(
@@ -28,32 +28,50 @@ PREVIEW_LENGTHS = (300, 400)
 
 class PhraseMatcher:
     """Some phrases, and values (`find_values`), which are whole words and may have other signs between their digits.
-    Without any, nothing is found."""
+    In texts, not in bytes, also `learned` sentences and single `words`. Without any, nothing is found."""
 
-    def __init__(self, phrases: Sequence[str], values: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        phrases: Sequence[str],
+        values: Sequence[str] = (),
+        learned: Sequence[str] = (),
+        words: Collection[str] = (),
+    ) -> None:
         self.phrases, self.values = tuple(phrases), tuple(values)
         self._forms = list_forms(self.phrases, self.values)
+        self._learned_forms = list_forms(learned, ())
+        self._words = frozenset(words)
         self._has_grouped = any(form.is_grouped for form in self._forms)
 
     def __bool__(self) -> bool:
-        return bool(self._forms)
+        return bool(self._forms or self._learned_forms or self._words)
 
     def _present(self, lowered: bytes) -> Iterator[WordForm]:
         joined = SIGNS_BETWEEN.sub(b"", lowered) if self._has_grouped else b""
         return (form for form in self._forms if form.anchor in (joined if form.is_grouped else lowered))
 
     def _present_in_text(self, text: str) -> Iterator[WordForm]:
-        return self._present(text.casefold().encode(errors="surrogatepass"))
+        lowered = text.casefold().encode(errors="surrogatepass")
+        yield from self._present(lowered)
+        yield from (form for form in self._learned_forms if form.anchor in lowered)
+
+    def _word_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        return (
+            ((start, end) for start, end, word in find_words(text) if word in self._words) if self._words else iter(())
+        )
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        forms = self._present_in_text(text)
-        return _merged(match.span() for form in forms for match in form.text.finditer(text))
+        found = (match.span() for form in self._present_in_text(text) for match in form.text.finditer(text))
+        return _merged([*found, *self._word_spans(text)])
 
     def _byte_spans(self, data: bytes) -> list[tuple[int, int]]:
         forms = self._present(data.lower())
         return _merged(match.span() for form in forms for match in form.data.finditer(data))
 
     def matches(self, text: str) -> bool:
+        return self._has_phrase(text) or any(True for _ in self._word_spans(text))
+
+    def _has_phrase(self, text: str) -> bool:
         return any(form.text.search(text) for form in self._present_in_text(text))
 
     def match_ends(self, data: bytes) -> list[int]:
@@ -90,15 +108,15 @@ class PhraseMatcher:
 
     def remove_from_json(self, value: Any, instead: str, own_keys: Collection[str] = ()) -> Any:
         """A JSON value with every text in it cut as by `remove_from_text`. Where nothing is left of one it goes from a
-        list of texts, and becomes `instead` elsewhere; keys that have the words go with their values, except those of
-        the format itself."""
+        list of texts, and becomes `instead` elsewhere; keys that have more than a single word of them go with their
+        values, except those of the format itself."""
         if isinstance(value, str):
             return (self.remove_from_text(value) or instead) if self.matches(value) else value
         if isinstance(value, dict):
             return {
                 key: self.remove_from_json(item, instead, own_keys)
                 for key, item in value.items()
-                if key in own_keys or not self.matches(key)
+                if key in own_keys or not self._has_phrase(key)
             }
         if isinstance(value, list):
             texts = all(isinstance(item, str) for item in value)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import date
 
 from assistant.core.calendar import MONTHS, WEEKDAYS
-from assistant.core.text import STOP_WORDS, fold_text, lazy_regex
+from assistant.core.text import SPACELESS_RUN, STOP_WORDS, WORD, fold_text, lazy_regex
 from assistant.core.time_language import MONTH_NAMES
 
 MIN_LETTERS, MIN_SPACELESS_LETTERS = 4, 2
@@ -31,7 +31,7 @@ _CALENDAR = frozenset((*MONTHS, *WEEKDAYS))
 _WORD = r"[^\W\d_]+(?:['\u2019-][^\W\d_]+){0,5}"
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:['\u2019-][^\W\d_]+){0,5}"
 _PARTICLE = r"(?:(?:van|von|der|den|de|del|della|di|da|du|des|la|le|los|las|zu|ten|ter|bin|al|y|of)\s)"
-_SENTENCES = lazy_regex(
+SENTENCES = lazy_regex(
     r"(?<=[.!?\u2026])(?<!\b[DMS]r\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bProf\.)(?<!\bSra\.)(?<!\b[A-Z]\.)"
     r"[\"')\]\u201d\u2019\u00bb]*\s+|\n+"
 )
@@ -77,6 +77,10 @@ _IS = lazy_regex(
 )
 _NEXT_PART = lazy_regex(r"[,;]\s|\s(?:and|und|et|y|for|für|pour|para)\s", re.IGNORECASE)
 _TIME = lazy_regex(r"\d{1,2}(?::\d{2}){1,2}(?:[ap]m)?|\d{1,2}(?:[ap]m|h|uhr)|\d+(?:st|nd|rd|th)", re.IGNORECASE)
+_COUNTED = lazy_regex(r"(?<![\w#:/.-])\d+(?:[ \u00a0\u202f.,'\u2019]\d+)*(?![\w:/-])")
+_YEAR = lazy_regex(r"(?:19|20)\d\d")
+_FEWEST_DIGITS = 3
+_WINDOW = 4
 _GERMAN = lazy_regex(
     r"\b(?:ist|und|nicht|mein|meine|meinem|meiner|der|das|ich|wir|auf|für|mit|bei|heißt)\b", re.IGNORECASE
 )
@@ -87,7 +91,7 @@ def find_values(text: str) -> tuple[list[str], list[str]]:
     it (runs of words; nouns of a language that writes all of them with a capital)."""
     own: dict[str, None] = {}
     weak: dict[str, None] = {}
-    sentences = _SENTENCES.split(text)
+    sentences = SENTENCES.split(text)
     # Of a text with more of them than are looked for, what matters most comes first.
     for is_own, value in (found for sentence in sentences for found in _secrets(sentence)):
         _keep(own if is_own else weak, [value])
@@ -109,6 +113,24 @@ def is_written_by_us(value: str, years: range) -> bool:
     """Whether it is a day, or a year, as our own texts have them in these years."""
     rest = _OWN_DATE.sub(lambda match: "" if int(match[1]) in years else match[0], value)
     return rest != value and sum(map(str.isalnum, rest)) < MIN_LETTERS
+
+
+def find_words(text: str) -> Iterator[tuple[int, int, str]]:
+    """What in a text may be of it alone, whoever tells it again in words of their own: each word of some length, as it
+    is known again (without case, accents and the s of a plural), each number but years, and of a script without spaces
+    every few characters; with where it begins and ends."""
+    for match in WORD.finditer(fold_text(text)):
+        start, word = match.start(), match[0]
+        if SPACELESS_RUN.match(word):
+            length = min(_WINDOW, len(word))
+            pieces = range(len(word) - length + 1) if length >= MIN_SPACELESS_LETTERS else ()
+            yield from ((start + at, start + at + length, word[at : at + length]) for at in pieces)
+        elif len(word) >= MIN_LETTERS and not word.isdecimal():
+            yield start, match.end(), word[:-1] if word.endswith("s") and len(word) > MIN_LETTERS else word
+    for match in _COUNTED.finditer(text):
+        digits = digits_of(match[0])
+        if len(digits) >= _FEWEST_DIGITS and not _YEAR.fullmatch(digits):
+            yield *match.span(), digits
 
 
 def digits_of(value: str) -> str:
@@ -215,7 +237,7 @@ def _single_names(sentence: str) -> Iterator[str]:
 
 def _runs(text: str) -> Iterator[str]:
     """Three words in a row, two of them of some weight."""
-    for sentence in _SENTENCES.split(text):
+    for sentence in SENTENCES.split(text):
         words = [match for match in _TOKEN.finditer(sentence) if match[0].strip(_EDGES)]
         for run in zip(words, words[1:], words[2:], strict=False):
             bare = [match[0].strip(_EDGES) for match in run]

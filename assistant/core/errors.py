@@ -87,6 +87,11 @@ class CorruptStore(StoreError):
     """Files in the data folder contradict each other. Nothing was changed; run `assistant verify`."""
 
 
+class StoreLost(CorruptStore):
+    """A database of the data folder is missing, damaged, or older than it was. Nothing was changed; run `assistant
+    verify --repair`."""
+
+
 class IndexDamaged(CorruptStore):
     """The search index is damaged. It is made again from what was said."""
 

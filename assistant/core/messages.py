@@ -52,6 +52,7 @@ class Usage:
     cache_read: int = 0
     cache_write: int = 0
     cost_usd: float | None = None  # None where no price is known
+    cache_write_hour: int = 0  # of `cache_write`, what is kept for an hour rather than five minutes
 
     @property
     def prompt(self) -> int:
@@ -66,6 +67,7 @@ class Usage:
             self.cache_read + other.cache_read,
             self.cache_write + other.cache_write,
             sum(costs) if costs else None,
+            self.cache_write_hour + other.cache_write_hour,
         )
 
 

@@ -31,6 +31,10 @@ class ToolSpec:
     schema: Mapping[str, Any]  # a JSON Schema of type object
 
 
+CacheLifetime = Literal["5m", "1h"]
+"""How long a provider is asked to keep what it caches of a prompt, from each reading on."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One well-formed model request (I5), independent of the provider."""
@@ -38,9 +42,10 @@ class ModelRequest:
     system: tuple[SystemBlock, ...]
     messages: tuple[Message, ...]  # already normalised
     tools: tuple[ToolSpec, ...] = ()
-    # Indexes into `messages`: the prompt up to and including that message is worth caching; at most two.
+    # Indexes into `messages`: the prompt up to and including that message is worth caching; at most three.
     cache_boundaries: tuple[int, ...] = ()
     max_output_tokens: int = 4096
+    cache_lifetime: CacheLifetime = "5m"
 
 
 StopReason = Literal["end", "tool_calls", "max_tokens", "refusal", "overflow"]

@@ -232,6 +232,14 @@ class NoticeKind(Enum):
         once="a jump",
     )
 
+    # The data folder
+    DATA_DAMAGED = NoticeForm(
+        "{what}",
+        "A file of the data folder was found damaged or missing, at a start or while it runs",
+        place="recent",
+        once="a line and day",
+    )
+
     # Deliveries
     DELIVERY_REFUSED = NoticeForm(
         "{what} was refused by {bridge}: {error}. `{retry}` sends it again, `{drop}` discards it.",

@@ -302,6 +302,7 @@ class IntegrityReport:
     problems: tuple[IntegrityProblem, ...] = ()
     redactions: tuple[int, ...] = ()  # ids of messages that were forgotten
     seconds: float = 0.0
+    repaired: tuple[str, ...] = ()  # what a repair did, a line each
 
     @property
     def ok(self) -> bool:

@@ -107,6 +107,9 @@ class Conversation(Protocol):
     def list_accepted(self, session: str, *, limit: int = 100) -> list[InboxItem]:
         """Accepted, not yet taken messages of a session, oldest first."""
 
+    def list_arrival_times(self, session: str, since: datetime) -> list[datetime]:
+        """When the newest messages of a session came, oldest first."""
+
     def inbox_item(self, inbox_id: int) -> InboxItem | None: ...
 
     # turns

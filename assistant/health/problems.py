@@ -45,7 +45,7 @@ class StatusSources:
     memories: Mem0Client
     backups: BackupFolder
     jobs: Jobs
-    unattended: Callable[[], str]  # what waits while nothing will run, in a line; "" where something will
+    unattended: Callable[[datetime], str]  # what waits while nothing will run, in a line; "" where something will
     finders: Sequence[FindProblems]  # what rooms say of their own work: backups, resets, the agenda
 
 

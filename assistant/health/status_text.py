@@ -42,7 +42,7 @@ def render_facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     times, changed = _TimeFormatter(report), report.get("changed_settings")
     return [
         ("Nocturne", f"{report['version']} at {report['home']}, {_running(report, times)}"),
-        *([("Answering", report["model"])] if "model" in report else []),
+        *([("Model", report["model"])] if "model" in report else []),
         *([("Settings", f"changed ones take effect at the next start: {', '.join(changed)}")] if changed else []),
         *((f"Bridge {name}", _bridge(bridge, times)) for name, bridge in report.get("bridges", {}).items()),
         *([("Web API", report["web"]["address"] or "does not listen")] if report.get("web") else []),

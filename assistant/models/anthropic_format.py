@@ -7,9 +7,9 @@ What the API insists on, and a request therefore always does:
 - signed thinking blocks go back verbatim and in place while their tool loop is open, and only to the model that made
   them; elsewhere they are left out whole (F09);
 - at most four cache breakpoints, none on a thinking block;
-- the volatile block last, behind every breakpoint: a tool loop is written to the cache once, and read from there by the
-  turns that follow it, which do not send that block again. A model that thinks gets it with the request that it was
-  given with, since what it thought is signed for all that stood before it;
+- the volatile block last, behind every breakpoint: the person's message and a tool loop are written to the cache once,
+  and read from there by the turns that follow, which do not send that block again. A model that thinks gets it directly
+  behind the message that it was given with, since what it thought is signed for all that stood before it;
 - no sampling parameters.
 
 Of the stream, a known event of another shape than expected raises `MalformedProviderData`; events and blocks of unknown
@@ -54,7 +54,8 @@ def render_anthropic_request(request: ModelRequest, model: str, *, thinking: str
     system, system_edges = _system(request)
     messages, message_edges = _messages(request, model, thinks=thinking not in ("", "disabled"))
     for block in _breakpoints(system_edges + message_edges):
-        block["cache_control"] = {"type": "ephemeral"}
+        # Five minutes are what the API does where nothing is said.
+        block["cache_control"] = {"type": "ephemeral"} | ({"ttl": "1h"} if request.cache_lifetime == "1h" else {})
     body: dict[str, Any] = {"model": model, "max_tokens": request.max_output_tokens, "messages": messages}
     if system:
         body["system"] = system
@@ -97,17 +98,17 @@ def _messages(request: ModelRequest, model: str, *, thinks: bool) -> tuple[list[
     for index, message in enumerate(request.messages):
         signed = index > loop and message.model == model
         role, blocks = _blocks(message, ids, signed)
-        volatile = encode_text(str(message.metadata.get("volatile", "")))
-        if thinks or index == len(request.messages) - 1:
-            blocks = [*volatile, *blocks]
-        else:
-            moved += volatile
         if turns and turns[-1]["role"] == role:
             turns[-1]["content"] += blocks
         elif blocks:
             turns.append({"role": role, "content": blocks})
         if index in request.cache_boundaries and turns:
             edges += [block for block in turns[-1]["content"] if block["type"] not in SIGNED_BLOCK_TYPES][-1:]
+        volatile = encode_text(str(message.metadata.get("volatile", "")))
+        if thinks and volatile and turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += volatile
+        else:
+            moved += volatile
     for turn in turns:
         turn["content"].sort(key=lambda block: block["type"] != "tool_result")
     if moved and turns[-1]["role"] == "user":
@@ -268,6 +269,9 @@ class AnthropicAnswer:
 
     def _bill(self, usage: Mapping[str, Any]) -> None:
         counts = {field: read_token_count(usage.get(key)) for key, field in _BILLED.items()}
+        by_lifetime = usage.get("cache_creation")
+        if isinstance(by_lifetime, Mapping):
+            counts["cache_write_hour"] = read_token_count(by_lifetime.get("ephemeral_1h_input_tokens"))
         self._usage = replace(self._usage, **{field: count for field, count in counts.items() if count})
 
     def _grow(self, block: dict[str, Any], delta: Mapping[str, Any]) -> str:

@@ -128,7 +128,7 @@ class MeteredModel:
         price = prices.price_for_model(self.name)
         prompt = self._estimate_tokens(request, self.name)
         output = min(request.max_output_tokens, limits.max_output)
-        worst = price.worst_case(prompt, output) if price else None
+        worst = price.worst_case(prompt, output, request.cache_lifetime) if price else None
         fingerprint = request_fingerprint(request, purpose, self.name) if purpose in BACKGROUND_PURPOSES else ""
         call = ModelCall(purpose, self.provider, self.name, prompt, output, worst, session, turn, fingerprint)
         if price is None and not self._noticed_unpriced:
@@ -159,7 +159,11 @@ class MeteredModel:
 
 def _priced(reply: ModelReply, price: Price | None, prompt: int) -> ModelReply:
     """The reply with its cost; where the provider reported nothing, with our own estimate of the prompt."""
-    usage = replace(reply.usage, input=prompt, cache_read=0, cache_write=0) if reply.estimated else reply.usage
+    usage = (
+        replace(reply.usage, input=prompt, cache_read=0, cache_write=0, cache_write_hour=0)
+        if reply.estimated
+        else reply.usage
+    )
     return replace(reply, usage=_with_cost(usage, price))
 
 

@@ -97,7 +97,7 @@ def _entry(message: Message, ids: CallIds) -> dict[str, Any]:
             }
         case _:
             volatile = encode_text(str(message.metadata.get("volatile", "")))
-            return {"role": "user", "content": [*volatile, *_media(message.media), *encode_text(message.content)]}
+            return {"role": "user", "content": [*_media(message.media), *encode_text(message.content), *volatile]}
 
 
 def _merge(before: dict[str, Any], entry: dict[str, Any]) -> None:

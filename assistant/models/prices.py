@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assistant.core.errors import SettingsError
 from assistant.core.messages import Usage
-from assistant.core.model_api import ModelRequest
+from assistant.core.model_api import CacheLifetime, ModelRequest
 from assistant.core.ports import Model
 from assistant.core.text import lazy_regex
 
@@ -41,14 +41,19 @@ class Rates(_Table):
     input: float = Field(ge=0)
     output: float = Field(ge=0)
     cache_read: float = Field(ge=0)
-    cache_write: float = Field(ge=0)
+    cache_write: float = Field(ge=0)  # kept for five minutes
+    cache_write_hour: float | None = Field(default=None, ge=0)  # kept for an hour; None where nobody offers that
+
+    def write_rate(self, lifetime: CacheLifetime) -> float:
+        return self.cache_write if lifetime == "5m" or self.cache_write_hour is None else self.cache_write_hour
 
     def cost(self, usage: Usage) -> float:
         return (
             usage.input * self.input
             + usage.output * self.output
             + usage.cache_read * self.cache_read
-            + usage.cache_write * self.cache_write
+            + (usage.cache_write - usage.cache_write_hour) * self.write_rate("5m")
+            + usage.cache_write_hour * self.write_rate("1h")
         ) / MILLION
 
 
@@ -69,10 +74,10 @@ class Price(Rates):
         """US dollars for what a call used."""
         return self.rates(usage.prompt).cost(usage)
 
-    def worst_case(self, prompt: int, max_output: int) -> float:
+    def worst_case(self, prompt: int, max_output: int, lifetime: CacheLifetime = "5m") -> float:
         """US dollars if nothing is read from the cache, all is written to it, and the answer takes all it may."""
         rates = self.rates(prompt)
-        return (prompt * max(rates.input, rates.cache_write) + max_output * rates.output) / MILLION
+        return (prompt * max(rates.input, rates.write_rate(lifetime)) + max_output * rates.output) / MILLION
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,4 +128,5 @@ def worst_case_usd(
     price = prices.get(model.provider, Prices()).price_for_model(model.name)
     if price is None:
         return None
-    return price.worst_case(estimate_tokens(request, model.name), request.max_output_tokens)
+    tokens = estimate_tokens(request, model.name)
+    return price.worst_case(tokens, request.max_output_tokens, request.cache_lifetime)

@@ -17,6 +17,7 @@ from assistant.core.records import Turn
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
 from assistant.gateway.notices import NoticeSender, turn_address
+from assistant.runtime.context_economy import SessionEconomy
 from assistant.runtime.context_meter import ContextMeter
 from sleep.compaction.budget import SleepBudget
 from sleep.compaction.compactor import Compactor
@@ -123,6 +124,42 @@ class CompactionService:
     def is_compacting(self, session: str) -> bool:
         """Whether the session is being compacted now."""
         return self._compactor.is_compacting(session)
+
+    # ---------------------------------------------------------------------------------------------------------- economy
+
+    async def compact_for_economy(self, session: str, economy: SessionEconomy, budget: SleepBudget) -> None:
+        """Compact because that is cheaper; nobody waits. Raises `StoreError`."""
+        outcome = await self._compact(self._economy_request(session, economy, budget))
+        await self._tell_compacted(session, outcome, person_waits=False)
+
+    async def prepare_for_economy(self, session: str, economy: SessionEconomy, budget: SleepBudget) -> None:
+        """Make the summary of such a compaction, to be committed once the cache is cold. Raises `StoreError`."""
+        if not self._compactor.has_prepared(session):
+            await self._compactor.prepare(self._economy_request(session, economy, budget))
+
+    async def commit_prepared(self, session: str, trigger: str) -> bool:
+        """Commit what was prepared, if it still fits; whether there was something. Raises `StoreError`."""
+        outcome = self._compactor.commit_prepared(session, trigger)
+        if outcome is None:
+            return False
+        await self._tell_compacted(session, outcome, person_waits=False)
+        return True
+
+    async def mask_old_output(self, session: str, terms: CompactionLimits) -> None:
+        """Shorten old tool output and long old answers, which costs nothing while the cache is cold. Raises
+        `StoreError`."""
+        await self._compact(CompactionRequest(session, "cold", terms, masks_only=True))
+
+    def _economy_request(self, session: str, economy: SessionEconomy, budget: SleepBudget) -> CompactionRequest:
+        address = self._notices.find_session_address(session)
+        return CompactionRequest(
+            session,
+            "economy",
+            economy.terms,
+            sleep_budget=budget,
+            economy=economy.describe(),
+            notice_address=address,
+        )
 
     # ----------------------------------------------------------------------------------------------------------- people
 

@@ -11,18 +11,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from assistant.context.build import build_request
+from assistant.context.economy import LIFETIME_SECONDS
 from assistant.context.pressure import answer_token_limit, estimate_prompt_tokens
 from assistant.core.errors import ModelError
-from assistant.core.model_api import ModelReply, ModelRequest
+from assistant.core.model_api import CacheLifetime, ModelReply, ModelRequest
 from assistant.core.ports import Model
 from assistant.core.records import ContextView, Turn
 from assistant.core.store_ports import Conversation
 from assistant.runtime.compaction_service import CompactionService
+from assistant.runtime.context_economy import ContextEconomy, has_old_output
 from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from sleep.compaction.values import CachedPrompt, CompactionLimits
 
-# Providers keep a prompt for five minutes after it was last read; a summary takes some seconds of that.
-_PROMPT_CACHE_LIFETIME = timedelta(minutes=4, seconds=30)
+# Of the time for which a provider keeps a prompt, a summary takes some seconds.
+_CACHE_MARGIN = timedelta(seconds=30)
+_SESSIONS_KEPT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,30 @@ class _Sent:
 
     prompt: CachedPrompt
     prefix_rev: int
-    at: datetime
+    call: CachedCall
 
     def may_be_cached(self, now: datetime) -> bool:
-        return timedelta() <= now - self.at < _PROMPT_CACHE_LIFETIME
+        return self.call.may_be_cached(now)
+
+
+@dataclass(frozen=True, slots=True)
+class CachedCall:
+    """When a session's prompt was last sent, and for how long the provider was asked to keep it."""
+
+    at: datetime
+    lifetime: CacheLifetime = "5m"
+
+    def may_be_cached(self, now: datetime) -> bool:
+        """Whether the provider is likely to have it; a clock that was set back says nothing."""
+        return timedelta() <= now - self.at < self._lifetime - _CACHE_MARGIN
+
+    def is_cold(self, now: datetime) -> bool:
+        """Whether the provider has certainly forgotten it."""
+        return now - self.at >= self._lifetime
+
+    @property
+    def _lifetime(self) -> timedelta:
+        return timedelta(seconds=LIFETIME_SECONDS[self.lifetime])
 
 
 class ContextWindow:
@@ -57,6 +80,7 @@ class ContextWindow:
         estimates: TokenEstimates,
         meter: ContextMeter,
         compaction: CompactionService,
+        economy: ContextEconomy,
         *,
         max_output_tokens: int,
     ) -> None:
@@ -64,10 +88,12 @@ class ContextWindow:
         self._estimates = estimates
         self._meter = meter
         self._compaction = compaction
+        self._economy = economy
         self._max_output = max_output_tokens
         self._prepared: dict[str, _Prepared] = {}  # by turn
         self._sent: dict[str, _Sent] = {}  # by session
         self._models: dict[str, str] = {}  # by session, the name of the model that answered there last
+        self._calls: dict[str, CachedCall] = {}  # by session
 
     async def prepare(self, turn: Turn, model: Model, now: datetime) -> ModelRequest:
         """The request for the next call of this turn, made to fit."""
@@ -75,6 +101,9 @@ class ContextWindow:
         self._meter.set_limits(model, limits)
         terms = self._meter.terms_for(turn.session, model.name, limits, turn.volatile)
         view = self._conversation.load_view(turn.session)
+        if self.is_cold(turn.session, view, now) and await self._use_cold_cache(turn, view, terms):
+            view = self._conversation.load_view(turn.session)
+        lifetime = self._lifetime(turn.session, model, view, now)
         trigger = self._trigger(turn.session, model.name, view, terms)
         if trigger:
             await self._compaction.make_room(turn, terms, trigger, self.cached_request(turn.session, now))
@@ -85,6 +114,7 @@ class ContextWindow:
         room = answer_token_limit(limits, pressure, self._max_output)
         frame, _ = self._meter.frame(turn.session, model.name)
         request = build_request(view, frame, limits, volatile=turn.volatile, max_output_tokens=room)
+        request = replace(request, cache_lifetime=lifetime)
         self._prepared[turn.id] = _Prepared(model, view, terms, request, pressure.prompt_tokens)
         self._estimates.remember_size(turn.id, request, model.name, pressure.prompt_tokens)
         return request
@@ -117,7 +147,12 @@ class ContextWindow:
         model, view, terms = prepared.model.name, prepared.view, prepared.terms
         self._sent = {session: sent for session, sent in self._sent.items() if sent.may_be_cached(now)}
         prompt = CachedPrompt(model, prepared.request, prepared.prompt_tokens)
-        self._sent[turn.session] = _Sent(prompt, view.prefix_rev, now)
+        call = CachedCall(now, prepared.request.cache_lifetime)
+        self._sent[turn.session] = _Sent(prompt, view.prefix_rev, call)
+        self._calls.pop(turn.session, None)
+        self._calls[turn.session] = call
+        while len(self._calls) > _SESSIONS_KEPT:
+            self._calls.pop(next(iter(self._calls)))
         if reply.estimated:
             return
         last = next((message.id for message in reversed(view.messages) if message.id is not None), 0)
@@ -146,6 +181,37 @@ class ContextWindow:
         if sent is None or not sent.may_be_cached(now):
             return None
         return sent.prompt if self._conversation.load_view(session).prefix_rev == sent.prefix_rev else None
+
+    def is_cold(self, session: str, view: ContextView, now: datetime) -> bool:
+        """Whether the provider has certainly forgotten the session's prompt: what is changed in it costs nothing then.
+        After a restart the time of the last answer tells."""
+        return (call := self.last_cached_call(session, view)) is not None and call.is_cold(now)
+
+    def last_cached_call(self, session: str, view: ContextView) -> CachedCall | None:
+        """When the session's prompt was last sent; None where nothing was answered in it yet."""
+        if session in self._calls:
+            return self._calls[session]
+        last = next((row.ts for row in reversed(view.messages) if row.role == "assistant" and row.ts), None)
+        return CachedCall(last, "1h") if last is not None else None
+
+    async def _use_cold_cache(self, turn: Turn, view: ContextView, terms: CompactionLimits) -> bool:
+        """The prompt is written anew in any case: commit the summary that was prepared, or at least shorten old tool
+        output. Takes no model, so that nobody waits. Whether the view may be another one now."""
+        if await self._compaction.commit_prepared(turn.session, "economy"):
+            return True
+        if self._compaction.is_compacting(turn.session):
+            return False
+        if not self._economy.is_on or not has_old_output(view, self._meter.context_settings.preserve_messages):
+            return False
+        await self._compaction.mask_old_output(turn.session, terms)
+        return True
+
+    def _lifetime(self, session: str, model: Model, view: ContextView, now: datetime) -> CacheLifetime:
+        """As long as the prompt is cached it keeps the lifetime that it has."""
+        call = self._calls.get(session)
+        if call is not None and not call.is_cold(now):
+            return call.lifetime
+        return self._economy.cache_lifetime(session, model, view, now)
 
     def _trigger(self, session: str, model: str, view: ContextView, terms: CompactionLimits) -> str:
         """Why room has to be made before this call; "" where it has not."""

@@ -13,7 +13,7 @@ from assistant.core.errors import MemoryUnavailable, StoreError, UsageError
 from assistant.runtime.running_turns import RunningTurns
 from assistant.service.malloc import trim_heap
 from assistant.store.character.memory_files import StoredMemoryFiles
-from assistant.store.derived import MEMORY_DB, SEARCH_DB, is_set_aside, remove_set_aside
+from assistant.store.derived import MEMORY_DB, SEARCH_DB, is_set_aside, remake_problems, remove_set_aside
 from assistant.store.home.guard import HomeGuard
 from assistant.store.script.conversation import StoredConversation
 
@@ -30,9 +30,12 @@ class Maintenance:
         running: RunningTurns,
         rebuild_memories: Callable[[], Awaitable[object]],
         home: Path,
+        record_stores: Callable[[], None],
+        tell: Callable[[str], None],
     ) -> None:
         """`index_next_batch`: indexes a little more of a search index; how much, 0 at the end. `rebuild_memories` makes
-        memory.db of the journal."""
+        memory.db of the journal. `record_stores` writes down what the stores hold; `tell` sends the owner a line on
+        damage, once for each."""
         self._conversation = conversation
         self._files = files
         self._index_next_batch = index_next_batch
@@ -40,6 +43,8 @@ class Maintenance:
         self._running = running
         self._rebuild_memories = rebuild_memories
         self._home = home
+        self._record_stores = record_stores
+        self._tell = tell
         self.file_problems: tuple[str, ...] = ()  # memory files that a crash left half written, a line each
 
     def recover_files(self) -> None:
@@ -53,8 +58,16 @@ class Maintenance:
         if not self._running.any_running:
             with contextlib.suppress(StoreError):
                 self._conversation.run_maintenance()
+                self._record_stores()
             if self.file_problems:
                 self.recover_files()
+        self.tell_damage()
+
+    def tell_damage(self) -> None:
+        """Send what is being made again to the owner; left for later where that cannot be stored."""
+        with contextlib.suppress(StoreError):
+            for problem in (*remake_problems(self._home), *self.file_problems):
+                self._tell(problem)
 
     async def index_new_messages(self) -> None:
         """Index what is new, a little at a time, in a worker thread."""

@@ -73,6 +73,7 @@ class Runtime:
         self._follow_turn = follow_turn
         self._check_home = check_home
         self._store_attachments = store_attachments
+        self.on_turn_ended: Callable[[str], None] = lambda session: None
         self._write_refused = False
         self._store_error = ""
         self._outcomes = TurnOutcomes()
@@ -247,6 +248,7 @@ class Runtime:
                 self._give_up(control, error)
             finally:
                 self._running.by_session.pop(turn.session, None)
+                self.on_turn_ended(turn.session)
                 self._wake_outbox()
                 self._wake.set()
 

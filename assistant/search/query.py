@@ -96,11 +96,29 @@ _WHEN = lazy_regex(
     r"|når|hvor lenge)\b|什么时候|何时|几号|いつ|何時|언제",
     re.IGNORECASE,
 )
+# What the assistant said is asked for in the past. "Can you list ..." and "What would you recommend ..." are requests:
+# what the person said answers them.
 _OF_ASSISTANT = lazy_regex(
-    r"^(?>.*?\b(?:did|do|have|had|can|could|were|was|what|when|where|which|why|how)\b)(?>.*?\byou\b).*?"
-    r"\b(?:tell|told|say|said|suggest\w*|recommend\w*|advise\w*|propose\w*|explain\w*|list\w*|answer\w*|mention\w*)\b"
-    r"|\byou\b(?:'ve| have| had)?\s+(?:told|said|suggested|recommended|advised|proposed|explained|listed|mentioned)\b",
-    re.IGNORECASE | re.MULTILINE,
+    # did you suggest; had you ever told me; why did you not mention
+    r"\b(?:did|had|have|were)(?:n['’]t)?\s+you\b(?!\s+been\b)[^.?!\n]{0,40}?"
+    r"\b(?:tell|told|say|said|give|given|(?:suggest|recommend|explain|list|answer|mention)(?:ed|ing)?|(?:advis|propos)(?:ed?|ing))\b"
+    # what you told me; you once recommended; you'd mentioned
+    r"|\byou(?:['’](?:ve|d))?\s+(?:(?:have|had|just|once|already|also|first|last|previously|earlier|originally)\s+){0,2}+"
+    r"(?:told|said|suggested|recommended|advised|proposed|explained|listed|mentioned|answered|gave|promised)\b"
+    # what we decided; did we agree
+    r"|\bwe\s+(?:(?:had|finally|once|already)\s+)?+(?:decided|agreed|settled|concluded)\b"
+    r"|\bdid\s+we\s+(?:decide|agree|settle)\b"
+    r"|\byour\s+(?:\w+\s+)?(?:suggestion|recommendation|advice|answer|reply|explanation|proposal)s?\b"
+    # was hast du mir empfohlen; du hast gesagt; haben Sie vorgeschlagen
+    r"|\b(?:hast\s+du|du\s+hast|haben\s+sie|sie\s+haben|du\s+(?:mir|uns)|hattest\s+du|du\s+hattest)\b[^.?!\n]{0,60}?"
+    r"\b(?:gesagt|erzählt|vorgeschlagen|empfohlen|geraten|erklärt|erwähnt|genannt|geantwortet)\b"
+    # m'as-tu conseillé; tu m'as dit; vous avez recommandé
+    r"|\b(?:as[ -]tu|tu\s+(?:m['’]|nous\s+)?(?:as|avais)|avez[ -]vous|vous\s+(?:m['’]|nous\s+)?(?:avez|aviez))\b"
+    r"[^.?!\n]{0,40}?\b(?:dit|conseillé|recommandé|suggéré|proposé|expliqué|mentionné|répondu|raconté)e?s?\b"
+    # me dijiste; qué me recomendaste; has sugerido
+    r"|\b(?:dijiste|recomendaste|sugeriste|aconsejaste|propusiste|explicaste|mencionaste|respondiste|contaste)\b"
+    r"|\b(?:has|habías)\s+(?:dicho|recomendado|sugerido|aconsejado|propuesto|explicado|mencionado|respondido)\b",
+    re.IGNORECASE,
 )
 _OF_ONESELF = lazy_regex(
     r"\b(?:i|my|me|mine|we|our|ich|mein\w*|je|mon|ma|mes|mi|mis|jeg|min|mitt)\b|我|私|僕", re.IGNORECASE

@@ -61,10 +61,12 @@ class ContextSettings(SettingsSection):
     preserve_share: Annotated[float, Field(ge=0.0, le=0.5)]
     max_request_bytes: Annotated[int, Field(ge=0)]
     max_images: Annotated[int, Field(ge=0)]
+    cache_lifetime: Literal["auto", "5m", "1h"]
 
 
 class CompactionSettings(SettingsSection):
     auto: bool
+    economy: Literal["off", "balanced", "thrifty"]
     strategy: Literal["hybrid", "summary", "mask", "sliding_window", "deletion", "selective"]
     sleep_threshold: Annotated[float, Field(ge=0.50, le=0.70)]
     max_messages: Annotated[int, Field(ge=0, le=1_000_000)]

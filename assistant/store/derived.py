@@ -16,7 +16,8 @@ from sqlite_utils import Migrations
 
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.database import Database
-from assistant.store.files import sync_directory
+from assistant.store.files import sync_directory, write_file
+from assistant.store.home.guard import check_database_pages
 
 SEARCH_DB, MEMORY_DB = "search.db", "memory.db"
 _SOURCES = {
@@ -30,25 +31,22 @@ _PARTS = ("-wal", "-shm", "")
 def open_derived(path: Path, migrations: Migrations, now: datetime) -> Database:
     """As `Database.open`, with every page looked at. Raises `CorruptStore` for one that is damaged (see `set_aside`),
     `HomeError`, `NewerSchema`, `StoreError`."""
-    database = Database.open(path, migrations, now, keep_copy=path.name != SEARCH_DB)
-    try:
-        problem = database.value("PRAGMA quick_check(1)")
-        if problem != "ok":
-            raise CorruptStore(f"{path}: {problem}. It is made again.")
-    except BaseException:
-        database.close()
-        raise
-    return database
+    # Before anything is migrated: whoever does that to a damaged one gets errors of every kind.
+    if path.is_file() and path.stat().st_size and (problems := check_database_pages(path)):
+        raise CorruptStore(f"{path}: {problems[0]}. It is made again.")
+    return Database.open(path, migrations, now, keep_copy=path.name != SEARCH_DB)
 
 
 def set_aside(path: Path) -> None:
     """Move a damaged database out of the way, with what belongs to it; one that was set aside before gives way to it.
-    Raises `StoreError`."""
+    In the place of one that is missing something empty is set aside. Raises `StoreError`."""
     try:
         for part in _PARTS:
             whole = path.with_name(path.name + part)
             if whole.exists():
                 whole.replace(path.with_name(path.name + _ASIDE + part))
+        if not is_set_aside(path):
+            write_file(path.with_name(path.name + _ASIDE), b"")
         sync_directory(path.parent)
     except OSError as error:
         raise StoreError(
@@ -81,4 +79,7 @@ def remake_problems(home: Path) -> Iterator[str]:
     """What is being made again, a line each."""
     for name, source in _SOURCES.items():
         if is_set_aside(home / name):
-            yield f"{name} was damaged. While the assistant runs, it is made again from {source}; nothing is lost."
+            yield (
+                f"{name} was damaged or missing. While the assistant runs, it is made again from {source}; nothing is "
+                "lost."
+            )

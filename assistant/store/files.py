@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import fnmatch
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -82,6 +83,42 @@ def write_file(path: Path, data: bytes, mode: int = 0o600) -> None:
         sync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def find_files(folder: Path, pattern: str) -> list[Path]:
+    """What matches a pattern under a folder, by name (`*/conversation.jsonl`); nothing where there is no such folder.
+    Raises `StoreError` where one cannot be listed, which `Path.glob` may pass over in silence."""
+    paths = [folder]
+    for part in pattern.split("/"):
+        paths = [path / name for path in paths for name in fnmatch.filter(_list_names(path), part)]
+    return sorted(paths)
+
+
+def walk_files(folder: Path) -> list[Path]:
+    """All that is under a folder and no folder, by name. Raises `StoreError` as `find_files` does."""
+    try:
+        return sorted(Path(at, name) for at, _, names in os.walk(folder, onerror=_refuse) for name in names)
+    except OSError as error:
+        raise _unlistable(folder, error) from error
+
+
+def _list_names(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise _unlistable(folder, error) from error
+
+
+def _refuse(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _unlistable(folder: Path, error: OSError) -> StoreError:
+    place = error.filename or folder
+    return StoreError(f"{place} cannot be listed: {error.strerror}. Nothing was changed; repair it, then try again.")
 
 
 def make_directory(path: Path, *, home: Path | None = None) -> None:

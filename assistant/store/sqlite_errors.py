@@ -23,7 +23,7 @@ _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 # What Python says of text whose bytes are none; it has no code.
 _NO_TEXT = "Could not decode"
 _CORRUPT = {*_DAMAGED, sqlite3.SQLITE_CONSTRAINT}
-_UNREADABLE = "stop the assistant, then `assistant backup restore NAME --force` (`assistant backup list` names them)."
+_UNREADABLE = "stop the assistant, then run `assistant verify --repair`: it keeps all that can be read."
 
 
 def explain_error(path: Path, error: sqlite3.Error) -> StoreError:
@@ -50,7 +50,7 @@ def unreadable_rows_explained(path: Path) -> Iterator[None]:
     """A value that is not what was written there, as after bits were flipped, is damage like any other."""
     try:
         yield
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, IndexError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CorruptStore(
             f"{path} is damaged: a row cannot be read ({why}). Nothing was changed; {_UNREADABLE}"

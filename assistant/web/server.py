@@ -120,8 +120,12 @@ async def _start(server: Server, listening: socket.socket, tls: ssl.SSLContext |
     server.started = True
 
 
+_UNAUTHENTICATED = 32
+
+
 class ConnectionLimit:
-    """At most so many connections that have shown the token, and one that may do so."""
+    """At most so many connections that have shown the token, and some that may do so: where all of these are taken, who
+    connects and is answered at once (a health check) is not turned out by the next who connects."""
 
     def __init__(self, max_authenticated: int) -> None:
         self._max_authenticated = max_authenticated
@@ -132,7 +136,7 @@ class ConnectionLimit:
     def register(self, connection: socket.socket, address: ClientAddress) -> None:
         """One more is connected; where there are too many, the oldest without a token is closed."""
         self._forget_closed()
-        if len(self._connections) > self._max_authenticated:
+        if len(self._connections) >= self._max_authenticated + _UNAUTHENTICATED:
             self._close_oldest()
         self._connections[address] = connection
 

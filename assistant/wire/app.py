@@ -16,6 +16,7 @@ from assistant.agenda.clock_changes import ClockChanges
 from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.core.bridge_api import Bridge
+from assistant.core.notices import NoticeKind
 from assistant.core.ports import Model, ModelPair
 from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
@@ -54,6 +55,7 @@ from assistant.wire.stores import Stores, session_reader, status_sources, token_
 from assistant.wire.turns import (
     Base,
     build_approvals,
+    build_background_compaction,
     build_contexts,
     build_delegation,
     build_runtime,
@@ -165,6 +167,8 @@ class App:
         self.approvals = build_approvals(base, self.toolbox)
         self.turn_runner = build_turn_runner(base, self.toolbox, window, self.dispatcher, self.approvals)
         self.runtime = build_runtime(base, self.turn_runner, self.dispatcher, self.contexts)
+        self.background_compaction = build_background_compaction(base, self.contexts, self.learning.budget)
+        self.runtime.on_turn_ended = self.background_compaction.after_turn
         self.terminal.find_disk_trouble = self.runtime.find_disk_trouble
         indexes = (stores.message_index.index_next_batch, stores.journal_index.index_next_batch)
         self.maintenance = Maintenance(
@@ -175,6 +179,8 @@ class App:
             self.running_turns,
             lambda: self.memory.rebuild(base.clock()),
             base.settings.home.path,
+            lambda: stores.record(base.clock()),
+            self._tell_damage,
         )
         self.sync_journal = journal_sync(base.settings, stores)
         self.sleep = build_sleep(base, self.learning, self.contexts.compaction)
@@ -185,7 +191,7 @@ class App:
         stores, clock = self.stores, self._clock
         self.daemon_status = DaemonStatus(
             self.watch,
-            status_sources(settings, stores),
+            status_sources(settings, stores, is_served=True),
             self.runtime,
             self.progress,
             stores.home_guard,
@@ -238,6 +244,14 @@ class App:
         await self.erasure.recover_after_crash(now)
         await self.approvals.recover_after_crash()
         self.inbound.recover_after_crash()
+        for remark in stores.remarks:
+            self._tell_damage(remark)
+        self.maintenance.tell_damage()
+
+    def _tell_damage(self, line: str) -> None:
+        """Raises `StoreError`."""
+        notice = NoticeKind.DATA_DAMAGED.fill(f"{self._clock():%Y-%m-%d}:{line}", what=line)
+        self.base.notices.send_to_session(MAIN_SESSION, notice)
 
     async def stop(
         self,
@@ -247,6 +261,7 @@ class App:
     ) -> None:
         """End the turns (see `Runtime.stop`), send what they said, and close the bridges."""
         await self.runtime.stop(drain_seconds, timeouts, force_stop)
+        await self.background_compaction.stop()
         await self.dispatcher.stop(timeouts)
 
     def serve(self) -> AbstractAsyncContextManager[None]:
@@ -262,6 +277,7 @@ class App:
         self.agenda_scheduler.check_due()
         self.approvals.check_due()
         self.sleep.scheduler.check_due()
+        self.background_compaction.check_due()
         self.backup_scheduler.check_due()
         self.resets.check_due()
 
@@ -296,6 +312,7 @@ class App:
         errors = (self.backup_scheduler.trouble, self.agenda_scheduler.last_error, self.telemetry.problem)
         return [
             *self.maintenance.file_problems,
+            *self.stores.remarks,
             *self.watch.problems(),
             *self.web.problems(),
             *self.clock_changes.problems(self._clock()),

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from assistant.backup.repair import HomeRepairer
 from assistant.backup.restore import BackupRestorer, UnpackedStores
 from assistant.bridges.configured import ConfiguredBridges
 from assistant.context.tokens import VOCABULARY_URL, VocabularyError, own_vocabulary_file, require_vocabulary
@@ -59,6 +60,11 @@ def _metering(settings: Settings, clock: Clock, *, served: bool) -> Iterator[tup
 def build_restorer(settings: Settings) -> BackupRestorer:
     folder = BackupFolder(settings.home.path, settings.values.backup.folder)
     return BackupRestorer(folder, partial(_open_unpacked, settings))
+
+
+def build_repairer(settings: Settings) -> HomeRepairer:
+    folder = BackupFolder(settings.home.path, settings.values.backup.folder)
+    return HomeRepairer(settings.home.path, folder, partial(_open_unpacked, settings))
 
 
 @contextmanager

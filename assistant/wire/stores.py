@@ -23,7 +23,7 @@ from assistant.backup.scheduler import find_backup_problems
 from assistant.context.tokens import TokenCounter, counter_for_model
 from assistant.context.truncate import TruncationPolicy, truncate_for_view
 from assistant.core.archives import LogRestoreResult, ObjectStore
-from assistant.core.calendar import SleepSchedule, find_first_message_time
+from assistant.core.calendar import SleepSchedule, find_first_message_time, utc_now
 from assistant.core.errors import CorruptStore, HomeError, NewerSchema, StoreError
 from assistant.core.memories import MemoryStorageInfo
 from assistant.core.messages import Message
@@ -62,10 +62,11 @@ from assistant.store.derived import MEMORY_DB, open_derived, set_aside
 from assistant.store.erasure.store import ErasureStore
 from assistant.store.files import make_directory, sync_file
 from assistant.store.home.guard import HomeGuard
+from assistant.store.home.inventory import StoreRecorder
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.log.writer import MessageLog
 from assistant.store.memory.vectors import MemoryVectors
-from assistant.store.schema.migrations import character_migrations, memory_migrations, script_migrations
+from assistant.store.schema.migrations import memory_migrations
 from assistant.store.script.approvals import StoredApprovals
 from assistant.store.script.clock_steps import ClockSteps
 from assistant.store.script.conversation import StoredConversation
@@ -81,6 +82,7 @@ from assistant.store.script.people import ConversationRoutes, Pairings, People
 from assistant.store.script.turns import Delegations, Pins, UserRequests
 from assistant.store.script.usage import CircuitBreakers, ModelFacts
 from assistant.store.verify.verifier import Verifier
+from assistant.wire.home_databases import check_home, inventory_errors_logged, open_databases
 from assistant.wire.models import PRICES_FILE
 from assistant.wire.search import open_history, open_memory_search
 from sleep.rules.classifier import classify_request
@@ -174,8 +176,9 @@ class Stores:
         home, zone, values = settings.home.path, settings.zone, settings.values
         if not reading and (finished := finish_interrupted_restore(home)):
             log.warning("a restore was cut off", what=finished)
+        found = check_home(home, reading=reading)
         with ExitStack() as stack:
-            script, character = _databases(home, stack, now, reading=reading)
+            script, character = open_databases(home, stack, now, reading=reading)
             message_log = stack.enter_context(closing(MessageLog(home)))
             self.history, self.message_index = open_history(home, zone, reading=reading)
             stack.callback(self.history.close)
@@ -213,6 +216,12 @@ class Stores:
                 self.journal_index,
                 self.archive,
             )
+            self.remarks = found.remarks
+            self.inventory = StoreRecorder(home, (script, character), found)
+            if not reading:
+                with inventory_errors_logged():
+                    self.inventory.record(now)
+            self._is_reading = reading
             self._opened = stack.pop_all()
 
     def _open_script(self, script: Database, message_log: MessageLog) -> None:
@@ -248,23 +257,18 @@ class Stores:
         )
 
     def close(self) -> None:
+        if not self._is_reading:
+            with inventory_errors_logged():
+                self.inventory.record_closing(utc_now())
         self._opened.close()
+        if not self._is_reading:
+            with inventory_errors_logged():
+                self.inventory.record_closed()
 
-
-def _databases(home: Path, stack: ExitStack, now: datetime, *, reading: bool) -> tuple[Database, Database]:
-    """script.db and character.db, closed with the stack."""
-    paths = home / "script.db", home / "character.db"
-    if reading:
-        script, character = map(Database.open_reader, paths)
-    else:
-        script = Database.open(paths[0], script_migrations, now)
-        character = Database.open(paths[1], character_migrations, now)
-    stack.callback(character.close)
-    stack.callback(script.close)
-    if reading:
-        script.require_schema(script_migrations)
-        character.require_schema(character_migrations)
-    return script, character
+    def record(self, now: datetime) -> None:
+        """Write down what the stores hold now, where anything changed since."""
+        with inventory_errors_logged():
+            self.inventory.record(now)
 
 
 def open_memories(settings: Settings, stack: ExitStack, now: datetime, ledger: Ledger, *, reading: bool) -> Mem0Client:
@@ -323,10 +327,10 @@ def learned_counter(settings: Settings, facts: ModelFacts) -> TokenCounter:
 def stored_status(settings: Settings, stores: Stores, now: datetime) -> dict[str, Any]:
     """The report of a data folder that no daemon serves."""
     tokens = learned_counter(settings, stores.model_facts).describe()
-    return build_stored_report(settings, status_sources(settings, stores), tokens, now)
+    return build_stored_report(settings, status_sources(settings, stores, is_served=False), tokens, now)
 
 
-def status_sources(settings: Settings, stores: Stores) -> StatusSources:
+def status_sources(settings: Settings, stores: Stores, *, is_served: bool) -> StatusSources:
     return StatusSources(
         stores.conversation,
         stores.outbox,
@@ -348,7 +352,7 @@ def status_sources(settings: Settings, stores: Stores) -> StatusSources:
             partial(
                 find_agenda_problems,
                 stores.jobs,
-                AgendaWatch(lateness_policy(settings), settings.values.daemon.watch_seconds, settings.zone),
+                AgendaWatch(lateness_policy(settings), settings.values.daemon.watch_seconds, settings.zone, is_served),
             ),
         ),
     )

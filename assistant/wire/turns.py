@@ -16,7 +16,9 @@ from assistant.gateway.notices import NoticeSender
 from assistant.memory.service import MemoryService
 from assistant.models.prices import cost_usd_of_call, load_prices
 from assistant.runtime.approvals import ApprovalGate, ApprovalService
+from assistant.runtime.background_compaction import BackgroundCompaction
 from assistant.runtime.compaction_service import CompactionService
+from assistant.runtime.context_economy import ContextEconomy
 from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
@@ -34,6 +36,7 @@ from assistant.settings.sections import SettingsValues, ToolSettings
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.wire.models import PRICES_FILE
 from assistant.wire.stores import Stores
+from sleep.compaction.budget import SleepBudget
 from sleep.compaction.compactor import Compactor
 from sleep.compaction.deps import CompactionDeps
 from sleep.compaction.prompts import SummaryPrompts
@@ -75,6 +78,7 @@ class Contexts:
     standing_memory: StandingMemory
     meter: ContextMeter
     compaction: CompactionService
+    economy: ContextEconomy
     window: ContextWindow
 
 
@@ -134,10 +138,25 @@ def build_contexts(base: Base, toolbox: ToolRegistry) -> Contexts:
     )
     compactor = Compactor(_compaction_deps(base), base.tracer)
     compaction = CompactionService(stores.conversation, compactor, meter, base.notices, base.clock)
+    prices, policy = load_prices(shipped_config_dir() / PRICES_FILE), compaction_policy(values)
+    economy = ContextEconomy(stores.conversation, meter, base.models, prices, policy, settings.zone)
     window = ContextWindow(
-        stores.conversation, estimates, meter, compaction, max_output_tokens=values.model.max_output_tokens
+        stores.conversation, estimates, meter, compaction, economy, max_output_tokens=values.model.max_output_tokens
     )
-    return Contexts(standing_memory, meter, compaction, window)
+    return Contexts(standing_memory, meter, compaction, economy, window)
+
+
+def build_background_compaction(base: Base, contexts: Contexts, budget: SleepBudget) -> BackgroundCompaction:
+    return BackgroundCompaction(
+        base.stores.conversation,
+        contexts.compaction,
+        contexts.economy,
+        contexts.meter,
+        contexts.window,
+        base.running,
+        budget,
+        base.clock,
+    )
 
 
 def _compaction_deps(base: Base) -> CompactionDeps:

@@ -18,7 +18,8 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import structlog
@@ -29,7 +30,7 @@ from assistant.core.errors import StaleView
 from assistant.core.messages import Message
 from assistant.core.notices import Notice, NoticeKind
 from assistant.core.telemetry import NULL_TRACER, Tracer
-from sleep.compaction.deps import BACKGROUND_TRIGGERS, MODEL_TIERS, CompactionDeps
+from sleep.compaction.deps import BACKGROUND_TRIGGERS, ECONOMY_TRIGGERS, MODEL_TIERS, CompactionDeps
 from sleep.compaction.fallback import plan_fallback
 from sleep.compaction.plan import (
     CompactionPlan,
@@ -46,6 +47,14 @@ from sleep.compaction.values import CachedPrompt, CompactionRequest, CompactionR
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True, slots=True)
+class _PreparedCompaction:
+    """What only has to be committed."""
+
+    request: CompactionRequest
+    compaction: Compaction
+
+
 class Compactor:
     """Carries compactions out, one at a time for each session."""
 
@@ -53,6 +62,7 @@ class Compactor:
         self._deps = deps
         self._tracer = tracer
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._prepared: dict[str, _PreparedCompaction] = {}  # by session
 
     def is_compacting(self, session: str) -> bool:
         return session in self._locks and self._locks[session].locked()
@@ -94,13 +104,42 @@ class Compactor:
         if run.checkpoints and request.trigger != "messages" and run.measure_pressure().ratio >= before.ratio:
             deps.record_failure("the context did not become smaller")
         await deps.yield_to_chat(request)
-        if run.measure_pressure().ratio > request.terms.threshold:
+        # What is compacted to save money is measured by a context that is smaller than the model's: it may pass that.
+        if request.trigger not in ECONOMY_TRIGGERS and run.measure_pressure().ratio > request.terms.threshold:
             run.run_fallback()
-        if run.checkpoints:
-            run.merge_records()
-            deps.sync_journal(deps.clock())
-        after = run.measure_pressure()
-        return CompactionResult(before, after, tuple(run.checkpoints), tuple(run.notices), run.stuck_reason, run.busy)
+        return run.finish(before)
+
+    # ------------------------------------------------------------------------------------------------------ in advance
+
+    async def prepare(self, request: CompactionRequest) -> bool:
+        """Make what the request asks for, all but the commit, so that nobody has to wait for it later; whether there is
+        something to commit now. A view that changed but for new messages takes another one. Raises `StoreError`."""
+        async with self._locks[request.session]:
+            run = CompactionRun(self._deps, request)
+            compaction = await run.make_first()
+            if compaction is None:
+                return False
+            self._prepared[request.session] = _PreparedCompaction(request, compaction)
+            return True
+
+    def has_prepared(self, session: str) -> bool:
+        """Whether something was prepared for the view as it stands."""
+        prepared = self._prepared.get(session)
+        if prepared is None:
+            return False
+        return self._deps.conversation.load_view(session).prefix_rev == prepared.compaction.prefix_rev
+
+    def commit_prepared(self, session: str, trigger: str) -> CompactionResult | None:
+        """Commit what was prepared, at once; None where nothing was, or the view is another one. Raises
+        `StoreError`."""
+        if not self.has_prepared(session):
+            return None
+        prepared = self._prepared.pop(session)
+        run = CompactionRun(self._deps, prepared.request)
+        before = run.measure_pressure()
+        if not run.commit(replace(prepared.compaction, trigger=trigger)):
+            return None
+        return run.finish(before)
 
     async def preview(self, request: CompactionRequest) -> CompactionPreview:
         """What `compact` would do, tried on a copy; changes nothing and calls no model. Raises `StoreError`."""
@@ -157,6 +196,36 @@ class CompactionRun:
             if self.busy or not plan.merge_ids:
                 return
 
+    async def make_first(self) -> Compaction | None:
+        """The first plan, with its summary, not committed; None where it changes nothing, or the view was changed."""
+        plan = await self._deps.make_plan(self._request)
+        if plan.merge_ids:
+            try:
+                return await self._make_merge(plan)
+            except StaleView:
+                return None
+        if plan.pending_summary is not None:
+            return await self._make_summary(plan.pending_summary)
+        return plan.as_compaction()
+
+    def commit(self, compaction: Compaction) -> bool:
+        """Whether the view was still the one that it was made for."""
+        try:
+            self._commit(compaction)
+        except StaleView:
+            return False
+        return True
+
+    def finish(self, before: Pressure) -> CompactionResult:
+        """What came of it, once all is committed."""
+        if self.checkpoints:
+            self.merge_records()
+            self._deps.sync_journal(self._deps.clock())
+        after = self.measure_pressure()
+        return CompactionResult(
+            before, after, tuple(self.checkpoints), tuple(self.notices), self.stuck_reason, self.busy
+        )
+
     def run_fallback(self) -> None:
         """What is above the threshold still is brought down without a model, or the person told why it cannot be."""
         view = self._conversation.load_view(self._request.session)
@@ -198,20 +267,29 @@ class CompactionRun:
         told = list(dict.fromkeys([*self.notices, *notices]))
         if compaction is not None:
             told += self._length_notices(compaction, told)
-            telling = replace(compaction, notices=tuple(told), notice_address=self._request.notice_address)
+            economy = {"economy": dict(self._request.economy)} if self._request.economy else {}
+            telling = replace(
+                compaction,
+                key_facts={**compaction.key_facts, **economy},
+                notices=tuple(told),
+                notice_address=self._request.notice_address,
+            )
             self.checkpoints.append(self._conversation.commit_compaction(telling, self._deps.clock()))
         self.notices = told
 
     def _length_notices(self, compaction: Compaction, told: Sequence[Notice]) -> list[Notice]:
-        """At its floor a context is compacted with every message, which is told once (F02), and is enough then."""
+        """At its floor a context is compacted with every message, which is told once (F02), and is enough then. What is
+        compacted to save money is no sign of a long conversation."""
         is_stuck = any(notice.kind is NoticeKind.CONTEXT_STAYS_FULL for notice in told)
-        if is_stuck or not compaction.prefix or "merged" in compaction.key_facts:
+        saves = compaction.trigger in ECONOMY_TRIGGERS
+        if is_stuck or saves or not compaction.prefix or "merged" in compaction.key_facts:
             return []
         view = self._conversation.load_view(compaction.session)
         earlier = sum(
             checkpoint.generation == view.generation
             and checkpoint.state in ("live", "absorbed")
             and not checkpoint.is_merge
+            and checkpoint.trigger not in ECONOMY_TRIGGERS
             for checkpoint in self._conversation.checkpoints(compaction.session)
         )
         once = f"{view.session}:{view.generation}"
@@ -245,28 +323,37 @@ class CompactionRun:
     async def _summarise(self, plan: CompactionPlan, pending: PendingSummary) -> None:
         """Raises `StaleView`."""
 
-        async def make() -> Compaction:
-            summary = await self._ask(pending.summary_input, self._request.cached_prompt)
-            await self._deps.yield_to_chat(self._request)
-            return pending.complete(summary, self._deps.clock())
-
         rows = pending.removed.rows
-        await self._commit_under_lease(plan, (rows[0].id or 0, rows[-1].id or 0), make)
+        await self._commit_under_lease(plan, (rows[0].id or 0, rows[-1].id or 0), partial(self._make_summary, pending))
+
+    async def _make_summary(self, pending: PendingSummary) -> Compaction:
+        summary = await self._ask(pending.summary_input, self._request.cached_prompt)
+        await self._deps.yield_to_chat(self._request)
+        return pending.complete(summary, self._deps.clock())
 
     async def _merge(self, plan: CompactionPlan) -> None:
         """The two checkpoints that the plan names become one. Raises `StaleView`."""
         view = self._conversation.load_view(self._request.session)
+        pair = self._pair(plan, self._deps.live_checkpoints(self._request.session, view.generation))
+        await self._commit_under_lease(
+            plan, (pair[0].from_message_id, pair[1].to_message_id), partial(self._make_merge, plan)
+        )
+
+    async def _make_merge(self, plan: CompactionPlan) -> Compaction:
+        view = self._conversation.load_view(self._request.session)
         live = self._deps.live_checkpoints(self._request.session, view.generation)
+        pair, counter, trigger = self._pair(plan, live), self._request.terms.counter, self._request.trigger
+        summary_input = await self._material_of(pair, plan)
+        summary = reuse_single_summary(pair, counter) if summary_input.depth > 1 else None
+        summary = summary or await self._ask(summary_input, None)
+        return merge_checkpoints(view, pair, live, summary, counter, trigger, self._deps.clock())
+
+    @staticmethod
+    def _pair(plan: CompactionPlan, live: Sequence[Checkpoint]) -> list[Checkpoint]:
         pair = [checkpoint for checkpoint in live if checkpoint.id in plan.merge_ids]
-        counter, trigger = self._request.terms.counter, self._request.trigger
-
-        async def make() -> Compaction:
-            summary_input = await self._material_of(pair, plan)
-            summary = reuse_single_summary(pair, counter) if summary_input.depth > 1 else None
-            summary = summary or await self._ask(summary_input, None)
-            return merge_checkpoints(view, pair, live, summary, counter, trigger, self._deps.clock())
-
-        await self._commit_under_lease(plan, (pair[0].from_message_id, pair[1].to_message_id), make)
+        if len(pair) < len(plan.merge_ids):
+            raise StaleView
+        return pair
 
     async def _material_of(self, pair: list[Checkpoint], plan: CompactionPlan) -> SummaryInput:
         """The original messages of two checkpoints where they fit one call, else the summaries made of originals."""

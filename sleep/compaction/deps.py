@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -19,7 +19,9 @@ from sleep.compaction.values import BreakerLimits, CompactionInputs, CompactionP
 
 SUMMARY_BREAKER = "summary"
 # Triggers behind which nobody waits to be answered.
-BACKGROUND_TRIGGERS = ("sleep", "nap", "manual")
+BACKGROUND_TRIGGERS = ("sleep", "nap", "manual", "economy")
+# Those of which nothing but money is the reason: between turns, and before a call that finds the cache cold.
+ECONOMY_TRIGGERS = ("economy", "cold")
 MODEL_TIERS = ("full", "partial")
 _MOST_KNOWN = 40
 _MOST_REQUESTS = 50
@@ -76,7 +78,8 @@ class CompactionDeps:
         ids = [number for row in view.messages if (number := original_id(row)) is not None]
         places, inputs = self.conversation.find_log_places(ids), self._inputs(request, view)
         await self.yield_to_chat(request)
-        return plan_compaction(view, places, request.terms, self.policy, inputs, self.clock(), trigger=request.trigger)
+        policy = replace(self.policy, strategy="mask") if request.masks_only else self.policy
+        return plan_compaction(view, places, request.terms, policy, inputs, self.clock(), trigger=request.trigger)
 
     def live_checkpoints(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
         """The session's live checkpoints, oldest range first."""

@@ -174,6 +174,8 @@ class CompactionRequest:
     cached_prompt: CachedPrompt | None = None  # the request that the provider has in its cache
     without_model: bool = False  # asks no model
     min_pressure: float = 0.0  # below it, once its turn has come, nothing is done
+    masks_only: bool = False  # shortens tool output and long answers, and removes no message
+    economy: Mapping[str, float] = field(default_factory=dict)  # what it is expected to save, for its record
     sleep_budget: SleepBudget | None = None  # what a sleep may still spend
     notice_address: NoticeAddress = field(default_factory=NoticeAddress)  # where what it has to tell goes
 

@@ -221,8 +221,9 @@ class _BatchDecider:
         if judged is None:
             self.draft.reject(entry, "worth nothing, a model says")
             return
-        if judged == EntryDecision():
-            judged = self._by_rules(entry, [memory_id for memory_id in self._made if memory_id not in shown])
+        if not judged.same_as:
+            unshown = self._by_rules(entry, [memory_id for memory_id in self._made if memory_id not in shown])
+            judged = EntryDecision(unshown.same_as, (*judged.superseded_ids, *unshown.superseded_ids))
         self._take(entry, judged)
 
     def _by_rules(self, entry: JournalEntry, memory_ids: Sequence[str]) -> EntryDecision:

@@ -194,7 +194,8 @@ def extract_by_rules(
         new = sourced.statement
         if not seen.contains(new.content):
             seen.add(new.content)
-            tags = (CORRECTION_TAG,) if new.is_correction else ()
+            # What was edited puts right what was said before.
+            tags = (CORRECTION_TAG,) if new.is_correction or sourced.record.refs else ()
             entries.append(_entry(sourced.record, new.content, new.kind, new.importance, sourced.sources, tags))
     return tuple(entries)
 
@@ -244,8 +245,9 @@ def _parsed(raw: Any, by_id: dict[int, LogRecord]) -> JournalEntry | str:
     kind = raw["kind"] if raw.get("kind") in _KINDS else "fact"
     given = raw.get("importance")
     weight = float(given) if is_share(given) else score_importance(kind, content)
-    messages = [by_id[source].content for source in sources if by_id[source].role == "user"]
-    more = (CORRECTION_TAG,) if is_correction(content) or any(map(is_retraction, messages)) else ()
+    messages = [by_id[source] for source in sources if by_id[source].role == "user"]
+    puts_right = is_correction(content) or any(record.refs or is_retraction(record.content) for record in messages)
+    more = (CORRECTION_TAG,) if puts_right else ()
     return _entry(by_id[sources[0]], content, kind, weight, sources, more)
 
 

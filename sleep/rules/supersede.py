@@ -120,7 +120,8 @@ def compare_statements(
     stands_beside = new.says_additional or (old.says_additional and not new.says_changed)
     if _other_subjects(later, earlier) or (stands_beside and not new.replaced):
         return _same(later, earlier)
-    if _ends(new, old) or _flips(later, earlier) or _revalues(new, old) or _renames(new, old):
+    changed = _ends(new, old) or _flips(later, earlier) or _revalues(new, old) or _renames(new, old)
+    if changed or _redefines(later, earlier):
         return "supersedes"
     return _same(later, earlier)
 
@@ -288,6 +289,14 @@ def _renames(new: Statement, old: Statement) -> bool:
     return other and len(shared) >= _HALF * len(new.main_stems) and not (new.names & old.names and len(shared) < 2)
 
 
+def _redefines(later: ParsedStatement, earlier: ParsedStatement) -> bool:
+    """The same attribute of the same thing, said to have changed: "the name of the boat is now Vega"."""
+    new, old = later.statement, earlier.statement
+    if not new.says_changed or new.is_negated or old.is_negated or new.is_past_event or old.is_past_event:
+        return False
+    return later.about == earlier.about and _OF in later.about[1:-1] and new.content_stems != old.content_stems
+
+
 # ----------------------------------------------------------------------------------------------------------------- same
 
 
@@ -312,6 +321,7 @@ def _contains(more: Statement, less: Statement) -> bool:
 
 # ------------------------------------------------------------------------------------------------------------ compared
 
+_OF = "of"
 _ABOUT = load_pattern("supersede", "about")
 _OWN_DOING = load_pattern("supersede", "own_doing")
 

@@ -3,7 +3,8 @@
 The daemon runs with its probe (`held_daemon`) and an answering model on this machine, and is asked over its control
 socket. Its health is asked over TCP by a process of its own, every 20 ms. A stage is what is sent until the answers
 are there. Where something else needs the processors of this machine, the loop waits for it: the figure next to
-each hold is the processor time that it took.
+each hold is the processor time that it took, and with each question for the health stands how long the daemon waited
+for a processor meanwhile.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import asyncio
 import contextlib
 import http.client
 import json
+import math
 import multiprocessing
 import os
 import re
@@ -21,6 +23,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -50,8 +53,23 @@ class HostileModel(SoakModel):
 
 
 def measure(sizes: Sequence[int]) -> Iterator[Row]:
-    with TemporaryDirectory() as folder, HostileModel() as model, _held_daemon(Path(folder), model.url) as daemon:
+    with TemporaryDirectory() as folder, HostileModel() as model, held_daemon(Path(folder), model.url) as daemon:
         yield from asyncio.run(_flood(daemon))
+
+
+@dataclass(frozen=True, slots=True)
+class HealthAsked:
+    """One question for the health: when, by `time.monotonic`, how long the answer took, and how long of it the daemon's
+    loop could have run, had this machine had a processor for it."""
+
+    at: float
+    seconds: float
+    starved: float
+
+    @property
+    def own(self) -> float:
+        """Seconds that are the daemon's own."""
+        return self.seconds - self.starved
 
 
 class HeldDaemon:
@@ -64,8 +82,12 @@ class HeldDaemon:
         return [Hold(**line) for line in lines if began <= line["began"] + line["seconds"] and line["began"] <= ended]
 
     def health_between(self, began: float, ended: float) -> list[float]:
-        lines = [line.split() for line in self._health.read_text().splitlines()]
-        return [float(took) for at, took in lines if began <= float(at) + float(took) and float(at) <= ended]
+        """Seconds until the health was told, infinite where it was not."""
+        return [asked.seconds for asked in self.asked_between(began, ended)]
+
+    def asked_between(self, began: float, ended: float) -> list[HealthAsked]:
+        lines = (HealthAsked(*map(float, line.split())) for line in self._health.read_text().splitlines())
+        return [asked for asked in lines if began <= asked.at + asked.seconds and asked.at <= ended]
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -93,7 +115,8 @@ class HeldDaemon:
 
 
 @contextmanager
-def _held_daemon(folder: Path, model_url: str) -> Iterator[HeldDaemon]:
+def held_daemon(folder: Path, model_url: str, **settings: str) -> Iterator[HeldDaemon]:
+    """A daemon with its probe over `folder/home`, which may be there already."""
     home, port = folder / "home", free_port()
     found = HeldDaemon(home, folder / "holds.jsonl", folder / "health.txt", port)
     environment = {
@@ -106,8 +129,9 @@ def _held_daemon(folder: Path, model_url: str) -> Iterator[HeldDaemon]:
         "ASSISTANT_BACKUP__AT": "",
         "ASSISTANT_BUDGET__DAILY_TOKENS": "0",
         "ASSISTANT_LOG__LEVEL": "warning",
+        **settings,
     }
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     with (folder / "daemon.log").open("wb") as log:
         daemon = subprocess.Popen(
             [sys.executable, "-m", "tests.bench.held_daemon", str(folder / "holds.jsonl")],
@@ -117,7 +141,7 @@ def _held_daemon(folder: Path, model_url: str) -> Iterator[HeldDaemon]:
             stderr=log,
         )
     asker = multiprocessing.get_context("fork").Process(
-        target=_ask_health, args=(port, folder / "health.txt"), daemon=True
+        target=_ask_health, args=(port, daemon.pid, folder / "health.txt"), daemon=True
     )
     asker.start()
     try:
@@ -131,21 +155,34 @@ def _held_daemon(folder: Path, model_url: str) -> Iterator[HeldDaemon]:
             print("\n".join(text.splitlines()[-40:]), file=sys.stderr)
 
 
-def _ask_health(port: int, path: Path) -> None:
+def _ask_health(port: int, process: int, path: Path) -> None:
+    answered = False
     with path.open("w", buffering=1) as file:
         while True:
-            asked = time.monotonic()
-            with contextlib.suppress(OSError, http.client.HTTPException):
+            asked, starved = time.monotonic(), _starved(process)
+            try:
                 connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
                 connection.request("GET", "/healthz")
                 connection.getresponse().read()
                 connection.close()
-                file.write(f"{asked} {time.monotonic() - asked}\n")
+                answered, took = True, time.monotonic() - asked
+            except (OSError, http.client.HTTPException):
+                took = math.inf
+            if answered:
+                file.write(f"{asked} {took} {_starved(process) - starved}\n")
             time.sleep(max(0.0, asked + _ASK_SECONDS - time.monotonic()))
 
 
+def _starved(process: int) -> float:
+    """How long the first thread of a process has waited for a processor, in seconds; 0 where nobody counts that."""
+    try:
+        return int(Path(f"/proc/{process}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
+
+
 @asynccontextmanager
-async def _linked(daemon: HeldDaemon) -> AsyncIterator[SocketLink]:
+async def link_when_ready(daemon: HeldDaemon) -> AsyncIterator[SocketLink]:
     for _ in range(600):
         with contextlib.suppress(LinkLost, OSError):
             async with open_socket_link(daemon.home / "run" / "control.sock") as link:
@@ -157,7 +194,7 @@ async def _linked(daemon: HeldDaemon) -> AsyncIterator[SocketLink]:
 
 
 async def _flood(daemon: HeldDaemon) -> list[Row]:
-    async with _linked(daemon) as link:
+    async with link_when_ready(daemon) as link:
         await _answer(link, "Hello", "hello")
         for kind in KINDS:
             text = hostile_text(kind, BYTES)

@@ -16,6 +16,7 @@ from assistant.core.backups import MANIFEST_NAME
 from assistant.core.errors import CorruptStore, StoreError, UsageError
 from assistant.store.backup.folder import BackupFolder
 from tests.support.backup_home import BACKED_UP_FILES, EXCLUDED_FILES, BackupHome, file_contents
+from tests.support.faulty_disk import unlistable
 from tests.support.store_home import NOW, StoreHome
 
 
@@ -192,6 +193,12 @@ def test_a_disk_that_is_too_small_is_refused_before_anything_is_written(home: Ba
         home.back_up()
     assert "\n" not in str(told.value)
     assert home.backup_files() == []
+
+
+def test_a_folder_that_the_disk_cannot_list_is_not_left_out_in_silence(home: BackupHome) -> None:
+    with unlistable(home.path / "workspace"), pytest.raises(StoreError, match=r"workspace cannot be listed: Input/out"):
+        home.back_up()
+    assert BackupFolder(home.path).list_backups() == []
 
 
 def test_what_nobody_wants_any_more_is_given_up(home: BackupHome) -> None:

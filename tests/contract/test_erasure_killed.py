@@ -60,7 +60,7 @@ async def test_a_forgetting_killed_anywhere_is_finished_at_the_next_start(filled
     assert len(home.verify().redactions) == 6
     assert [one.name for one in path.rglob("*forgetting*")] == []
     contents = {entry.content for entry in home.journal.entries("owner")}
-    assert contents == {"The gate has a word.", "The boat is red.", "They met.\nThey left.", "The word was changed."}
+    assert contents == {"The boat has a word.", "The boat is red.", "They met.\nThey left.", "The word was changed."}
     assert set(home.search_ids("boat")) >= {1, 2}
     assert home.search_ids("zanzibarquux") == []
     assert sum(record.kind == "redaction" for record in home.log.scan("main")) == 1

@@ -44,6 +44,17 @@ def test_a_branch_shows_what_was_said_up_to_the_message(home: StoreHome) -> None
     assert home.restart().conversation.load_view("branch:1") == view
 
 
+def test_a_branch_that_the_disk_refused_to_index_is_made_when_it_is_asked_for_again(home: StoreHome) -> None:
+    disk = home.db.utils.conn
+    disk.execute("CREATE TRIGGER refused BEFORE INSERT ON messages BEGIN SELECT RAISE(FAIL, 'no room'); END")
+    with pytest.raises(StoreError):
+        home.conversation.branch_session("main", 4, NOW)
+    disk.execute("DROP TRIGGER refused")
+    info = home.conversation.branch_session("main", 4, NOW)
+    assert (info.key, info.messages) == ("branch:1", 1)
+    assert len(list(home.log.scan("branch:1"))) == 1
+
+
 def test_both_go_on_apart(home: StoreHome) -> None:
     home.conversation.branch_session("main", 4, NOW)
     home.say("there", "yes", "branch:1")

@@ -20,6 +20,7 @@ from assistant.store.script.edits import MessageEdits
 from assistant.store.script.inbox import BridgeStates
 from assistant.store.script.index import UnreadMessages
 from assistant.wire.search import open_history
+from sleep.cycle.extract import CORRECTION_TAG, extract_by_rules
 from tests.support.store_home import NOW, StoreHome, reply_item
 
 LATER = NOW + timedelta(minutes=3)
@@ -196,6 +197,23 @@ def test_what_is_not_learned_yet_is_learned_as_corrected_and_not_at_all_where_ta
         record.content for record in UnreadMessages(home.db, home.log).read_after("main", 1, 0) if record.role == "user"
     ]
     assert read == ["I live in Oslo", "", "I have a cat"]
+
+
+def test_what_is_edited_after_it_was_learned_is_read_once_more_as_it_is_now(home: EditedHome) -> None:
+    for number, words in enumerate(("I live in Bergen", "I have a cat")):
+        home.arrive(words, str(number))
+        home.answer()
+    reader = UnreadMessages(home.db, home.log)
+    read = reader.read_after("main", 1, 0)
+    home.edit("I live in Rome", "c1", name="0")
+    home.edit("I live in Oslo", "c2", name="0")
+    (edit,) = reader.read_after("main", 1, read[-1].seq)
+    assert (edit.content, edit.role, edit.id, edit.ts) == ("I live in Oslo", "user", read[0].id, LATER)
+    assert [entry.tags for entry in extract_by_rules([edit])] == [("fact", CORRECTION_TAG)]
+    assert reader.read_after("main", 1, edit.seq) == []
+    # What was not read before its edit says it itself.
+    assert [record.content for record in reader.read_after("main", 1, 0) if record.refs == ()][0] == "I live in Oslo"
+    assert len([record for record in reader.read_after("main", 1, 0) if record.content == "I live in Oslo"]) == 1
 
 
 def test_a_number_that_a_change_was_given_is_given_to_nothing_else(home: EditedHome) -> None:

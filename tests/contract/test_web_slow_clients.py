@@ -244,14 +244,27 @@ async def test_f42_a_silent_crowd_keeps_out_nobody_and_turns_out_nobody_who_is_k
         new = await it.connect()
         assert b" 200 " in await new.ask(KNOWN)
         assert b" 200 " in await known.ask(KNOWN)
-        for one in silent[:-3]:
+        for one in silent[:-35]:
             await one.rest()
-        assert open_files() - before <= len(silent) + 2 + 5 + 2, "their ends, five of ours, and where it listens"
+        assert open_files() - before <= len(silent) + 2 + 4 + 32 + 2, "their ends, 36 of ours, and where it listens"
         for one in (known, new, *silent):
             one.writer.close()
             with contextlib.suppress(OSError):
                 await one.writer.wait_closed()
     assert open_files() == before
+
+
+async def test_f42_who_asks_for_the_health_is_answered_while_others_connect_and_all_places_are_taken() -> None:
+    crowd = ConnectionLimit(1)
+    app = AccessGuard(plain, AccessRules(lambda: TOKEN), lambda: 0.0, admit_authenticated=crowd.admit_authenticated)
+    async with served(app=app, crowd=crowd, protocol=LongRequestTimeout) as it:
+        known = await it.connect()
+        assert b" 200 " in await known.ask(KNOWN)
+        asking = await it.connect()
+        others = [await it.silent() for _ in range(10)]
+        assert await asking.ask(ASKING + b"\r\n") != b""
+        for one in (known, asking, *others):
+            one.writer.close()
 
 
 async def test_f42_where_everybody_is_known_one_more_is_told_that_there_is_no_room() -> None:

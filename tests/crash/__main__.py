@@ -1,22 +1,28 @@
 """python -m tests.crash: break every scenario at every point, and tell what did not come right.
 
-python -m tests.crash                                   everything, some minutes
+python -m tests.crash                                   everything, for many hours
 python -m tests.crash --scenario turn --jobs 2
 python -m tests.crash --sample 40 --seed 7              a seeded part of each scenario
 python -m tests.crash --scenario turn --point kill:pwrite64:17     one point again; its home is kept
+python -m tests.crash --journal FILE --minutes 60       an hour of it; the next run with FILE goes on from there
+python -m tests.crash --journal FILE --failed           what failed, again
+python -m tests.crash --journal FILE --report           what FILE has, as a table
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import shutil
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.crash.driver import Verdict, breaking
-from tests.crash.points import parse, sample
+from tests.crash.driver import Driver, ReferenceRun, Verdict, breaking
+from tests.crash.journal import Journal
+from tests.crash.points import Point, parse, sample
 from tests.crash.scenario import Scenario
 from tests.crash.scenarios import SCENARIOS, find
 from tests.crash.warm import WarmProcess, warm_processes
@@ -24,26 +30,47 @@ from tests.crash.warm import WarmProcess, warm_processes
 _COLUMNS = "{:<22} {:>7} {:>7} {:>7} {:>8}   {}"
 
 
+# Points between two looks at the time.
+_AT_ONCE = 10
+
+
 def main() -> int:
     options = _options()
+    journal = Journal(options.journal)
+    chosen = [find(options.scenario)] if options.scenario else list(SCENARIOS.values())
+    if options.report:
+        print(journal.report([scenario.name for scenario in chosen]))
+        return 1 if any(journal.failed(scenario.name) for scenario in chosen) else 0
     if shutil.which("strace") is None:
         print("strace is not installed: nothing was tried. Install it (apt install strace) and run this again.")
         return 1
-    chosen = [find(options.scenario)] if options.scenario else list(SCENARIOS.values())
+    journal.begin()
+    until = time.monotonic() + options.minutes * 60
     print(_COLUMNS.format("scenario", "points", "passed", "failed", "seconds", "by kind"))
     with warm_processes(options.jobs) as warm:
-        failed = [verdict for scenario in chosen for verdict in _run(scenario, warm, options)]
+        failed = [verdict for scenario in chosen for verdict in _run(scenario, warm, options, journal, until)]
     return 1 if failed else 0
 
 
-def _run(scenario: Scenario, warm: list[WarmProcess], options: argparse.Namespace) -> list[Verdict]:
-    begun = time.perf_counter()
+def _run(
+    scenario: Scenario, warm: list[WarmProcess], options: argparse.Namespace, journal: Journal, until: float
+) -> list[Verdict]:
+    """Break one scenario at what is left of its points, until the time is over; the verdicts that failed."""
+    begun = time.monotonic()
+    if begun >= until:
+        return []
     with breaking(scenario, warm, options.keep) as driver:
         unbroken = driver.unbroken()
-        points = [parse(options.point)] if options.point else unbroken.points
+        journal.list_points(scenario.name, unbroken.points)
+        points = journal.failed(scenario.name) if options.failed else journal.left(scenario.name)
+        if options.point:
+            points = [parse(options.point)]
         if options.sample:
             points = sample(points, options.sample, options.seed)
-        verdicts = list(driver.run(unbroken, points))
+        verdicts = []
+        for verdict in _until(driver, unbroken, points, until):
+            journal.add(scenario.name, verdict)
+            verdicts.append(verdict)
     failed = [verdict for verdict in verdicts if verdict.problems]
     kinds = Counter(verdict.point.how for verdict in verdicts)
     print(
@@ -52,7 +79,7 @@ def _run(scenario: Scenario, warm: list[WarmProcess], options: argparse.Namespac
             len(verdicts),
             len(verdicts) - len(failed),
             len(failed),
-            f"{time.perf_counter() - begun:.1f}",
+            f"{time.monotonic() - begun:.1f}",
             ", ".join(f"{kind} {count}" for kind, count in kinds.items()),
         ),
         flush=True,
@@ -65,6 +92,13 @@ def _run(scenario: Scenario, warm: list[WarmProcess], options: argparse.Namespac
     return failed
 
 
+def _until(driver: Driver, unbroken: ReferenceRun, points: Sequence[Point], until: float) -> Iterator[Verdict]:
+    for first in range(0, len(points), _AT_ONCE):
+        if time.monotonic() >= until:
+            return
+        yield from driver.run(unbroken, points[first : first + _AT_ONCE])
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description="Break the assistant at every call.")
     parser.add_argument("--scenario", help=f"one of {', '.join(SCENARIOS)}; all without it")
@@ -73,7 +107,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=Path, metavar="DIRECTORY", help="where the homes are to lie; they stay there")
-    return parser.parse_args()
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no point later than that")
+    parser.add_argument("--journal", type=Path, metavar="FILE", help="what is in it is not done again; it is added to")
+    parser.add_argument("--failed", action="store_true", help="only what failed, by the journal, again")
+    parser.add_argument("--report", action="store_true", help="print the journal as a table, and try nothing")
+    options = parser.parse_args()
+    if options.journal is None and (options.failed or options.report):
+        parser.error("--failed and --report need --journal FILE")
+    return options
 
 
 if __name__ == "__main__":

@@ -81,11 +81,12 @@ def attach(
     injection: Injection | None = None,
     *,
     with_data: bool = True,
+    traced: Sequence[str] = TRACED,
 ) -> subprocess.Popen[str]:
     """Trace a process that waits to be let go; returns once strace holds it. Ends when the process does."""
     longest = str(_LONGEST_WRITE if with_data else 0)
     command = ["strace", "-f", "-y", "-xx", "-s", longest, "-o", str(output), "-p", str(process)]
-    command += ["-e", f"trace={','.join(TRACED)}"]
+    command += ["-e", f"trace={','.join(traced)}"]
     for path in paths:
         command += ["-P", str(path)]
     if injection is not None:

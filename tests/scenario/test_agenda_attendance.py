@@ -19,7 +19,7 @@ from assistant.service.presence import advise_to_stay
 from assistant.service.unit_files import quote_unit_word
 from assistant.settings.settings import load_settings
 from assistant.wire.services import build_agenda
-from assistant.wire.stores import Stores
+from assistant.wire.stores import Stores, stored_status
 from tests.support.agenda_home import BERLIN, GUEST, AgendaHome, open_agenda_home
 from tests.support.command_line import run_assistant, run_daemon, run_in_process
 from tests.support.running_app import LiveApp, run_app
@@ -123,8 +123,26 @@ async def test_status_names_what_came_late_and_what_never_came_until_somebody_lo
         assert agenda_problems(it) == []
 
 
+async def test_what_is_due_while_nothing_runs_is_red_at_once_and_is_not_said_to_come_then(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "ok", ASSISTANT_HOME__TIMEZONE="Europe/Berlin") as it:
+        await it.app.commands.run("/remind call mum --at tomorrow at 9", "main")
+        settings, stores = it.app.settings, it.app.stores
+        due_at = stores.jobs.next_due_at()
+        assert due_at is not None
+        before = stored_status(settings, stores, due_at - timedelta(seconds=1))
+        assert before["ok"] and before["unattended"].endswith(WAITS)
+        after = stored_status(settings, stores, due_at + timedelta(seconds=1))
+        (problem,) = after["problems"]
+        assert '1 reminder or schedule is due and was not sent: "call mum" (' in problem
+        assert "1 reminder or schedule waits, the first since " in after["unattended"]
+        assert after["unattended"].endswith(f"09:00, and nothing runs the assistant. {advise_to_stay()}")
+        # A process that serves is given a moment.
+        it.clock.now = due_at + timedelta(seconds=1)
+        assert agenda_problems(it) == []
+
+
 async def problems(home: AgendaHome) -> list[str]:
-    watch = AgendaWatch(LatenessPolicy(timedelta(minutes=1)), 30, BERLIN)
+    watch = AgendaWatch(LatenessPolicy(timedelta(minutes=1)), 30, BERLIN, is_served=True)
     return list(find_agenda_problems(home.jobs, watch, home.now))
 
 

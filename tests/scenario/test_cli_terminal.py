@@ -12,6 +12,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from tests.strict.behaviour import Held, ScriptedAnswer
+from tests.strict.server import StrictServer
 from tests.support.command_line import (
     ASSISTANT_COMMAND,
     TIMEOUT_SECONDS,
@@ -86,6 +88,23 @@ def test_an_answer_is_drawn_at_a_terminal_and_plain_in_a_pipe(tmp_path: Path) ->
         child = started(home, *arguments)
         child.expect(pexpect.EOF)
         assert re.search(rf"^\x1b\[1m • \x1b\[0m{line}", child.before, re.MULTILINE), child.before
+
+
+def test_who_leaves_while_an_answer_is_written_reads_it_first(tmp_path: Path) -> None:
+    with (
+        StrictServer(Held(ScriptedAnswer("It is brass."))) as server,
+        terminal(tmp_path / "home", "chat", ANTHROPIC_BASE_URL=server.url, ANTHROPIC_API_KEY=server.key) as child,
+    ):
+        child.send("what is the bell?\r")
+        assert server.received.wait(TIMEOUT_SECONDS)
+        child.send(CTRL_D)
+        child.expect("finished first")
+        server.release()
+        child.expect("It is brass.")
+        child.expect(pexpect.EOF)
+        child.wait()
+        assert child.exitstatus == 0
+    assert '"sent": 1' in run_in_process(tmp_path / "home", "status", "--json").out
 
 
 def test_run_with_chat_talks_here_and_another_terminal_attaches(tmp_path: Path) -> None:

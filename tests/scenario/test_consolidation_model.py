@@ -139,6 +139,17 @@ async def test_f29_what_is_said_twice_in_one_call_is_one_memory_whatever_a_model
         assert len(await home.memory_texts()) == 1
 
 
+async def test_what_is_put_right_twice_in_one_call_holds_as_it_was_said_last(tmp_path: Path) -> None:
+    answer = decisions_answer(("E1", "supersedes", ["M1"]), ("E2", "supersedes", ["M1"]))
+    async with open_consolidation_home(tmp_path) as home:
+        home.add_entries(("I live in Oslo.", JANUARY))
+        await home.consolidate()
+        home.model.provider, home.model.script = "scripted", [answer]
+        home.add_entries(("I live in Bergen.", JUNE), ("I live in Rome now.", JUNE + timedelta(minutes=1)))
+        await home.consolidate()
+        assert await home.current_texts() == {"I live in Rome now."}
+
+
 # ------------------------------------------------------------------------------------------------------------ weighed
 
 

@@ -91,7 +91,7 @@ async def test_the_rest_of_what_was_made_of_the_words_stays(home: ErasureHome) -
     assert [todo.text for todo in home.todos.list_todos("owner", include_done=True)] == ["Buy bread."]
     assert home.pins.list_pins("main") == []
     contents = {entry.content for entry in home.journal.entries("owner")}
-    assert contents == {"The gate has a word.", "The boat is red.", "They met.\nThey left.", "The word was changed."}
+    assert contents == {"The boat has a word.", "The boat is red.", "They met.\nThey left.", "The word was changed."}
     [gate] = home.profiles.list_profiles("owner")
     assert (gate.aliases, gate.summary, [one.value for one in gate.attributes]) == ((), "It is old.", ["green"])
     assert home.journal.list_cycles()[0].phases["consolidate"] == {"rejected": [], "read": 3}
@@ -102,9 +102,9 @@ async def test_the_rest_of_what_was_made_of_the_words_stays(home: ErasureHome) -
 
 async def test_other_entries_of_a_memory_that_went_are_consolidated_anew(home: ErasureHome) -> None:
     write_everywhere(home, SECRET, SECRET)
-    assert "The gate has a word." not in {entry.content for entry in home.consolidations.pending_entries()}
+    assert "The boat has a word." not in {entry.content for entry in home.consolidations.pending_entries()}
     await home.erasure.erase(erasure_request(), NOW)
-    assert "The gate has a word." in {entry.content for entry in home.consolidations.pending_entries()}
+    assert "The boat has a word." in {entry.content for entry in home.consolidations.pending_entries()}
     assert home.consolidations.unapplied_plans() == []
     [left] = home.consolidations.applied_plans(1)
     assert [change.memory.text for change in left.changes] == [KEPT_FACT]
@@ -165,7 +165,7 @@ async def test_nothing_changes_before_a_person_says_so(home: ErasureHome) -> Non
         "sleep reports",
     }
     assert len(found.backups) == 3 and all(name.startswith("backups/") for name in found.backups)
-    assert found.related == ("journal entry 2: The gate has a word.", "journal entry 5: The word was changed.")
+    assert found.related == ("journal entry 2: The boat has a word.", "journal entry 5: The word was changed.")
     with pytest.raises(UsageError, match="nothing to forget under this code"):
         await home.erasure.confirm(code, GUEST, NOW)
     assert (await home.erasure.confirm(code.lower(), "owner", NOW)).complete
@@ -191,7 +191,7 @@ async def test_a_message_goes_with_what_was_learned_from_it_alone(home: ErasureH
     contents = {entry.content for entry in home.journal.entries("owner")}
     assert "There is a gate." not in contents
     stays = "They met.\nWord: " + SECRET + "\nThey left."
-    assert {"The gate has a word.", "The word was changed.", stays} <= contents, "message 6 has the words too"
+    assert {"The boat has a word.", "The word was changed.", stays} <= contents, "message 6 has the words too"
     assert home.verify().problems == ()
     assert done.complete
 

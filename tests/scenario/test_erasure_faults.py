@@ -27,7 +27,7 @@ from tests.support.erasure_home import (
     erasure_request,
     write_everywhere,
 )
-from tests.support.faulty_disk import FullableDisk, can_mount, file_size_limit, mounted_disk
+from tests.support.faulty_disk import FullableDisk, can_mount, file_size_limit, mounted_disk, unlistable
 from tests.support.imports import import_messages
 from tests.support.semantic_memory import add_changes, make_memory
 from tests.support.store_home import NOW, memory_backed_directory
@@ -371,6 +371,11 @@ async def test_a_line_that_a_power_cut_left_half_blank_is_blanked_again(home: Er
     assert home.files_containing() == []
     assert home.verify().problems == ()
     assert [record.content for record in home.log.scan("main")] == ["", "Yes.", "And then?", "Nothing.", ""]
+
+
+async def test_a_home_that_the_disk_cannot_list_stops_with_what_to_do(home: ErasureHome) -> None:
+    with unlistable(home.path), pytest.raises(StoreError, match=r"cannot be listed: Input/output error\. Nothing was"):
+        await home.erasure.finish_interrupted(NOW)
 
 
 async def test_a_note_that_cannot_be_read_stops_with_what_to_do(home: ErasureHome) -> None:

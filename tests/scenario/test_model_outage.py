@@ -326,3 +326,22 @@ def test_lines_of_a_pipe_are_told_once(tmp_path: Path, server: StrictServer) -> 
     # In an outage that is known the first line of a pipe is told who answers, and no other.
     again = run_assistant(tmp_path / "home", "chat", said=lines, **_unreachable(server))
     assert again.err.count("Offline mode (no language model) answered, because") == len(again.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["plain", "json"])
+def test_retry_in_a_shell_prints_the_answer_and_its_exit_code(
+    tmp_path: Path, server: StrictServer, as_json: bool
+) -> None:
+    home, settings = tmp_path / "home", {**_unreachable(server), "ASSISTANT_MODEL__FALLBACK": "[]"}
+    server.play(DOWN, DOWN, ScriptedAnswer("It is brass."))
+    asked = run_assistant(home, "chat", "-m", "what is the bell?", **settings)
+    assert (asked.returncode, asked.out) == (3, "")
+    options = ("--json",) if as_json else ()
+    still_out = run_assistant(home, "chat", "-m", "/retry", *options, **settings)
+    assert still_out.returncode == 3 and "Asking again: 'what is the bell?'" in still_out.err
+    assert "Error: Anthropic is overloaded" in still_out.err
+    back = run_assistant(home, "chat", *options, said=b"/retry\n", **settings)
+    reply = json.loads(back.out)["reply"] if as_json else back.out.strip()
+    assert (back.returncode, reply) == (0, "It is brass.")
+    assert BACK in back.err
+    assert json.loads(run_in_process(home, "status", "--json", **settings).out)["outbox"] == {"sent": 4}

@@ -1,20 +1,21 @@
 """The prompt cache as Anthropic's API describes it, by prefix, with usage numbers.
 
 A breakpoint writes an entry for the prompt up to and including its block. A later request reads the longest entry that
-lies at one of its own breakpoints or at most 20 blocks before one. Reading an entry renews its life. Prompts below the
-least cacheable length are not cached. Time is injected.
+lies at one of its own breakpoints or at most 20 blocks before one. An entry lives five minutes, or one hour where its
+breakpoint asks for that (`ttl`), and reading it renews its life. Prompts below the least cacheable length are not
+cached. Time is injected.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.strict.count import block_tokens, prompt_blocks, without_marks
 
-LIFE_SECONDS = 300.0
+LIFE_SECONDS: Mapping[str, float] = {"5m": 300.0, "1h": 3600.0}
 LEAST_TOKENS = 512
 LOOK_BACK = 20
 
@@ -25,9 +26,9 @@ class PromptCache:
     def __init__(self, clock: Callable[[], float], *, least_tokens: int = LEAST_TOKENS) -> None:
         self._clock = clock
         self._least_tokens = least_tokens
-        self._expires: dict[str, float] = {}
+        self._expires: dict[str, tuple[float, float]] = {}  # when it ends, and how long it lives from each reading on
 
-    def use(self, body: dict[str, Any]) -> dict[str, int]:
+    def use(self, body: dict[str, Any]) -> dict[str, Any]:
         """Read and write the entries of a request; its usage as the API reports it."""
         now = self._clock()
         blocks = list(prompt_blocks(body))
@@ -35,25 +36,35 @@ class PromptCache:
         hashes = prefix_hashes(body["model"], blocks)
         marks = [index for index, (_, block) in enumerate(blocks) if _marked(block)]
         read_to = self._longest(hashes, marks, now)
-        write_to = -1
+        if read_to >= 0:
+            _, life = self._expires[hashes[read_to]]
+            self._expires[hashes[read_to]] = (now + life, life)
+        written = {"5m": 0, "1h": 0}
+        end = read_to
         for mark in marks:
             if sum(sizes[: mark + 1]) >= self._least_tokens:
-                self._expires[hashes[mark]] = now + LIFE_SECONDS
-                write_to = mark
-        if read_to >= 0:
-            self._expires[hashes[read_to]] = now + LIFE_SECONDS
+                ttl = lifetime_of(blocks[mark][1])
+                life = max(LIFE_SECONDS[ttl], self._expires.get(hashes[mark], (0.0, 0.0))[1])
+                self._expires[hashes[mark]] = (now + life, life)
+                written[ttl] += sum(sizes[end + 1 : mark + 1])
+                end = max(end, mark)
         read = sum(sizes[: read_to + 1])
-        written = sum(sizes[read_to + 1 : write_to + 1])
         return {
-            "input_tokens": sum(sizes) - read - written,
+            "input_tokens": sum(sizes) - read - sum(written.values()),
             "cache_read_input_tokens": read,
-            "cache_creation_input_tokens": written,
+            "cache_creation_input_tokens": sum(written.values()),
+            "cache_creation": {f"ephemeral_{ttl}_input_tokens": count for ttl, count in written.items()},
         }
 
     def _longest(self, hashes: list[str], marks: list[int], now: float) -> int:
         """Index of the last block of the longest live entry within reach; -1 for none."""
         within = {index for mark in marks for index in range(max(0, mark - LOOK_BACK), mark + 1)}
-        return max((index for index in within if self._expires.get(hashes[index], 0.0) > now), default=-1)
+        return max((index for index in within if self._expires.get(hashes[index], (0.0, 0.0))[0] > now), default=-1)
+
+
+def lifetime_of(block: dict[str, Any]) -> str:
+    """What a breakpoint asks for: "5m" or "1h"."""
+    return str(block["cache_control"].get("ttl", "5m"))
 
 
 def _marked(block: Any) -> bool:

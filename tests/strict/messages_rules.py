@@ -116,8 +116,10 @@ def _block(block: Any, where: str, allowed: tuple[str, ...]) -> list[str]:
 
 def _values(block: Mapping[str, Any], where: str) -> list[str]:
     mark = block.get("cache_control")
-    if mark is not None and mark not in ({"type": "ephemeral"}, {"type": "ephemeral", "ttl": "5m"}):
+    if mark is not None and (mark.get("type") != "ephemeral" or set(mark) - {"type", "ttl"}):
         return [f"{where}.cache_control: Input should be 'ephemeral'"]
+    if mark is not None and mark.get("ttl", "5m") not in ("5m", "1h"):
+        return [f"{where}.cache_control.ephemeral.ttl: Input should be '5m' or '1h'"]
     match block["type"]:
         case "text" if not isinstance(block["text"], str):
             return [f"{where}.text: Input should be a valid string"]
@@ -212,6 +214,9 @@ def breakpoints(body: Mapping[str, Any]) -> list[str]:
     found = sum(1 for block in blocks if block.get("cache_control"))
     if found > MAX_BREAKPOINTS:
         return [f"A maximum of {MAX_BREAKPOINTS} blocks with cache_control may be provided. Found {found}."]
+    lifetimes = [block["cache_control"].get("ttl", "5m") for block in blocks if block.get("cache_control")]
+    if "1h" in lifetimes and "5m" in lifetimes[: len(lifetimes) - lifetimes[::-1].index("1h")]:
+        return ["A ttl='1h' cache_control block must not come after a ttl='5m' cache_control block."]
     return []
 
 

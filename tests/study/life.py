@@ -42,10 +42,12 @@ async def run_study(
     window: int,
     keep: int,
     sleeps: bool = True,
+    rests: bool = True,
     wanted: Mapping[str, str] | None = None,
 ) -> StudyRun:
     """Hold the conversation in a new home, with a model of that window whose summaries keep so many facts. `wanted`
-    are settings beside the defaults, as in {"compaction.target": "0.4"}."""
+    are settings beside the defaults, as in {"compaction.target": "0.4"}. Without `rests` nothing runs between
+    sittings, as if the machine slept."""
     clock = SteppingClock(conversation.turns[0].at)
     answerer = Answerer(conversation.facts, keep)
     with StudyServer(answerer, window, lambda: clock.now.timestamp()) as server:
@@ -55,7 +57,7 @@ async def run_study(
         life = _Life(app, bridge, clock, server, answerer)
         try:
             await app.start()
-            await life.live(conversation, sleeps=sleeps)
+            await life.live(conversation, sleeps=sleeps, rests=rests)
             return life.told()
         finally:
             await app.stop(5)
@@ -75,9 +77,9 @@ class _Life:
         self._failed: list[str] = []
         self._frame: dict[str, object] = {}
 
-    async def live(self, conversation: StudyConversation, *, sleeps: bool) -> None:
+    async def live(self, conversation: StudyConversation, *, sleeps: bool, rests: bool) -> None:
         for earlier, turn in zip((None, *conversation.turns), conversation.turns, strict=False):
-            if earlier is not None and turn.at - earlier.at > _A_WHILE:
+            if rests and earlier is not None and turn.at - earlier.at > _A_WHILE:
                 self._app.maintenance.run()
                 if sleeps:
                     await self._rest(earlier.at, turn.at)
@@ -88,6 +90,7 @@ class _Life:
         self._answerer.turn, self._server.turn = turn, turn.number
         await self._app.runtime.accept(owner_message(turn.text, external_id=str(turn.number)))
         await self._app.runtime.wait_until_idle()
+        await self._app.background_compaction.wait_until_idle()
         await self._app.dispatcher.flush()
         if not self._frame:
             body = self._server.bodies[0]
@@ -100,10 +103,15 @@ class _Life:
 
     async def _rest(self, since: datetime, until: datetime) -> None:
         """What happens in a gap: a nap when it is quiet for long enough, sleep at night."""
+        for minutes in (5.5, 61):
+            if since + timedelta(minutes=minutes) < until:
+                self._clock.now = since + timedelta(minutes=minutes)
+                self._app.background_compaction.check_due()
+                await self._app.background_compaction.wait_until_idle()
         wanted = self._app.settings.values.sleep
         nap = since + timedelta(minutes=wanted.nap_minutes, seconds=30)
         if wanted.nap_minutes and nap < until:
-            self._clock.now = nap
+            self._clock.now = max(nap, self._clock.now)
             self._app.sleep.scheduler.check_due()
             if self._app.sleep.scheduler.is_asleep():
                 await self._app.sleep.scheduler.run_now("nap")

@@ -88,16 +88,16 @@ class _NotedCache(PromptCache):
 
     def __init__(self, clock: Callable[[], float], *, least_tokens: int) -> None:
         super().__init__(clock, least_tokens=least_tokens)
-        self.used: list[dict[str, int]] = []
+        self.used: list[dict[str, Any]] = []
 
-    def use(self, body: dict[str, Any]) -> dict[str, int]:
+    def use(self, body: dict[str, Any]) -> dict[str, Any]:
         used = super().use(body)
         self.used.append(used)
         return used
 
 
 def _seen(
-    noted: tuple[int, Purpose, str, int, bool], used: dict[str, int], prices: Mapping[str, Prices]
+    noted: tuple[int, Purpose, str, int, bool], used: dict[str, Any], prices: Mapping[str, Prices]
 ) -> MeasuredRequest:
     turn, purpose, model, output, first = noted
     usage = usage_of(used, output)
@@ -119,13 +119,14 @@ def price_of(model: str, usage: Usage, prices: Mapping[str, Prices]) -> float:
     return usd
 
 
-def usage_of(used: dict[str, int], output: int) -> Usage:
+def usage_of(used: dict[str, Any], output: int) -> Usage:
     """What the simulated API reported, in our words."""
     return Usage(
         input=used["input_tokens"],
         output=output,
         cache_read=used["cache_read_input_tokens"],
         cache_write=used["cache_creation_input_tokens"],
+        cache_write_hour=used["cache_creation"]["ephemeral_1h_input_tokens"],
     )
 
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.records import CountingTier
 from assistant.runtime.compaction_service import CompactionService
+from assistant.runtime.context_economy import ContextEconomy
 from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
@@ -86,7 +87,8 @@ def make_context_window(
     )
     compactor = Compactor(means)
     compacting = CompactionService(home.conversation, compactor, measures, notice_sender(home.db, clock), clock)
-    return ContextWindow(home.conversation, estimates, measures, compacting, max_output_tokens=1000)
+    economy = ContextEconomy(home.conversation, measures, models, {}, policy, UTC)
+    return ContextWindow(home.conversation, estimates, measures, compacting, economy, max_output_tokens=1000)
 
 
 SUMMARY_ANSWER = (

@@ -202,7 +202,7 @@ def _learned(home: ErasureHome, spelled: str, turn: Sequence[int]) -> None:
     home.pins.add("main", "owner", f"Always: {spelled}", "user", None, NOW)
     home.pins.add("main", "owner", f"pinned {spelled}", "user", turn[0], NOW)
     told = home.add_entry(f"k1{len(spelled)}", f"The word for the gate is {spelled}", turn[:1])
-    other = home.add_entry(f"k2{len(spelled)}", "The gate has a word.", [1, turn[0]])
+    other = home.add_entry(f"k2{len(spelled)}", "The boat has a word.", [1, turn[0]])
     both = home.add_entry(f"k3{len(spelled)}", f"The boat is red. The word is {spelled}", [1, turn[0]])
     home.add_entry(f"k4{len(spelled)}", f"They met.\nWord: {spelled}\nThey left.", [1], source_type="context_synthesis")
     newest = home.add_entry(f"k5{len(spelled)}", "The word was changed.", [1, turn[-1]])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+from unittest.mock import patch
 
 from structlog.testing import capture_logs
 
@@ -81,6 +83,25 @@ def file_size_limit(place: Path) -> Iterator[FileSizeLimit]:
             yield disk
     finally:
         disk.free()
+
+
+@contextmanager
+def unlistable(folder: Path) -> Iterator[None]:
+    """The disk has lost what is in this folder: who lists it is refused, as with a bad sector."""
+
+    def refusing(listing: Callable[..., Any]) -> Callable[..., Any]:
+        def refused(path: Any = ".") -> Any:
+            if isinstance(path, str | Path) and Path(path) == folder:
+                raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+            return listing(path)
+
+        return refused
+
+    with (
+        patch.object(os, "scandir", refusing(os.scandir)),
+        patch.object(os, "listdir", refusing(os.listdir)),
+    ):
+        yield
 
 
 def can_mount() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.cli.chat.dialog import StreamingDraft
+from assistant.cli.chat.draft import StreamingDraft
 
 PARAGRAPHS = "first paragraph\n\n- one\n- two\n\n```python\nx = 1\n\ny = 2\n```\n\nlast wor"
 

@@ -121,12 +121,29 @@ def test_f26_where_others_spoke_a_summary_is_quoted_as_a_user_message(role: str)
 # -------------------------------------------------------------------------------------------------------------- caching
 
 
-def test_the_prompt_is_cached_up_to_the_newest_request_and_in_a_tool_loop_to_its_end() -> None:
+def test_the_newest_request_is_written_to_the_cache_with_the_call_that_it_opens() -> None:
     rows = (user("a", 1), says("b", 2), user("c", 3), CALL, RESULT)
-    assert request_of(*rows[:1]).cache_boundaries == ()
-    assert request_of(*rows[:3]).cache_boundaries == (1,)
-    assert request_of(*rows).cache_boundaries == (1, 4)
-    assert request_of(*rows[2:]).cache_boundaries == (2,)
+    assert request_of(*rows[:1]).cache_boundaries == (0,)
+    assert request_of(*rows[:3]).cache_boundaries == (1, 2)
+
+
+def test_a_tool_loop_is_cached_to_its_end_and_to_the_end_of_the_round_before() -> None:
+    rows = (user("a", 1), says("b", 2), user("c", 3), CALL, RESULT)
+    again = (replace(CALL, id=6), replace(RESULT, id=7))
+    assert request_of(*rows).cache_boundaries == (2, 4)
+    assert request_of(*rows[2:]).cache_boundaries == (0, 2)
+    assert request_of(*rows, *again).cache_boundaries == (2, 4, 6)
+    assert request_of(*rows, user("and hurry", 6)).cache_boundaries == (2, 5)
+
+
+def test_the_volatile_block_stands_behind_the_newest_request_and_behind_every_breakpoint() -> None:
+    request = request_of(user("a", 1), says("b", 2), user("c", 3), volatile="It is noon.")
+    for thinking in ("", "adaptive"):
+        body = anthropic_format.render_anthropic_request(request, MODEL, thinking=thinking)
+        asked, noon = body["messages"][-1]["content"]
+        assert (asked["text"], noon["text"]) == ("c", "It is noon.")
+        assert "cache_control" in asked and "cache_control" not in noon
+    assert openai_format.render_openai_request(request, MODEL)["messages"][-1]["content"] == "c\n\nIt is noon."
 
 
 def test_no_more_breakpoints_are_asked_for_than_there_are() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from assistant.cli.link import LinkLost
+from assistant.commands.table import CommandResult
 from tests.unit.test_interactive_chat import ENTER, ChatLink, chatting
 
 
@@ -54,3 +57,34 @@ async def test_a_reminder_and_a_notice_answer_nobody_and_have_no_heading(tmp_pat
         await chat.confirmed("model_back:x#1")
     assert "Reminder: take out the trash" in chat.text and "The model answers again." in chat.text
     assert "In reply to" not in chat.text and "While you were away" not in chat.text
+
+
+async def test_the_line_that_is_typed_names_its_conversation_unless_it_is_the_main_one(tmp_path: Path) -> None:
+    async with chatting(tmp_path) as chat:
+        for line in ("hello", "/session Trip", "we fly in May", "/session main", "home again"):
+            chat.keys.send_text(line + ENTER)
+            await chat.printed(f"› {line}")
+            if line.startswith("/"):
+                await chat.printed(f"did {line}")
+    typed = [line.strip() for line in chat.text.splitlines() if "›" in line]
+    assert typed == ["› hello", "› /session Trip", "trip › we fly in May", "trip › /session main", "› home again"]
+
+
+async def test_what_is_asked_again_is_ones_own_question(tmp_path: Path) -> None:
+    link = RetryLink()
+    async with chatting(tmp_path, link) as chat:
+        chat.keys.send_text("/retry" + ENTER)
+        await chat.printed("Asking again: 'well?'")
+        link.deliver("reply:t2", "the answer", inbox_id=12)
+        await chat.confirmed("reply:t2")
+    assert link.commands == ["retry"] and "In reply to a message from elsewhere" not in chat.text
+
+
+class RetryLink(ChatLink):
+    """Its last question was "well?"."""
+
+    async def run_argv(self, argv: Sequence[str], session: str, max_seconds: float) -> CommandResult:
+        if list(argv) != ["retry"]:
+            raise LinkLost()  # the menu asks, too
+        self.commands.append("retry")
+        return CommandResult("Asking again: 'well?'", {"text": "well?", "inbox_id": 12, "message_id": 30})

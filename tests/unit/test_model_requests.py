@@ -63,9 +63,9 @@ def test_results_of_one_message_stand_first_in_the_next_even_when_the_user_spoke
     assert kinds(claude(asked)) == [["text"], ["tool_use", "tool_use"], ["tool_result", "tool_result", "text"]]
 
 
-def test_the_volatile_block_comes_before_the_user_s_words() -> None:
+def test_the_volatile_block_comes_behind_the_user_s_words() -> None:
     body = claude(request(user("what time is it?", volatile="It is noon.")))
-    assert [block["text"] for block in body["messages"][0]["content"]] == ["It is noon.", "what time is it?"]
+    assert [block["text"] for block in body["messages"][0]["content"]] == ["what time is it?", "It is noon."]
 
 
 def test_blank_texts_are_left_out_and_neighbours_of_one_role_merged() -> None:
@@ -182,7 +182,7 @@ def test_neighbours_are_merged_for_chat_templates() -> None:
         request(user("a", volatile="noon"), user("b"), Message("assistant", "c"), Message("assistant", ""), user("d"))
     )
     assert [(m["role"], m["content"]) for m in body["messages"]] == [
-        ("user", "noon\n\na\n\nb"),
+        ("user", "a\n\nnoon\n\nb"),
         ("assistant", "c"),
         ("user", "d"),
     ]

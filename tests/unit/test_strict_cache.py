@@ -72,12 +72,24 @@ def test_a_change_before_the_breakpoint_misses(cache: PromptCache) -> None:
 def test_an_entry_dies_after_its_life_and_reading_renews_it(cache: PromptCache, seconds: SettableSeconds) -> None:
     asked = body(text("a", edge=True))
     usage(cache, asked)
-    seconds.now += LIFE_SECONDS - 1
+    seconds.now += LIFE_SECONDS["5m"] - 1
     assert usage(cache, asked)[1] == 103
-    seconds.now += LIFE_SECONDS - 1
+    seconds.now += LIFE_SECONDS["5m"] - 1
     assert usage(cache, asked)[1] == 103
-    seconds.now += LIFE_SECONDS
+    seconds.now += LIFE_SECONDS["5m"]
     assert usage(cache, asked) == (0, 0, 103)
+
+
+def test_an_entry_that_was_asked_for_an_hour_lives_an_hour_and_is_counted_apart(
+    cache: PromptCache, seconds: SettableSeconds
+) -> None:
+    asked = body(text("a", edge=True), text("b", edge=True))
+    asked["messages"][0]["content"][0]["cache_control"]["ttl"] = "1h"
+    assert cache.use(asked)["cache_creation"] == {"ephemeral_5m_input_tokens": 103, "ephemeral_1h_input_tokens": 103}
+    seconds.now += LIFE_SECONDS["5m"]
+    assert usage(cache, asked) == (0, 103, 103)
+    seconds.now += LIFE_SECONDS["1h"]
+    assert usage(cache, asked) == (0, 0, 206)
 
 
 def test_an_entry_is_found_at_most_twenty_blocks_before_a_breakpoint(cache: PromptCache) -> None:

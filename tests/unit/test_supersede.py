@@ -190,6 +190,17 @@ def test_all_that_is_put_right_is_named_whenever_it_was_said() -> None:
     assert decide_entry(parse_entry("I live in Bergen."), LATER, two) == EntryDecision("", ("a", "b"))
 
 
+def test_of_all_values_that_one_attribute_had_only_the_newest_holds() -> None:
+    had = [
+        candidate("a", "The label of Greta's locker is harbour."),
+        candidate("b", "The label of Greta's locker is now lighthouse."),
+        candidate("c", "The label of Greta's boat is museum."),
+        candidate("d", "The lender of Greta's locker is generous."),
+    ]
+    newest = parse_entry("The label of Greta's locker is now chapel.")
+    assert decide_entry(newest, LATER, had) == EntryDecision("", ("a", "b"))
+
+
 def test_a_mark_of_change_counts_in_what_was_said_later_whichever_is_read_first() -> None:
     change = candidate("a", "The kids' swimming is on Sundays now.", LATER)
     lessons = parse_entry("The kids have swimming lessons on Saturday mornings.")

@@ -177,6 +177,8 @@ async def answer_lines(
 
 
 async def _answer(link: Link, text: str, session: str, external_id: str, printer: Printer) -> int:
+    if is_retry(text):
+        return await _ask_again(link, session, printer)
     if command_name(text):
         reply = await run_typed_command(link, text, session)
         nothing = dict.fromkeys(("turn", "model", "fallback", "usage", "pressure"))
@@ -188,6 +190,31 @@ async def _answer(link: Link, text: str, session: str, external_id: str, printer
         with contextlib.suppress(HandedOver):
             result = await ask_and_wait(link, text, session, external_id, printer.show)
             return int(result["exit_code"])
+
+
+def is_retry(text: str) -> bool:
+    """Whether a line is the command that is answered like a message."""
+    return command_name(text) == "retry" and len(text.split()) == 1
+
+
+async def ask_last_question_again(link: Link, session: str) -> tuple[str, InboxReceipt]:
+    """What `/retry` says, and the message that it sent, which is answered like any other."""
+    from assistant.commands.table import DEFAULT_MAX_SECONDS  # the whole table: only where a command was typed
+
+    done = await link.run_argv(("retry",), session, DEFAULT_MAX_SECONDS)
+    return done.text, InboxReceipt(done.value["inbox_id"], done.value["message_id"])
+
+
+async def _ask_again(link: Link, session: str, printer: Printer) -> int:
+    text, accepted = await ask_last_question_again(link, session)
+    print_remark(text)
+    try:
+        while True:
+            with contextlib.suppress(HandedOver):
+                return int((await wait_for_answer(link, session, accepted, printer.show))["exit_code"])
+    except LinkLost as error:
+        # The command was carried out; the caller does not say it again.
+        raise AssistantError(str(error)) from error
 
 
 @dataclass(slots=True)
@@ -222,7 +249,7 @@ _FALLBACK_NOTICES = ("does not answer: ", "declined to answer")
 _ENDS = ("answered", "failed", "superseded")
 _NO_USAGE: Mapping[str, Any] = {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "cost_usd": None}
 # The delivery follows the end of a turn at once; where another terminal's message led that turn, none comes here.
-_DELIVERED_WITHIN = 2.0
+DELIVERED_WITHIN = 2.0
 
 
 def answer_as_json(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -239,15 +266,21 @@ def new_external_id() -> str:
 async def ask_and_wait(
     link: Link, text: str, session: str, external_id: str, show: Callable[[Mapping[str, Any]], None]
 ) -> Mapping[str, Any]:
-    """Say `text`, wait until its turn has ended, `show` what became of it (`Link.result`), then confirm its delivery.
+    """Say `text`, then `wait_for_answer`."""
+    return await wait_for_answer(link, session, await link.send_message(text, external_id, session), show)
+
+
+async def wait_for_answer(
+    link: Link, session: str, accepted: InboxReceipt, show: Callable[[Mapping[str, Any]], None]
+) -> Mapping[str, Any]:
+    """Wait until the turn of a message has ended, `show` what became of it (`Link.result`), then confirm its delivery.
     Notices and reminders that come meanwhile are shown on standard error, and confirmed.
 
     Cancelled, it stops the turn. Raises what a `Link` raises, and `StoreError` where the home cannot be written."""
-    accepted = await link.send_message(text, external_id, session)
     shown: list[str] = []
     try:
         async with AsyncExitStack() as streams:
-            result, key = await _wait_for_answer(link, streams, session, accepted, shown)
+            result, key = await _follow_answer(link, streams, session, accepted, shown)
             for notice in result["notices"]:
                 # Somebody else confirmed it, or it was told before we listened.
                 if not any(notice in text for text in shown):
@@ -263,7 +296,7 @@ async def ask_and_wait(
         raise
 
 
-async def _wait_for_answer(
+async def _follow_answer(
     link: Link, streams: AsyncExitStack, session: str, accepted: InboxReceipt, shown: list[str]
 ) -> tuple[Mapping[str, Any], str]:
     """What became of the message, and the key of its delivery, "" where none comes here. A delivery is confirmed while
@@ -283,14 +316,14 @@ async def _wait_for_answer(
                 if result["state"] in _ENDS and name == "deliver" and _is_answer(data, accepted):
                     return result, str(data["key"])
                 if result["state"] in _ENDS:
-                    waiting.reschedule(asyncio.get_running_loop().time() + _DELIVERED_WITHIN)
+                    waiting.reschedule(asyncio.get_running_loop().time() + DELIVERED_WITHIN)
     except TimeoutError:
         return result, ""
     except HandedOver:
         if result["state"] not in _ENDS:
             raise
         # Whoever took over delivers it; how the turn ended is known here.
-        return result, (await _wait_for_answer(link, streams, session, accepted, shown))[1]
+        return result, (await _follow_answer(link, streams, session, accepted, shown))[1]
     if result["state"] not in _ENDS:
         raise LinkLost()
     return result, ""

@@ -1,29 +1,28 @@
 """An interactive chat: what is typed goes out once, what happens is drawn, what is delivered is shown once.
 
 The connection may break at any time. What was typed and not accepted is kept and sent again under the same id; what
-was not confirmed is delivered again and recognised by its key. Of an answer that is being written the screen shows
-a moving tail; what no longer fits is printed for good, in whole Markdown blocks, because a block that is closed
-does not change any more. A short answer is therefore still free to be withdrawn without a trace.
+was not confirmed is delivered again and recognised by its key.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from markdown_it import MarkdownIt
 from rich.console import Console
 
-from assistant.cli.chat.command import new_external_id
+from assistant.cli.chat.command import DELIVERED_WITHIN, ask_last_question_again, is_retry, new_external_id
+from assistant.cli.chat.draft import StreamingDraft
 from assistant.cli.chat.screen import Screen
 from assistant.cli.handover import HandedOver, HandoverLink
 from assistant.cli.link import Link, LinkLost
 from assistant.cli.named_files import run_typed_command
 from assistant.commands.argv import command_name, is_leave_command, session_after_command
 from assistant.core.errors import AssistantError
+from assistant.core.sessions import MAIN_SESSION, THREAD_PREFIX
 from assistant.core.text import drop_unfinished_word
 from assistant.settings.settings import Settings
 
@@ -56,12 +55,15 @@ class Dialog:
         self._turn = ""
         self._state = ""
         self._told_away = False
+        self._is_asking_again = False
         self._stale = asyncio.Event()
         self._to_send = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
         self._hearing: asyncio.Task[None] | None = None
         self._commands: dict[asyncio.Task[None], str] = {}
+        self._happened = asyncio.Event()
         screen.on_interrupt = self.interrupt
+        screen.conversation = _prompt_name(session)
         screen.menu.run = self._list_for_menu
 
     async def run(self) -> None:
@@ -86,7 +88,18 @@ class Dialog:
         """What is under way in this process when the person leaves is done first."""
         if self._commands or (self._turn and isinstance(self._link, HandoverLink) and self._link.serves_here):
             await self._screen.show_remark("What is under way is finished first. Ctrl-C leaves now; nothing is lost.")
+            await self._await_answer(self._turn)
         await asyncio.gather(*self._commands, return_exceptions=True)
+
+    async def _await_answer(self, turn: str) -> None:
+        """Until the answer of this turn is shown; one that ends without any is waited for a moment."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(None) as waiting:
+                while turn and not any(turn in key.split(":") for key in self._shown):
+                    if self._turn != turn:
+                        waiting.reschedule(asyncio.get_running_loop().time() + DELIVERED_WITHIN)
+                    self._happened.clear()
+                    await self._happened.wait()
 
     async def _read(self) -> None:
         while (text := await self._screen.read()) is not None and not is_leave_command(text):
@@ -148,10 +161,22 @@ class Dialog:
 
     async def _run_command(self, text: str) -> None:
         try:
+            if is_retry(text):
+                await self._ask_again()
+                return
             await self._screen.show_markdown(await run_typed_command(self._link, text, self._session))
             self._switch(session_after_command(text, self._session))
         except AssistantError as error:
             await self._screen.show_remark(str(error))
+
+    async def _ask_again(self) -> None:
+        self._is_asking_again = True
+        try:
+            text, accepted = await ask_last_question_again(self._link, self._session)
+            self._mine.add(accepted.inbox_id)
+        finally:
+            self._is_asking_again = False
+        await self._screen.show_markdown(text)
 
     def _switch(self, session: str) -> None:
         """From now on what is typed goes there, and what happens there is shown. What was typed before goes where it
@@ -159,6 +184,7 @@ class Dialog:
         if session == self._session:
             return
         self._session = session
+        self._screen.conversation = _prompt_name(session)
         self._forget_drafts()
         if self._hearing is not None:
             self._hearing.cancel()
@@ -244,6 +270,7 @@ class Dialog:
             case "deliver":
                 await self._deliver(data)
         self._stale.set()
+        self._happened.set()
 
     def _on_turn(self, data: Mapping[str, Any]) -> None:
         if data["state"] == "started":
@@ -278,7 +305,7 @@ class Dialog:
     async def _introduce(self, data: Mapping[str, Any]) -> None:
         """Tell apart what waited for this terminal, and what answers a message from another one. Reminders, notices and
         what a schedule asked for answer nobody, and say themselves what they are."""
-        if data["inbox_id"] in self._mine or self._unsent:
+        if data["inbox_id"] in self._mine or self._unsent or self._is_asking_again:
             return
         if data["waited"]:
             if not self._told_away:
@@ -326,51 +353,11 @@ def greeting(status: Mapping[str, Any]) -> Sequence[str]:
     ]
 
 
+def _prompt_name(session: str) -> str:
+    """A conversation as the line that is typed names it; the main one needs no name."""
+    return "" if session == MAIN_SESSION else session.removeprefix(THREAD_PREFIX)
+
+
 def _pause(attempt: int) -> float:
     """Seconds to wait before trying again."""
     return _RECONNECT_SECONDS[min(attempt, len(_RECONNECT_SECONDS) - 1)]
-
-
-_PARSER = MarkdownIt("commonmark").enable("table")
-
-
-class StreamingDraft:
-    """`printed` characters of `text` stand on the screen for good."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.printed = 0
-
-    def feed(self, text: str) -> None:
-        self.text += text if self.text else text.lstrip()
-
-    @property
-    def tail(self) -> str:
-        return self.text[self.printed :]
-
-    def take_closed_blocks(self, fits: Callable[[str], bool]) -> str:
-        """The closed blocks to print now so that the tail fits; empty when it does, or when nothing is closed."""
-        tail = self.tail
-        if not tail or fits(tail):
-            return ""
-        closed = tail[: _start_of_last_block(tail)]
-        self.printed += len(closed)
-        return closed
-
-    def unprinted_part(self, body: str) -> str | None:
-        """What of the final `body` is not on the screen yet; None when the screen shows something else."""
-        return body[self.printed :] if body.startswith(self.text[: self.printed]) else None
-
-    def clear(self) -> bool:
-        """Forget all of it; True when some of it stands on the screen and has to be taken back in words."""
-        stood = self.printed > 0
-        self.text, self.printed = "", 0
-        return stood
-
-
-def _start_of_last_block(text: str) -> int:
-    """Where the last top-level Markdown block of `text` begins, in characters."""
-    starts = [token.map[0] for token in _PARSER.parse(text) if token.level == 0 and token.map and token.nesting >= 0]
-    if not starts:
-        return 0
-    return sum(len(line) for line in text.split("\n")[: starts[-1]]) + starts[-1]

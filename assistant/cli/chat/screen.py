@@ -25,7 +25,7 @@ from rich.text import Text
 from assistant.cli.chat.completion import CommandCompleter
 from assistant.cli.output import clean_for_terminal, render_markdown
 
-PROMPT = "› "
+_PROMPT = "› "
 # Lines of the screen left to the input and its completions while an answer is drawn above it.
 _ROOM_FOR_COMPLETIONS = 4
 _ROOM_FOR_INPUT = _ROOM_FOR_COMPLETIONS + 4
@@ -33,11 +33,13 @@ _FEWEST_LINES = 4
 
 
 class Screen:
-    """`menu` opens after a slash. `on_interrupt` is called at Ctrl-C on an empty line."""
+    """`menu` opens after a slash. `on_interrupt` is called at Ctrl-C on an empty line. `conversation` is named before
+    the line that is typed, where it has a name."""
 
     def __init__(self, console: Console, history: Path) -> None:
         self.menu = CommandCompleter()
         self.on_interrupt: Callable[[], None] = lambda: None
+        self.conversation = ""
         self._console = console
         self._above = ""
         # Nothing can be drawn again there: what is said is printed below the line that is being typed, which then
@@ -77,7 +79,7 @@ class Screen:
     async def echo_input(self, text: str) -> None:
         """What the person said, as it stays on the screen."""
         if not self._is_dumb:
-            await self._show(Text(PROMPT + clean_for_terminal(text), style="bold"))
+            await self._show(Text(self._line_start + clean_for_terminal(text), style="bold"))
 
     async def show_markdown(self, text: str) -> None:
         if text.strip():
@@ -95,7 +97,7 @@ class Screen:
             self._console.print()
         self._console.print(drawn)
         if typing:
-            self._console.print(PROMPT + self._prompt.default_buffer.text, end="", markup=False)
+            self._console.print(self._line_start + self._prompt.default_buffer.text, end="", markup=False)
 
     def draw(self, draft: str, state: str) -> None:
         """Show the end of an unfinished answer, and what is going on, directly above the input line."""
@@ -125,7 +127,11 @@ class Screen:
         return captured.get()
 
     def _message(self) -> AnyFormattedText:
-        return ANSI(self._above + PROMPT)
+        return ANSI(self._above + self._line_start)
+
+    @property
+    def _line_start(self) -> str:
+        return f"{self.conversation} {_PROMPT}".lstrip()
 
 
 def _private_file(path: Path) -> Path:

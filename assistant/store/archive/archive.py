@@ -37,6 +37,7 @@ from assistant.store.archive.format import (
     save_archive_row,
 )
 from assistant.store.database import Database
+from assistant.store.home.inventory import discard_fingerprints
 from assistant.store.log.format import decode_record, hash_header, split_line
 from assistant.store.log.reader import LogFiles, session_folder_name
 from assistant.store.rows import class_row, clean_text, format_time, from_values
@@ -75,6 +76,7 @@ class StoredArchive:
     @contextmanager
     def open_writer(self) -> Iterator[Database]:
         """Inside a transaction."""
+        discard_fingerprints(self._home)
         with closing(Database.open_unmigrated(self._home / "script.db")) as db, db.write():
             yield db
 
@@ -343,9 +345,9 @@ class StoredArchive:
     def remove_partial(self) -> None:
         """Remove what an attempt that was cut off left half written in the home's own folder; what it left elsewhere
         goes with the next `store`. Fast."""
-        with self.lock:
+        with self.lock, suppress(OSError):
+            # What cannot be listed, or removed, is in nobody's way; an erasure reports it.
             for part in (self._home / "archive" / ".part").glob("*"):
-                # One that cannot be removed is in nobody's way; an erasure reports it.
                 with suppress(OSError):
                     part.unlink()
 

@@ -41,7 +41,7 @@ from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.tarball import BackupWriter, verify_backup_file
 from assistant.store.database import Database
-from assistant.store.files import WriteThrottle, sync_directory
+from assistant.store.files import WriteThrottle, find_files, sync_directory
 from assistant.store.home.guard import check_database_pages
 from assistant.store.log.reader import LOG_NAME
 
@@ -84,7 +84,7 @@ def open_snapshot(home: Path) -> Iterator[HomeSnapshot]:
                 stack.enter_context(reader.snapshot())
                 # A snapshot begins with the first thing that is read.
                 reader.row("SELECT count(*) FROM sqlite_master")
-            sizes = {path: path.stat().st_size for path in (home / "log").glob(f"*/{LOG_NAME}")}
+            sizes = {path: path.stat().st_size for path in find_files(home / "log", f"*/{LOG_NAME}")}
         logs = {path.relative_to(home).as_posix(): _whole_lines(path, size) for path, size in sizes.items()}
         yield HomeSnapshot(readers, logs, damaged)
 
@@ -263,11 +263,17 @@ def _add_folders(
 
 def _walk(folder: BackupFolder, top: str) -> Iterator[tuple[Path, list[str]]]:
     """The folders under `top` but for that of the backups, in order, each with the names of what is no folder in it."""
-    for at, folders, files in os.walk(folder.home / top):
+    for at, folders, files in os.walk(folder.home / top, onerror=_refuse_unlisted):
         place = Path(at)
         links = [name for name in folders if (place / name).is_symlink()]
         folders[:] = sorted(name for name in folders if name not in links and place / name != folder.path)
         yield place, [*links, *files]
+
+
+def _refuse_unlisted(error: OSError) -> None:
+    """Without what is in it the backup would not be complete. A folder that goes meanwhile is not in it."""
+    if not isinstance(error, FileNotFoundError):
+        raise StoreError(f"{error.filename} cannot be listed: {error.strerror}. No backup was made.") from error
 
 
 def _is_plain(path: Path) -> bool:

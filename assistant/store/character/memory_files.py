@@ -26,7 +26,7 @@ from assistant.core.text import lazy_regex, shorten
 from assistant.store.character.edits import FILE_TARGET, PROFILE_TARGET, EditStore, file_text_as_of
 from assistant.store.character.profiles import undo_profile
 from assistant.store.database import Database
-from assistant.store.files import MAX_TEXT_BYTES, TextFile
+from assistant.store.files import MAX_TEXT_BYTES, TextFile, find_files
 from assistant.store.log.reader import session_folder_name
 from assistant.store.rows import clean_text
 
@@ -190,7 +190,7 @@ class StoredMemoryFiles:
 
     def _pending_files(self) -> Iterator[Path]:
         for place in (f".{MEMORY_FILE}.*", f"{DAILY_NOTES_FOLDER}/.*", f"{DAILY_NOTES_FOLDER}/*/.*"):
-            yield from self._home.glob(f"{place}.partial")
+            yield from find_files(self._home, f"{place}.partial")
 
     def _recover(self, target: str) -> None:
         file = self._file(target)

@@ -9,6 +9,7 @@ from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import Database, column_names
 from assistant.store.erasure.databases import find_character_changes, find_script_changes
 from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.files import find_files
 
 
 def find_memories(db: Database, plan: ErasurePlan) -> dict[str, str]:
@@ -35,7 +36,7 @@ def find_memories(db: Database, plan: ErasurePlan) -> dict[str, str]:
 
 def list_database_copies(home: Path) -> list[Path]:
     """The copies of databases that were made before a migration."""
-    return sorted(path for path in (home / "backups").glob("*.db") if not path.is_symlink())
+    return [path for path in find_files(home / "backups", "*.db") if not path.is_symlink()]
 
 
 def database_copy_has_words(path: Path, plan: ErasurePlan) -> bool:

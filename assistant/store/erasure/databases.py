@@ -22,6 +22,7 @@ from dataclasses import dataclass, fields, replace
 from sqlite3 import Row
 from typing import Any
 
+from assistant.core.erasure_phrases import PhraseMatcher
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.profiles import Profile
 from assistant.store.character.edits import PROFILE_TARGET
@@ -90,21 +91,26 @@ def _apply_changes(db: Database, changes: Sequence[RowChange]) -> None:
             db.update_rows(change.table, {"rowid": change.row}, **change.values)
 
 
-def _words_in(*texts: str, jsons: tuple[str, ...] = (), goes: bool = False) -> _ChangeRow:
+def _words_in(*texts: str, jsons: tuple[str, ...] = (), goes: bool = False, retells: bool = False) -> _ChangeRow:
     """The sentences with the words are cut out of these columns, and out of texts within the JSON of `jsons`; with
-    `goes` a row whose first text is left empty is removed."""
+    `goes` a row whose first text is left empty is removed. `retells`: they tell of messages in other words."""
 
     def change(row: Row, plan: ErasurePlan) -> _Change | None:
+        wording = plan.retelling if retells else plan.wording
         present = row.keys()
         columns = [name for name in (*texts, *jsons) if name in present]
-        if not plan.wording.matches(_joined(row, columns)):
+        if not wording.matches(_joined(row, columns)):
             return None
-        changed = [name for name in columns if plan.wording.matches(row[name] or "")]
-        values = {
-            name: _redact_json(row[name], plan) if name in jsons else plan.wording.remove_from_text(row[name])
-            for name in changed
+        redacted = {
+            name: _redact_json(row[name], wording) if name in jsons else wording.remove_from_text(row[name])
+            for name in columns
+            if row[name]
         }
-        return None if goes and values.get(texts[0]) == "" else values, plan.wording.excerpt(row[changed[0]])
+        values = {name: text for name, text in redacted.items() if text != row[name]}
+        if not values:
+            return None
+        is_removed = goes and values.get(texts[0]) == ""
+        return None if is_removed else values, wording.excerpt(row[next(iter(values))])
 
     return change
 
@@ -118,13 +124,14 @@ def _joined(row: Row, columns: Iterable[str]) -> str:
 _OWN_KEYS = frozenset(field.name for kind in (Message, ToolCall, Media) for field in fields(kind))
 
 
-def _redact_json(text: str, plan: ErasurePlan) -> str:
+def _redact_json(text: str, wording: PhraseMatcher) -> str:
     """A JSON text whose texts have lost the words. What is no JSON is taken for plain text."""
     try:
         value = json.loads(text)
     except ValueError:
-        return plan.wording.remove_from_text(text)
-    return dump_json(plan.wording.remove_from_json(value, FORGOTTEN_PLACEHOLDER, _OWN_KEYS))
+        return wording.remove_from_text(text)
+    redacted = wording.remove_from_json(value, FORGOTTEN_PLACEHOLDER, _OWN_KEYS)
+    return text if redacted == value else dump_json(redacted)
 
 
 # ---------------------------------------------------------------------------------------------------------- script.db
@@ -169,7 +176,7 @@ def _view_tables(with_tokens: Callable[[Message], CountedMessage]) -> tuple[_Wor
         message = _redact_view_row(row, plan)
         if message is None:
             return None
-        return encode_view_row(with_tokens(message))[1], plan.wording.excerpt(row["content"])
+        return encode_view_row(with_tokens(message))[1], plan.retelling.excerpt(row["content"])
 
     made_at = "*, (SELECT created_at FROM checkpoints WHERE id = checkpoint_id) AS ts"
     return (
@@ -185,12 +192,14 @@ def _redact_view_row(row: Row, plan: ErasurePlan) -> Message | None:
         message = message_of_view_row(row)
         redacted = redact_message(message)
         return None if redacted == message else redacted
-    wording = plan.wording if message_id is None else plan.unique
-    if not wording.matches(_joined(row, ("content", "parts", "metadata"))):
+    # What stands for no message tells of many.
+    finds, cuts = (plan.retelling, plan.retelling) if message_id is None else (plan.unique, plan.wording)
+    if not finds.matches(_joined(row, ("content", "parts", "metadata"))):
         return None
-    content = plan.wording.remove_from_text(row["content"]) or (FORGOTTEN_PLACEHOLDER if row["content"] else "")
-    jsons = {name: _redact_json(row[name], plan) for name in ("parts", "metadata")}
-    return message_of_view_row({**dict(row), "content": content, **jsons})
+    content = cuts.remove_from_text(row["content"]) or (FORGOTTEN_PLACEHOLDER if row["content"] else "")
+    changed = {"content": content} | {name: _redact_json(row[name], cuts) for name in ("parts", "metadata")}
+    is_same = all(row[name] == text for name, text in changed.items())
+    return None if is_same else message_of_view_row({**dict(row), **changed})
 
 
 def _tool_run(row: Row, plan: ErasurePlan) -> _Change | None:
@@ -234,14 +243,15 @@ def _outbox(row: Row, plan: ErasurePlan) -> _Change | None:
 
 
 _SCRIPT_TABLES = (
-    _WordTable("summaries", "checkpoints", _words_in("summary_content", "note", jsons=("key_facts",))),
-    _WordTable("archives", "archives", _words_in("handover", "summary")),
+    _WordTable("summaries", "checkpoints", _words_in("summary_content", "note", jsons=("key_facts",), retells=True)),
+    _WordTable("archives", "archives", _words_in("handover", "summary", retells=True)),
     _WordTable("notes on resets", "resets", _words_in("note")),
-    _WordTable("notes for the model", "turns", _words_in("volatile", "error")),
+    _WordTable("notes for the model", "turns", _words_in("volatile", "error", retells=True)),
     _WordTable("tool calls", "tool_runs", _words_in(jsons=("arguments",))),
     _WordTable("approvals", "approvals", _approval),
-    _WordTable("delegated tasks", "delegations", _words_in("task", "result")),
-    _WordTable("messages sent to you", "outbox", _words_in("error", jsons=("buttons", "media"))),
+    _WordTable("delegated tasks", "delegations", _words_in("task", "result", retells=True)),
+    _WordTable("messages sent to you", "outbox", _words_in("error")),
+    _WordTable("messages sent to you", "outbox", _words_in(jsons=("buttons", "media"))),
     _WordTable("messages sent to you", "turn_files", _words_in(jsons=("media",))),
     _WordTable("edited messages", "changes", _words_in("content")),
     _WordTable("reminders", "jobs", _job),
@@ -269,7 +279,7 @@ def find_character_changes(db: Database, plan: ErasurePlan) -> Iterator[RowChang
 def erase_in_character_db(db: Database, plan: ErasurePlan) -> bool:
     """Inside `write()`: whether the journal had something of it."""
     changes = list(find_character_changes(db, plan))
-    for entry_id in removed_entries(changes):
+    for entry_id in (entry for entry, left in changed_entries(changes).items() if not left):
         db.execute("UPDATE journal SET superseded_by = NULL WHERE superseded_by = ?", (entry_id,))
         db.execute("DELETE FROM consolidated_entry_ids WHERE entry_id = ?", (entry_id,))
     for memory_id in plan.memories:
@@ -282,30 +292,24 @@ def erase_in_character_db(db: Database, plan: ErasurePlan) -> bool:
     return any(change.table == "journal" for change in changes)
 
 
-def removed_entries(changes: Iterable[RowChange]) -> list[int]:
-    """The ids of the journal entries that go whole."""
-    return [change.row for change in changes if change.table == "journal" and change.values is None]
-
-
-def find_entries_of_messages(db: Database, plan: ErasurePlan) -> Iterator[tuple[int, str, set[int]]]:
-    """Journal entries of the scope that were made of these messages and maybe of others: ids, words, and all their
-    messages. What was made of a whole range is none."""
-    for row in _scoped_rows(db, "journal", plan):
-        sources = set(json.loads(row["sources"]))
-        if row["source_type"] not in RANGE_ENTRIES and sources & plan.ids:
-            yield row["id"], row["content"], sources
+def changed_entries(changes: Iterable[RowChange]) -> dict[int, str]:
+    """What is left of the journal entries that change, by id; "" of those that go whole."""
+    of_journal = (change for change in changes if change.table == "journal")
+    return {change.row: (change.values or {}).get("content", "") for change in of_journal}
 
 
 def _journal_entry(row: Row, plan: ErasurePlan) -> _Change | None:
     content = row["content"]
     if row["id"] in plan.entries:
         return None, " ".join(content.split())[:80]
-    if not (plan.wording.matches(content) or plan.wording.matches(row["tags"])):
+    retells = row["source_type"] in RANGE_ENTRIES or not plan.ids.isdisjoint(json.loads(row["sources"]))
+    wording = plan.retelling if retells else plan.wording
+    if not (wording.matches(content) or plan.wording.matches(row["tags"])):
         return None
-    redacted = plan.wording.remove_from_text(content)
+    redacted = wording.remove_from_text(content)
     # The old key is made of the words: who guesses them could prove it.
-    values = {"key": f"forgotten:{row['id']}", "content": redacted, "tags": _redact_json(row["tags"], plan)}
-    return values if redacted else None, plan.wording.excerpt(content)
+    values = {"key": f"forgotten:{row['id']}", "content": redacted, "tags": _redact_json(row["tags"], plan.wording)}
+    return values if redacted else None, wording.excerpt(content)
 
 
 def _change_plan(row: Row, plan: ErasurePlan) -> _Change | None:
@@ -351,7 +355,7 @@ def _redact_profile(profile: Profile, plan: ErasurePlan) -> Profile | None:
     return replace(
         profile,
         aliases=tuple(alias for alias in profile.aliases if not wording.matches(alias)),
-        summary=wording.remove_from_text(profile.summary),
+        summary=plan.retelling.remove_from_text(profile.summary),
         attributes=tuple(
             attribute
             for attribute in profile.attributes
@@ -376,7 +380,7 @@ def _redact_version(row: Row, column: str, plan: ErasurePlan) -> str:
     text: str = row[column]
     if not row["target"].startswith(PROFILE_TARGET):
         return plan.wording.remove_from_text(text)
-    if not text or not (plan.entries or plan.wording.matches(text)):
+    if not text or not (plan.entries or plan.retelling.matches(text)):
         return text
     profile = profile_from_text(text, row["scope"])
     redacted = _redact_profile(profile, plan)

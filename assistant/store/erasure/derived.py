@@ -11,19 +11,31 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import chain
 
 from assistant.core.erasure_phrases import PhraseMatcher, identifying_phrases
-from assistant.core.erasure_values import MIN_LETTERS, find_days, find_values, is_written_by_us
+from assistant.core.erasure_values import (
+    MIN_LETTERS,
+    SENTENCES,
+    find_days,
+    find_values,
+    find_words,
+    is_written_by_us,
+)
 from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord, is_from_schedule
-from assistant.core.text import WORD, fold_text
+from assistant.core.text import STOP_WORDS, WORD, fold_text
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.home.workspace import SENT_FOLDER
 from assistant.store.log.format import SALT_KEY, decode_record
 from assistant.store.log.reader import LogFiles
 from assistant.store.log.redact import is_blank_line
+from sleep.rules.pattern_files import read_word_set, read_words
 
 _MOST_CHARACTERS = 200_000
+_MOST_WORDS, _FEW_WORDS = 500, 40
+_WITHOUT_SIGNS = str.maketrans("", "", " \u00a0\u202f.,'\u2019")
 _YEARS_AHEAD = 3
 _TURN = re.compile(rb'"turn":"([^"]*)"')
 # Where the workspace has files that came with messages, and that went out with them.
@@ -39,6 +51,7 @@ class _Values:
     years: range  # in which our own texts write days
     own: dict[str, int] = field(default_factory=dict)
     weak: dict[str, int] = field(default_factory=dict)
+    words: dict[str, int] = field(default_factory=dict)
     days: set[str] = field(default_factory=set)  # of these years, that were written out and may be told as 2026-06-13
     said: set[str] = field(default_factory=set)
     files: set[str] = field(default_factory=set)
@@ -47,12 +60,25 @@ class _Values:
         for values, found in zip((self.own, self.weak), find_values(text[:_MOST_CHARACTERS]), strict=True):
             for value in found:
                 values.setdefault(value, message_id)
+        words = {word for _, _, word in find_words(text[:_MOST_CHARACTERS])} - common_words()
+        for word in sorted(words, key=len, reverse=True)[:_MOST_WORDS]:
+            self.words.setdefault(word, message_id)
         for day in find_days(text[:_MOST_CHARACTERS]):
             if is_written_by_us(day, self.years):
                 self.weak.setdefault(day, message_id)
                 self.days.add(day)
             else:
                 self.own.setdefault(day, message_id)
+
+    def may_have_words(self, text: str) -> bool:
+        """Whether looking closer is worth while."""
+        folded = fold_text(text)
+        joined = folded.translate(_WITHOUT_SIGNS) if any(map(str.isdecimal, self.words)) else ""
+        return any(word in (joined if word.isdecimal() else folded) for word in self.words)
+
+    def drop_words(self, words: Iterable[str]) -> None:
+        for word in words:
+            self.words.pop(word, None)
 
 
 def add_derived(
@@ -81,21 +107,26 @@ def add_derived(
     words = {word for record in questions for word in _weighty_words(record.content)}
     echoes = list(_find_echoes(plan, values, asked, log, sessions))
     own = {value for value in values.own if value not in values.said}
+    alone = values.words.keys()
     repeated = [
         echo
         for echo, met in echoes
         if met & own
-        or (echo.turn in turns and met & values.weak.keys())
+        or (echo.turn in turns and (met & values.weak.keys() or _words_among(alone, _said(echo))))
         or (echo.turn in asked and not words.isdisjoint(_asked_words(echo)))
+        or _retells(_said(echo), alone)
     ]
     ids = {record.id for record in repeated}
-    elsewhere = {value for echo, met in echoes if echo.id not in ids for value in met}
+    others = [(echo, met) for echo, met in echoes if echo.id not in ids]
+    elsewhere = {value for _, met in others for value in met}
     return replace(
         plan,
         records=(*plan.records, *(RecordLocation(record.id, record.session, record.span) for record in repeated)),
         calls=(*plan.calls, *list_calls(repeated)),
         values=tuple(value for value in values.own if value in own),
         runs=tuple(value for value in values.weak if value not in values.said | elsewhere),
+        words=tuple(alone),
+        mentions=tuple(echo.id for echo, _ in others if _words_among(alone, _said(echo))),
         files=tuple(sorted(path for path in values.files if path.startswith(TRANSFER_FOLDERS))),
     )
 
@@ -110,6 +141,29 @@ def spoken_texts(record: LogRecord) -> list[str]:
     return [record.content, *(text for call in record.tool_calls for text in _texts(dict(call.arguments)))]
 
 
+def _said(record: LogRecord) -> str:
+    return "\n".join((*spoken_texts(record), *(media.name or "" for media in record.media)))
+
+
+@cache
+def common_words() -> frozenset[str]:
+    """Words that are said of anything, in the languages of the rules, as `find_words` has them."""
+    lists = [read_word_set(name) for name in ("small", "of_anything", "common")]
+    words = (*STOP_WORDS, *chain(*lists), *read_words("days").values(), *read_words("months").values())
+    return frozenset(word for _, _, word in find_words(" ".join(words)))
+
+
+def _words_among(words: Collection[str], text: str) -> set[str]:
+    return {word for _, _, word in find_words(text) if word in words}
+
+
+def _retells(text: str, words: Collection[str]) -> bool:
+    """Whether a sentence has so many of these words that it is hardly of something else."""
+    fewest = 2 if len(words) <= _FEW_WORDS else 3
+    sentences = SENTENCES.split(text) if words else ()
+    return any(len(_words_among(words, sentence)) >= fewest for sentence in sentences)
+
+
 def _texts(value: object) -> list[str]:
     if isinstance(value, str):
         return [value]
@@ -120,7 +174,7 @@ def _texts(value: object) -> list[str]:
 def _carried(record: LogRecord, plan: ErasurePlan) -> str:
     """What of a message is forgotten with it: of one that only has the words among others, and was no person's, the
     lines that have them."""
-    text = "\n".join((*spoken_texts(record), *(media.name or "" for media in record.media)))
+    text = _said(record)
     if record.role == "user" or not plan.everywhere:
         return text
     return "\n".join(line for line in text.splitlines() if plan.unique.matches(line))
@@ -155,15 +209,19 @@ def _find_echoes(
                 values.said |= matcher.matched(line[:at])
                 met = matcher.matched(line[at:])
             shared = {path for path in values.files if path.encode() in line}
+            has_words = bool(values.words) and values.may_have_words(line[at:].decode(errors="replace"))
             in_turn = _TURN.search(line, 0, at)
             is_of_turn = in_turn is not None and in_turn[1].decode() in asked
-            if not (met or shared or is_of_turn) or json.loads(line[:at] + b"}")["id"] in plan.ids:
+            if not (met or shared or is_of_turn or has_words) or json.loads(line[:at] + b"}")["id"] in plan.ids:
                 continue
             record = decode_record(line, offset)
             values.files -= {media.path for media in record.media}
+            words = _words_among(values.words, _said(record))
             if _is_independent(record):
                 values.said |= met
+                values.drop_words(words)
                 continue
+            values.drop_words(word for word in words if values.words[word] > record.id)
             earlier = {value for value in met if values.own.get(value, values.weak.get(value, 0)) > record.id}
             values.said |= earlier
             yield replace(record, span=LogByteRange(offset, offset + len(line))), met - earlier

@@ -41,6 +41,7 @@ from assistant.store.character.memory_files import DAILY_NOTES_FOLDER, MEMORY_FI
 from assistant.store.database import Database
 from assistant.store.erasure.byte_search import ByteSearch
 from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.files import find_files
 from assistant.store.log.format import SALT_KEY
 from assistant.store.log.reader import LOG_NAME, session_folder_name
 from assistant.store.log.redact import build_blank_line, is_blank_line, read_plain_or_gzip, rewrite_plain_or_gzip
@@ -75,7 +76,7 @@ def list_erasable_files(
     relative to the home), which are rewritten as such."""
     own = plan.scope == OWNER_SCOPE
     days = home / DAILY_NOTES_FOLDER if own else home / DAILY_NOTES_FOLDER / session_folder_name(plan.scope)
-    files = [ErasableFile("memory files", path, partial(_notes_without, plan)) for path in sorted(days.glob("*.md"))]
+    files = [ErasableFile("memory files", path, partial(_notes_without, plan)) for path in find_files(days, "*.md")]
     if own:
         memory, damaged = home / MEMORY_FILE, home / f"{MEMORY_FILE}.damaged"
         files.insert(0, ErasableFile("memory files", memory, partial(_without, plan)))
@@ -85,11 +86,11 @@ def list_erasable_files(
         )
     for session in sessions:
         folder = session_folder_name(session)
-        torn = sorted((home / "log" / folder).glob(f"{LOG_NAME}.torn-*"))
+        torn = find_files(home / "log" / folder, f"{LOG_NAME}.torn-*")
         files += [ErasableFile("damaged ends of the message log", path, plan.wording.blank_bytes) for path in torn]
         stray = [
             path
-            for path in sorted((home / "archive" / folder).glob("*.jsonl*"))
+            for path in find_files(home / "archive" / folder, "*.jsonl*")
             if path.relative_to(home).as_posix() not in archived
         ]
         files += [ErasableFile("archives", path, partial(redact_archived_log, plan)) for path in stray]
@@ -175,8 +176,8 @@ def _redact(data: bytes, plan: ErasurePlan) -> tuple[ArchiveHeader, bytes] | Non
     header = replace(
         before,
         lines_sha256=check.lines_sha256,
-        handover=plan.wording.remove_from_text(before.handover),
-        summary=plan.wording.remove_from_text(before.summary),
+        handover=plan.retelling.remove_from_text(before.handover),
+        summary=plan.retelling.remove_from_text(before.summary),
     )
     return None if header == before else (header, build_archive(header, member))
 
@@ -220,7 +221,7 @@ def find_affected_archives(db: Database, plan: ErasurePlan, ids: Collection[int]
     rows = []
     for row in list_archive_rows(db, plan.scope):
         has_record = any(row["session"] == key and row["first_id"] <= id <= row["last_id"] for key, id in places)
-        has_words = any(plan.wording.matches(row[column]) for column in ("handover", "summary"))
+        has_words = any(plan.retelling.matches(row[column]) for column in ("handover", "summary"))
         may_have_words = bool(plan.unique) and ids is None and not _is_logged(db, row)
         if has_record or has_words or may_have_words:
             rows.append(row)

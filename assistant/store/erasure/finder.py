@@ -26,14 +26,15 @@ from assistant.store.erasure.byte_search import ByteSearch
 from assistant.store.erasure.copies import database_copy_has_words, find_memories, list_database_copies
 from assistant.store.erasure.databases import (
     RowChange,
+    changed_entries,
     find_character_changes,
     find_script_changes,
-    removed_entries,
 )
 from assistant.store.erasure.derived import TRANSFER_FOLDERS, add_derived, list_calls, spoken_texts
 from assistant.store.erasure.files import ErasableFile, find_affected_archives, list_erasable_files
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.erasure.sources import ErasureSources
+from assistant.store.files import find_files
 from assistant.store.log.reader import LogFiles
 from assistant.store.script.index import find_spans, span_of_row
 
@@ -51,11 +52,22 @@ class ErasureFinder(ErasureSources):
         """What the request is about. `memory_texts`: what memories say, by id. Raises `UsageError` for a text that is
         too short, and for unknown ids."""
         plan = self._plan_text(request) if request.text.strip() else self._plan_named(request, memory_texts)
+        left = dict.fromkeys(plan.entries, "") | changed_entries(find_character_changes(self._people, plan))
         # Memories that entries went into which go: they are made anew of what is left.
-        going = [*plan.entries, *removed_entries(find_character_changes(self._people, plan))]
-        rows = self._consolidated("entry_id", going)
+        rows = self._consolidated("entry_id", [entry for entry, text in left.items() if not text])
         plan = plan.with_memories(row["memory_id"] for row in rows if row["memory_id"])
+        texts = {**self._local_memories(plan), **memory_texts}
+        learned = self._learned_sentences(plan.scope, left, [texts.get(memory, "") for memory in plan.memories])
+        plan = replace(plan, learned=tuple(learned))
         return replace(plan.with_memories(self._local_memories(plan)), keep_backups=request.keep_backups)
+
+    def _learned_sentences(self, scope: str, left: Mapping[int, str], memories: Iterable[str]) -> Iterable[str]:
+        """What journal entries and memories that go say, and no entry that stays; `left` is what is left of entries,
+        by id."""
+        entries = self._people.rows("SELECT id, content FROM journal WHERE scope = ?", (scope,))
+        kept = {phrase for row in entries for phrase in _sentences(left.get(row["id"], row["content"]))}
+        gone = (row["content"] for row in entries if row["id"] in left)
+        return dict.fromkeys(phrase for text in (*gone, *memories) for phrase in _sentences(text) if phrase not in kept)
 
     def plan_for_copy(self, plan: ErasurePlan) -> ErasurePlan:
         """The same erasure for this copy of the home: what has the words here, or those of the plan's records that are
@@ -63,7 +75,7 @@ class ErasureFinder(ErasureSources):
         memories = tuple(self._local_memories(plan))
         if plan.everywhere:
             here = self.plan_erasure(ErasureRequest(plan.scope, memories=memories, text=plan.phrases[0]))
-            return replace(here, values=plan.values, runs=plan.runs)
+            return replace(here, values=plan.values, runs=plan.runs, words=plan.words, learned=plan.learned)
         spans = find_spans(self._db, [record.id for record in plan.records])
         records = tuple(record for record in plan.records if spans.get(record.id) == (record.session, record.span))
         return replace(plan, records=records, memories=memories)
@@ -115,7 +127,8 @@ class ErasureFinder(ErasureSources):
     def _describe_related_entries(
         self, request: ErasureRequest, plan: ErasurePlan, changes: Iterable[RowChange]
     ) -> Iterator[str]:
-        """Journal entries made of messages of the plan, or merged into a memory that goes, which stay; a line each."""
+        """What stays though it may tell of it, a line each: journal entries made of messages of the plan and of others,
+        or merged into a memory that goes, and answers that have a word which only these messages said."""
         changed = {change.row for change in changes if change.table == "journal"}
         entries = {entry_id: content for entry_id, (content, _) in self._entries_of(plan).items()}
         merged = self._entries_merged_into(request.memories, request.scope)
@@ -123,6 +136,8 @@ class ErasureFinder(ErasureSources):
         for entry_id, content in entries.items():
             if entry_id not in changed:
                 yield f"journal entry {entry_id}: {shorten_line(content, _EXCERPT)}"
+        for answer in self._describe_messages(plan.mentions, request.scope, _EXCERPT):
+            yield f"answer of {answer.at:%Y-%m-%d}: {answer.excerpt}"
 
     def _database_copies(self, plan: ErasurePlan) -> tuple[str, ...]:
         names = []
@@ -200,7 +215,7 @@ class ErasureFinder(ErasureSources):
         """Files that came with messages, or went out with them, and have the words in them: paths in the workspace."""
         search, workspace, found = ByteSearch(plan), self.home / WORKSPACE, []
         for folder in TRANSFER_FOLDERS:
-            for path in sorted((workspace / folder).glob("*")):
+            for path in find_files(workspace / folder, "*"):
                 with suppress(StoreError):
                     if path.is_file() and not path.is_symlink() and search.count_in_file(path):
                         found.append(path.relative_to(workspace).as_posix())
@@ -238,6 +253,11 @@ class ErasureFinder(ErasureSources):
 
 def _phrases(texts: Iterable[str]) -> list[str]:
     return [phrase for text in texts for phrase in identifying_phrases(text)]
+
+
+def _sentences(text: str) -> list[str]:
+    """As `identifying_phrases`; of a short text all of it."""
+    return identifying_phrases(text) or list(filter(is_searchable_phrase, [text.strip().rstrip(".!?\u3002")]))
 
 
 @contextmanager

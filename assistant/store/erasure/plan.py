@@ -43,14 +43,24 @@ class ErasurePlan:
     values: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     files: tuple[str, ...] = ()  # paths in the workspace, of files that came or went with these messages alone
+    # Words that nobody else said, and sentences of journal entries and memories that go: looked for in texts that were
+    # made of messages, not in bytes.
+    words: tuple[str, ...] = ()
+    learned: tuple[str, ...] = ()
+    mentions: tuple[int, ...] = ()  # answers that have one of `words`, and stay
     unlearned: tuple[int, ...] = ()  # messages that stay, and of which nothing may be learned any more
     keep_backups: bool = False  # backups with the words stay, and are reported
     note: str = ""  # the name of the file that stores the plan until it is done
 
     @cached_property
     def wording(self) -> PhraseMatcher:
-        """What texts that were made of the messages lose."""
-        return PhraseMatcher(self.phrases, (*self.values, *self.runs))
+        """What texts that may be made of the messages lose."""
+        return PhraseMatcher(self.phrases, (*self.values, *self.runs), self.learned)
+
+    @cached_property
+    def retelling(self) -> PhraseMatcher:
+        """What texts lose that tell of messages in other words: summaries and the like."""
+        return PhraseMatcher(self.phrases, (*self.values, *self.runs), self.learned, self.words)
 
     @cached_property
     def unique(self) -> PhraseMatcher:

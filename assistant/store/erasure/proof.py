@@ -29,6 +29,8 @@ from assistant.store.erasure.byte_search import ByteSearch, open_beside_sqlite
 from assistant.store.erasure.files import CHAT_HISTORY_FILE
 from assistant.store.erasure.finder import ErasureFinder
 from assistant.store.erasure.plan import ErasurePlan, is_plan_file
+from assistant.store.files import walk_files
+from assistant.store.home.repair_files import BEFORE_REPAIR_PREFIX
 from assistant.store.log.reader import LOG_NAME, session_folder_name
 
 _DATABASE = b"SQLite format 3\0"
@@ -49,7 +51,7 @@ _NAMING = {"people", "identities", "rooms", "pairings", "accounts_at", "places",
 def list_files_to_search(home: Path) -> Iterator[Path]:
     """Every plain file under the home but the plans of erasures themselves, and backups, whose files are searched
     one by one; links are not followed."""
-    for path in sorted(home.rglob("*")):
+    for path in walk_files(home):
         own = (path.parent == home and is_plan_file(path)) or parse_backup_name(path.name, 0) is not None
         # Files may go meanwhile.
         with suppress(FileNotFoundError):
@@ -115,6 +117,7 @@ def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[l
                 leftover = _describe_database(path, name, count, finder, plan)
             else:
                 leftover = _describe_remain(path, name, count, own, finder, plan) if count else None
+            leftover = leftover or _describe_name(name, plan)
         except StoreError as error:
             leftover = ErasureLeftover(name, 1, f"not searched: {error}")
         if (
@@ -126,7 +129,23 @@ def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[l
             leftover = replace(leftover, why=_IN_NAME, kind="conversation_name")
         if leftover is not None and (plan.scope == OWNER_SCOPE or leftover.kind != "other_scope"):
             leftovers.append(leftover)
-    return leftovers, searched
+    return [*leftovers, *_describe_mentions(plan)], searched
+
+
+def _describe_name(name: str, plan: ErasurePlan) -> ErasureLeftover | None:
+    """A person's own file that has the words in its name, or in that of a folder."""
+    is_own = plan.scope == OWNER_SCOPE and name.partition("/")[0] not in _OF_THE_PROGRAM | _IN_FOLDERS
+    if not (is_own and plan.unique.matches(name)):
+        return None
+    return ErasureLeftover(name, 1, "your own file has it in its name: rename it, or remove it", "own_file")
+
+
+def _describe_mentions(plan: ErasurePlan) -> Iterator[ErasureLeftover]:
+    if plan.mentions:
+        count = len(plan.mentions)
+        have = "a later answer has a word" if count == 1 else f"{count} later answers have words"
+        why = f"{have} that only this said; forget such a word, in quotes, to have them gone too"
+        yield ErasureLeftover("message log", count, why, "same_words")
 
 
 def _own_folders(finder: ErasureFinder, plan: ErasurePlan) -> dict[str, str]:
@@ -143,7 +162,7 @@ def _describe_remain(
 ) -> ErasureLeftover:
     session = next((key for folder, key in own.items() if name.startswith(folder)), None)
     top, _, rest = name.partition("/")
-    if name.startswith(PREVIOUS_HOME_PREFIX):
+    if name.startswith((PREVIOUS_HOME_PREFIX, BEFORE_REPAIR_PREFIX)):
         return _of_previous_home(name, count)
     if session is not None:
         in_log = path.name == LOG_NAME
@@ -160,7 +179,7 @@ def _describe_remain(
 def _describe_database(
     path: Path, name: str, count: int, finder: ErasureFinder, plan: ErasurePlan
 ) -> ErasureLeftover | None:
-    if name.startswith(PREVIOUS_HOME_PREFIX):
+    if name.startswith((PREVIOUS_HOME_PREFIX, BEFORE_REPAIR_PREFIX)):
         return _of_previous_home(name, count) if count else None
     if name == _INDEX and count:
         others = finder.values_of_others(plan)
@@ -183,7 +202,7 @@ def _without(values: tuple[str, ...], others: set[str]) -> tuple[str, ...]:
 
 def _of_previous_home(name: str, count: int) -> ErasureLeftover:
     top = name.partition("/")[0]
-    why = f"your data as it was before a restore: remove {top} if you do not need it any more"
+    why = f"your data as it was before a restore or a repair: remove {top} if you do not need it any more"
     return ErasureLeftover(name, count, why, "former_home")
 
 

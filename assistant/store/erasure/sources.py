@@ -20,7 +20,7 @@ from assistant.core.memories import MIN_ID_DIGITS
 from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
 from assistant.store.database import Database, column_names
-from assistant.store.erasure.databases import RANGE_ENTRIES, find_entries_of_messages
+from assistant.store.erasure.databases import RANGE_ENTRIES
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.log.format import SALT_KEY
 from assistant.store.log.reader import LogFiles
@@ -57,13 +57,15 @@ class ErasureSources:
                 yield RecordLocation(message_id, session, LogByteRange(offset, offset + len(line)))
 
     def _entries_of(self, plan: ErasurePlan) -> dict[int, tuple[str, bool]]:
-        """Journal entries made of messages of the plan: their words, and whether no other message of a person is in
-        them."""
-        found = list(find_entries_of_messages(self._people, plan))
-        others = {message_id for _, _, sources in found for message_id in sources - plan.ids}
+        """Journal entries made of messages of the plan, not of a whole range: their words, and whether no other message
+        of a person is in them."""
+        rows = self._people.rows("SELECT id, content, sources, source_type FROM journal WHERE scope = ?", (plan.scope,))
+        of_some = [(row, set(json.loads(row["sources"]))) for row in rows if row["source_type"] not in RANGE_ENTRIES]
+        found = [(row, sources) for row, sources in of_some if sources & plan.ids]
+        others = {message_id for _, sources in found for message_id in sources - plan.ids}
         rows = self._db.rows(f"SELECT id FROM messages WHERE role = 'user' AND {_AMONG}", (json.dumps(list(others)),))
         said = {row["id"] for row in rows}
-        return {entry: (content, sources.isdisjoint(said)) for entry, content, sources in found}
+        return {row["id"]: (row["content"], sources.isdisjoint(said)) for row, sources in found}
 
     def _messages_of(self, entries: Sequence[Row], scope: str) -> list[int]:
         """The messages of people that entries came from, and are not forgotten yet; of an entry made of a whole range

@@ -34,7 +34,7 @@ from assistant.store.erasure.files import erase_in_archives, search_archives
 from assistant.store.erasure.finder import WORKSPACE, ErasureFinder
 from assistant.store.erasure.plan import PLAN_FILES, UNFINISHED_PLAN_FILES, ErasurePlan
 from assistant.store.erasure.proof import search_home_for_remains
-from assistant.store.files import TextFile, sync_directory
+from assistant.store.files import TextFile, find_files, sync_directory
 from assistant.store.log.redact import blank_record
 from assistant.store.log.writer import MessageLog
 from assistant.store.rows import dump_json, from_json
@@ -71,7 +71,7 @@ class ErasureStore(ErasureFinder):
     def write_plan(self, plan: ErasurePlan) -> ErasurePlan:
         """Write down what is to be done, durably; the same, with its note. Raises `StoreError`; then nothing
         was changed."""
-        taken = {path.name for path in self.home.glob(PLAN_FILES)}
+        taken = {path.name for path in find_files(self.home, PLAN_FILES)}
         names = (PLAN_FILES.replace("*", str(number)) for number in count(1))
         noted = replace(plan, note=next(name for name in names if name not in taken))
         file = TextFile(self.home, noted.note)
@@ -83,8 +83,8 @@ class ErasureStore(ErasureFinder):
     def unfinished_plans(self) -> list[ErasurePlan]:
         """What was begun and not finished, oldest first; notes that were being written or removed when a crash came are
         removed. Raises `StoreError`, also for a note that is broken."""
-        self._remove_notes(self.home.glob(UNFINISHED_PLAN_FILES))
-        paths = sorted(self.home.glob(PLAN_FILES), key=lambda path: (len(path.name), path.name))
+        self._remove_notes(find_files(self.home, UNFINISHED_PLAN_FILES))
+        paths = sorted(find_files(self.home, PLAN_FILES), key=lambda path: (len(path.name), path.name))
         return [_read_plan(path) for path in paths]
 
     def execute(self, plan: ErasurePlan, now: datetime, *, is_retry: bool) -> list[ErasureLeftover]:
@@ -142,7 +142,7 @@ class ErasureStore(ErasureFinder):
         self._remove_notes([aside])
 
     def _remove_notes(self, paths: Iterable[Path]) -> None:
-        for path in list(paths):
+        for path in paths:
             with _explained(path):
                 with path.open("r+b") as file:
                     file.write(b" " * path.stat().st_size)

@@ -38,9 +38,10 @@ class WorkspaceFiles:
 
     def remove_partial(self) -> None:
         """At start: what a crash left half-written is removed, as far as it can be."""
-        for path in self._workspace.glob(f"*/{_PARTIAL}*"):
-            with contextlib.suppress(OSError):
-                path.unlink()
+        with contextlib.suppress(OSError):
+            for path in self._workspace.glob(f"*/{_PARTIAL}*"):
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
     def save(self, folder: str, candidate_names: tuple[str, ...], data: bytes) -> str:
         try:

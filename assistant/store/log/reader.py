@@ -17,6 +17,7 @@ from urllib.parse import quote
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import LogByteRange
 from assistant.core.records import LogLocation, LogRecord
+from assistant.store.files import find_files
 from assistant.store.log.format import SALT_KEY, SALT_LENGTH, decode_record
 
 LOG_NAME = "conversation.jsonl"
@@ -59,9 +60,10 @@ class LogFiles:
     def list_logs(self) -> Iterator[tuple[Path, str | None]]:
         """Every log file with the session that its first record names; None where the first line is no record. An
         empty file is no log yet."""
-        for path in sorted(self.root.glob(f"*/{LOG_NAME}")):
+        for path in find_files(self.root, f"*/{LOG_NAME}"):
             with _read_errors(path), path.open("rb") as file:
-                first = file.readline()
+                # Blanks hold the place of records that were lost.
+                first = next((line for line in file if line.strip()), b"")
             try:
                 if first:
                     yield path, decode_record(first, 0).session

@@ -53,7 +53,7 @@ from assistant.store.script.generations import (
     plan_branch,
 )
 from assistant.store.script.inbox import Inbox
-from assistant.store.script.index import find_message_row, find_spans, span_of_row
+from assistant.store.script.index import find_message_row, find_spans, last_indexed, span_of_row
 from assistant.store.script.notices import send_in_transaction
 from assistant.store.script.outbox import complete_outgoing, insert_outgoing
 from assistant.store.script.sessions import Session, session_of_turn, sort_parents_first
@@ -129,6 +129,9 @@ class StoredConversation:
 
     def list_accepted(self, session: str, *, limit: int = 100) -> list[InboxItem]:
         return self._inbox.list_accepted(session, limit)
+
+    def list_arrival_times(self, session: str, since: datetime) -> list[datetime]:
+        return self._inbox.list_arrival_times(session, since)
 
     def inbox_item(self, inbox_id: int) -> InboxItem | None:
         return self._inbox.find_item(inbox_id)
@@ -378,8 +381,10 @@ class StoredConversation:
         """Say something outside of any turn."""
         draft = self.appender.draft_record(session, message, origin, now)
         with self.appender.appending(session, [draft], now):
-            places = find_spans(self._db, [draft.record.id])
-        return self._log.read(*places[draft.record.id])
+            # Not by the draft's id: of what an earlier call logged and could not index, that one's record is taken.
+            appended = last_indexed(self._db, session.key)
+        assert appended is not None
+        return self._log.read(session.key, span_of_row(appended))
 
 
 def _turn_origin(turn: Turn, message: Message) -> RecordOrigin:

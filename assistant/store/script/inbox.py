@@ -19,10 +19,12 @@ from sqlite3 import Row
 from assistant.core.messages import Media, Message, media_from_json, media_to_json
 from assistant.core.records import InboxItem, InboxReceipt, InboxState, IncomingMessage, OutgoingMessage, PendingCommand
 from assistant.store.database import Database, DatabaseStore
-from assistant.store.rows import class_row, clean_message, dump_json
+from assistant.store.rows import class_row, clean_message, dump_json, parse_time
 from assistant.store.script.outbox import insert_outgoing
 from assistant.store.script.sessions import ensure_session
 
+# So many messages say enough of when somebody writes, and are read in a few milliseconds.
+_ARRIVALS_READ = 3_000
 # The next session that waits, each time by one look into the index, however many messages wait.
 _SELECT_WAITING_SESSIONS = """
     WITH RECURSIVE waiting (session, id) AS (
@@ -80,6 +82,15 @@ class Inbox:
     def list_accepted(self, session: str, limit: int) -> list[InboxItem]:
         sql = "SELECT * FROM inbox WHERE session = ? AND state = 'accepted' ORDER BY id LIMIT ?"
         return self._db.read_all(read_inbox_item, sql, (session, limit))
+
+    def list_arrival_times(self, session: str, since: datetime) -> list[datetime]:
+        """When the newest messages of a session came, oldest first: of the last few thousand of all sessions."""
+        sql = (
+            "SELECT received_at FROM inbox WHERE id > (SELECT max(id) FROM inbox) - ? AND session = ?"
+            " AND received_at >= ? ORDER BY id"
+        )
+        rows = self._db.rows(sql, (_ARRIVALS_READ, session, since))
+        return [parse_time(row["received_at"]) for row in rows]
 
     def find_item(self, inbox_id: int) -> InboxItem | None:
         return self._db.read_one(read_inbox_item, "SELECT * FROM inbox WHERE id = ?", (inbox_id,))

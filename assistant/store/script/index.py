@@ -23,6 +23,14 @@ MOST_BYTES_AT_ONCE = 1 << 20
 IS_READABLE = "m.kind = 'message' AND m.hidden_by IS NULL AND m.unlearned = 0"
 """Which messages `m` the journal reads."""
 
+# The newest edit of a message that was read before: one that was not read yet says itself what it was edited to.
+_IS_LATE_EDIT = (
+    "m.kind = 'edit' AND EXISTS (SELECT 1 FROM changes c JOIN messages o ON o.id = c.message_id"
+    " WHERE c.record_id = m.id AND c.state = 'logged' AND (o.seq <= ? OR o.generation < m.generation)"
+    " AND o.hidden_by IS NULL AND o.unlearned = 0"
+    " AND NOT EXISTS (SELECT 1 FROM changes n WHERE n.message_id = c.message_id AND n.state = 'logged' AND n.id > c.id))"
+)
+
 
 def span_of_row(row: Row) -> LogByteRange:
     """Where the log has the record of a row of `messages`."""
@@ -144,8 +152,8 @@ class UnreadMessages:
         spans = self._db.read_all(
             span_of_row,
             "SELECT m.byte_start, m.byte_end FROM messages m WHERE m.session = ? AND m.seq > ? AND m.generation = ?"
-            f" AND {IS_READABLE} AND (? IS NULL OR m.seq < ?) ORDER BY m.seq LIMIT ?",
-            (session, seq, generation, end, end, limit),
+            f" AND ({IS_READABLE} OR {_IS_LATE_EDIT}) AND (? IS NULL OR m.seq < ?) ORDER BY m.seq LIMIT ?",
+            (session, seq, generation, seq, end, end, limit),
         )
         records = [self._log.read(session, span) for span in first_spans(spans, MOST_BYTES_AT_ONCE)]
         current = current_contents(self._db, self._log, [record.id for record in records])
@@ -153,6 +161,14 @@ class UnreadMessages:
         return [
             replace(record, content=current[record.id], media=record.media if current[record.id] else ())
             if record.id in current
-            else record
+            else _as_said(record)
             for record in records
         ]
+
+
+def _as_said(record: LogRecord) -> LogRecord:
+    """An edit as its message, said at the time of the edit; `refs` tells it from what was said once. Others as they
+    are."""
+    if record.kind != "edit":
+        return record
+    return replace(record, kind="message", role="user", id=record.refs[0])

@@ -22,6 +22,7 @@ from assistant.core.records import IntegrityProblem
 from assistant.store.database import Database
 from assistant.store.log.format import GENESIS_HASH, compute_commitment, hash_header, split_line
 from assistant.store.log.reader import LogFiles
+from assistant.store.log.rebuild import is_padding
 from assistant.store.script.index import find_message_row
 
 _MAX_LISTED_PER_KIND = 20
@@ -122,6 +123,10 @@ class LogScan:
     def _check_line(self, offset: int, line: bytes) -> tuple[Any, ...] | None:
         """What an index row has of a line, seq first, after chain and commitment were checked; None where it is no
         record."""
+        if is_padding(line):
+            # A repair named what was there, and kept the damaged file.
+            self._hash = None
+            return None
         try:
             opened, salt, body = split_line(line)
             header: dict[str, Any] = _parse(opened.decode() + "}")[0]

@@ -4,8 +4,9 @@ Verifying checks chain, commitments, index against log, foreign keys and the dat
 checkpoints without gap or overlap, the rest in the view exactly once and in order, totals that add up, rows kept for
 undo. It only reads; a daemon may be running meanwhile.
 
-Repair does not change the logs, except that a torn end is set aside and accepted messages that a log has lost are
-logged again. All of the index changes in one transaction, or nothing of it; views that no longer agree with it are
+Repair first makes the logs whole: damaged lines come back from backups where those have them, a torn end is set aside,
+and records that a log has lost are logged again from what else has their words; each that is gone is named. All of the
+index changes in one transaction, or nothing of it; views that no longer agree with it are
 made again. Checkpoints, turns, requests, inbox and outbox stay. What a compaction replaced and is not as it was can
 no longer be undone.
 """
@@ -20,25 +21,32 @@ from datetime import datetime
 from pathlib import Path
 from sqlite3 import Row
 
+from assistant.core.messages import LogByteRange
 from assistant.core.records import IntegrityProblem, IntegrityReport, LogRecord
+from assistant.core.text import pluralize
 from assistant.store.character.memory_files import MEMORY_FILE
 from assistant.store.database import Database
 from assistant.store.derived import MEMORY_DB, SEARCH_DB
 from assistant.store.files import TextFile
+from assistant.store.home.repair_files import kept_folder
 from assistant.store.log.format import decode_record
+from assistant.store.log.reader import LogFiles
+from assistant.store.log.rebuild import rebuild_log
 from assistant.store.log.writer import MessageLog
 from assistant.store.script import sessions as session_rows
-from assistant.store.script.append import BULK_MAX_ROWS, BULK_TAIL_ROWS, batch_records, inbox_item_origin
+from assistant.store.script.append import BULK_MAX_ROWS, BULK_TAIL_ROWS, batch_records
 from assistant.store.script.checkpoints import BELONGS_IN_VIEW, first_uncovered_seq
 from assistant.store.script.compact import cover_old_messages
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.generations import ROLLOVER_KINDS, end_previous_generation, list_uncovered_messages
-from assistant.store.script.inbox import message_of_inbox_item, read_inbox_item
 from assistant.store.script.index import hide_messages, insert_records, span_of_row, withdrawn_ids
 from assistant.store.script.sessions import Session, session_of_row, sort_parents_first
 from assistant.store.script.undo import discard_undo, is_replaced_intact, list_undoable_checkpoint_rows
 from assistant.store.script.view import FROM_VIEW, IS_MESSAGE_ROW, SIZE_COLUMNS, view_parameters
 from assistant.store.verify.chain import Findings, LogScan, list_logged_sessions
+from assistant.store.verify.checkpoint_ranges import repair_checkpoints
+from assistant.store.verify.lost_records import LostRecords, known_records, known_sessions
+from assistant.store.verify.salvage import drop_dangling
 
 
 class Verifier:
@@ -102,23 +110,46 @@ class Verifier:
 
     # ------------------------------------------------------------------------------------------------------- repairing
 
-    def repair(self, now: datetime) -> IntegrityReport:
-        """Raises `StoreError`, with nothing changed in the database."""
+    def repair(self, now: datetime, copies: Sequence[LogFiles] = ()) -> IntegrityReport:
+        """`copies` are logs of backups, newest first. Raises `StoreError`, with nothing changed in the database."""
+        repaired, gone = self._repair_logs(copies, now)
         sessions = self._log.sessions()
-        for session in sessions:
-            self._log.read_head(session, now)
         with self._db.write(references=False) as db:
             db.execute("DELETE FROM messages")
             for session in sessions:
                 for batch in batch_records(self._records(session)):
                     self._index(batch)
             self._views.remove_unindexed()
+            for row in db.rows("SELECT * FROM sessions"):
+                repair_checkpoints(db, session_of_row(row))
             for key in sort_parents_first([row["key"] for row in db.rows("SELECT DISTINCT key FROM sessions")]):
                 self._mend(session_rows.require_session(db, key), now)
-        self._log_again(now)
-        with self._db.write() as db:
-            db.execute("DELETE FROM requests WHERE message_id NOT IN (SELECT id FROM messages)")
-        return self.verify()
+            drop_dangling(db)
+        report = self.verify()
+        return replace(report, problems=(*gone, *report.problems), repaired=tuple(repaired))
+
+    def _repair_logs(self, copies: Sequence[LogFiles], now: datetime) -> tuple[list[str], list[IntegrityProblem]]:
+        """The logs as whole as they can be made, before the index forgets what they had: what was done, and what is
+        gone. Repeated after a crash, it finds what is left to do."""
+        lost = LostRecords(self._db, self._log)
+        repaired: list[str] = []
+        gone: list[IntegrityProblem] = []
+        kept = kept_folder(self._home, now)
+        logged = [session for _, session in self._log.list_logs() if session is not None]
+        copied = [key for copy in copies for key in copy.sessions()]
+        for session in sorted({*known_sessions(self._db), *logged, *copied}):
+            rebuilt = rebuild_log(self._log, session, known_records(self._db, session), copies, kept)
+            self._log.read_head(session, now)
+            again = lost.log_again(session, {record.id: record.commit for record in self._records(session)}, now)
+            where = self._log.log_place(session, LogByteRange(0, 0)).path
+            if rebuilt.restored:
+                repaired.append(f"{where}: {pluralize(len(rebuilt.restored), 'record')} came back from a backup.")
+            if again.whole:
+                repaired.append(f"{where}: {pluralize(len(again.whole), 'record')} were logged again from script.db.")
+            if rebuilt.aside is not None:
+                repaired.append(f"{where}: the damaged file is kept in {kept.name}.")
+            gone += again.gone
+        return repaired, gone
 
     def _mend(self, session: Session, now: datetime) -> None:
         """What the database has of a session, as the index has it now."""
@@ -172,21 +203,6 @@ class Verifier:
         cover_old_messages(self._db, session, BULK_MAX_ROWS, BULK_TAIL_ROWS, "repair", now)
         rows = list_uncovered_messages(self._db, self._log, session, self._appender.view_record)
         self._views.append(session, rows)
-
-    def _log_again(self, now: datetime) -> None:
-        """Messages that were accepted and taken up, and that their log no longer has: the inbox still has them."""
-        items = self._db.read_all(
-            read_inbox_item,
-            "SELECT * FROM inbox WHERE state <> 'accepted'"
-            " AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = inbox.message_id) ORDER BY id",
-        )
-        for item in items:
-            session = session_rows.require_session(self._db, item.incoming.session)
-            draft = self._appender.draft_record(
-                session, message_of_inbox_item(item), inbox_item_origin(item, item.turn), now
-            )
-            with self._appender.appending(session, [draft], now):
-                continue
 
 
 def _check_structure(db: Database, findings: Findings) -> None:

@@ -1,0 +1,119 @@
+"""Compaction that nobody waits for: after a reply, and once the provider has forgotten a prompt.
+
+What always holds: a turn never waits for it, and what it commits replaces only what it planned on (I4). A session is
+looked at after each turn, and once more when its prompt is no longer cached; what it decides is
+`assistant/context/economy.py`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+import structlog
+
+from assistant.core.errors import AssistantError
+from assistant.core.store_ports import Conversation
+from assistant.runtime.compaction_service import CompactionService
+from assistant.runtime.context_economy import ContextEconomy
+from assistant.runtime.context_meter import ContextMeter
+from assistant.runtime.context_window import ContextWindow
+from assistant.runtime.running_turns import RunningTurns
+from sleep.compaction.budget import SleepBudget
+
+log = structlog.get_logger()
+
+# Where nothing was said for so long, nobody knows whether anything will be.
+_FORGOTTEN_AFTER = timedelta(days=14)
+
+
+class BackgroundCompaction:
+    """`budget` counts its calls among those that nobody waits for."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        compaction: CompactionService,
+        economy: ContextEconomy,
+        meter: ContextMeter,
+        window: ContextWindow,
+        running: RunningTurns,
+        budget: SleepBudget,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._conversation = conversation
+        self._compaction = compaction
+        self._economy = economy
+        self._meter = meter
+        self._window = window
+        self._running = running
+        self._budget = budget
+        self._clock = clock
+        self._tasks: dict[str, asyncio.Task[None]] = {}  # by session
+        self._seen_cold: dict[str, datetime] = {}  # by session, the last message at which it was looked at while cold
+
+    def after_turn(self, session: str) -> None:
+        """A turn has ended."""
+        if self._economy.is_on:
+            self._start(session)
+
+    def check_due(self) -> None:
+        """Called at every wake-up: look at each session once after the provider has forgotten its prompt."""
+        if not self._economy.is_on:
+            return
+        now = self._clock()
+        try:
+            for info in self._conversation.list_sessions():
+                at = info.last_at
+                if at is None or self._seen_cold.get(info.key) == at or self._running.is_running(info.key):
+                    continue
+                if timedelta(minutes=5) <= now - at < _FORGOTTEN_AFTER:
+                    view = self._conversation.load_view(info.key)
+                    if self._window.is_cold(info.key, view, now) and self._start(info.key):
+                        self._seen_cold[info.key] = at
+        except AssistantError as error:
+            log.error("nobody can tell whether a compaction is due", error=str(error))
+
+    async def wait_until_idle(self) -> None:
+        """Wait until nothing is under way."""
+        while tasks := list(self._tasks.values()):
+            await asyncio.wait(tasks)
+
+    async def stop(self) -> None:
+        """End what is under way; what was not committed is given up."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def _start(self, session: str) -> bool:
+        if session in self._tasks:
+            return False
+        task = asyncio.create_task(self._run(session), name=f"economy of {session}")
+        self._tasks[session] = task
+        task.add_done_callback(lambda _: self._tasks.pop(session, None))
+        return True
+
+    async def _run(self, session: str) -> None:
+        try:
+            await self._meter.load_model_limits()
+            now, view = self._clock(), self._conversation.load_view(session)
+            call = self._window.last_cached_call(session, view)
+            if call is None:
+                return
+            is_cold = call.is_cold(now)
+            if is_cold and await self._compaction.commit_prepared(session, "economy"):
+                return
+            economy = self._economy.decide(session, now, lifetime=call.lifetime, is_cold=is_cold)
+            if economy is None:
+                return
+            if economy.decision.step == "compact":
+                await self._compaction.compact_for_economy(session, economy, self._budget)
+            elif economy.decision.step == "prepare":
+                await self._compaction.prepare_for_economy(session, economy, self._budget)
+        except AssistantError as error:
+            log.warning("a context was not compacted", session=session, error=str(error))

@@ -1,0 +1,189 @@
+"""Decides for each session whether its context is compacted to save money, and how long its prompt is cached: gathers
+what `assistant/context/economy.py` and `assistant/context/rhythm.py` ask for.
+
+What always holds: nothing here changes anything; without a model that costs something, nothing is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, tzinfo
+
+from assistant.context.economy import (
+    LIFETIME_SECONDS,
+    UNKNOWN_PRICES,
+    CallForecast,
+    CallPrices,
+    ContextState,
+    EconomyDecision,
+    choose_cache_lifetime,
+    decide,
+)
+from assistant.context.rhythm import LEARNING_PERIOD, Rhythm, learn_rhythm
+from assistant.core.model_api import CacheLifetime
+from assistant.core.ports import Model
+from assistant.core.records import ContextView
+from assistant.core.store_ports import Conversation
+from assistant.models.prices import MILLION, Prices
+from assistant.runtime.context_meter import ContextMeter
+from assistant.runtime.current_models import CurrentModels
+from sleep.compaction.budget import OFFLINE
+from sleep.compaction.draft_view import is_compaction_prefix
+from sleep.compaction.values import CompactionLimits, CompactionPolicy
+
+_RELEARN_AFTER = timedelta(hours=1)
+_SESSIONS_KEPT = 64
+# What a call adds, as long as nobody knows: a message and its answer.
+_PRIOR_ADDED, _PRIOR_CALLS = 300, 4
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEconomy:
+    """What is worth doing with a session's context now."""
+
+    decision: EconomyDecision
+    terms: CompactionLimits  # those that a compaction of it is planned by
+    known_prices: bool
+
+    def describe(self) -> Mapping[str, float]:
+        """What a compaction's record says of it."""
+        unit = "usd" if self.known_prices else "tokens"
+        return {
+            "removed": self.decision.removed,
+            f"expected_{unit}": round(self.decision.saving, 6),
+            f"cost_{unit}": round(self.decision.cost, 6),
+        }
+
+
+class ContextEconomy:
+    """- `prices`: the tables by provider."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        meter: ContextMeter,
+        models: CurrentModels,
+        prices: Mapping[str, Prices],
+        policy: CompactionPolicy,
+        zone: tzinfo,
+    ) -> None:
+        self._conversation = conversation
+        self._meter = meter
+        self._models = models
+        self._prices = prices
+        self._policy = policy
+        self._zone = zone
+        self._rhythms: dict[str, tuple[datetime, Rhythm]] = {}
+
+    @property
+    def is_on(self) -> bool:
+        settings = self._meter.compaction_settings
+        return settings.auto and settings.economy != "off" and self._models.answering.provider != OFFLINE
+
+    def decide(self, session: str, now: datetime, *, lifetime: CacheLifetime, is_cold: bool) -> SessionEconomy | None:
+        """What to do with the session's context; None where nothing can be said. Raises `StoreError`."""
+        terms = self._meter.terms(session) if self.is_on else None
+        if terms is None:
+            return None
+        view = self._conversation.load_view(session)
+        prices = self.call_prices(self._models.answering, self._models.writing, lifetime) or UNKNOWN_PRICES
+        rhythm = self.rhythm(session, now)
+        hour = now.astimezone(self._zone).hour
+        cold_share = rhythm.share_longer(LIFETIME_SECONDS[lifetime], hour=hour)
+        forecast = CallForecast(rhythm.calls_a_day, cold_share, _added_per_call(view))
+        state = self._state(view, terms)
+        mode = self._meter.compaction_settings.economy
+        decision = decide(state, prices, forecast, mode, is_cold=is_cold)
+        budgets = terms.budgets
+        smaller = replace(
+            budgets, tokens=decision.size, reserve=budgets.reserve * decision.size // max(1, budgets.tokens)
+        )
+        # The room for the answer is part of what the small context is measured by, and no reason to keep less.
+        return SessionEconomy(decision, replace(terms, budgets=smaller), prices.known)
+
+    def cache_lifetime(self, session: str, model: Model, view: ContextView, now: datetime) -> CacheLifetime:
+        """How long the provider is asked to keep the session's prompt."""
+        wanted = self._meter.context_settings.cache_lifetime
+        if wanted != "auto":
+            return wanted
+        five, hour = (self.call_prices(model, model, lifetime) for lifetime in ("5m", "1h"))
+        if five is None or hour is None or hour.cache_write <= five.cache_write:
+            return "5m"
+        prices: dict[CacheLifetime, CallPrices] = {"5m": five, "1h": hour}
+        prompt = self._meter.frame(session, model.name)[1].tokens + view.tokens
+        return choose_cache_lifetime(self.rhythm(session, now), prices, prompt, _added_per_call(view))
+
+    def call_prices(self, answering: Model, writing: Model, lifetime: CacheLifetime) -> CallPrices | None:
+        """None where one of the two has no known price."""
+        answer = self._prices.get(answering.provider, Prices()).price_for_model(answering.name)
+        summary = self._prices.get(writing.provider, Prices()).price_for_model(writing.name)
+        if writing.provider == OFFLINE:
+            own = (0.0, 0.0)
+        elif summary is not None:
+            own = (summary.input / MILLION, summary.output / MILLION)
+        else:
+            return None
+        if answer is None:
+            return None
+        return CallPrices(
+            answer.input / MILLION,
+            answer.output / MILLION,
+            answer.cache_read / MILLION,
+            answer.write_rate(lifetime) / MILLION,
+            *own,
+        )
+
+    def rhythm(self, session: str, now: datetime) -> Rhythm:
+        """When messages come in this session, learnt at most once an hour."""
+        learnt = self._rhythms.get(session)
+        if learnt is None or not timedelta() <= now - learnt[0] < _RELEARN_AFTER:
+            times = self._conversation.list_arrival_times(session, now - LEARNING_PERIOD)
+            learnt = self._rhythms[session] = (now, learn_rhythm(times, self._zone, now))
+            while len(self._rhythms) > _SESSIONS_KEPT:
+                self._rhythms.pop(next(iter(self._rhythms)))
+        return learnt[1]
+
+    def _state(self, view: ContextView, terms: CompactionLimits) -> ContextState:
+        counter, preserve = terms.counter, self._policy.preserve_messages
+        rows = [
+            size for row, size in zip(view.messages, _sizes(view, terms), strict=True) if not is_compaction_prefix(row)
+        ]
+        small = replace(terms.budgets, tokens=min(terms.budgets.tokens, _SMALL))
+        return ContextState(
+            prompt=self._meter.pressure(view, terms).prompt_tokens,
+            frame=counter.corrected(terms.fixed.tokens),
+            recent=counter.corrected(sum(rows[-preserve:])),
+            window=terms.budgets.tokens,
+            target=terms.target,
+            summary=self._policy.summary_budget(small) + self._policy.restored_budget(small),
+        )
+
+
+# Tool output that is worth shortening, in characters of all of it together.
+_OLD_OUTPUT = 8_000
+
+
+def has_old_output(view: ContextView, preserved: int) -> bool:
+    """Whether enough tool output stands before the messages that a compaction leaves alone."""
+    old = view.messages[: max(0, len(view.messages) - preserved)]
+    return (
+        sum(len(row.content) for row in old if row.role == "tool" and not row.metadata.get("archived")) >= _OLD_OUTPUT
+    )
+
+
+_SMALL = 20_000
+
+
+def _sizes(view: ContextView, terms: CompactionLimits) -> list[int]:
+    if view.sizes:
+        return [size[0] for size in view.sizes]
+    return [terms.counter.count_message(row) for row in view.messages]
+
+
+def _added_per_call(view: ContextView) -> float:
+    """Tokens of a message and what followed it, on average."""
+    said = [row for row in view.messages if not is_compaction_prefix(row)]
+    calls = sum(row.role == "user" for row in said)
+    tokens = view.tokens if len(said) == len(view.messages) else sum(len(row.content) // 4 for row in said)
+    return (tokens + _PRIOR_CALLS * _PRIOR_ADDED) / (calls + _PRIOR_CALLS)

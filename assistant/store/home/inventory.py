@@ -1,0 +1,349 @@
+"""What a data folder has, written down outside of each of its stores (`stores.json`), so that a store that is missing,
+empty, or older than it was is told from one that has nothing yet.
+
+What always holds:
+- Each database that cannot be made again has a mark, a number that only grows (`PRAGMA user_version`). It is raised in
+  the database first and written here afterwards: after any crash a database is as far as this file says, or further.
+  An older copy of it is not.
+- How much a store held is only for people to read. Whatever is forgotten or reset lowers counts, never a mark.
+- A fingerprint is of a file that nobody has open: it is written when the stores are closed, and is out of date as
+  soon as a database has a higher mark. What changed meanwhile was changed by somebody else, or by the disk.
+- The file is replaced in one step and has a checksum. Without it nothing is refused: it is made again, and people are
+  told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from assistant.core.errors import CorruptStore, StoreError, StoreLost
+from assistant.core.text import pluralize
+from assistant.store.database import Database
+from assistant.store.derived import MEMORY_DB, SEARCH_DB
+from assistant.store.files import sync_directory, write_file
+from assistant.store.log.reader import LOG_NAME
+from assistant.store.rows import dump_json, parse_time
+from assistant.store.schema.migrations import character_migrations, script_migrations
+from assistant.store.verify.salvage import find_damage
+
+INVENTORY_FILE = "stores.json"
+SCRIPT_DB, CHARACTER_DB = "script.db", "character.db"
+_DERIVED = (MEMORY_DB, SEARCH_DB)
+# Of each store what people count, the word for one of it, and for several.
+_COUNTED: Mapping[str, Mapping[str, str]] = {
+    SCRIPT_DB: {
+        "received message": "SELECT coalesce(max(id), 0) FROM inbox",
+        "delivery": "SELECT coalesce(max(id), 0) FROM outbox",
+        "reminder": "SELECT count(*) FROM jobs WHERE kind = 'reminder' AND state IN ('active', 'paused')",
+        "schedule": "SELECT count(*) FROM jobs WHERE kind <> 'reminder' AND state IN ('active', 'paused')",
+        "compaction": "SELECT count(*) FROM checkpoints WHERE state = 'live'",
+        "person": "SELECT count(*) FROM people",
+    },
+    CHARACTER_DB: {
+        "journal entry": "SELECT count(*) FROM journal",
+        "to-do": "SELECT count(*) FROM todos",
+        "pinned text": "SELECT count(*) FROM pins",
+        "profile": "SELECT count(*) FROM entity_profiles",
+        "sleep": "SELECT count(*) FROM sleep_cycles",
+    },
+}
+_PLURALS = {"person": "people", "journal entry": "journal entries", "delivery": "deliveries"}
+_SOURCES = {
+    SCRIPT_DB: "The message log has what was said; reminders, people and summaries are in a backup only",
+    CHARACTER_DB: "The journal can be made again from the message log; to-dos, pins and profiles are in a backup only",
+}
+# A file of up to so many bytes is read whole for its fingerprint; of a larger one as much, spread over it.
+_MOST_READ = 256 << 20
+_BLOCK = 1 << 20
+_MIGRATIONS = {SCRIPT_DB: script_migrations, CHARACTER_DB: character_migrations}
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEntry:
+    """What is known of one store."""
+
+    mark: int = 0
+    held: Mapping[str, int] = field(default_factory=dict)  # by the word for one
+    fingerprint: str = ""  # of the closed file; "" while it may be written
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    at: datetime
+    stores: Mapping[str, StoreEntry]
+
+    def entry(self, name: str) -> StoreEntry:
+        return self.stores.get(name, StoreEntry())
+
+
+def read_inventory(home: Path) -> Inventory | None:
+    """None where there is none. Raises `CorruptStore` for one that is damaged, `StoreError`."""
+    path = home / INVENTORY_FILE
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}. Nothing was changed.") from error
+    checksum, _, body = data.partition(b"\n")
+    try:
+        if checksum.decode() != hashlib.sha256(body).hexdigest():
+            raise ValueError("its checksum differs")
+        content = json.loads(body)
+        stores = {name: StoreEntry(**entry) for name, entry in content["stores"].items()}
+        return Inventory(parse_time(content["at"]), stores)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptStore(f"{path} is damaged. It is made again at the next start.") from error
+
+
+def write_inventory(home: Path, inventory: Inventory) -> None:
+    """Durable on return, in one step. Raises `StoreError`."""
+    body = f"{dump_json(inventory)}\n".encode()
+    fresh = home / f"{INVENTORY_FILE}.new"
+    try:
+        write_file(fresh, hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+        fresh.replace(home / INVENTORY_FILE)
+        sync_directory(home)
+    except OSError as error:
+        raise StoreError(f"{home / INVENTORY_FILE} was not written: {error.strerror}.") from error
+
+
+def discard_fingerprints(home: Path) -> None:
+    """Before somebody writes to a database who does not open all stores."""
+    with suppress(StoreError):
+        inventory = read_inventory(home)
+        if inventory is not None and any(entry.fingerprint for entry in inventory.stores.values()):
+            entries = {name: replace(entry, fingerprint="") for name, entry in inventory.stores.items()}
+            write_inventory(home, replace(inventory, stores=entries))
+
+
+# ------------------------------------------------------------------------------------------------------------- checking
+
+
+def require_stores(home: Path) -> None:
+    """Whether the databases that cannot be made again are there, and not older than they were. Quick, changes nothing,
+    and needs no lock. Raises `StoreLost`."""
+    try:
+        inventory = read_inventory(home)
+    except StoreError:
+        inventory = None
+    for name in _COUNTED:
+        if why := find_loss(home, name, inventory, look_closely=False):
+            raise StoreLost(_describe_loss(home, name, why, inventory))
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCheck:
+    """What a start found of the stores."""
+
+    inventory: Inventory | None
+    remarks: tuple[str, ...] = ()  # for people, a line each
+    derived_changed: tuple[str, ...] = ()  # databases that are made again, since they are not as they were left
+
+
+def check_stores(home: Path) -> StoreCheck:
+    """Before the stores are opened, by the holder of the home's lock. Raises `StoreLost` for a store that is missing,
+    empty, damaged, or older than it was."""
+    remarks = []
+    inventory: Inventory | None = None
+    try:
+        inventory = read_inventory(home)
+        if inventory is None and any(read_mark(home / name) for name in _COUNTED):
+            remarks.append(f"{INVENTORY_FILE} was missing, so a loss before this start would not be noticed.")
+    except CorruptStore:
+        remarks.append(f"{INVENTORY_FILE} was damaged, so a loss before this start would not be noticed.")
+    is_closed = True
+    for name in _COUNTED:
+        if why := find_loss(home, name, inventory):
+            raise StoreLost(_describe_loss(home, name, why, inventory))
+        if inventory is None:
+            continue
+        entry = inventory.entry(name)
+        is_closed &= read_mark(home / name) == entry.mark
+        if remark := describe_change(home, name, inventory):
+            remarks.append(remark)
+    changed: tuple[str, ...] = ()
+    if inventory is not None and is_closed:
+        known = {name: entry for name, entry in inventory.stores.items() if name in _DERIVED}
+        changed = tuple(name for name, entry in known.items() if _is_derived_changed(home / name, entry))
+    return StoreCheck(inventory, tuple(remarks), changed)
+
+
+def describe_change(home: Path, name: str, inventory: Inventory) -> str:
+    """A line for people where the file of a database is intact, and not as it was left; "" where it is. See `find_loss`
+    for who may ask."""
+    if not _is_changed(home / name, inventory.entry(name)):
+        return ""
+    return (
+        f"{name} was changed while the assistant was not running, and is intact. If that was not you, its disk may be "
+        "failing: compare it with a backup (`assistant backup list`)."
+    )
+
+
+def find_loss(home: Path, name: str, inventory: Inventory | None, *, look_closely: bool = True) -> str:
+    """What is wrong with a database that cannot be made again, as the end of a sentence; "" where nothing is. Whoever
+    looks closely holds the home's lock, and has none of its databases open."""
+    path = home / name
+    if why := _absence(home, name, inventory):
+        return why
+    if not path.exists():
+        return ""
+    entry = inventory.entry(name) if inventory is not None else StoreEntry()
+    try:
+        mark = read_mark(path)
+        if mark < entry.mark:
+            return "is older than it was"
+        if look_closely and _is_changed(path, entry):
+            return find_damage(path, _MIGRATIONS[name])
+    except CorruptStore:
+        return "is damaged"
+    return ""
+
+
+def _absence(home: Path, name: str, inventory: Inventory | None) -> str:
+    path = home / name
+    known = inventory is not None and inventory.entry(name).mark > 0
+    if name == SCRIPT_DB and not known:
+        # An earlier version wrote no inventory, but a log.
+        known = any(path.stat().st_size for path in home.glob(f"log/*/{LOG_NAME}"))
+    if not known or path.is_dir():
+        return ""
+    if not path.exists():
+        return "is missing"
+    return "is empty" if path.stat().st_size == 0 and not path.with_name(f"{name}-wal").exists() else ""
+
+
+def _describe_loss(home: Path, name: str, why: str, inventory: Inventory | None) -> str:
+    entry = inventory.entry(name) if inventory is not None else StoreEntry()
+    held = describe_counts(entry.held)
+    had = f" On {inventory.at:%Y-%m-%d %H:%M} UTC it had {held}." if inventory is not None and held else ""
+    return (
+        f"{home / name} {why}.{had} {_SOURCES[name]}. Nothing was changed; `assistant verify --repair` makes it again "
+        "from what is left, the log and the newest backup, and lists what is gone."
+    )
+
+
+def describe_counts(held: Mapping[str, int]) -> str:
+    """As "2 reminders and 1 compaction"; "" for nothing."""
+    counts = [_number_of(count, word) for word, count in held.items() if count]
+    return " and ".join(filter(None, (", ".join(counts[:-1]), *counts[-1:])))
+
+
+def _number_of(count: int, word: str) -> str:
+    return pluralize(count, word, _PLURALS.get(word, ""))
+
+
+def count_held(database: Database) -> dict[str, int]:
+    """What people count of a store that is open. Raises `StoreError`."""
+    return {word: int(database.value(sql)) for word, sql in _COUNTED[database.path.name].items()}
+
+
+def list_shortfall(before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[str]:
+    """What there is less of than was written down, a line each."""
+    for word, count in before.items():
+        if missing := max(0, count - now.get(word, 0)):
+            yield f"{pluralize(missing, word, _PLURALS.get(word, ''))} of {count:,}"
+
+
+def read_mark(path: Path) -> int:
+    """0 where there is none. Raises `CorruptStore`, `StoreError`."""
+    if not path.is_file() or not path.stat().st_size:
+        return 0
+    with closing(Database.open_reader(path)) as database:
+        return _mark(database)
+
+
+def _mark(database: Database) -> int:
+    return int(database.value("PRAGMA user_version"))
+
+
+def raise_mark(database: Database, mark: int) -> None:
+    """Committed on return. Raises `StoreError`."""
+    with database.write() as db:
+        db.execute(f"PRAGMA user_version = {mark}")
+
+
+def _is_changed(path: Path, entry: StoreEntry) -> bool:
+    """Whether a file is another than the one that was closed under the same mark."""
+    return bool(entry.fingerprint) and read_mark(path) == entry.mark and fingerprint(path) != entry.fingerprint
+
+
+def _is_derived_changed(path: Path, entry: StoreEntry) -> bool:
+    return not path.exists() or (bool(entry.fingerprint) and fingerprint(path) != entry.fingerprint)
+
+
+def fingerprint(path: Path) -> str:
+    """Tells a file from what it was; "" where it is not there, or has a write-ahead log. Nobody in this process may
+    have it open (see `create_private_file`). Raises `StoreError`."""
+    wal = path.with_name(f"{path.name}-wal")
+    try:
+        if not path.is_file() or (wal.exists() and wal.stat().st_size):
+            return ""
+        size = path.stat().st_size
+        step = _BLOCK if size <= _MOST_READ else size // (_MOST_READ // _BLOCK)
+        checksum = 0
+        with path.open("rb", buffering=0) as file:
+            for start in range(0, size, step):
+                file.seek(start)
+                checksum = zlib.crc32(file.read(_BLOCK), checksum)
+        return f"{size}:{checksum:08x}"
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}. Nothing was changed.") from error
+
+
+# ------------------------------------------------------------------------------------------------------------ recording
+
+
+class StoreRecorder:
+    """Keeps the inventory of a home whose databases are open."""
+
+    def __init__(self, home: Path, databases: tuple[Database, ...], found: StoreCheck) -> None:
+        self._home = home
+        self._databases = databases
+        self._inventory = found.inventory
+        self._seen: tuple[int, ...] | None = None
+
+    def record(self, now: datetime) -> None:
+        """Raise the marks, and write down what the stores hold; nothing where nothing changed since. Raises
+        `StoreError`; then the earlier inventory stays, which is true as well."""
+        changes = tuple(int(database.value("SELECT total_changes()")) for database in self._databases)
+        if changes == self._seen:
+            return
+        known = self._inventory
+        entries = {}
+        for database in self._databases:
+            name = database.path.name
+            mark = max(_mark(database), known.entry(name).mark if known is not None else 0) + 1
+            raise_mark(database, mark)
+            entries[name] = StoreEntry(mark, count_held(database))
+        for name in _DERIVED:
+            if (self._home / name).exists():
+                entries[name] = StoreEntry()
+        self._inventory = Inventory(now, entries)
+        write_inventory(self._home, self._inventory)
+        self._seen = changes
+
+    def record_closing(self, now: datetime) -> None:
+        """Before the databases are closed. Raises `StoreError`."""
+        self.record(now)
+        for database in self._databases:
+            database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def record_closed(self) -> None:
+        """After the databases were closed: what their files are now. Raises `StoreError`."""
+        if self._inventory is None:
+            return
+        names = dict.fromkeys((*self._inventory.stores, *_DERIVED))
+        entries = {
+            name: replace(self._inventory.entry(name), fingerprint=fingerprint(self._home / name))
+            for name in names
+            if (self._home / name).exists()
+        }
+        write_inventory(self._home, replace(self._inventory, stores={**self._inventory.stores, **entries}))

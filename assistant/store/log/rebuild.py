@@ -1,0 +1,213 @@
+"""A damaged log written again from the lines that are left of it and from copies of it in backups.
+
+What always holds: no line is changed. Each has to prove itself (its commitment, or that it was blanked), and what a
+redaction names comes back blank, whatever a copy of it says. The lines are put where they were: in the order of their
+numbers, and at the offsets that the index knows, with blanks where one is gone. The new file takes the place of the
+damaged one in one step; that is kept next to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from assistant.core.errors import CorruptStore, StoreError
+from assistant.core.messages import LogByteRange
+from assistant.store.files import make_directory, sync, sync_directory
+from assistant.store.home.repair_files import keep_file
+from assistant.store.log.format import compute_commitment, hash_header, split_line
+from assistant.store.log.reader import LOG_NAME, LogFiles
+from assistant.store.log.redact import build_blank_line, is_blank_line
+
+_BLANKS = b" " * (1 << 16)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRecord:
+    """What the index has of a record."""
+
+    id: int
+    seq: int
+    span: LogByteRange
+    commitment: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line that proved itself, and where it is."""
+
+    seq: int
+    id: int
+    commit: str
+    path: Path
+    span: LogByteRange
+    is_blank: bool
+    refs: tuple[int, ...]  # what it redacts
+    header_hash: int  # the beginning of it
+    prev: int  # the same of the record before
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltLog:
+    """What came of it."""
+
+    path: Path
+    restored: tuple[int, ...] = ()  # ids of records that a copy brought back
+    aside: Path | None = None  # the damaged file
+
+
+def is_padding(line: bytes) -> bool:
+    """Whether it only holds a place, where a record is gone."""
+    return not line.strip()
+
+
+def rebuild_log(
+    log: LogFiles, session: str, known: Sequence[KnownRecord], copies: Sequence[LogFiles], kept: Path
+) -> RebuiltLog:
+    """Raises `StoreError`; then the log is as it was. Nothing is written where nothing would change."""
+    path = log.path(session)
+    own, is_damaged = _prove_lines(path, session)
+    expected = {record.seq: record.commitment for record in known}
+    lines: dict[int, _Line] = {}
+    for line in own:
+        if line.seq not in lines or expected.get(line.seq) == line.commit:
+            lines[line.seq] = line
+    dubious = _with_damaged_header(lines)
+    for seq in dubious:
+        del lines[seq]
+    found = set(lines)
+    for copy in copies:
+        copied, _ = _prove_lines(copy.path(session), session)
+        if all(lines[line.seq].commit == line.commit for line in copied if line.seq in lines):
+            for line in copied:
+                if line.seq not in lines and expected.get(line.seq, line.commit) == line.commit:
+                    lines[line.seq] = line
+                elif line.is_blank and line.seq in lines:
+                    # What was forgotten stays forgotten.
+                    lines[line.seq] = line
+    restored = tuple(lines[seq].id for seq in sorted(lines.keys() - found))
+    for seq, line in dubious.items():
+        if seq not in expected:
+            # Nothing else has these words.
+            lines.setdefault(seq, line)
+    plan = _plan(lines, {record.seq: record.span for record in known})
+    size = path.stat().st_size if path.exists() else 0
+    in_place = all(line.path == path and line.span.start == start for start, line in plan)
+    if not is_damaged and in_place and not restored and lines.keys() >= dubious.keys():
+        # A torn end is set aside when the log is opened.
+        return RebuiltLog(path)
+    if not plan and not size:
+        return RebuiltLog(path)
+    return RebuiltLog(path, restored, _write(log.home, path, plan, kept))
+
+
+def _prove_lines(path: Path, session: str) -> tuple[list[_Line], bool]:
+    """The lines of a log that prove themselves, and whether there are others, but for a torn end."""
+    lines, is_damaged, start = [], False, 0
+    try:
+        with path.open("rb", buffering=1 << 20) as file:
+            for data in file:
+                line = _prove(path, session, start, data)
+                if line is not None:
+                    lines.append(line)
+                is_damaged |= line is None and not is_padding(data) and data.endswith(b"\n")
+                start += len(data)
+    except FileNotFoundError:
+        return [], False
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}. Nothing was changed.") from error
+    return lines, is_damaged
+
+
+def _prove(path: Path, session: str, start: int, data: bytes) -> _Line | None:
+    try:
+        opened, salt, body = split_line(data)
+        header = json.loads(opened + b"}")
+        if header["session"] != session:
+            return None
+        blank = not salt.strip()
+        if not blank:
+            json.loads(body)
+            if compute_commitment(salt, body) != header["commit"]:
+                return None
+        refs = tuple(header["refs"]) if header["kind"] == "redaction" else ()
+        span = LogByteRange(start, start + len(data))
+        links = int(hash_header(opened)[:16], 16), int(header["prev"][:16], 16)
+        return _Line(int(header["seq"]), int(header["id"]), str(header["commit"]), path, span, blank, refs, *links)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _with_damaged_header(lines: Mapping[int, _Line]) -> dict[int, _Line]:
+    """Lines whose words prove themselves, and that the record after them, which is itself continued, does not follow:
+    the chain is what proves a header."""
+    damaged = {}
+    for seq, line in lines.items():
+        after, last = lines.get(seq + 1), lines.get(seq + 2)
+        follows = after is None or after.prev == line.header_hash
+        if not follows and after is not None and (last is None or last.prev == after.header_hash):
+            damaged[seq] = line
+    return damaged
+
+
+def _plan(lines: Mapping[int, _Line], spans: Mapping[int, LogByteRange]) -> list[tuple[int, _Line]]:
+    """Each line with the offset that it gets."""
+    plan, end = [], 0
+    for seq in sorted(lines):
+        line = lines[seq]
+        length = line.span.end - line.span.start
+        span = spans.get(seq, line.span)
+        # Where it would come into an earlier one, the offsets are not of one log, and the order of numbers decides.
+        start = max(end, span.start) if span.end - span.start == length else end
+        plan.append((start, line))
+        end = start + length
+    return plan
+
+
+def _write(home: Path, path: Path, plan: Sequence[tuple[int, _Line]], kept: Path) -> Path | None:
+    """The new file in place; where the damaged one is kept."""
+    redacted = {id_ for _, line in plan for id_ in line.refs}
+    fresh = path.with_name(f".{LOG_NAME}.rebuilt")
+    try:
+        make_directory(path.parent, home=home)
+        with fresh.open("wb") as file:
+            fresh.chmod(0o600)
+            end = 0
+            for start, line in plan:
+                for size in _pieces(start - end):
+                    file.write(_BLANKS[: size - 1] + (b"\n" if size else b""))
+                file.write(_read(line, redacted))
+                end = start + line.span.end - line.span.start
+            file.flush()
+            sync(file.fileno())
+        aside = keep_file(home, path, kept) if path.exists() else None
+        fresh.replace(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        raise StoreError(
+            f"{path} was not written again: {error.strerror}. It is as it was; make room or repair the disk, then "
+            "repeat this."
+        ) from error
+    finally:
+        fresh.unlink(missing_ok=True)
+    return aside
+
+
+def _pieces(gap: int) -> Iterator[int]:
+    while gap > 0:
+        yield min(gap, len(_BLANKS))
+        gap -= len(_BLANKS)
+
+
+def _read(line: _Line, redacted: set[int]) -> bytes:
+    with line.path.open("rb") as file:
+        file.seek(line.span.start)
+        data = file.read(line.span.end - line.span.start)
+    if line.id in redacted and not is_blank_line(data):
+        try:
+            return build_blank_line(split_line(data)[0], len(data))
+        except (ValueError, CorruptStore):
+            return data
+    return data

@@ -1,0 +1,53 @@
+"""Checkpoints that lost a neighbour, or an end, made to cover what they have to cover (I3).
+
+What always holds: only ranges change, never a summary. Where a checkpoint is gone, those that it had taken over are
+there again; messages that no other covers go under the next one, whose range begins earlier then.
+"""
+
+from __future__ import annotations
+
+from sqlite3 import Row
+
+from assistant.store.database import Database
+from assistant.store.script.checkpoints import list_live_checkpoint_rows, set_checkpoint_state, update_checkpoint
+from assistant.store.script.sessions import Session
+
+_ORPHANS = """
+    SELECT a.id FROM checkpoints a WHERE a.session_id = ? AND a.generation = ? AND a.state = 'absorbed'
+    AND NOT EXISTS (SELECT 1 FROM checkpoints c, json_each(c.absorbs) e WHERE c.session_id = a.session_id
+    AND c.state IN ('live', 'absorbed') AND e.value = a.id AND c.from_seq <= a.from_seq AND c.to_seq >= a.to_seq)
+    AND NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.session_id = a.session_id AND c.state = 'live'
+    AND c.generation = a.generation AND c.from_seq <= a.to_seq AND c.to_seq >= a.from_seq)
+    ORDER BY a.to_seq - a.from_seq DESC, a.id LIMIT 1
+"""
+_WITHOUT_PLACE = _ORPHANS[: _ORPHANS.rindex("AND NOT EXISTS")]
+
+
+def repair_checkpoints(db: Database, session: Session) -> None:
+    """Inside a transaction, with the index as it has to be."""
+    while (orphan := db.value(_ORPHANS, session.row_key)) is not None:
+        set_checkpoint_state(db, [orphan], "live")
+    left = [row["id"] for row in db.rows(_WITHOUT_PLACE, session.row_key)]
+    set_checkpoint_state(db, left, "failed")
+    expected: int = db.value("SELECT min(seq) FROM messages WHERE session = ? AND generation = ?", session.row_key) or 1
+    for row in sorted(list_live_checkpoint_rows(db, session), key=lambda row: int(row["from_seq"])):
+        first = _message(db, session, "seq >= ?", expected, "ASC")
+        last = _message(db, session, "seq <= ?", row["to_seq"], "DESC")
+        if first is None or last is None or last["seq"] < expected:
+            set_checkpoint_state(db, [row["id"]], "failed")
+            continue
+        ends = {
+            "from_message_id": first["id"],
+            "to_message_id": last["id"],
+            "from_seq": expected,
+            "to_seq": last["seq"],
+        }
+        if any(row[name] != value for name, value in ends.items()):
+            update_checkpoint(db, row["id"], **ends)
+        expected = last["seq"] + 1
+
+
+def _message(db: Database, session: Session, condition: str, seq: int, order: str) -> Row | None:
+    where = f"session = ? AND generation = ? AND {condition}"
+    sql = f"SELECT id, seq FROM messages WHERE {where} ORDER BY seq {order} LIMIT 1"
+    return db.row(sql, (*session.row_key, seq))

@@ -1,0 +1,386 @@
+"""A database made again from what can be read of a damaged one, and of copies from backups where that has holes.
+
+What always holds: the damaged file is only read, and a copy of it at that. Rows of a table are read in both directions
+and around what cannot be read, so that one bad page costs its own rows. A table that could be read whole has exactly
+its rows: what was deleted from it stays deleted. Only the holes of the others are filled, from the newest copy that has
+the row. Nothing newer than a copy is lost because that was made.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import sqlite_utils
+from sqlite_utils import Migrations
+
+from assistant.core.errors import StoreError
+from assistant.store.database import Database, column_names
+from assistant.store.home.guard import check_database_pages
+
+_HEADER = 100
+# Where the header says how many pages there are, and which is the first that is free.
+_PAGES, _FREE, _VALID_FOR = slice(28, 32), slice(32, 40), slice(92, 96)
+_SMALLEST_PAGE = 512
+# How often a gap between rows that can be read is halved.
+_MOST_PROBES = 4000
+# Columns of JSON, and what stands for nothing there; without that, a row is of no use.
+_JSON_COLUMNS: Mapping[str, str | None] = {
+    **dict.fromkeys(("parts", "metadata", "phases", "attributes", "arguments"), "{}"),
+    **dict.fromkeys(("buttons", "media", "tags", "sources", "aliases", "cites", "absorbs", "key_facts"), "[]"),
+    "spec": None,
+}
+Row = tuple[Any, ...]
+Rows = Generator[Row, None, bool]
+"""Rows up to the first that cannot be read; returns whether there was none such."""
+
+
+@dataclass
+class SalvagedTable:
+    """How a table came to its rows."""
+
+    read: int = 0
+    from_copy: int = 0
+    has_holes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """What became of a database."""
+
+    tables: Mapping[str, SalvagedTable] = field(default_factory=dict)
+
+    @property
+    def incomplete_tables(self) -> list[str]:
+        return [name for name, table in self.tables.items() if table.has_holes]
+
+    @property
+    def rows(self) -> int:
+        return sum(table.read for table in self.tables.values())
+
+    @property
+    def rows_from_copy(self) -> int:
+        return sum(table.from_copy for table in self.tables.values())
+
+
+def salvage_database(
+    damaged: Path, copies: Sequence[Path], target: Path, migrations: Migrations, now: datetime
+) -> Salvage:
+    """Make `target` of what can be read of `damaged`, and of `copies`, which are whole and migrated, newest first.
+    Raises `StoreError`."""
+    tables: dict[str, SalvagedTable] = {}
+    with closing(Database.open(target, migrations, now, keep_copy=False)) as made:
+        names = _table_names(made)
+        with _opened_copy(damaged, target.with_name(f"{target.name}.read"), target) as source:
+            for name in names:
+                tables[name] = _Table(made, name).fill_from(source, copies)
+        for path in (damaged, *copies):
+            _keep_counters(made, path)
+    return Salvage(tables)
+
+
+def find_damage(path: Path, migrations: Migrations) -> str:
+    """What is wrong with a database whose pages may be intact, as the end of a sentence; "" where nothing is. Reads
+    all of it."""
+    if not path.exists():
+        return ""
+    try:
+        with closing(Database.open_reader(path)) as database:
+            is_damaged = (
+                path.stat().st_size % _SMALLEST_PAGE > 0
+                or bool(check_database_pages(path))
+                or _lacks_columns(database, migrations)
+                or any(_Table(database, name).has_dubious_rows() for name in _table_names(database))
+            )
+    except StoreError:
+        is_damaged = True
+    return "is damaged" if is_damaged else ""
+
+
+def _lacks_columns(database: Database, migrations: Migrations) -> bool:
+    """Whether a table or column is not there that the migrations which it has have made."""
+    whole = sqlite_utils.Database(memory=True)
+    names = [migration.name for migration in migrations.pending(whole)]
+    if not {*names} <= {*database.applied_migrations()}:
+        return False
+    migrations.apply(whole)
+    return any(
+        not {*whole[name].columns_dict} <= column_names(database, name)
+        for name in whole.table_names()
+        if not name.startswith(("sqlite_", "_sqlite_"))
+    )
+
+
+def _table_names(database: Database) -> list[str]:
+    rows = database.rows(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        " AND name NOT LIKE '_sqlite_%' ORDER BY rowid"
+    )
+    return [str(row["name"]) for row in rows]
+
+
+@contextmanager
+def _opened_copy(damaged: Path, at: Path, healthy: Path) -> Iterator[sqlite3.Connection | None]:
+    """A copy of a damaged database, opened as well as it goes; None where there is nothing to read."""
+    if not damaged.is_file() or damaged.stat().st_size < _HEADER:
+        yield None
+        return
+    try:
+        shutil.copyfile(damaged, at)
+        wal = damaged.with_name(f"{damaged.name}-wal")
+        if wal.is_file():
+            shutil.copyfile(wal, at.with_name(f"{at.name}-wal"))
+        _mend_header(at, healthy)
+        connection = sqlite3.connect(at, isolation_level=None)
+        try:
+            connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+            # SQLite then opens what is shorter than its header says.
+            connection.execute("PRAGMA writable_schema = ON")
+            yield connection
+        finally:
+            connection.close()
+    finally:
+        for part in ("", "-wal", "-shm"):
+            at.with_name(f"{at.name}{part}").unlink(missing_ok=True)
+
+
+def _mend_header(path: Path, healthy: Path) -> None:
+    """Where the header is none, that of a database with the same settings; its counts of pages are not believed."""
+    with path.open("r+b") as file:
+        header = file.read(_HEADER)
+        model = bytearray(healthy.read_bytes()[:_HEADER])
+        # Page size, versions, and what is fixed; schema format and encoding.
+        fixed = (slice(0, 24), slice(44, 48), slice(56, 60))
+        if all(header[part] == model[part] for part in fixed):
+            return
+        model[_PAGES] = model[_FREE.start : _FREE.start + 4] = bytes(4)
+        model[_FREE] = bytes(8)
+        model[_VALID_FOR] = b"\xff\xff\xff\xff"
+        file.seek(0)
+        file.write(model)
+
+
+class _Table:
+    """One table of the database that is made."""
+
+    def __init__(self, made: Database, name: str) -> None:
+        self._made = made
+        self._name = name
+        self._result = SalvagedTable()
+        rows = made.rows("SELECT name, type, pk FROM pragma_table_info(?)", (name,))
+        self._columns = [str(row["name"]) for row in rows]
+        self._all_columns = self._columns
+        keys = [row for row in rows if row["pk"]]
+        self._keys = [str(row["name"]) for row in keys]
+        # Such a column is the row's number itself.
+        self._is_numbered = len(keys) == 1 and keys[0]["type"] == "INTEGER"
+        self._has_rowid = "WITHOUT ROWID" not in str(
+            made.value("SELECT sql FROM sqlite_master WHERE name = ?", (name,))
+        )
+
+    def fill_from(self, source: sqlite3.Connection | None, copies: Sequence[Path]) -> SalvagedTable:
+        dubious: list[Row] = []
+        with self._made.write(references=False):
+            # What migrations put there.
+            self._made.execute(f"DELETE FROM {self._name}")
+            if source is None:
+                self._result.has_holes = True
+            else:
+                self._read(source, dubious)
+            read = self._columns
+            if self._result.has_holes or dubious:
+                # Where all was read but for some rows, only these are wanted: others were deleted.
+                wanted = None if self._result.has_holes else {row[0] for row in dubious}
+                for path in copies:
+                    self._result.from_copy += self._fill_holes(path, wanted)
+            self._result.has_holes |= bool(dubious)
+            self._columns = read
+            for row in dubious:
+                # Better than nothing, where no copy has it.
+                self._insert([_as_text(name, value) for name, value in zip(self._selected(), row, strict=True)])
+        return self._result
+
+    def _read(self, source: sqlite3.Connection, dubious: list[Row]) -> None:
+        try:
+            present = {str(row[1]) for row in source.execute(f"PRAGMA table_info({self._name})")}
+        except sqlite3.Error:
+            present = set()
+        self._columns = [name for name in self._columns if name in present] or self._columns
+        if not present:
+            self._result.has_holes = True
+            return
+        for row in _read_table(source, self._name, self._selected(), self._keys, self._has_rowid, self._note_hole):
+            if self.is_dubious(row):
+                dubious.append(row)
+            elif self._insert(row):
+                self._result.read += 1
+            else:
+                self._result.has_holes = True
+
+    def _note_hole(self) -> None:
+        self._result.has_holes = True
+
+    def _selected(self) -> list[str]:
+        """The number of a row comes first, where rows have one."""
+        return ["rowid", *self._columns] if self._has_rowid else self._columns
+
+    def is_dubious(self, row: Row) -> bool:
+        """Bytes that are no text, zeros in a text, or text that is no JSON where there has to be some."""
+        return any(
+            isinstance(value, str) and _as_text(name, value) != value
+            for name, value in zip(self._selected(), row, strict=True)
+        )
+
+    def _insert(self, row: Sequence[Any]) -> bool:
+        first = int(self._has_rowid and self._is_numbered)
+        row, columns = row[first:], self._selected()[first:]
+        names, marks = ", ".join(columns), ", ".join("?" * len(row))
+        try:
+            return bool(
+                self._made.utils.conn.execute(
+                    f"INSERT OR IGNORE INTO {self._name} ({names}) VALUES ({marks})", tuple(row)
+                ).rowcount
+            )
+        except (sqlite3.Error, OverflowError):
+            # A value that no such column may have.
+            return False
+
+    def _fill_holes(self, path: Path, wanted: set[Any] | None) -> int:
+        self._columns = self._all_columns
+        with closing(Database.open_reader(path)) as copy:
+            rows = copy.iterate(f"SELECT {', '.join(self._selected())} FROM {self._name}")
+            return sum(self._insert(tuple(row)) for row in rows if wanted is None or row[0] in wanted)
+
+    def has_dubious_rows(self) -> bool:
+        rows = self._made.iterate(f"SELECT {', '.join(self._selected())} FROM {self._name}")
+        return any(self.is_dubious(tuple(row)) for row in rows)
+
+
+def _as_text(name: str, value: Any) -> Any:
+    """A value as its column may have it: of what is damaged, what is left."""
+    if not isinstance(value, str):
+        return value
+    if not value.isascii():
+        value = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    value = value.partition("\0")[0]
+    if name in _JSON_COLUMNS:
+        try:
+            json.loads(value)
+        except ValueError:
+            return _JSON_COLUMNS[name]
+    return value
+
+
+def _read_table(
+    source: sqlite3.Connection,
+    table: str,
+    columns: Sequence[str],
+    keys: Sequence[str],
+    has_rowid: bool,
+    note_hole: Callable[[], None],
+) -> Iterator[Row]:
+    """The rows that can be read. `note_hole` is called where there may be others."""
+    select = f"SELECT {', '.join(columns)} FROM {table}"
+    if not has_rowid:
+        order = ", ".join(keys)
+        whole = yield from _read_until_error(source, f"{select} ORDER BY {order}", ())
+        if not whole:
+            note_hole()
+            backwards = ", ".join(f"{key} DESC" for key in keys)
+            yield from _read_until_error(source, f"{select} ORDER BY {backwards}", ())
+        return
+    first = _Bound()
+    whole = yield from first.watch(_read_until_error(source, f"{select} NOT INDEXED ORDER BY rowid", ()))
+    if whole:
+        return
+    note_hole()
+    last = _Bound()
+    yield from last.watch(_read_until_error(source, f"{select} NOT INDEXED ORDER BY rowid DESC", ()))
+    if last.rowid is None:
+        # Nothing tells where the table ends: as far as ids may go.
+        last.rowid = (first.rowid or 0) + (1 << 20)
+    yield from _read_gap(source, select, (first.rowid or 0) + 1, last.rowid - 1)
+
+
+@dataclass
+class _Bound:
+    """The last row id that was read."""
+
+    rowid: int | None = None
+
+    def watch(self, rows: Rows) -> Rows:
+        while True:
+            try:
+                row = next(rows)
+            except StopIteration as end:
+                return bool(end.value)
+            self.rowid = row[0]
+            yield row
+
+
+def _read_gap(source: sqlite3.Connection, select: str, low: int, high: int) -> Iterator[Row]:
+    """What is between, by halves: a half that can be read as a whole is."""
+    waiting = [(low, high)]
+    for _ in range(_MOST_PROBES):
+        if not waiting:
+            return
+        low, high = waiting.pop()
+        if low > high:
+            continue
+        sql = f"{select} NOT INDEXED WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
+        bound = _Bound()
+        whole = yield from bound.watch(_read_until_error(source, sql, (low, high)))
+        if not whole and low < high:
+            low = low if bound.rowid is None else bound.rowid + 1
+            middle = (low + high) // 2
+            waiting += [(middle + 1, high), (low, middle)]
+
+
+def _read_until_error(source: sqlite3.Connection, sql: str, values: Sequence[Any] = ()) -> Rows:
+    try:
+        cursor = source.execute(sql, values)
+        while (row := cursor.fetchone()) is not None:
+            yield row
+    except (sqlite3.Error, OverflowError):
+        return False
+    return True
+
+
+def _keep_counters(made: Database, path: Path) -> None:
+    """Numbers that were given once are not given again."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source:
+            counters = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
+    except (sqlite3.Error, OSError):
+        return
+    with made.write() as db:
+        for name, number in counters:
+            if db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (number, name)) == 0:
+                db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, number))
+
+
+def drop_dangling(db: Database) -> None:
+    """Inside a transaction: what refers to rows that are gone refers to nothing, or goes with them."""
+    while broken := {(row["table"], row["fkid"]) for row in db.rows("PRAGMA foreign_key_check")}:
+        for table, key in broken:
+            parts = db.rows(
+                f'SELECT "table" AS parent, "from" AS name, "to" AS target FROM'
+                f" pragma_foreign_key_list('{table}') WHERE id = ?",
+                (key,),
+            )
+            names = [str(part["name"]) for part in parts]
+            same = " AND ".join(f"p.{part['target']} = {table}.{part['name']}" for part in parts)
+            given = " AND ".join(f"{name} IS NOT NULL" for name in names)
+            where = f"{given} AND NOT EXISTS (SELECT 1 FROM {parts[0]['parent']} p WHERE {same})"
+            fixed = db.rows(f"SELECT name FROM pragma_table_info('{table}') WHERE \"notnull\" OR pk")
+            if {*names} & {str(row["name"]) for row in fixed}:
+                db.execute(f"DELETE FROM {table} WHERE {where}")
+            else:
+                db.execute(f"UPDATE {table} SET {', '.join(f'{name} = NULL' for name in names)} WHERE {where}")

@@ -1,0 +1,60 @@
+"""script.db and character.db of a home: whether what was there is there, then opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import structlog
+
+from assistant.core.errors import StoreError
+from assistant.store.database import Database
+from assistant.store.derived import set_aside
+from assistant.store.home.inventory import CHARACTER_DB, SCRIPT_DB, StoreCheck, check_stores, require_stores
+from assistant.store.home.repair_files import finish_interrupted_repair
+from assistant.store.schema.migrations import character_migrations, script_migrations
+
+log = structlog.get_logger()
+
+
+@contextmanager
+def inventory_errors_logged() -> Iterator[None]:
+    """An inventory that cannot be written keeps nobody from anything: the earlier one is true as well."""
+    try:
+        yield
+    except StoreError as error:
+        log.warning("it was not written down what the stores hold", error=str(error))
+
+
+def check_home(home: Path, *, reading: bool) -> StoreCheck:
+    """Whether what was there is there. Raises `StoreLost`."""
+    if reading:
+        require_stores(home)
+        return StoreCheck(None)
+    if finish_interrupted_repair(home):
+        log.warning("a repair was cut off; its databases were put in place")
+    found = check_stores(home)
+    for remark in found.remarks:
+        log.warning("a file of the data folder is not as it was left", what=remark)
+    for name in found.derived_changed:
+        log.warning("a database is not as it was left, and is made again", name=name)
+        set_aside(home / name)
+    return found
+
+
+def open_databases(home: Path, stack: ExitStack, now: datetime, *, reading: bool) -> tuple[Database, Database]:
+    """script.db and character.db, closed with the stack."""
+    paths = home / SCRIPT_DB, home / CHARACTER_DB
+    if reading:
+        script, character = map(Database.open_reader, paths)
+    else:
+        script = Database.open(paths[0], script_migrations, now)
+        character = Database.open(paths[1], character_migrations, now)
+    stack.callback(character.close)
+    stack.callback(script.close)
+    if reading:
+        script.require_schema(script_migrations)
+        character.require_schema(character_migrations)
+    return script, character

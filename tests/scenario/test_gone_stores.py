@@ -1,0 +1,221 @@
+"""What was there and is gone is said: a store that is missing, empty, damaged or older than it was stops the start, and
+a repair brings back what can be had, from what is left, the log and the newest backup together, and names the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.core.errors import StoreLost
+from assistant.core.records import IntegrityReport
+from assistant.settings.settings import Settings, load_settings
+from assistant.store.backup.folder import BackupFolder
+from assistant.store.backup.make import BackupRequest, make_backup
+from assistant.store.files import WriteThrottle
+from assistant.store.home.inventory import INVENTORY_FILE
+from assistant.store.log.rebuild import is_padding
+from assistant.store.verify.lost_records import LOST_PLACEHOLDER
+from assistant.wire.checks import build_repairer
+from assistant.wire.stores import Stores
+from tests.support.command_line import one_line_error, run_in_process
+from tests.support.running_app import LiveApp, run_app
+from tests.support.store_home import NOW
+
+LATER = NOW + timedelta(hours=1)
+LOG = Path("log/main/conversation.jsonl")
+
+
+def settings_of(home: Path) -> Settings:
+    return load_settings(None, {"ASSISTANT_HOME": str(home), "TIKTOKEN_CACHE_DIR": ""})
+
+
+async def live(home: Path, *said: str, todo: str = "") -> None:
+    async with run_app(home, *["Noted."] * len(said)) as it:
+        for text in said:
+            await it.say(text, text)
+            await it.wait_idle()
+        if todo:
+            await it.app.commands.run(f"/todo add {todo}", "main")
+            await it.app.commands.run(f"/remind {todo} --at 'in 40 days'", "main")
+
+
+def back_up(home: Path) -> None:
+    make_backup(BackupFolder(home), BackupRequest("manual", LATER), WriteThrottle(throttled=False))
+
+
+def repair(home: Path) -> IntegrityReport:
+    return build_repairer(settings_of(home)).repair(LATER)
+
+
+def gone(report: IntegrityReport) -> list[str]:
+    return [f"{problem.where}: {problem.text}" for problem in report.problems if problem.kind == "gone"]
+
+
+def kept_log(home: Path) -> bytes:
+    (kept,) = home.glob("before-repair-*")
+    return (kept / LOG).read_bytes()
+
+
+def said_in(it: LiveApp) -> list[str]:
+    return [record.content for record in it.app.stores.history.recent("owner", limit=50)]
+
+
+def todos(it: LiveApp) -> list[str]:
+    return [item.text for item in it.app.stores.todos.list_todos("owner")]
+
+
+def cut_rows(path: Path) -> None:
+    """The end of a database, as a failing disk takes it."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2 // 4096 * 4096])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def write_text(path: Path) -> None:
+    path.write_text("nothing that SQLite knows\n" * 400)
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, empty, cut_rows, write_text])
+@pytest.mark.parametrize("name", ["script.db", "character.db"])
+async def test_a_store_that_is_gone_stops_the_start_and_is_repaired_without_going_back(
+    tmp_path: Path, name: str, damage: Callable[[Path], None]
+) -> None:
+    await live(tmp_path, "The boat is called Albatross.", todo="oil the mast")
+    back_up(tmp_path)
+    await live(tmp_path, "The boat was sold to Ines.")
+    damage(tmp_path / name)
+    with pytest.raises(StoreLost, match=rf"{name} is .* verify --repair"):
+        Stores(settings_of(tmp_path), LATER)
+    report = repair(tmp_path)
+    assert all(problem.kind == "gone" for problem in report.problems)
+    assert any(name in line for line in report.repaired)
+    async with run_app(tmp_path) as it:
+        assert {"The boat is called Albatross.", "The boat was sold to Ines."} <= set(said_in(it))
+        assert todos(it) == ["oil the mast"]
+        assert len(it.app.stores.jobs.list_waiting("owner", "reminder")) == 1
+
+
+async def test_a_store_that_is_gone_is_described_with_what_it_had(tmp_path: Path) -> None:
+    await live(tmp_path, "Hello.", todo="oil the mast")
+    (tmp_path / "character.db").unlink()
+    assert "character.db is missing" in one_line_error(run_in_process(tmp_path, "status"))
+    with pytest.raises(StoreLost, match=r"is missing\. On .* it had .*1 to-do"):
+        Stores(settings_of(tmp_path), LATER)
+    assert any("1 to-do of 1" in line for line in gone(repair(tmp_path)))
+
+
+@pytest.mark.parametrize("name", ["script.db", "character.db"])
+async def test_an_older_copy_in_the_place_of_a_store_stops_the_start(tmp_path: Path, name: str) -> None:
+    await live(tmp_path, "Hello.")
+    shutil.copyfile(tmp_path / name, tmp_path.parent / name)
+    await live(tmp_path, "The boat was sold.", todo="oil the mast")
+    shutil.copyfile(tmp_path.parent / name, tmp_path / name)
+    with pytest.raises(StoreLost, match=f"{name} is older than it was"):
+        Stores(settings_of(tmp_path), LATER)
+    lost = "1 reminder of 1" if name == "script.db" else "1 to-do of 1"
+    assert any(lost in line for line in gone(repair(tmp_path)))
+    async with run_app(tmp_path) as it:
+        assert "The boat was sold." in said_in(it)
+
+
+async def test_what_is_forgotten_or_deleted_is_no_loss(tmp_path: Path) -> None:
+    await live(tmp_path, "Hello.", todo="oil the mast")
+    with closing(Stores(settings_of(tmp_path), LATER)) as stores, stores.todos._db.write() as db:
+        db.execute("DELETE FROM todos")
+    async with run_app(tmp_path) as it:
+        assert it.app.stores.remarks == ()
+
+
+async def test_a_value_that_the_disk_changed_is_told(tmp_path: Path) -> None:
+    await live(tmp_path, "Hello.", todo="oil the mast")
+    data = (tmp_path / "character.db").read_bytes()
+    (tmp_path / "character.db").write_bytes(data.replace(b"oil the mast", b"oil the mask"))
+    async with run_app(tmp_path) as it:
+        assert any("character.db was changed" in problem for problem in it.app.status()["problems"])
+
+
+@pytest.mark.parametrize("content", [b"", b"nothing\n{}"])
+async def test_without_an_inventory_it_starts_and_says_so(tmp_path: Path, content: bytes) -> None:
+    await live(tmp_path, "Hello.")
+    (tmp_path / INVENTORY_FILE).write_bytes(content)
+    async with run_app(tmp_path) as it:
+        assert any(INVENTORY_FILE in problem for problem in it.app.status()["problems"])
+    async with run_app(tmp_path) as it:
+        assert not any(INVENTORY_FILE in problem for problem in it.app.status()["problems"])
+
+
+# ------------------------------------------------------------------------------------------------------- the log's tail
+
+SAID = [f"Sentence number {number} of the day." for number in range(9)]
+
+
+@pytest.mark.parametrize("left", [1, 5])
+async def test_one_repair_brings_back_the_whole_tail_of_a_log(tmp_path: Path, left: int) -> None:
+    await live(tmp_path, *SAID)
+    lines = (tmp_path / LOG).read_bytes().splitlines(True)
+    (tmp_path / LOG).write_bytes(b"".join(lines[:left]) + lines[left][:20])
+    report = repair(tmp_path)
+    assert report.ok and any("logged again" in line for line in report.repaired)
+    again = (tmp_path / LOG).read_bytes().splitlines(True)
+    assert len(again) == len(lines) == report.records
+    async with run_app(tmp_path) as it:
+        assert set(SAID) <= set(said_in(it))
+
+
+async def test_a_tail_that_a_backup_has_comes_back_byte_for_byte(tmp_path: Path) -> None:
+    await live(tmp_path, *SAID)
+    back_up(tmp_path)
+    before = (tmp_path / LOG).read_bytes()
+    (tmp_path / LOG).write_bytes(before[:300])
+    report = repair(tmp_path)
+    assert report.ok and any("came back from a backup" in line for line in report.repaired)
+    assert (tmp_path / LOG).read_bytes() == before
+
+
+async def test_a_record_that_nothing_has_is_named_and_the_repair_exits_with_1(tmp_path: Path) -> None:
+    await live(tmp_path, *SAID)
+    with closing(sqlite3.connect(tmp_path / "script.db")) as script:
+        (lost,) = script.execute("SELECT max(message_id) FROM inbox").fetchone()
+        script.execute("DELETE FROM inbox WHERE message_id = ?", (lost,))
+        script.execute("DELETE FROM conversation_history WHERE message_id = ?", (lost,))
+        script.commit()
+    lines = (tmp_path / LOG).read_bytes().splitlines(True)
+    (tmp_path / LOG).write_bytes(b"".join(lines[:4]))
+    done = run_in_process(tmp_path, "verify", "--repair")
+    assert done.returncode == 1 and f"message {lost} (message, user" in done.out
+    assert len(re.findall(r"is gone", done.out)) == 1
+    assert LOST_PLACEHOLDER in (tmp_path / LOG).read_text(encoding="utf-8")
+    assert run_in_process(tmp_path, "verify").returncode == 0
+
+
+async def test_a_broken_line_in_the_middle_is_blank_and_its_words_stand_at_the_end(tmp_path: Path) -> None:
+    await live(tmp_path, *SAID)
+    lines = (tmp_path / LOG).read_bytes().splitlines(True)
+    (tmp_path / LOG).write_bytes(b"".join([*lines[:4], b"?" * (len(lines[4]) - 1) + b"\n", *lines[5:]]))
+    report = repair(tmp_path)
+    assert report.ok
+    again = (tmp_path / LOG).read_bytes().splitlines(True)
+    assert is_padding(again[4]) and again[:4] == lines[:4] and again[5 : len(lines)] == lines[5:]
+    assert SAID[2].encode() in again[-1] or SAID[2].encode() in lines[4]
+    assert b"?????" in kept_log(tmp_path)
+
+
+def test_what_was_forgotten_does_not_come_back_from_a_backup(tmp_path: Path) -> None:
+    asyncio.run(live(tmp_path, "The code is 4711.", "Good night."))
+    back_up(tmp_path)
+    before = (tmp_path / LOG).read_bytes()
+    assert run_in_process(tmp_path, "forget", "4711", "--keep-backups", "--yes").returncode in (0, 1)
+    assert b"4711" not in (tmp_path / LOG).read_bytes() and b"4711" in before
+    (tmp_path / LOG).write_bytes(b"?" + (tmp_path / LOG).read_bytes()[1:])
+    repair(tmp_path)
+    assert b"4711" not in (tmp_path / LOG).read_bytes()

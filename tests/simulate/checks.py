@@ -1,0 +1,256 @@
+"""The invariants of a simulated life: what is looked at after each event, and what once a day, when nothing is going on.
+
+Each adds a line to the complaints that begins with the invariant, as in "I1: ...". Those that the model and the networks
+look at themselves (I5, I8, I10) are in `model.py` and `network.py`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import tarfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from assistant.core.bridge_api import InboundMessage
+from assistant.core.errors import AssistantError
+from assistant.core.records import InboxReceipt, is_answer_key
+from tests.simulate.words import FACT
+
+if TYPE_CHECKING:
+    from tests.simulate.life import Life
+
+_DONE = ("answered", "failed", "superseded")
+_DAY = 86_400.0
+# A day of remarks alone: a warning by design, until a sleep learns something.
+_LEARNED_NOTHING = "nothing was saved from them"
+
+
+class Checks:
+    def __init__(self, life: Life) -> None:
+        self._life = life
+        self._open: dict[int, InboundMessage] = {}  # by inbox id: acknowledged, and no end was seen of it
+        self._newest: dict[tuple[str, str], InboundMessage] = {}
+        self._logs: dict[Path, int] = {}
+        self._shown = dict.fromkeys(life.world.networks, 0)
+        self._answers: dict[int, set[str]] = defaultdict(set)  # by inbox id: keys of answers that were shown
+        self._compactions: dict[str, int] = defaultdict(int)
+        self._luck = Random(f"checks {life.world.seed}")
+        self._days = 0
+        self.recall = {"found": 0, "missing": 0}
+
+    def _complain(self, text: str) -> None:
+        self._life.complaints.append(text)
+
+    # ---------------------------------------------------------------------------------------------------- what was seen
+
+    def note_acknowledged(self, message: InboundMessage, receipt: InboxReceipt | None) -> None:
+        self._newest[message.bridge, message.sender] = message
+        if receipt is not None and not receipt.duplicate:
+            self._open[receipt.inbox_id] = message
+        if receipt is not None and receipt.conflicts:
+            self._complain(f"I1: {message.external_id} was acknowledged and is another message in the inbox")
+
+    def newest_message(self, bridge: str, scope: str) -> InboundMessage | None:
+        from tests.simulate.network import SENDERS
+
+        return self._newest.get((bridge, SENDERS[scope]))
+
+    # ------------------------------------------------------------------------------------------------------ each event
+
+    async def after_event(self) -> None:
+        self._check_shown()
+        if self._life.world.app is not None:
+            self._check_logs_grow()
+
+    def _check_shown(self) -> None:
+        """Nothing is answered twice (I1, I8)."""
+        for name, network in self._life.world.networks.items():
+            for part in network.shown[self._shown[name] :]:
+                outgoing = part.item.outgoing
+                if outgoing.inbox_id is not None and is_answer_key(outgoing.key):
+                    self._answers[outgoing.inbox_id].add(outgoing.key)
+                    if len(self._answers[outgoing.inbox_id]) > 1:
+                        self._complain(f"I1: message {outgoing.inbox_id} was answered by {self._answers[outgoing.inbox_id]}")
+            self._shown[name] = len(network.shown)
+
+    def _check_logs_grow(self) -> None:
+        """The logs only grow (I2)."""
+        for path in (self._life.world.home / "log").glob("*/conversation.jsonl"):
+            size = path.stat().st_size
+            if size < self._logs.get(path, 0):
+                self._complain(f"I2: {path.parent.name} shrank from {self._logs[path]} to {size} bytes")
+            self._logs[path] = size
+
+    # ------------------------------------------------------------------------------------------------------- each day
+
+    async def once_a_day(self) -> None:
+        life = self._life
+        self._days += 1
+        if life.world.app is None:
+            return
+        if "disk" in life.faults.until:
+            return
+        is_quiet = await life.quiet()
+        await self.after_event()
+        if not life.faults.until and not is_quiet:
+            self._complain(f"I1: it does not come to rest: {self._what_is_open()}")
+        self._check_ended()
+        await self._look_after_deliveries()
+        await life.forget_waiting()
+        await life.world.running.maintenance.index_new_messages()
+        self._check_integrity()
+        self._check_agenda()
+        self._check_spending()
+        self._check_compactions()
+        await self._check_status()
+        await self._check_recall()
+        if self._days % 7 == 0:
+            await self._check_memories()
+            self.look_for(life.knowledge.forgotten)
+
+    def _what_is_open(self) -> str:
+        app = self._life.world.running
+        waiting = {name: len(app.stores.outbox.pending_items(name)) for name in self._life.world.networks}
+        queues = {name: len(network.queue) for name, network in self._life.world.networks.items()}
+        asleep = app.sleep.scheduler.is_asleep(), app.backup_scheduler.is_running()
+        return f"{dict(app.runtime.status())}, to send {waiting}, to hand in {queues}, asleep or backing up {asleep}"
+
+    def _check_ended(self) -> None:
+        """Each acknowledged message has come to its end, and was answered, or its person told why not (I1)."""
+        life = self._life
+        stores = life.world.running.stores
+        for inbox_id, message in list(self._open.items()):
+            item = stores.conversation.inbox_item(inbox_id)
+            if item is None:
+                self._complain(f"I1: {message.external_id} ({message.content[:40]!r}) was acknowledged and is not there")
+            elif item.state not in _DONE:
+                if life.is_calm(3600):
+                    self._complain(f"I1: {message.external_id} ({message.content[:40]!r}) is still {item.state}")
+                continue
+            elif item.state in ("answered", "failed"):
+                sent = stores.outbox.list_by_turn(item.turn) if item.turn else []
+                if not any(is_answer_key(one.outgoing.key) for one in sent):
+                    self._complain(f"I1: {message.external_id} is {item.state}, and nothing was sent for it")
+            del self._open[inbox_id]
+        if life.is_calm(3600) and (left := stores.typed_commands.list_open()):
+            self._complain(f"I1: commands without an answer: {[command.text for command in left]}")
+
+    async def _look_after_deliveries(self) -> None:
+        """The owner discards what may or may not have arrived."""
+        for item in self._life.world.running.stores.deliveries.list_stuck():
+            if not item.is_sent_automatically:
+                await self._life.command(f"/deliveries drop {item.id}")
+
+    def _check_integrity(self) -> None:
+        """The chain of the logs, the index, coverage, the databases (I2, I3)."""
+        for problem in self._life.world.running.stores.verifier.verify().problems:
+            self._complain(f"I2: {problem.kind} {problem.where}: {problem.text}")
+
+    def _check_agenda(self) -> None:
+        """No time that is due is left (I11), and each day of a daily reminder ends once."""
+        life = self._life
+        if not life.is_calm(3 * 3600):
+            return
+        jobs = life.world.running.stores.jobs
+        overdue = jobs.next_due_at()
+        if overdue is not None and overdue < life.machine.true_time() - timedelta(hours=12):
+            self._complain(f"I11: something was due at {overdue} and is not told")
+
+    def _check_spending(self) -> None:
+        """No cap is passed (I9)."""
+        budget = self._life.world.running.stores.ledger.budget_status(self._life.world.running.base.clock())
+        for cap in getattr(budget, "caps", ()):
+            if cap.limit and cap.used > cap.limit:
+                self._complain(f"I9: {cap} was passed")
+
+    def _check_compactions(self) -> None:
+        """Each gains something, none is repeated without a gain (I7), and no conversation stays too full."""
+        app = self._life.world.running
+        for info in app.stores.conversation.list_sessions():
+            checkpoints = app.stores.conversation.checkpoints(info.key)
+            for checkpoint in checkpoints[self._compactions[info.key] :]:
+                before, after = checkpoint.key_facts.get("pressure", (1.0, 0.0))
+                if checkpoint.state == "live" and after >= before:
+                    self._complain(f"I7: a compaction of {info.key} ({checkpoint.trigger}) left {before} at {after}")
+            self._compactions[info.key] = len(checkpoints)
+            pressure = app.contexts.window.pressure(info.key)
+            if pressure is not None and pressure >= 0.95:
+                self._complain(f"I7: {info.key} is {pressure:.0%} full at the end of the day")
+
+    async def _check_status(self) -> None:
+        """Green again once nothing has been out of order for a while (I11). The person has read what came late."""
+        await self._life.command("/schedule history")
+        if not self._life.is_calm(1.5 * _DAY):
+            return
+        report = self._life.world.running.status()
+        for problem in report["problems"]:
+            if _LEARNED_NOTHING not in problem:
+                self._complain(f"I11: status is not green again: {problem}")
+
+    def before_fault_ends(self, name: str) -> None:
+        """Red while it must be (I11)."""
+        app = self._life.world.app
+        if app is None:
+            return
+        what, _, which = name.partition(" ")
+        try:
+            if what == "bridge" and app.dispatcher.bridge_states()[which]["ok"]:
+                self._complain(f"I11: {which} was away, and the status says that it is well")
+        except AssistantError:
+            return
+
+    # --------------------------------------------------------------------------------------------- what is remembered
+
+    async def _check_recall(self) -> None:
+        """Something that was told is found by its own words, in its own scope."""
+        life = self._life
+        certain = life.knowledge.certain("owner")
+        history = life.world.running.stores.history
+        for key, word in self._luck.sample(certain, min(2, len(certain))):
+            hits = history.search(f"{key} {word}", "owner", limit=8)
+            if not any(word in hit.text for hit in hits):
+                self._complain(f"recall: {key} is {word} is not found among what was said")
+
+    async def _check_memories(self) -> None:
+        """Of two values only the newest is a memory that holds."""
+        life = self._life
+        newest = dict(life.knowledge.certain("owner"))
+        held: dict[str, set[str]] = defaultdict(set)
+        for memory in await life.world.running.stores.memories.all("owner"):
+            if memory.is_current and (match := FACT.search(memory.text)):
+                held[match["key"]].add(match["value"])
+        for key, values in held.items():
+            if newest.get(key) in values and len(values) > 1:
+                self._complain(f"memory: {key} is {newest[key]}, and still {values - {newest[key]}}")
+
+    def look_for(self, words: Iterable[str]) -> None:
+        """None of these stands in any file."""
+        pattern = re.compile("|".join(words).encode()) if words else None
+        if pattern is None:
+            return
+        for name, data in _contents(self._life.world.home):
+            if match := pattern.search(data):
+                self._complain(f"forget: {match[0].decode()} is forgotten and still in {name}")
+
+
+def _contents(home: Path) -> Iterator[tuple[str, bytes]]:
+    """Every file, unpacked."""
+    for path in sorted(home.rglob("*")):
+        if not path.is_file() or path.is_symlink():
+            continue
+        name, data = path.relative_to(home).as_posix(), path.read_bytes()
+        if name.endswith((".tar.gz", ".tgz")):
+            with tarfile.open(fileobj=io.BytesIO(data)) as packed:
+                for member in packed:
+                    if file := packed.extractfile(member):
+                        yield f"{name}/{member.name}", file.read()
+        elif name.endswith(".gz"):
+            yield name, gzip.decompress(data)
+        else:
+            yield name, data

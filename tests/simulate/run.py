@@ -1,0 +1,71 @@
+"""Runs lives, and finds the shortest list of events that still leads to a failure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from tests.simulate.life import Failure, Life, run_life
+from tests.simulate.plan import DAY, Event, plan_life
+
+_MAX_REPLAYS = 60
+
+
+def simulate(seed: int, days: int, *, keep: set[int] | None = None, shrink: bool = True) -> bool:
+    """One life; whether every invariant held. Prints what was seen, and how to see it again."""
+    begun = time.process_time()
+    events = [event for event in plan_life(seed, days) if keep is None or event.number in keep]
+
+    def report(life: Life) -> None:
+        seconds = time.process_time() - begun
+        print(
+            f"seed {seed}: {life.now() / DAY:.0f} days, {sum(life.counts.values()):,} events, {life.world.lives} starts, "
+            f"{life.models.calls:,} model calls, recalled {dict(life.models.recalled)}, "
+            f"forgotten {len(life.knowledge.forgotten)}; {seconds:.0f} s of CPU",
+            flush=True,
+        )
+
+    failure = run_life(seed, days, events, report)
+    if failure is None:
+        return True
+    _print_failure(seed, days, failure)
+    if shrink:
+        shortest = find_shortest(seed, events, failure)
+        numbers = ",".join(str(event.number) for event in shortest)
+        print(f"The shortest way that was found ({len(shortest)} events):")
+        print("\n".join(map(str, shortest)))
+        print(f"Replay it: python -m tests.simulate --seed {seed} --days {_days_of(shortest)} --keep {numbers}")
+    return False
+
+
+def _print_failure(seed: int, days: int, failure: Failure) -> None:
+    print(f"FAILED with seed {seed}, seen after: {failure.event or 'the look at the end of a day'}")
+    print("\n".join(f"  {text}" for text in failure.texts[:10]))
+    print(f"Replay it: python -m tests.simulate --seed {seed} --days {days}", flush=True)
+
+
+def _days_of(events: Sequence[Event]) -> int:
+    return int(events[-1].at // DAY) + 3 if events else 1
+
+
+def find_shortest(seed: int, events: Sequence[Event], failure: Failure, replays: int = _MAX_REPLAYS) -> list[Event]:
+    """Delta debugging: leave out halves, quarters, ... of the events while the same kind of failure is seen."""
+    if failure.event is not None and failure.event.number:
+        events = [event for event in events if event.number <= failure.event.number]
+    current, parts = list(events), 2
+    while len(current) > 1 and replays > 0:
+        size = -(-len(current) // parts)
+        for begin in range(0, len(current), size):
+            shorter = current[:begin] + current[begin + size :]
+            replays -= 1
+            again = run_life(seed, _days_of(shorter), shorter) if shorter else None
+            if again is not None and again.kinds & failure.kinds:
+                current, parts = shorter, max(parts - 1, 2)
+                break
+            if replays <= 0:
+                break
+        else:
+            if parts >= len(current):
+                break
+            parts = min(len(current), parts * 2)
+    return current
