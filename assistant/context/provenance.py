@@ -59,5 +59,5 @@ def _kinds(message: Message, silent_tools: Collection[str]) -> Iterator[str]:
 
 
 def _has_more_than_time(volatile: str) -> bool:
-    """The block begins with the time, and what else it has stands in paragraphs of its own."""
-    return "\n" in volatile.strip()
+    """The block begins with the time, and what else it has is in paragraphs of its own."""
+    return "\n\n" in volatile.strip()

@@ -214,10 +214,8 @@ def _job(row: Row, plan: ErasurePlan) -> _Change | None:
     change = _words_in("name", "text")(row, plan)
     if change is None or (values := change[0]) is None or values.get("text") != "":
         return change
-    values["text"] = FORGOTTEN_PLACEHOLDER
-    if row["state"] in ("active", "paused"):
-        values |= {"state": "cancelled", "ended_at": row["created_at"]}
-    return values, change[1]
+    ended = {"state": "cancelled", "ended_at": row["created_at"]} if row["state"] in ("active", "paused") else {}
+    return values | {"text": FORGOTTEN_PLACEHOLDER} | ended, change[1]
 
 
 def _approval(row: Row, plan: ErasurePlan) -> _Change | None:
@@ -233,8 +231,7 @@ def _inbox(row: Row, plan: ErasurePlan) -> _Change | None:
 
 
 def _outbox(row: Row, plan: ErasurePlan) -> _Change | None:
-    body, message_id = row["body"], row["message_id"]
-    redacted = body
+    body, message_id = (redacted := row["body"]), row["message_id"]
     if message_id in plan.ids:
         redacted = FORGOTTEN_PLACEHOLDER
     elif (plan.wording if message_id is None else plan.unique).matches(body):
@@ -250,8 +247,7 @@ _SCRIPT_TABLES = (
     _WordTable("tool calls", "tool_runs", _words_in(jsons=("arguments",))),
     _WordTable("approvals", "approvals", _approval),
     _WordTable("delegated tasks", "delegations", _words_in("task", "result", retells=True)),
-    _WordTable("messages sent to you", "outbox", _words_in("error")),
-    _WordTable("messages sent to you", "outbox", _words_in(jsons=("buttons", "media"))),
+    _WordTable("messages sent to you", "outbox", _words_in("error", jsons=("buttons", "media"))),
     _WordTable("messages sent to you", "turn_files", _words_in(jsons=("media",))),
     _WordTable("edited messages", "changes", _words_in("content")),
     _WordTable("reminders", "jobs", _job),
