@@ -43,7 +43,8 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}. Nothing was started.") from None
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise SettingsError(f"{path} cannot be read: {why}. Nothing was started; correct it first.") from None
 
 
 _ASSISTANT = lazy_regex(r"\AYou are ([^,.\n]+)(?=[,.])")
