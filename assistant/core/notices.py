@@ -234,7 +234,7 @@ class NoticeKind(Enum):
 
     # The data folder
     DATA_DAMAGED = NoticeForm(
-        "{what}",
+        "I found damage in your data folder. {what}",
         "A file of the data folder was found damaged or missing, at a start or while it runs",
         place="recent",
         once="a line and day",

@@ -178,10 +178,10 @@ def run_case(lived: LivedHome, case: Case, place: Path) -> list[str]:
     try:
         _DAMAGE[case.damage](home / case.name, random.Random(case.seed), lived.earlier / case.name)
         now = lived.clock.now
-        issettings_of = case.name == "config.toml"
+        is_settings = case.name in ("config.toml", "PERSONA.md")
         _start(home, now, seen, "start")
         _verify(home, now + timedelta(minutes=10), seen)
-        if issettings_of:
+        if is_settings:
             shutil.copyfile(lived.stopped / case.name, home / case.name)
         _repair(home, now + timedelta(minutes=20), seen)
         if _start(home, now + timedelta(minutes=30), seen, "start after the repair"):

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from assistant.wire.stores import Stores
+from assistant.wire.checks import build_repairer
 from tests.crash.comparison import DIFFER, look
 from tests.crash.scenario import Scenario
 from tests.crash.turn_scenarios import LIVED
@@ -40,11 +40,7 @@ def _damage(home: Path) -> None:
 
 
 def _repair(home: Path) -> None:
-    stores = Stores(settings_of(home), BEGUN)
-    try:
-        stores.verifier.repair(BEGUN)
-    finally:
-        stores.close()
+    build_repairer(settings_of(home)).repair(BEGUN)
 
 
 REPAIR = Scenario("repair", "a damaged index is made again from the logs", _damage, _repair, look, DIFFER)

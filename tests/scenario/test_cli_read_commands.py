@@ -236,5 +236,8 @@ def test_following_prints_what_is_said_meanwhile(tmp_path: Path) -> None:
 def test_a_database_that_is_gone_beside_its_log_is_told_with_what_brings_it_back(home: Path, tmp_path: Path) -> None:
     copy = tmp_path / "home"
     shutil.copytree(home, copy, ignore=shutil.ignore_patterns("script.db*", "run"))
-    assert "so nothing is lost" in one_line_error(run_in_process(copy, "status"))
+    assert "verify --repair" in one_line_error(run_in_process(copy, "status"))
+    assert "verify --repair" in one_line_error(run_in_process(copy, "chat", "-m", "hello"))
+    # What was only there is gone, and is named.
+    assert run_in_process(copy, "verify", "--repair").returncode == 1
     assert "drawer" in run_assistant(copy, "chat", "-m", "where is the passport?").out

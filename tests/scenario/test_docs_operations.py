@@ -83,8 +83,7 @@ def test_every_line_that_the_table_of_trouble_quotes_is_one_that_the_program_say
     quoted = [words for row in rows for words in re.findall(r"\*([^*]+)\*", row)]
     assert len(quoted) >= 18
     program = said_by_the_program()
-    # SQLite says that one.
-    assert [words for words in quoted if words not in program] == ["file is not a database"]
+    assert [words for words in quoted if words not in program] == []
 
 
 def torn(home: Path) -> None:
@@ -114,8 +113,8 @@ def newer(home: Path) -> None:
     ("trouble", "words", "command", "mended_by"),
     [
         (torn, "a torn last record", "verify", ["chat", "-m", "hello"]),
-        (other_words, "the words of record", "verify", ["backup", "restore", "NAME", "--force"]),
-        (no_database, "file is not a database", "verify", ["backup", "restore", "NAME", "--force"]),
+        (other_words, "the words of record", "verify", ["verify", "--repair"]),
+        (no_database, "is damaged", "verify", ["verify", "--repair"]),
         (newer, "was written by a newer version", "status", ["backup", "restore", "NAME", "--force"]),
     ],
 )
@@ -132,6 +131,8 @@ def test_what_the_table_says_to_do_mends_it(
     told = run_in_process(home, command)
     assert told.returncode == 1 and words in told.out + told.err, told
     assert words in PAGE
-    assert run_in_process(home, *[backup["name"] if word == "NAME" else word for word in mended_by]).returncode == 0
+    done = run_in_process(home, *[backup["name"] if word == "NAME" else word for word in mended_by])
+    # Of a database in which nothing can be read, what is newer than the backup may be gone.
+    assert done.returncode == (1 if trouble is no_database else 0)
     assert run_in_process(home, "verify").out.endswith("All is well.\n")
     assert SAID in run_in_process(home, "log").out

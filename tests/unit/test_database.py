@@ -124,7 +124,7 @@ def test_a_database_locked_by_another_process_is_told(db: Database) -> None:
 
 def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     (tmp_path / "notes.db").write_bytes(b"hello " * 1000)
-    with pytest.raises(CorruptStore, match="assistant backup restore"):
+    with pytest.raises(CorruptStore, match="assistant verify --repair"):
         Database.open(tmp_path / "notes.db", first, NOW)
 
 

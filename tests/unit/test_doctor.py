@@ -79,7 +79,7 @@ def test_a_database_that_is_hurt_is_a_problem_and_one_that_is_none_too(home: Pat
     (home / "memory.db").write_text("no database at all, and long enough to be read as if it were one" * 20)
     found = list(check_databases(home))
     assert [one.verdict for one in found] == ["problem", "problem"]
-    assert all("backup restore" in one.text + one.to_do for one in found)
+    assert all("verify --repair" in one.text + one.to_do for one in found)
 
 
 def test_a_log_that_does_not_prove_right_names_the_place() -> None:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from assistant.core.errors import StoreError
-from assistant.store.files import make_directory, sync_directory, sync_file
+from assistant.store.files import make_directory, sync_directory, sync_file, write_file
 from assistant.store.home.inventory import INVENTORY_FILE
 
 BEFORE_REPAIR_PREFIX = "before-repair-"
@@ -71,7 +71,10 @@ def begin_work(home: Path) -> None:
                 shutil.rmtree(path)
         made_databases(home).mkdir(mode=0o700)
         if not (work / INVENTORY_FILE).exists() and (home / INVENTORY_FILE).exists():
-            os.link(home / INVENTORY_FILE, work / INVENTORY_FILE)
+            fresh = work / f"{INVENTORY_FILE}.new"
+            write_file(fresh, (home / INVENTORY_FILE).read_bytes())
+            fresh.replace(work / INVENTORY_FILE)
+            sync_directory(work)
 
 
 def end_work(home: Path) -> None:

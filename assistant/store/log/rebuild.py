@@ -32,6 +32,7 @@ class KnownRecord:
     seq: int
     span: LogByteRange
     commitment: str
+    said: tuple[str, str, str]  # kind, role and time, as stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class _Line:
     refs: tuple[int, ...]  # what it redacts
     header_hash: int  # the beginning of it
     prev: int  # the same of the record before
+    said: tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +76,28 @@ def rebuild_log(
     for line in own:
         if line.seq not in lines or expected.get(line.seq) == line.commit:
             lines[line.seq] = line
-    dubious = _with_damaged_header(lines)
-    for seq in dubious:
-        del lines[seq]
-    found = set(lines)
+    own_lines = dict(lines)
+    copied_lines: list[_Line] = []
     for copy in copies:
         copied, _ = _prove_lines(copy.path(session), session)
         if all(lines[line.seq].commit == line.commit for line in copied if line.seq in lines):
-            for line in copied:
-                if line.seq not in lines and expected.get(line.seq, line.commit) == line.commit:
-                    lines[line.seq] = line
-                elif line.is_blank and line.seq in lines:
-                    # What was forgotten stays forgotten.
-                    lines[line.seq] = line
-    restored = tuple(lines[seq].id for seq in sorted(lines.keys() - found))
-    for seq, line in dubious.items():
-        if seq not in expected:
-            # Nothing else has these words.
-            lines.setdefault(seq, line)
+            copied_lines += copied
+    for line in copied_lines:
+        # What was forgotten stays forgotten.
+        if line.is_blank or (line.seq not in lines and expected.get(line.seq, line.commit) == line.commit):
+            lines[line.seq] = lines[line.seq] if line.seq in lines and lines[line.seq].is_blank else line
+    for seq in _with_damaged_header(lines, {record.seq: record.said for record in known}):
+        same = [line for line in copied_lines if line.seq == seq and line.header_hash == lines[seq + 1].prev]
+        if same:
+            lines[seq] = same[0]
+        elif seq in expected:
+            # It is logged again from what else has its words.
+            del lines[seq]
+    restored = tuple(line.id for seq, line in sorted(lines.items()) if line is not own_lines.get(seq))
     plan = _plan(lines, {record.seq: record.span for record in known})
     size = path.stat().st_size if path.exists() else 0
     in_place = all(line.path == path and line.span.start == start for start, line in plan)
-    if not is_damaged and in_place and not restored and lines.keys() >= dubious.keys():
+    if not is_damaged and in_place and not restored and lines.keys() >= own_lines.keys():
         # A torn end is set aside when the log is opened.
         return RebuiltLog(path)
     if not plan and not size:
@@ -134,20 +136,24 @@ def _prove(path: Path, session: str, start: int, data: bytes) -> _Line | None:
                 return None
         refs = tuple(header["refs"]) if header["kind"] == "redaction" else ()
         span = LogByteRange(start, start + len(data))
+        said = str(header["kind"]), str(header["role"]), str(header["ts"])
         links = int(hash_header(opened)[:16], 16), int(header["prev"][:16], 16)
-        return _Line(int(header["seq"]), int(header["id"]), str(header["commit"]), path, span, blank, refs, *links)
+        return _Line(
+            int(header["seq"]), int(header["id"]), str(header["commit"]), path, span, blank, refs, *links, said
+        )
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def _with_damaged_header(lines: Mapping[int, _Line]) -> dict[int, _Line]:
-    """Lines whose words prove themselves, and that the record after them, which is itself continued, does not follow:
-    the chain is what proves a header."""
+def _with_damaged_header(lines: Mapping[int, _Line], known: Mapping[int, tuple[str, str, str]]) -> dict[int, _Line]:
+    """Lines whose words prove themselves, and that the record after them does not follow, though that is itself
+    continued, or the index says something else of them: the chain is what proves a header."""
     damaged = {}
     for seq, line in lines.items():
         after, last = lines.get(seq + 1), lines.get(seq + 2)
         follows = after is None or after.prev == line.header_hash
-        if not follows and after is not None and (last is None or last.prev == after.header_hash):
+        is_continued = after is not None and (last is None or last.prev == after.header_hash)
+        if not follows and (is_continued or known.get(seq, line.said) != line.said):
             damaged[seq] = line
     return damaged
 

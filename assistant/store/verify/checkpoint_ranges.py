@@ -20,15 +20,13 @@ _ORPHANS = """
     AND c.generation = a.generation AND c.from_seq <= a.to_seq AND c.to_seq >= a.from_seq)
     ORDER BY a.to_seq - a.from_seq DESC, a.id LIMIT 1
 """
-_WITHOUT_PLACE = _ORPHANS[: _ORPHANS.rindex("AND NOT EXISTS")]
+_WITHOUT_PLACE = f"{_ORPHANS[: _ORPHANS.rindex('AND NOT EXISTS')]} LIMIT 1"
 
 
 def repair_checkpoints(db: Database, session: Session) -> None:
     """Inside a transaction, with the index as it has to be."""
     while (orphan := db.value(_ORPHANS, session.row_key)) is not None:
         set_checkpoint_state(db, [orphan], "live")
-    left = [row["id"] for row in db.rows(_WITHOUT_PLACE, session.row_key)]
-    set_checkpoint_state(db, left, "failed")
     expected: int = db.value("SELECT min(seq) FROM messages WHERE session = ? AND generation = ?", session.row_key) or 1
     for row in sorted(list_live_checkpoint_rows(db, session), key=lambda row: int(row["from_seq"])):
         first = _message(db, session, "seq >= ?", expected, "ASC")
@@ -45,6 +43,8 @@ def repair_checkpoints(db: Database, session: Session) -> None:
         if any(row[name] != value for name, value in ends.items()):
             update_checkpoint(db, row["id"], **ends)
         expected = last["seq"] + 1
+    while (orphan := db.value(_WITHOUT_PLACE, session.row_key)) is not None:
+        set_checkpoint_state(db, [orphan], "failed")
 
 
 def _message(db: Database, session: Session, condition: str, seq: int, order: str) -> Row | None:

@@ -40,8 +40,11 @@ class LoggedAgain:
 
 def known_records(db: Database, session: str) -> list[KnownRecord]:
     """What the index has of a session's log."""
-    rows = db.rows("SELECT id, seq, byte_start, byte_end, commitment FROM messages WHERE session = ?", (session,))
-    return [KnownRecord(row["id"], row["seq"], span_of_row(row), row["commitment"]) for row in rows]
+    rows = db.rows("SELECT * FROM messages WHERE session = ?", (session,))
+    return [
+        KnownRecord(row["id"], row["seq"], span_of_row(row), row["commitment"], (row["kind"], row["role"], row["ts"]))
+        for row in rows
+    ]
 
 
 def known_sessions(db: Database) -> set[str]:
