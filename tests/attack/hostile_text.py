@@ -33,7 +33,7 @@ from sleep.rules.classifier import classify_request
 from sleep.rules.secrets import mask_secrets
 from tests.attack.tally import Tally
 from tests.support.hostile_texts import KINDS, hostile_text
-from tests.support.regex_growth import MOST_GROWTH, measure
+from tests.support.regex_growth import GIVEN_LITTLE, MOST_GROWTH, measure
 from tests.support.regex_sources import find_expressions
 
 KIND = "hostile-text"
@@ -84,7 +84,7 @@ READERS: Mapping[str, Callable[[str], object]] = {
 
 
 def run(seed: int, cases: int = CASES, until: float = float("inf"), only: int | None = None) -> Tally:
-    expressions = find_expressions()
+    expressions = [one for one in find_expressions() if not one.place.startswith(GIVEN_LITTLE)]
     Random(seed).shuffle(expressions)
     combinations = [(reader, kind, size) for reader in READERS for kind in KINDS for size in _SIZES]
     Random(seed).shuffle(combinations)
@@ -118,8 +118,9 @@ def _read(reader: str, kind: str, size: int) -> str:
         once = took(text, 1)
         if once < _NOTICEABLE:
             return ""
-        # Other work of the machine may have made one of them slow.
-        factor = min(took(hostile_text(kind, 2 * size), 2) / took(text, 2) for _ in range(3))
+        # Twice in a row: one step may be the one at which a message is first cut into parts, or other work.
+        longer = [took(hostile_text(kind, times * size), 2) for times in (1, 2, 4)]
+        factor = min(longer[1] / longer[0], longer[2] / longer[1])
     except Exception as error:  # noqa: BLE001 -- whatever it is, it is a failure of this case
         return f"{reader}, {size:,} bytes of {kind}: {error!r}"
     if factor <= MOST_GROWTH:
