@@ -11,7 +11,7 @@ WORKERS ?= 3
 # As an installed program, the house keeps its bytecode: without it, compiling it is half of every start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-all lint bench bench-recall soak crash simulate study fit-rules docs docs-check clean
+.PHONY: help run test test-all lint bench bench-recall soak crash attack simulate study fit-rules docs docs-check clean
 
 help:
 	@echo "make run         talk to Nocturne in this terminal (or pipe lines into it)"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench-recall DATA=FILE...  what is found again of conversations of LoCoMo's form"
 	@echo "make soak        half an hour under load: what grows (ARGS='--minutes 5')"
 	@echo "make crash       every crash scenario, at every write (needs strace)"
+	@echo "make attack      kills, disk errors, clock jumps, floods, hostile text and files (needs strace)"
 	@echo "make simulate    20 years of a simulated life with faults (SEED=1 DAYS=365 YEARS=20)"
 	@echo "make study       a scripted conversation of 2,000 turns: what it remembers, what it costs"
 	@echo "make fit-rules   fit the weights of the rules to the sentences of the tests, and write them"
@@ -59,6 +60,9 @@ soak: $(VENV)/.dev
 
 crash: $(VENV)/.dev
 	@$(BIN)/python -m tests.crash $(ARGS)
+
+attack: $(VENV)/.dev
+	@$(BIN)/python -m tests.attack $(ARGS)
 
 simulate: $(VENV)/.dev
 	@$(BIN)/python -m tests.simulate --seed $(or $(SEED),1) --days $(or $(DAYS),365) --years $(or $(YEARS),20) $(ARGS)

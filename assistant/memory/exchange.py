@@ -107,6 +107,8 @@ def parse_import(text: str) -> list[ImportedItem]:
         return _lines(start, error)
     except RecursionError:
         raise UsageError(f"The file is nested too deeply. {_UNCHANGED}") from None
+    except ValueError:
+        raise UsageError(f"The file has a number that is too long. {_UNCHANGED}") from None
     if isinstance(whole, list):
         return [_text(item, f"item {number}") for number, item in enumerate(whole, 1)]
     return _exported(whole, ((item, f"entries[{place}]") for place, item in enumerate(_list(whole, "entries"))))
@@ -144,7 +146,7 @@ def _lines(text: str, error: json.JSONDecodeError) -> list[ImportedItem]:
     first, _, rest = text.partition("\n")
     try:
         header = json.loads(first)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         raise UsageError(f"Line {error.lineno} is not JSON ({error.msg}). {_UNCHANGED}") from None
     entries = []
     for number, line in enumerate(rest.split("\n"), 2):
@@ -157,7 +159,7 @@ def _lines(text: str, error: json.JSONDecodeError) -> list[ImportedItem]:
 def _row(line: str, where: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise _malformed(where, "is not JSON") from None
     if not isinstance(row, dict) or not ({"entry", "memory"} & row.keys()):
         raise _malformed(where, "is neither an entry nor a memory")

@@ -106,7 +106,7 @@ def flatten_keys(document: Mapping[str, Any]) -> dict[str, Any]:
 def _parsed(text: str) -> tomlkit.TOMLDocument:
     try:
         return tomlkit.parse(text.removeprefix(_MARK))
-    except TOMLKitError:
+    except (TOMLKitError, ValueError, RecursionError):
         raise UsageError(
             "config.toml is not valid TOML. Nothing was changed; `assistant config edit` opens it."
         ) from None
@@ -120,5 +120,5 @@ def _written(text: str, document: tomlkit.TOMLDocument) -> str:
 def _meaning(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text.removeprefix(_MARK))
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return {}

@@ -58,6 +58,8 @@ def parse_text_layer(text: str, origin: str) -> SettingsLayer:
         return SettingsLayer(
             origin, problems=(f"{origin} is not valid TOML: {error}.".replace("at end of document", end),)
         )
+    except (ValueError, RecursionError):
+        return SettingsLayer(origin, problems=(f"{origin} is nested too deeply, or has a number that is too long.",))
     return _known(origin, document)
 
 
@@ -135,7 +137,7 @@ def parse_setting_text(key: str, text: str) -> Any:
         return text
     try:
         document = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
     return document["value"] if len(document) == 1 else text
 

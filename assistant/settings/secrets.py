@@ -140,6 +140,8 @@ def parse_secret_index(text: str, path: Path) -> SecretIndex:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SecretsUnavailable(f"{path} is not valid TOML: {error}.") from None
+    except (ValueError, RecursionError):
+        raise SecretsUnavailable(f"{path} is nested too deeply, or has a number that is too long.") from None
     values, accounts = document.get("file", {}), document.get("keyring", {})
     tables = [table for table in (values, accounts) if isinstance(table, dict)]
     if len(tables) < 2 or not all(isinstance(value, str) for table in tables for value in table.values()):

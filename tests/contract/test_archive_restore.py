@@ -12,7 +12,7 @@ import pytest
 from assistant.core.archives import LogRestoreResult
 from assistant.core.errors import ArchiveUnavailable, UsageError
 from assistant.store.archive.archive import StoredArchive
-from assistant.store.archive.format import ArchiveCheck
+from assistant.store.archive.format import ArchiveCheck, DamagedArchive, compress_lines, read_header
 from assistant.store.archive.restore import restore_to_log
 from assistant.store.script import sessions as session_rows
 from tests.support.archive_storage import FAULTY_URL, FaultyFileSystem, open_archive
@@ -184,3 +184,8 @@ def test_the_first_problems_alone_are_told() -> None:
     for _ in range(1000):
         walk.add_line(b"junk\n")
     assert len(walk.problems) == 20
+
+
+def test_a_header_nested_without_end_is_a_damaged_archive() -> None:
+    with pytest.raises(DamagedArchive, match="its first line is no header"):
+        read_header(compress_lines([b"[" * 100_000 + b"\n"]))

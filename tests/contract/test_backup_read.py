@@ -109,7 +109,7 @@ def test_files_that_no_manifest_names_are_refused(tmp_path: Path) -> None:
             verify_backup_file(pack_tar(tmp_path / "evil", members), fast_pace())
 
 
-@pytest.mark.parametrize("text", [b"", b"[]", b"{}", EMPTY.replace(b'"logs": {}', b'"logs": 7')])
+@pytest.mark.parametrize("text", [b"", b"[]", b"{}", b"[" * 100_000, EMPTY.replace(b'"logs": {}', b'"logs": 7')])
 def test_a_manifest_that_is_none_is_refused(tmp_path: Path, text: bytes) -> None:
     with pytest.raises(CorruptStore):
         verify_backup_file(pack_tar(tmp_path / "odd", {MANIFEST_NAME: text}), fast_pace())

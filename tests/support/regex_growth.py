@@ -20,6 +20,14 @@ from typing import Any
 
 from tests.support.regex_sources import Expression, find_expressions
 
+# They are given 2,000 characters at most.
+GIVEN_LITTLE = (
+    "assistant/agenda/dated_phrases.py",
+    "assistant/agenda/repeat_phrases.py",
+    "assistant/agenda/time_phrases.py",
+    "assistant/core/time_",
+    "assistant/models/offline/",
+)
 LENGTHS = (250, 1_000, 4_000, 8_000)
 MOST_GROWTH = 2.5
 _NOTICEABLE, _SLOW = 0.005, 0.1

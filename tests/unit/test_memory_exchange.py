@@ -181,3 +181,9 @@ def test_what_is_dated_in_the_future_is_refused() -> None:
 def test_items_of_a_markdown_list_are_taken_without_what_begins_them() -> None:
     items = parse_import("- My sister sails.\n* [x] I have a boat.\n2. It is blue.\n-5 degrees is cold.\n")
     assert [item.text for item in items] == ["My sister sails.", "I have a boat.", "It is blue.", "-5 degrees is cold."]
+
+
+@pytest.mark.parametrize("text", ['{"version": ' + "9" * 6_000 + "}", '{"version": 1}\n{"entry": ' + "9" * 6_000 + "}"])
+def test_a_number_without_end_in_an_import_is_refused_in_words(text: str) -> None:
+    with pytest.raises(UsageError, match=r"Nothing was imported\."):
+        parse_import(text)

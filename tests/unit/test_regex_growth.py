@@ -10,18 +10,10 @@ import re
 
 import pytest
 
-from tests.support.regex_growth import measure
+from tests.support.regex_growth import GIVEN_LITTLE, measure
 from tests.support.regex_sources import Expression, find_expressions
 
 SHARDS = 4
-# They are given 2,000 characters at most.
-GIVEN_LITTLE = (
-    "assistant/agenda/dated_phrases.py",
-    "assistant/agenda/repeat_phrases.py",
-    "assistant/agenda/time_phrases.py",
-    "assistant/core/time_",
-    "assistant/models/offline/",
-)
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))

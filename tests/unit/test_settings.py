@@ -381,3 +381,10 @@ def test_a_description_names_key_value_origin_and_variable(home: Home) -> None:
     assert rows["model.fallback"].value == '["offline"]'
     assert rows["ASSISTANT_HOME"].value == f'"{home.path}"'
     assert set(rows) - set(SETTING_FIELDS) < set(ENVIRONMENT_VARIABLES)
+
+
+@pytest.mark.parametrize(
+    "text", ["a = " + "[" * 50_000, "a = " + "{a=" * 20_000, "[budget]\ndaily_usd = " + "9" * 6_000]
+)
+def test_settings_nested_without_end_or_with_an_endless_number_are_refused_in_words(home: Home, text: str) -> None:
+    assert "config.toml is nested too deeply, or has a number that is too long." in refused(home, text)

@@ -180,7 +180,7 @@ def _parsed(line: bytes) -> ArchiveHeader:
         return ArchiveHeader(**raw)
     except DamagedArchive:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise DamagedArchive("its first line is no header of an archive") from None
 
 

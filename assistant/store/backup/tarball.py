@@ -48,7 +48,7 @@ def manifest_from_json(data: bytes) -> BackupManifest:
         if content["format"] > _FORMAT:
             raise NewerSchema("The backup was made by a newer version. Nothing was changed; install that version.")
         return from_values(BackupManifest, content)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         why = str(error).splitlines()[0]
         raise CorruptStore(f"{MANIFEST_NAME} of the backup cannot be read ({why}). Nothing was changed.") from error
 

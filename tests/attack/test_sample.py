@@ -1,0 +1,47 @@
+"""A few cases of each attack, small enough for every change; `make attack` runs all of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.attack import clock, disk, hostile_files, hostile_text, kill
+from tests.attack.__main__ import find_kinds
+from tests.attack.flood import FLOODS, FloodSizes
+from tests.attack.flood import run as run_flood
+from tests.crash.available import needs_strace
+
+SEED = 20260301
+SMALL = FloodSizes(100, 100, 20, 1 << 20, 1_000, 10, 2.0)
+
+
+def test_every_attack_is_found_by_its_name() -> None:
+    assert {"kill", "disk", "clock", "flood", "hostile-text", "hostile-files"} <= set(find_kinds())
+
+
+def test_a_daemon_killed_in_a_busy_life_loses_nothing_and_answers_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kill, "KILLS", 3)
+    assert kill.run(SEED, 2).failures == ()
+
+
+@needs_strace
+def test_a_disk_that_refuses_for_a_while_loses_nothing() -> None:
+    assert disk.run(SEED, 3).failures == ()
+
+
+def test_a_clock_that_jumps_leaves_every_reminder_where_it_belongs() -> None:
+    assert clock.run(SEED, 3).failures == ()
+
+
+def test_hostile_files_are_taken_or_refused_in_words() -> None:
+    assert hostile_files.run(SEED, 120).failures == ()
+
+
+def test_hostile_text_takes_time_in_proportion_to_its_length() -> None:
+    assert hostile_text.run(SEED, 12).failures == ()
+
+
+@pytest.mark.parametrize("case", [0, 4, 5])
+def test_a_small_flood_is_kept_whole(case: int) -> None:
+    # How fast the health is told is for a machine that does nothing else.
+    failures = run_flood(SEED, only=case, sizes=SMALL).failures
+    assert [failure for failure in failures if "health" not in failure] == [], list(FLOODS)[case]
