@@ -106,8 +106,9 @@ class BackgroundCompaction:
             if call is None:
                 return
             is_cold = call.is_cold(now)
-            if is_cold and await self._compaction.commit_prepared(session, "economy"):
-                return
+            if is_cold:
+                # What was said since it was prepared may be worth another one.
+                await self._compaction.commit_prepared(session, "economy")
             economy = self._economy.decide(session, now, lifetime=call.lifetime, is_cold=is_cold)
             if economy is None:
                 return

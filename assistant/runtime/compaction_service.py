@@ -42,6 +42,7 @@ class CompactionService:
         self._meter = meter
         self._clock = clock
         self._notices = notices
+        self._prepared_tokens: dict[str, int] = {}  # by session, how many leave with what was prepared
         # After each compaction but those of a sleep, which does the same by itself: the session, what was done, and
         # whether a person waits for it.
         self.on_compacted: Callable[[str, CompactionResult, bool], Awaitable[None]] | None = None
@@ -133,9 +134,12 @@ class CompactionService:
         await self._tell_compacted(session, outcome, person_waits=False)
 
     async def prepare_for_economy(self, session: str, economy: SessionEconomy, budget: SleepBudget) -> None:
-        """Make the summary of such a compaction, to be committed once the cache is cold. Raises `StoreError`."""
-        if not self._compactor.has_prepared(session):
+        """Make the summary of such a compaction, to be committed once the cache is cold; again where twice as much has
+        come together since. Raises `StoreError`."""
+        removed = economy.decision.removed
+        if not self._compactor.has_prepared(session) or removed >= 2 * self._prepared_tokens.get(session, 0):
             await self._compactor.prepare(self._economy_request(session, economy, budget))
+            self._prepared_tokens[session] = removed
 
     async def commit_prepared(self, session: str, trigger: str) -> bool:
         """Commit what was prepared, if it still fits; whether there was something. Raises `StoreError`."""

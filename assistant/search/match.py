@@ -76,7 +76,10 @@ def _widened(text: str, start: int, end: int) -> tuple[int, int]:
     """The passage with the rest of its sentences, as far as there is room."""
     end = min(end, start + EXCERPT_CHARACTERS + _SLACK)
     room = max(0, EXCERPT_CHARACTERS - (end - start))
-    begin = _sentence_start(text, start, room + _SLACK // 2)
+    # The answer tends to follow the words of the question: the rest of their sentence has its room first.
+    closing = _SENTENCE.search(text, end, min(len(text), end + room))
+    rest = (closing.start() if closing else min(len(text), end + room)) - end
+    begin = _sentence_start(text, start, room - rest + _SLACK // 2)
     finish = _sentence_end(text, end, max(0, EXCERPT_CHARACTERS - (end - begin)) + _SLACK // 2)
     return begin, finish
 

@@ -154,6 +154,18 @@ def test_a_short_message_is_quoted_whole(room: SearchHome) -> None:
     assert [hit.text for hit in room.search("vet")] == ["The vet is Dr Halvorsen."]
 
 
+def test_an_excerpt_ends_with_the_sentence_of_the_words_rather_than_begin_earlier() -> None:
+    before = (
+        "On the whole, if I get up early on Monday I could finish the frame. The garden looks sad, but the bed has a "
+        "few green tips. I spent the evening with the script, and it finally does what I meant. "
+    )
+    text = before + "The electrician in Stavanger who understood the cabin straight away is called Zimfen Kespelvar."
+    spots = [
+        WordSpot(text.index(word), text.index(word) + len(word), n) for n, word in enumerate(("Stavanger", "cabin"))
+    ]
+    assert make_excerpt(text, spots, [1.0, 1.0]).endswith("is called Zimfen Kespelvar.")
+
+
 @given(st.lists(st.sampled_from(["kayak", "walk. ", "\n", " ", "北京", "x" * 90, "! "]), min_size=1, max_size=120))
 @settings(max_examples=100, deadline=None)
 def test_every_excerpt_is_short_and_made_of_the_text(parts: list[str]) -> None:
