@@ -27,7 +27,7 @@ from assistant.core.model_api import (
     TextDelta,
 )
 from assistant.models import anthropic_format, openai_format
-from tests.simulate.words import FACT, QUESTION, REMIND, TODO, WORD, scopes_of
+from tests.simulate.words import FACT, QUESTION, REMIND, LIST_ITEM, WORD, scopes_of
 from tests.strict.validate import RequestLimits, validate_chat, validate_messages
 
 WINDOW = 120_000
@@ -166,7 +166,7 @@ class LifeModel:
         if match := REMIND.search(said):
             order = {"text": match["text"], "when": match["when"]}
             return "", (ToolCall(call_id, "set_reminder", order),)
-        if match := TODO.search(said):
+        if match := LIST_ITEM.search(said):
             return "", (ToolCall(call_id, "manage_todo_list", {"action": "add", "items": [match["text"]]}),)
         return "I see. I keep that in mind.", ()
 

@@ -110,7 +110,7 @@ KEY = r"The (?P<aspect>[a-z-]+) of (?P<whose>[A-Z][a-z]+)'s (?P<thing>[a-z]+)"
 FACT = re.compile(rf"(?P<key>{KEY}) is (?:now )?(?P<value>[a-z]{{6,16}}q[aiou]x)\.")
 QUESTION = re.compile(r"What is (?P<key>the (?P<aspect>[a-z-]+) of (?P<whose>[A-Z][a-z]+)'s (?P<thing>[a-z]+))\?")
 REMIND = re.compile(r"Remind me to (?P<text>[^;]+); (?P<when>[^;.]+)\.")
-TODO = re.compile(r"Put (?P<text>[^;]+) on my list, please\.")
+LIST_ITEM = re.compile(r"Put (?P<text>[^;]+) on my list, please\.")
 
 
 def make_word(luck: Random, scope: str) -> str:
