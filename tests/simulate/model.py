@@ -27,7 +27,7 @@ from assistant.core.model_api import (
     TextDelta,
 )
 from assistant.models import anthropic_format, openai_format
-from tests.simulate.words import FACT, QUESTION, REMIND, LIST_ITEM, WORD, scopes_of
+from tests.simulate.words import FACT, LIST_ITEM, QUESTION, REMIND, WORD, scopes_of
 from tests.strict.validate import RequestLimits, validate_chat, validate_messages
 
 WINDOW = 120_000
