@@ -85,7 +85,9 @@ class LogReaderPort(Protocol):
 
     def read_after(self, session: str, generation: int, seq: int, *, limit: int = 200) -> list[LogRecord]:
         """The records of kind message with a larger seq that were not undone, oldest first, those of a turn that
-        still runs left out (and what follows them); `limit` of them at most, and fewer where they are long."""
+        still runs left out (and what follows them); `limit` of them at most, and fewer where they are long. A message
+        that was edited says what it says now; one that was read before it was edited comes again, at the time of the
+        edit, with `refs`."""
 
 
 class Conversation(Protocol):

@@ -1,7 +1,7 @@
-"""The invariants of a simulated life: what is looked at after each event, and what once a day, when nothing is going on.
+"""The invariants of a simulated life: what is looked at after each event, and what once a day, when nothing goes on.
 
-Each adds a line to the complaints that begins with the invariant, as in "I1: ...". Those that the model and the networks
-look at themselves (I5, I8, I10) are in `model.py` and `network.py`.
+Each adds a line to the complaints that begins with the invariant, as in "I1: ...". Those that the model and the
+networks look at themselves (I5, I8, I10) are in `model.py` and `network.py`.
 """
 
 from __future__ import annotations
@@ -12,19 +12,26 @@ import re
 import tarfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from assistant.core.bridge_api import InboundMessage
+from assistant.core.bridge_api import InboundMessage, OutgoingPart
 from assistant.core.errors import AssistantError
+from assistant.core.messages import Usage
 from assistant.core.records import InboxReceipt, is_answer_key
+from assistant.models.prices import load_prices
+from assistant.settings.settings import shipped_config_dir
+from assistant.wire.models import PRICES_FILE
+from tests.simulate.network import SENDERS
 from tests.simulate.words import FACT
 
 if TYPE_CHECKING:
     from tests.simulate.life import Life
 
+_REMINDER = re.compile(r"reminder:\d+:(?P<slot>\d{4}-\d\d-\d\dT\d\d:\d\d)")
+_CLOCK = re.compile(r"\bat (\d{1,2}):(\d\d)")
 _DONE = ("answered", "failed", "superseded")
 _DAY = 86_400.0
 # A day of remarks alone: a warning by design, until a sleep learns something.
@@ -42,7 +49,10 @@ class Checks:
         self._compactions: dict[str, int] = defaultdict(int)
         self._luck = Random(f"checks {life.world.seed}")
         self._days = 0
-        self.recall = {"found": 0, "missing": 0}
+        self._prices = load_prices(shipped_config_dir() / PRICES_FILE)["anthropic"]
+        self._billed: dict[date, float] = defaultdict(float)  # US dollars, by day
+        self._caps: dict[date, set[float]] = defaultdict(set)
+        self._when: dict[str, str] = {}  # by the text of a reminder: when it was to come
 
     def _complain(self, text: str) -> None:
         self._life.complaints.append(text)
@@ -56,9 +66,34 @@ class Checks:
         if receipt is not None and receipt.conflicts:
             self._complain(f"I1: {message.external_id} was acknowledged and is another message in the inbox")
 
-    def newest_message(self, bridge: str, scope: str) -> InboundMessage | None:
-        from tests.simulate.network import SENDERS
+    def note_billed(self, model: str, usage: Usage) -> None:
+        price = self._prices.price_for_model(model)
+        assert price is not None
+        day = self._life.local_time().date()
+        self._billed[day] += price.cost_of_call(usage)
+        self._caps[day].add(float(self._life.world.settings.get("BUDGET__DAILY_USD", "5")))
 
+    def note_reminder(self, text: str, when: str) -> None:
+        self._when[text] = when
+
+    def note_shown(self, part: OutgoingPart) -> None:
+        """A reminder that is not told to be late comes at its time by the clock on the wall, and that is the time that
+        was asked for (I11)."""
+        match = _REMINDER.match(part.key)
+        if match is None or "It was due" in part.text:
+            return
+        life, slot = self._life, datetime.fromisoformat(match["slot"])
+        text = part.text.partition("Reminder: ")[2].strip()
+        asked = _CLOCK.search(self._when.get(text, ""))
+        if asked and (slot.hour, slot.minute) != (int(asked[1]), int(asked[2])):
+            self._complain(f"I11: {text!r} was to come {self._when[text]!r} and is planned for {slot}")
+        now = life.local_time().replace(tzinfo=None)
+        # An hour that is left out comes an hour later.
+        is_change = (now.month, now.weekday(), slot.hour) in ((3, 6, 2), (10, 6, 2))
+        if abs(now - slot) > timedelta(minutes=65 if is_change else 3) and life.is_calm(3600):
+            self._complain(f"I11: {text!r} was due {slot} and came {now}, without a word of being late")
+
+    def newest_message(self, bridge: str, scope: str) -> InboundMessage | None:
         return self._newest.get((bridge, SENDERS[scope]))
 
     # ------------------------------------------------------------------------------------------------------ each event
@@ -76,7 +111,9 @@ class Checks:
                 if outgoing.inbox_id is not None and is_answer_key(outgoing.key):
                     self._answers[outgoing.inbox_id].add(outgoing.key)
                     if len(self._answers[outgoing.inbox_id]) > 1:
-                        self._complain(f"I1: message {outgoing.inbox_id} was answered by {self._answers[outgoing.inbox_id]}")
+                        self._complain(
+                            f"I1: message {outgoing.inbox_id} was answered by {self._answers[outgoing.inbox_id]}"
+                        )
             self._shown[name] = len(network.shown)
 
     def _check_logs_grow(self) -> None:
@@ -128,7 +165,9 @@ class Checks:
         for inbox_id, message in list(self._open.items()):
             item = stores.conversation.inbox_item(inbox_id)
             if item is None:
-                self._complain(f"I1: {message.external_id} ({message.content[:40]!r}) was acknowledged and is not there")
+                self._complain(
+                    f"I1: {message.external_id} ({message.content[:40]!r}) was acknowledged and is not there"
+                )
             elif item.state not in _DONE:
                 if life.is_calm(3600):
                     self._complain(f"I1: {message.external_id} ({message.content[:40]!r}) is still {item.state}")
@@ -153,21 +192,21 @@ class Checks:
             self._complain(f"I2: {problem.kind} {problem.where}: {problem.text}")
 
     def _check_agenda(self) -> None:
-        """No time that is due is left (I11), and each day of a daily reminder ends once."""
+        """No time that is due is left (I11)."""
         life = self._life
         if not life.is_calm(3 * 3600):
             return
-        jobs = life.world.running.stores.jobs
-        overdue = jobs.next_due_at()
+        overdue = life.world.running.stores.jobs.next_due_at()
         if overdue is not None and overdue < life.machine.true_time() - timedelta(hours=12):
             self._complain(f"I11: something was due at {overdue} and is not told")
 
     def _check_spending(self) -> None:
-        """No cap is passed (I9)."""
-        budget = self._life.world.running.stores.ledger.budget_status(self._life.world.running.base.clock())
-        for cap in getattr(budget, "caps", ()):
-            if cap.limit and cap.used > cap.limit:
-                self._complain(f"I9: {cap} was passed")
+        """No cap is passed (I9), by the bills of the provider, on days on which no cap and no clock was changed."""
+        today = self._life.local_time().date()
+        for day in [day for day in self._billed if day < today or self._life.local_time().hour == 23]:
+            spent = self._billed.pop(day)
+            if len(self._caps[day]) == 1 and self._life.is_calm(_DAY) and spent > (cap := min(self._caps[day])):
+                self._complain(f"I9: {spent:.4f} USD were spent on {day}, of {cap}")
 
     def _check_compactions(self) -> None:
         """Each gains something, none is repeated without a gain (I7), and no conversation stays too full."""

@@ -76,7 +76,7 @@ def _do(future: asyncio.Future[Any], func: Callable[..., Any], args: tuple[Any, 
         return
     try:
         result = func(*args)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 -- whatever it is, whoever waits gets it
         future.set_exception(error)
     else:
         future.set_result(result)

@@ -4,80 +4,29 @@ after each event, and all of them once a day (`checks.py`)."""
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import resource
-import sys
-import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from assistant.core.bridge_api import InboundMessage, MessageChange
-from assistant.core.errors import AssistantError, UsageError
+from assistant.core.errors import AssistantError
 from assistant.core.messages import Media
 from assistant.core.records import InboxReceipt
 from tests.simulate.checks import Checks
 from tests.simulate.clock import Machine, VirtualLoop
+from tests.simulate.knowledge import Failure, Faults, Knowledge
 from tests.simulate.model import Provider
 from tests.simulate.network import OWNER, ROOM, SENDERS, Network
 from tests.simulate.plan import BEGAN, DAY, HOUR, MINUTE, ZONE, Event
-from tests.simulate.words import question_key
-from tests.simulate.world import World, surroundings
+from tests.simulate.world import World
 
 _FORGET_CODE = re.compile(r"/forget ([0-9A-F]{6,})")
-_PAIRING_CODE = re.compile(r"\b[23456789A-HJKMNP-TV-Z]{8}\b")
-_FAULTS = ("command failed",)
 _LOOK = 0.5 * HOUR
 _QUIET_TRIES = 400
-
-
-@dataclass
-class Failure:
-    """What must not be, and after which event it was seen."""
-
-    event: Event | None
-    texts: list[str]
-
-    @property
-    def kinds(self) -> set[str]:
-        """What is the same when it is seen again."""
-        return {text.partition(":")[0] for text in self.texts}
-
-
-@dataclass
-class Knowledge:
-    """What was told, by its key: words that are right now. None where nobody can say."""
-
-    values: dict[str, list[str] | None] = field(default_factory=dict)
-    scopes: dict[str, str] = field(default_factory=dict)
-    sent: dict[str, tuple[str, str]] = field(default_factory=dict)  # by key: bridge and external id of its last message
-    forgotten: set[str] = field(default_factory=set)
-
-    def learn(self, key: str, word: str, scope: str, place: tuple[str, str]) -> None:
-        self.values[key], self.scopes[key], self.sent[key] = [word], scope, place
-
-    def doubt(self, key: str) -> None:
-        self.values[key] = None
-
-    def find_answers(self, question: str) -> frozenset[str]:
-        return frozenset(self.values.get(question_key(question)) or ())
-
-    def certain(self, scope: str) -> list[tuple[str, str]]:
-        return [(key, words[-1]) for key, words in self.values.items() if words and self.scopes[key] == scope]
-
-
-@dataclass
-class Faults:
-    """What is out of order; each with the time at which it ends, in seconds since the beginning."""
-
-    until: dict[str, float] = field(default_factory=dict)
-    calm_since: float = 0.0  # since when nothing was out of order
 
 
 class Life:
@@ -88,7 +37,10 @@ class Life:
         self.knowledge = Knowledge()
         self.faults = Faults()
         complain = complaints.append
-        networks = [Network(n, d, complain, self._on_acknowledged) for n, d in (("alpha", True), ("beta", False))]
+        networks = [
+            Network(name, deduplicates, complain, self._on_acknowledged, lambda part: self.checks.note_shown(part))
+            for name, deduplicates in (("alpha", True), ("beta", False))
+        ]
         self.world = World(folder, seed, self.machine, networks)
         self.checks = Checks(self)
         self.counts: Counter[str] = Counter()
@@ -226,6 +178,7 @@ class Life:
         await self._say(scope, bridge, f"What is the{key[3:]}?")
 
     async def _remind(self, scope: str, bridge: str, text: str, when: str) -> None:
+        self.checks.note_reminder(text, when)
         await self._say(scope, bridge, f"Remind me to {text}; {when}.")
 
     async def _todo(self, scope: str, bridge: str, text: str) -> None:
@@ -430,50 +383,3 @@ class Life:
 
     def local_time(self) -> datetime:
         return self.machine.true_time().astimezone(ZONE)
-
-
-async def _end_all() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _note_faults(complaints: list[str]) -> Callable[[Any, str, Any], Any]:
-    """What the program logs as a fault of its own is a complaint."""
-
-    def note(_: Any, method: str, entry: Any) -> Any:
-        if method == "exception" or entry.get("exc_info") or entry["event"] in _FAULTS:
-            error = sys.exc_info()[1]
-            place = traceback.extract_tb(error.__traceback__)[-1] if error is not None else ""
-            complaints.append(f"fault: {entry['event']}: {error!r} {place} {entry}")
-        raise structlog.DropEvent
-
-    return note
-
-
-def run_life(seed: int, days: int, events: Sequence[Event], report: Callable[[Life], None] | None = None) -> Failure | None:
-    """Live it. Raises nothing of the program's: that is a failure too."""
-    complaints: list[str] = []
-    structlog.configure(
-        processors=[_note_faults(complaints)], wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR)
-    )
-    loop = VirtualLoop()
-    asyncio.set_event_loop(loop)
-    life: Life | None = None
-    models = Provider(seed, complaints.append, lambda question: life.knowledge.find_answers(question))  # type: ignore[union-attr]
-    try:
-        with surroundings(models) as folder:
-            life = Life(folder, seed, loop, models, complaints)
-            failure = loop.run_until_complete(life.live(events, days))
-            if report is not None:
-                report(life)
-            return failure
-    finally:
-        loop.run_until_complete(_end_all())
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        asyncio.set_event_loop(None)
-        loop.close()
-
-
-__all__ = ["Failure", "Life", "UsageError", "run_life"]

@@ -27,7 +27,7 @@ from assistant.core.model_api import (
     TextDelta,
 )
 from assistant.models import anthropic_format, openai_format
-from tests.simulate.words import FACT, QUESTION, REMIND, TODO, WORD, scopes_of
+from tests.simulate.words import FACT, LIST_ITEM, QUESTION, REMIND, WORD, scopes_of
 from tests.strict.validate import RequestLimits, validate_chat, validate_messages
 
 WINDOW = 120_000
@@ -44,11 +44,13 @@ _CALL_SECONDS = 2.0
 class Provider:
     """What the models of a life have in common. `trouble`, when set, is what every call fails with; `faults` makes some
     calls fail. `complain` is told of whatever must not be. `find_answers` says what answers a question, as those words
-    that are right at this moment; none for a question that has no answer."""
+    that are right at this moment; none for a question that has no answer. `on_billed` is told what a call used, and of
+    which model."""
 
     seed: int
     complain: Callable[[str], None]
     find_answers: Callable[[str], frozenset[str]]
+    on_billed: Callable[[str, Usage], None]
     trouble: str = ""
     faults: bool = True
     calls: int = 0
@@ -119,7 +121,7 @@ class LifeModel:
             self._complain(f"I5: a request ({purpose}, {session}) is refused: {complaint}")
         return len(text) // 4 + 200 * len(request.tools)
 
-    # -------------------------------------------------------------------------------------------------- what is answered
+    # ------------------------------------------------------------------------------------------------- what is answered
 
     async def _reply(self, request: ModelRequest, purpose: CallPurpose, luck: Random, tokens: int) -> ModelReply:
         stop: StopReason = "end"
@@ -136,6 +138,7 @@ class LifeModel:
             text, calls = self._converse(request)
             stop = "tool_calls" if calls else "end"
         usage = Usage(input=tokens, output=len(text) // 4 + 20 * len(calls) + 1)
+        self._provider.on_billed(self.name, usage)
         return ModelReply(Message("assistant", text, tool_calls=calls, model=self.name), usage, stop)
 
     def _fault(self, fault: float, luck: Random) -> tuple[str, StopReason]:
@@ -163,7 +166,7 @@ class LifeModel:
         if match := REMIND.search(said):
             order = {"text": match["text"], "when": match["when"]}
             return "", (ToolCall(call_id, "set_reminder", order),)
-        if match := TODO.search(said):
+        if match := LIST_ITEM.search(said):
             return "", (ToolCall(call_id, "manage_todo_list", {"action": "add", "items": [match["text"]]}),)
         return "I see. I keep that in mind.", ()
 
@@ -204,7 +207,9 @@ def _summary(request: ModelRequest) -> str:
     asked = _BUDGET.search(request_text(request))
     lines = [f"- {fact}" for fact in facts.values()][-(int(asked[1]) if asked else 200) // 30 :]
     listed = "\n".join(lines) or "- They talked about the day."
-    return f"<summary>\nThey talked about the day and about what is where.\n{listed}\n</summary>\n<memories>\n</memories>"
+    return (
+        f"<summary>\nThey talked about the day and about what is where.\n{listed}\n</summary>\n<memories>\n</memories>"
+    )
 
 
 def _learn(request: ModelRequest) -> str:

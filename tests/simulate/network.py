@@ -9,7 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from assistant.core.bridge_api import BridgeCapabilities, InboundMessage, InboundPort, MessageChange, OutgoingPart, TurnEvent
+from assistant.core.bridge_api import (
+    BridgeCapabilities,
+    InboundMessage,
+    InboundPort,
+    MessageChange,
+    OutgoingPart,
+    TurnEvent,
+)
 from assistant.core.errors import BridgeError
 from assistant.core.records import InboxReceipt
 from tests.simulate.words import scopes_of
@@ -28,6 +35,7 @@ class Network:
     deduplicates: bool
     complain: Callable[[str], None]
     on_acknowledged: Callable[[InboundMessage | MessageChange, InboxReceipt | None], None]
+    on_shown: Callable[[OutgoingPart], None]
     is_down: bool = False
     is_unsure: bool = False
     queue: deque[InboundMessage | MessageChange] = field(default_factory=deque)
@@ -49,6 +57,7 @@ class Network:
             self.complain(f"I8: {key} was shown twice on {self.name}")
         self.counts[key] += 1
         self.shown.append(part)
+        self.on_shown(part)
         scope = _SCOPES.get(outgoing.target, "nobody")
         if others := scopes_of(part.text) - {scope}:
             self.complain(f"I10: words of {', '.join(others)} were sent to {scope} ({key})")

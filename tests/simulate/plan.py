@@ -69,7 +69,14 @@ _SETTINGS = {
     "SLEEP__NAP_MINUTES": ("15", "0"),
     "MEMORY__RECALL_MAX_TOKENS": ("400", "0"),
 }
-_WHEN = ("tomorrow at 9:00", "in 3 hours", "in 20 minutes", "on friday at 18:30", "in two days at 7:45", "tomorrow at 2:30")
+_WHEN = (
+    "tomorrow at 9:00",
+    "in 3 hours",
+    "in 20 minutes",
+    "on friday at 18:30",
+    "in two days at 7:45",
+    "tomorrow at 2:30",
+)
 _DAILY = ("every day at 8:15", "every weekday at 7:45", "every day at 2:30", "every monday at 20:00")
 
 
@@ -103,7 +110,7 @@ class _Plan:
             yield from self._talk(day, away=self._is_away(number // 7))
             yield from self._rare(day, first=number == 0)
 
-    # ------------------------------------------------------------------------------------------------------- what is said
+    # ----------------------------------------------------------------------------------------------------- what is said
 
     def _talk(self, day: date, *, away: bool) -> Iterator[tuple[float, str, dict[str, Any]]]:
         luck = self._luck
@@ -163,7 +170,7 @@ class _Plan:
         self._used.add(word)
         return word
 
-    # ------------------------------------------------------------------------------------------------------ what happens
+    # ----------------------------------------------------------------------------------------------------- what happens
 
     def _rare(self, day: date, *, first: bool) -> Iterator[tuple[float, str, dict[str, Any]]]:
         luck = self._luck

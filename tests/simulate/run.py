@@ -1,14 +1,26 @@
-"""Runs lives, and finds the shortest list of events that still leads to a failure."""
+"""Runs lives, each in an event loop of its own, and finds the shortest list of events that still leads to a failure."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import sys
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from tests.simulate.life import Failure, Life, run_life
+import structlog
+
+from tests.simulate.clock import VirtualLoop
+from tests.simulate.knowledge import Failure
+from tests.simulate.life import Life
+from tests.simulate.model import Provider
 from tests.simulate.plan import DAY, Event, plan_life
+from tests.simulate.world import surroundings
 
 _MAX_REPLAYS = 60
+_FAULTS = ("command failed",)
 
 
 def simulate(seed: int, days: int, *, keep: set[int] | None = None, shrink: bool = True) -> bool:
@@ -19,8 +31,8 @@ def simulate(seed: int, days: int, *, keep: set[int] | None = None, shrink: bool
     def report(life: Life) -> None:
         seconds = time.process_time() - begun
         print(
-            f"seed {seed}: {life.now() / DAY:.0f} days, {sum(life.counts.values()):,} events, {life.world.lives} starts, "
-            f"{life.models.calls:,} model calls, recalled {dict(life.models.recalled)}, "
+            f"seed {seed}: {life.now() / DAY:.0f} days, {sum(life.counts.values()):,} events, "
+            f"{life.world.lives} starts, {life.models.calls:,} model calls, recalled {dict(life.models.recalled)}, "
             f"forgotten {len(life.knowledge.forgotten)}; {seconds:.0f} s of CPU",
             flush=True,
         )
@@ -69,3 +81,57 @@ def find_shortest(seed: int, events: Sequence[Event], failure: Failure, replays:
                 break
             parts = min(len(current), parts * 2)
     return current
+
+
+# ---------------------------------------------------------------------------------------------------------- one life
+
+
+async def _end_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _note_faults(complaints: list[str]) -> Callable[[Any, str, Any], Any]:
+    """What the program logs as a fault of its own is a complaint."""
+
+    def note(_: Any, method: str, entry: Any) -> Any:
+        if method == "exception" or entry.get("exc_info") or entry["event"] in _FAULTS:
+            error = sys.exc_info()[1]
+            place = traceback.extract_tb(error.__traceback__)[-1] if error is not None else ""
+            complaints.append(f"fault: {entry['event']}: {error!r} {place} {entry}")
+        raise structlog.DropEvent
+
+    return note
+
+
+def run_life(
+    seed: int, days: int, events: Sequence[Event], report: Callable[[Life], None] | None = None
+) -> Failure | None:
+    """Live it. Raises nothing of the program's: that is a failure too."""
+    complaints: list[str] = []
+    structlog.configure(
+        processors=[_note_faults(complaints)], wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR)
+    )
+    loop = VirtualLoop()
+    asyncio.set_event_loop(loop)
+    life: Life | None = None
+    models = Provider(
+        seed,
+        complaints.append,
+        lambda question: life.knowledge.find_answers(question),
+        lambda *bill: life.checks.note_billed(*bill),
+    )
+    try:
+        with surroundings(models) as folder:
+            life = Life(folder, seed, loop, models, complaints)
+            failure = loop.run_until_complete(life.live(events, days))
+            if report is not None:
+                report(life)
+            return failure
+    finally:
+        loop.run_until_complete(_end_all())
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        asyncio.set_event_loop(None)
+        loop.close()

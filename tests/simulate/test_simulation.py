@@ -3,6 +3,7 @@ back to the few events that it takes."""
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -12,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from assistant.store.script.outbox import StoredOutbox
-from tests.simulate.life import run_life
 from tests.simulate.plan import Event, plan_life
-from tests.simulate.run import find_shortest
+from tests.simulate.run import find_shortest, run_life
 
 SEED = 2
 _ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +25,7 @@ def _surroundings_as_before() -> Iterator[None]:
     before = dict(os.environ)
     modules = {name: sys.modules.get(name) for name in ("spacy", "fastembed")}
     yield
+    logging.disable(logging.NOTSET)
     os.environ.clear()
     os.environ.update(before)
     for name, module in modules.items():

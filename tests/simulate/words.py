@@ -9,23 +9,94 @@ from __future__ import annotations
 import re
 from random import Random
 
-_SYLLABLES = "ba be bi bo da de di do fa fe ga go ka ke ki la le lo ma me mi na ne no pa pe ra re ri sa se ta te to va".split()
+_SYLLABLES = [
+    "ba",
+    "be",
+    "bi",
+    "bo",
+    "da",
+    "de",
+    "di",
+    "do",
+    "fa",
+    "fe",
+    "ga",
+    "go",
+    "ka",
+    "ke",
+    "ki",
+    "la",
+    "le",
+    "lo",
+    "ma",
+    "me",
+    "mi",
+    "na",
+    "ne",
+    "no",
+    "pa",
+    "pe",
+    "ra",
+    "re",
+    "ri",
+    "sa",
+    "se",
+    "ta",
+    "te",
+    "to",
+    "va",
+]
 _ENDS = {"owner": "qox", "ann": "qax", "ivo": "qix", "room": "qux"}
 _SCOPES = {end: scope for scope, end in _ENDS.items()}
 WORD = re.compile(r"\b[a-z]{6,16}q[aiou]x\b")
 
-PLACES = "harbour forest market library station bakery museum garden lighthouse school chapel bridge".split()
+PLACES = [
+    "harbour",
+    "forest",
+    "market",
+    "library",
+    "station",
+    "bakery",
+    "museum",
+    "garden",
+    "lighthouse",
+    "school",
+    "chapel",
+    "bridge",
+]
 # Whom somebody talks about: nobody else does, so that a question names whose it is.
 NAMES = {
-    "owner": "Greta Jonas Mirjam Tobias Selma Henrik Frida Anton Ludvig Signe".split(),
-    "ann": "Oskar Maja Ruben".split(),
-    "ivo": "Ylva Birk".split(),
-    "room": "Torvald Liv".split(),
+    "owner": ["Greta", "Jonas", "Mirjam", "Tobias", "Selma", "Henrik", "Frida", "Anton", "Ludvig", "Signe"],
+    "ann": ["Oskar", "Maja", "Ruben"],
+    "ivo": ["Ylva", "Birk"],
+    "room": ["Torvald", "Liv"],
 }
-THINGS = "boat cabin bicycle locker garage piano cellar shed printer tent drone camera violin freezer".split()
-ASPECTS = "code colour number name label maker model place price engine lender".split()
-TASKS = ("water the plants", "call the plumber", "pay the rent", "pick up the parcel", "bake the bread", "book the ferry")
-ITEMS = "milk eggs candles rope paint batteries flour soap nails lamp-oil tea salt".split()
+THINGS = [
+    "boat",
+    "cabin",
+    "bicycle",
+    "locker",
+    "garage",
+    "piano",
+    "cellar",
+    "shed",
+    "printer",
+    "tent",
+    "drone",
+    "camera",
+    "violin",
+    "freezer",
+]
+ASPECTS = ["code", "colour", "number", "name", "label", "maker", "model", "place", "price", "engine", "lender"]
+TASKS = (
+    "water the plants",
+    "call the plumber",
+    "pay the rent",
+    "pick up the parcel",
+    "bake the bread",
+    "book the ferry",
+)
+ITEMS = ["milk", "eggs", "candles", "rope", "paint", "batteries", "flour", "soap", "nails", "lamp-oil", "tea", "salt"]
 REMARKS = (
     "Today we walked past the {place} with {person}, and it rained for an hour before the sun came out again.",
     "{person} came by and told a long story about the {place}; I laughed a lot and then we cooked soup together.",
@@ -39,7 +110,7 @@ KEY = r"The (?P<aspect>[a-z-]+) of (?P<whose>[A-Z][a-z]+)'s (?P<thing>[a-z]+)"
 FACT = re.compile(rf"(?P<key>{KEY}) is (?:now )?(?P<value>[a-z]{{6,16}}q[aiou]x)\.")
 QUESTION = re.compile(r"What is (?P<key>the (?P<aspect>[a-z-]+) of (?P<whose>[A-Z][a-z]+)'s (?P<thing>[a-z]+))\?")
 REMIND = re.compile(r"Remind me to (?P<text>[^;]+); (?P<when>[^;.]+)\.")
-TODO = re.compile(r"Put (?P<text>[^;]+) on my list, please\.")
+LIST_ITEM = re.compile(r"Put (?P<text>[^;]+) on my list, please\.")
 
 
 def make_word(luck: Random, scope: str) -> str:

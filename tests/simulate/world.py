@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import random
 import shutil
@@ -191,6 +192,8 @@ def surroundings(models: Provider) -> Iterator[Path]:
     with TemporaryDirectory(prefix="assistant-life-", dir=place) as folder:
         os.environ.update(MEM0_TELEMETRY="False", MEM0_DIR=f"{folder}/mem0", XDG_STATE_HOME=f"{folder}/state")
         random.seed(0)
+        # Mem0 logs what it is given; its own process is silent, too.
+        logging.disable(logging.CRITICAL)
         with (
             patch.object(wire_models, "_build_adapter", adapter),
             patch.object(wire_services, "make_in_child", back_up),

@@ -28,7 +28,8 @@ _IS_LATE_EDIT = (
     "m.kind = 'edit' AND EXISTS (SELECT 1 FROM changes c JOIN messages o ON o.id = c.message_id"
     " WHERE c.record_id = m.id AND c.state = 'logged' AND (o.seq <= ? OR o.generation < m.generation)"
     " AND o.hidden_by IS NULL AND o.unlearned = 0"
-    " AND NOT EXISTS (SELECT 1 FROM changes n WHERE n.message_id = c.message_id AND n.state = 'logged' AND n.id > c.id))"
+    " AND NOT EXISTS"
+    " (SELECT 1 FROM changes n WHERE n.message_id = c.message_id AND n.state = 'logged' AND n.id > c.id))"
 )
 
 

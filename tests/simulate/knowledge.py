@@ -1,0 +1,51 @@
+"""What the people of a simulated life know, what is out of order in it, and how it fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.simulate.plan import Event
+from tests.simulate.words import question_key
+
+
+@dataclass
+class Failure:
+    """What must not be, and after which event it was seen."""
+
+    event: Event | None
+    texts: list[str]
+
+    @property
+    def kinds(self) -> set[str]:
+        """What is the same when it is seen again."""
+        return {text.partition(":")[0] for text in self.texts}
+
+
+@dataclass
+class Knowledge:
+    """What was told, by its key: words that are right now. None where nobody can say."""
+
+    values: dict[str, list[str] | None] = field(default_factory=dict)
+    scopes: dict[str, str] = field(default_factory=dict)
+    sent: dict[str, tuple[str, str]] = field(default_factory=dict)  # by key: bridge and external id of its last message
+    forgotten: set[str] = field(default_factory=set)
+
+    def learn(self, key: str, word: str, scope: str, place: tuple[str, str]) -> None:
+        self.values[key], self.scopes[key], self.sent[key] = [word], scope, place
+
+    def doubt(self, key: str) -> None:
+        self.values[key] = None
+
+    def find_answers(self, question: str) -> frozenset[str]:
+        return frozenset(self.values.get(question_key(question)) or ())
+
+    def certain(self, scope: str) -> list[tuple[str, str]]:
+        return [(key, words[-1]) for key, words in self.values.items() if words and self.scopes[key] == scope]
+
+
+@dataclass
+class Faults:
+    """What is out of order; each with the time at which it ends, in seconds since the beginning."""
+
+    until: dict[str, float] = field(default_factory=dict)
+    calm_since: float = 0.0  # since when nothing was out of order
