@@ -305,11 +305,11 @@ def run(seed: int, cases: int, only: int | None = None) -> Tally:
         for case in drawn:
             went_wrong = run_case(lived, case, Path(folder))
             by_damage[case.damage, case.file_kind, bool(went_wrong)] += 1
-            failures += [f"{case}: {line}" for line in went_wrong[:3]][: 1 if only is None else 9]
             if went_wrong:
+                failures.append(f"{case}: {'; '.join(went_wrong[: 1 if only is None else 9])}")
                 print(failures[-1], file=sys.stderr, flush=True)
     _print_table(by_damage)
-    return Tally("damage", len(drawn), len(drawn) - len({line.partition(":")[0] for line in failures}), tuple(failures))
+    return Tally("damage", len(drawn), tuple(failures))
 
 
 def _print_table(counts: Counter[tuple[str, str, bool]]) -> None:
