@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from itertools import pairwise
 
 from assistant.core.text import fold_text, lazy_regex
+from assistant.core.time_spelling import share_months
 
 _MONTH_NAMES = """
 january januar janner janvier enero jan janv|february februar fevrier febrero feb fevr|march marz mars marzo
@@ -55,6 +57,7 @@ _TWO_DAYS = lazy_regex(
     rf"|\b(?P<month>{_MONTH}) (?P<first>\d{{1,2}})(?:st|nd|rd|th)? and (?:the )?(?P<next>\d{{1,2}})"
     r"(?=(?:st|nd|rd|th)?\b)"
 )
+_AND = lazy_regex(r"\.?(?: ?, ?| (?:and|und|et|y) )(?:(?:on|am|the|den|le|el) )*")
 _NUMBER_BEFORE = lazy_regex(r"(?<![\d.:])(\d{1,2})(?:st|nd|rd|th|er|\.)?$")
 _NUMBER_AFTER = lazy_regex(rf"{_TO}(\d{{1,2}})(?:st|nd|rd|th)?\b(?!\.?\d|[:h]| ?[ap]m)")
 _LOOKED_BACK = 40
@@ -110,6 +113,7 @@ class NamedDay:
     weekdays: frozenset[int] = frozenset()  # 0 is Monday
     month_day: int = 0  # of each month
     time: str = ""  # as in "10:00"
+    others: frozenset[date] = frozenset()  # further days that do not follow: "3. und 10. Mai"
 
     @property
     def names_day(self) -> bool:
@@ -125,7 +129,7 @@ class NamedDay:
         if self.weekdays or self.month_day:
             return day > since and (day.weekday() in self.weekdays or day.day == self.month_day)
         if self.day is None or not self.yearly:
-            return self.day is not None and self.day <= day <= (self.until or self.day)
+            return day in self.others or (self.day is not None and self.day <= day <= (self.until or self.day))
         # Who was born on 29 February has a birthday each year.
         own = (
             (2, 28)
@@ -145,7 +149,7 @@ def find_day(sentence: str, said_on: date) -> NamedDay:
         folded = _BUT.split(folded)[-1]
     if _OF_DAYS.search(folded):
         return NamedDay()
-    folded = _TWO_DAYS.sub(_as_range, _BETWEEN.sub(r"\1 to ", folded))
+    folded = share_months(_TWO_DAYS.sub(_as_range, _BETWEEN.sub(r"\1 to ", folded)))
     time = _time(folded)
     yearly, is_past = _YEARLY.search(folded) is not None, _PAST.search(folded) is not None
     monthly = _MONTHLY.search(folded)
@@ -157,7 +161,10 @@ def find_day(sentence: str, said_on: date) -> NamedDay:
     if dates:
         # What was worked out when it was learnt stands in brackets at the end.
         day, match = dates[-1]
-        return replace(_up_to(day, folded, match, said_on), yearly=yearly, time=time)
+        others = (
+            other for (other, one), (_, two) in pairwise(dates) if _AND.fullmatch(folded[one.end() : two.start()])
+        )
+        return replace(_up_to(day, folded, match, said_on), yearly=yearly, time=time, others=frozenset(others))
     if is_past:
         return NamedDay(time=time)
     near = _NEAR.search(folded)

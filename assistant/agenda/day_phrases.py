@@ -18,6 +18,7 @@ from assistant.agenda.time_phrases import MAX_PHRASE_CHARACTERS, ParsedMoment, p
 from assistant.core.calendar import local_slot_key, local_to_utc, utc_to_local
 from assistant.core.errors import UsageError
 from assistant.core.text import fold_text, lazy_regex, shorten
+from assistant.core.time_spelling import spell_days
 
 MAX_DAYS = 92
 _A_DAY = timedelta(days=1)
@@ -64,7 +65,7 @@ def local_day(now: datetime, zone: ZoneInfo) -> date:
 def parse_days(text: str, zone: ZoneInfo, now: datetime) -> DayRange:
     """The days that a text names; "" is the week from today on. Raises `UsageError`."""
     today = local_day(now, zone)
-    folded = fold_text(" ".join(text.split()).strip(" ?!.,"))
+    folded = fold_text(spell_days(" ".join(text.split()).strip(" ?!.,")))
     if not folded:
         return DayRange(today, today + 6 * _A_DAY)
     for words in (folded, _LEAD.sub("", folded)):

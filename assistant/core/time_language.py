@@ -6,8 +6,6 @@ Patterns are written so that no text takes long: none has a repetition inside a 
 
 from __future__ import annotations
 
-import re
-
 from assistant.core.text import lazy_regex
 
 _NUMBER_LINES = {
@@ -155,9 +153,12 @@ _EVERY = r"(?:every|each|alle|jede[nrsm]?|cada|chaque|tou(?:t|s|te|tes) les|tod[
 _WORKDAYS = (
     r"(?:week|work)days?(?: only)?|werktags?|werktagen?|wochentags?|jours? ouvr\w+|dias laborables|jours de semaine"
 )
-_MONDAY_TO_FRIDAY = (
-    r"(?:from |du |de |von )?(?:mon(?:day)?|montags?|mo|lundi|lun|lunes)\s?(?:to|through|thru|bis|au|a|-|–)\s?"
-    r"(?:fri(?:day)?|freitags?|fr|vendredi|ven|viernes|vie)"
+# "Tuesday to Saturday"; "from Tuesday to Thursday" and "du mardi au jeudi" may be where something is moved.
+_DAY_RANGE = (
+    rf"(?:(?:tou(?:s|te) les jours |every day |jeden tag |todos los dias )?(?:from |du |de |von |del )?(?P<from>{DAY})"
+    rf"\s?(?:through|thru|bis|hasta|-|–)\s?(?:el )?(?P<until>{DAY})"
+    rf"|(?<!from )(?<!move )(?P<from2>{DAY}) to (?P<until2>{DAY})|\bde (?P<from3>{DAY}) a (?P<until3>{DAY})"
+    rf"|(?:from |du |de )?(?P<from4>{DAYS['MO']}) (?:to|au|a) (?P<until4>{DAYS['FR']}))(?!\w)"
 )
 _NTH = r"(?:\d{1,2}(?!\d)(?:st|nd|rd|th|er|\.)?(?![:h]\d)|first|ersten|premier|primero|uno)"
 _MONTHLY = r"(?:(?:of|de|in|des|du|im|jedes|jeden|any)\s+)*(?:every|each|the|jeden|jedes|cada|chaque|tous les|todos los)\s+(?:month|monats?|mes(?:es)?|mois)"
@@ -182,8 +183,9 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     # how often
     (
         "workdays",
-        rf"\b(?:on |{_EVERY} |an |en |los |les )?(?:{_WORKDAYS})\b|\b{_MONDAY_TO_FRIDAY}\b|\b(?:en semaine|entre semana)\b",
+        rf"\b(?:on |{_EVERY} |an |en |los |les )?(?:{_WORKDAYS})\b|\b(?:en semaine|entre semana)\b",
     ),
+    ("day_range", rf"\b{_DAY_RANGE}"),
     (
         "weekends",
         rf"\b{_EVERY} (?:weekend|wochenende|week-?end|finde|fines? de semana)s?\b|\bon weekends\b|\ban wochenenden\b",
@@ -194,7 +196,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "monthly",
-        rf"\b{_EVERY} (?P<date4>\d{{1,2}})(?:st|nd|rd|th|\.)? (?:im|of the|du|del) (?:monat|month|mois|mes)\b",
+        rf"\b{_EVERY} (?P<date4>{_NTH}|premiers|primeros)(?:\.|st|nd|rd|th)? (?:im|of the|of each|du|del|des|de cada) (?:monats?|month|mois|mes)\b",
     ),
     ("last_day", rf"\b(?:on )?(?:the |am |le |el )?(?:last day|letzten tag|dernier jour|ultimo dia) {_MONTHLY}\b"),
     ("monthly", rf"\b{GLUE}*(?:dia )?(?P<date>{_NTH}) {_MONTHLY}\b"),
@@ -263,7 +265,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("clock", rf"\b(?:{GLUE}|kurz )*(?P<by3>viertel|{N}(?: minuten)?) (?P<which3>vor|nach) (?P<hour3>{H})(?: uhr)?\b"),
     (
         "clock",
-        rf"\b(?:{GLUE})*(?:las?|alas) (?P<hour5>{H})(?:[:.](?P<minute5>[0-5]\d)| (?P<and5>y media|y cuarto|y pico|en punto|menos cuarto|(?:y|menos) {N}))?(?: ?h(?:oras)?\b)?(?!\w| ?(?:veces|personas))",
+        rf"\b(?:{GLUE})*(?:las?|alas) (?P<hour5>{H})(?:[:.](?P<minute5>[0-5]\d)| (?P<and5>y media|y cuarto|y pico|en punto|menos cuarto|(?:y|menos) {N}))?(?: ?h(?:oras)?\b)?(?!\w| ?(?:veces|personas|cosas))",
     ),
     ("clock", rf"\b(?:{GLUE})*(?P<hour6>{H}) (?P<and6>y media|y cuarto|menos cuarto)\b"),
     (
@@ -283,7 +285,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("clock", rf"(?<![:.\d])\b{GLUE}*half (?P<halfhour>{H})(?!:)(?: ?o'?clock)?(?P<ap13> ?[ap]\.?m\b\.?)?"),
     (
         "clock",
-        rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour14>\d{{1,2}})\.(?P<minute14>[0-5]\d)(?![.\d])(?:(?P<ap14> ?[ap]\.?m\b\.?)|(?= (?:in the|tomorrow|today|tonight|uhr)\b))",
+        rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour14>\d{{1,2}})\.(?P<minute14>[0-5]\d)(?![.\d])(?:(?P<ap14> ?[ap]\.?m\b\.?)| uhr\b|(?= (?:in the|tomorrow|today|tonight)\b))",
     ),
     (
         "clock",
@@ -311,16 +313,16 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "weekday",
-        rf"\b{GLUE}*(?P<weekday>{DAY})(?: (?P<next>next week|nachste woche|de la semaine prochaine|prochaine?|que viene|de la semana que viene|de la proxima semana))?",
+        rf"\b{GLUE}*(?P<weekday>{DAY})(?: (?P<next>next week|nachste[nr]? woche|de la semaine prochaine|prochaine?|proximo|(?:que|q) viene|de la semana (?:que|q) viene|de la proxima semana|d'apres|suivant|siguiente|danach|after(?: that)?(?= at | same|$)))?",
     ),
     ("part", rf"\b(?:tonight|tonite|heute? (?:abend|nacht)|ce soir|esta noche|cette nuit)\b|{PART}"),
     (
         "relative",
-        rf"\b{GLUE}*(?P<rel>today|heute?|hoy|aujourd'hui|auj|tomorrow|tmrw|tmr|tomorow|tommorow|2morrow|morgen|demain|manana)(?!\w)",
+        rf"\b{GLUE}*(?P<rel>today|heute?|hoy|aujourd'hui|auj|tomorrow|tmrw|tmr|tomorow|tommorow|2morrow|morgen|morgigen? tag|demain|manana)(?!\w)",
     ),
     (
         "span",
-        rf"\b{GLUE}*(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana que viene|(?:la )?proxima semana)|(?P<thisweek>(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
+        rf"\b{GLUE}*(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana (?:que|q) viene|(?:la )?proxima semana)|(?P<thisweek>(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
     ),
     (
         "month_end",
@@ -337,43 +339,6 @@ _SOURCES: tuple[tuple[str, str], ...] = (
 )
 SOURCES = tuple((kind, lazy_regex(pattern)) for kind, pattern in _SOURCES)
 
-# Days of a month in words, from 21 on: what is smaller is in `NUMBERS`.
-_TENS = {
-    20: ("twenty-", "undzwanzigste[nrs]?", "vingt[- ](?:et[- ])?", "veinti"),
-    30: ("thirty-", "unddreißigste[nrs]?", "trente[- ](?:et[- ])?", "treinta y "),
-}
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth".split()
-_GERMAN = "ein zwei drei vier fünf sechs sieben acht neun".split()
-_FRENCH = "(?:un|unième) deux trois quatre cinq six sept huit neuf".split()
-_SPANISH = "uno d[oó]s tr[eé]s cuatro cinco s[eé]is siete ocho nueve".split()
-DAY_WORDS = tuple(
-    (
-        lazy_regex(
-            rf"\b(?:{english}{_ORDINALS[n]}|{_GERMAN[n]}{german}|{french}{_FRENCH[n]}|{spanish}{_SPANISH[n]})\b",
-            re.IGNORECASE,
-        ),
-        tens + n + 1,
-    )
-    for tens, (english, german, french, spanish) in _TENS.items()
-    for n in range(9 if tens == 20 else 1)
-)
-# "Samstagmittag", "heuteabend"
-JOINED_DAYS = lazy_regex(
-    r"\b((?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|heute?|gestern)(früh|morgen|vormittag|mittag|nachmittag|abend|nacht)s?\b",
-    re.IGNORECASE,
-)
-# Names in which a letter may be wrong, and words that look like one.
-LONG_WORDS = lazy_regex(r"\b[^\W\d_]{6,10}\b")
-LONG_NAMES = (
-    "monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag "
-    "mercredi vendredi samedi dimanche miercoles jueves viernes sabado domingo tomorrow january february september october "
-    "november december mondays tuesdays wednesdays thursdays fridays saturdays sundays mittwochs sabados domingos "
-    "mercredis vendredis samedis dimanches minutes minuten minutos montags dienstags freitags samstags sonntags lundis mardis jeudis"
-).split()
-NO_SLIPS = frozenset(
-    {"montage", "montagne", "freizeit", "janvier", "octobre", "oktober", "octubre", "novembre", "decembre", "dezember"}
-)
-FIRST_LETTERS = frozenset(name[0] for name in LONG_NAMES)
 # A time that is not meant, or is no longer.
 NEGATION = lazy_regex(
     r"(?:\b(?:not|nicht|kein|no|pas|statt|anstatt|instead of|rather than|en vez de|en lugar de|au lieu (?:de|du)|ya no|ni)"

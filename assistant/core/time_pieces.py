@@ -7,28 +7,18 @@ in a text of more than 2,000 characters none is looked for. Pure; the words them
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from assistant.core.text import fold_text
-from assistant.core.time_language import (
-    CORRECTED,
-    DAY_WORDS,
-    FIRST_LETTERS,
-    JOINED_DAYS,
-    LONG_NAMES,
-    LONG_WORDS,
-    NEGATION,
-    NEW,
-    NO_SLIPS,
-    OLD,
-    SOURCES,
-)
+from assistant.core.time_language import AND, CORRECTED, NEGATION, NEW, OLD, SOURCES
 from assistant.core.time_readers import READERS, TimePiece
+from assistant.core.time_spelling import spell_times
 
 LONGEST_TEXT = 2000
+_AND = re.compile(AND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +48,13 @@ class FoundTimes:
         return bool(self.of_kind("day", "delta"))
 
     @property
+    def joined_days(self) -> list[TimePiece]:
+        """Days with nothing but "and" between them: "3. und 10. Mai"; none for one day."""
+        days = self.of_kind("day")
+        joined = [one for one, two in pairwise(days) if _AND.fullmatch(fold_text(self.text[one.end : two.start]))]
+        return days if len(joined) == len(days) - 1 and len(days) > 1 else []
+
+    @property
     def rule(self) -> str:
         """Parts of an RRULE; every two weeks and on Saturdays are one rule."""
         rules = [piece.rule for piece in self.of_kind("repeat")]
@@ -76,9 +73,7 @@ def find_times(text: str) -> FoundTimes:
     text = " ".join(text.split())
     if len(text) > LONGEST_TEXT:
         return FoundTimes(text, (), text)
-    text = JOINED_DAYS.sub(r"\1 \2", LONG_WORDS.sub(_without_slip, text))
-    for pattern, number in DAY_WORDS:
-        text = pattern.sub(f"{number}.", text)
+    text = spell_times(text)
     left = fold_text(text).replace("’", "'")
     pieces: list[TimePiece] = []
     for kind, pattern in SOURCES:
@@ -89,15 +84,6 @@ def find_times(text: str) -> FoundTimes:
                 left = f"{left[: match.start()]}{chr(0) * len(match[0])}{left[match.end() :]}"
     pieces.sort(key=lambda piece: piece.start)
     return _without_times(text, _morning_of_days(text, _without_old(fold_text(text), pieces)), pieces)
-
-
-def _without_slip(match: re.Match[str]) -> str:
-    """The name of a day or month as it is spelled: "vendrdi" is "vendredi"."""
-    word = fold_text(match[0])
-    if word in LONG_NAMES or word in NO_SLIPS or word[0] not in FIRST_LETTERS:
-        return match[0]
-    near = difflib.get_close_matches(word, LONG_NAMES, n=1, cutoff=0.85)
-    return near[0] if near and near[0][0] == word[0] else match[0]
 
 
 def _without_times(text: str, kept: Sequence[TimePiece], pieces: Sequence[TimePiece]) -> FoundTimes:

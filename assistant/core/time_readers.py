@@ -52,7 +52,8 @@ class TimePiece:
     weeks: int = 0  # further weeks behind the weekday
     on: tuple[int, int, int] | None = None  # year (0: the next), month (0: the next), day
     offset: int | None = None  # days from today
-    half: bool = False  # a clock that says itself which half of the day
+    half: bool = False  # a clock that says itself which half of the day; a day that is written with its hour
+    is_coming: bool = False  # a weekday that is not today
     is_ambiguous: bool = False
 
 
@@ -185,8 +186,9 @@ def _read_iso(match: re.Match[str]) -> TimePiece | None:
         at = datetime.fromisoformat(match[0].strip())
     except ValueError:
         return None
-    minutes = at.hour * 60 + at.minute if len(match[0].strip()) > 10 else -1
-    return TimePiece("day", match.start(), match.end(), on=(at.year, at.month, at.day), minutes=minutes)
+    has_hour = len(match[0].strip()) > 10
+    minutes = at.hour * 60 + at.minute
+    return TimePiece("day", match.start(), match.end(), on=(at.year, at.month, at.day), minutes=minutes, half=has_hour)
 
 
 def _read_month_day(match: re.Match[str]) -> TimePiece | None:
@@ -198,10 +200,17 @@ def _weekday_of(words: str) -> str:
     return next((code for code, names in _DAY_NAMES.items() if names.search(words)), "MO")
 
 
+_COMING = lazy_regex(r"\b(?:next|coming|nachste[nrsm]?|kommende[nrsm]?|proxim[oa])\b")
+
+
 def _read_weekday(match: re.Match[str]) -> TimePiece:
     day = DAY_CODES.index(_weekday_of(match["weekday"]))
-    of_next_week = "nextweek" if re.search("week|woche|sema", match["next"] or "") else ""
-    return TimePiece("day", match.start(), match.end(), weekday=day, part=of_next_week)
+    words = match["next"] or ""
+    of_next_week = "nextweek" if re.search("week|woche|sema", words) else ""
+    if re.match("d'apres|suivant|siguiente|danach|after", words):
+        return TimePiece("day", match.start(), match.end(), weekday=day, weeks=1)
+    is_coming = bool(words) or _COMING.search(match[0]) is not None
+    return TimePiece("day", match.start(), match.end(), weekday=day, part=of_next_week, is_coming=is_coming)
 
 
 def _read_weeks_after(match: re.Match[str]) -> TimePiece:
@@ -232,6 +241,12 @@ def _read_weekly(match: re.Match[str]) -> TimePiece | None:
     return _rule(match, f"FREQ=WEEKLY;{f'INTERVAL={step};' if step > 1 else ''}BYDAY={days}")
 
 
+def _read_day_range(match: re.Match[str]) -> TimePiece | None:
+    first, last = (DAY_CODES.index(_weekday_of(_group(match, name))) for name in ("from", "until"))
+    days = ",".join(DAY_CODES[first : last + 1])
+    return _rule(match, f"FREQ=WEEKLY;BYDAY={days}") if first < last else None
+
+
 def _read_interval(match: re.Match[str]) -> TimePiece:
     number = number_of(match["number"]) if match.groupdict().get("number") else 1
     rule = f"FREQ={FREQUENCIES[_unit_of(_group(match, 'unit'))]}"
@@ -260,6 +275,7 @@ def _rule(match: re.Match[str], rule: str) -> TimePiece:
 READERS = {
     "iso": _read_iso,
     "workdays": lambda match: _rule(match, "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+    "day_range": _read_day_range,
     "weekends": lambda match: _rule(match, "FREQ=WEEKLY;BYDAY=SA,SU"),
     "last_day": lambda match: _rule(match, "FREQ=MONTHLY;BYMONTHDAY=-1"),
     "monthly": _read_monthly,

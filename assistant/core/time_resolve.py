@@ -23,6 +23,9 @@ _FILLER = lazy_regex(
     r"|el|los|las|y|en|desde|para|pour|des|uhr|o'?clock|h|please|bitte|only|nur)\b)*"
 )
 _FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 6}
+_FIRST_HOUR = 6
+# Said by a dial of twelve hours: nobody is reminded at "quarter past four" in the night.
+_OF_TWELVE = lazy_regex(r"\b(?:half|quarter|past|cuarto|media|menos)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ def is_only_time(found: FoundTimes) -> bool:
 
 def resolve_times(found: FoundTimes, now: datetime, moved: datetime | None = None) -> ResolvedTime | None:
     """`moved`: when it was due until now, whose day or hour stays where the text names none."""
-    if any(piece.is_ambiguous for piece in found.pieces) or not found.pieces:
+    if not found.pieces or any(piece.is_ambiguous for piece in found.pieces):
         return None
     try:
         at = _moment(found, now, moved)
@@ -64,7 +67,7 @@ def _moment(found: FoundTimes, now: datetime, moved: datetime | None) -> datetim
     day = next((piece for piece in days if piece.on is not None), next(iter(days), None))
     if delta is not None:
         return datetime.combine(_shift(now, delta, 1).date(), clock or time(DEFAULT_HOUR))
-    if day is not None and day.on is not None and day.minutes > 0 and clock is None:
+    if day is not None and day.half and clock is None:
         clock = time(*divmod(day.minutes, 60))
     if found.rule and day is None:
         return _start(found, now, clock, moved)
@@ -77,6 +80,9 @@ def _moment(found: FoundTimes, now: datetime, moved: datetime | None) -> datetim
     if clock is None:
         return None
     today = any(piece.offset == 0 for piece in found.of_kind("part"))
+    if today and clock.hour < _FIRST_HOUR and found.of_kind("clock"):
+        # "Tonight at midnight" is when the next day begins.
+        return datetime.combine(now.date() + timedelta(days=1), clock)
     at = datetime.combine(moved.date() if moved and not today else now.date(), clock)
     return at if at > now or today else datetime.combine(now.date(), clock) + timedelta(days=int(clock <= now.time()))
 
@@ -88,6 +94,15 @@ def _clock(found: FoundTimes) -> time | None:
         return time(HOURS_OF_PARTS[part]) if part else None
     hour, minute = divmod(clock.minutes, 60)
     if part and not clock.half and _FIRST_OF_PARTS.get(part, 12) <= hour < 12:
+        hour += 12
+    words = fold_text(found.text[clock.start : clock.end])
+    if (
+        not part
+        and not clock.half
+        and 1 <= hour < _FIRST_HOUR
+        and _OF_TWELVE.search(words)
+        and not found.of_kind("day")
+    ):
         hour += 12
     return time(hour, minute)
 
@@ -113,7 +128,8 @@ def _on_day(day: TimePiece, hour: time, now: datetime) -> datetime:
             monday = now.date() + timedelta(days=7 - now.weekday())
             return datetime.combine(monday + timedelta(days=day.weekday), hour)
         at = datetime.combine(now.date() + timedelta(days=(day.weekday - now.weekday()) % 7), hour)
-        return at + timedelta(days=7 * day.weeks + (0 if at > now else 7))
+        passed = at <= now or (day.is_coming and at.date() == now.date())
+        return at + timedelta(days=7 * (day.weeks + passed))
     year, month, number = day.on or (0, 0, 0)
     if year:
         return datetime.combine(date(year, month, number), hour)
@@ -172,9 +188,10 @@ def day_range(found: FoundTimes, now: datetime) -> tuple[datetime, datetime] | N
         return first, first + timedelta(days=length)
     elif found.of_kind("part"):
         start = today
-    elif weekly := re.search(r"BYDAY=([A-Z]{2})$", found.rule):
+    elif weekly := re.search(r"BYDAY=([A-Z]{2})((?:,[A-Z]{2})*)$", found.rule):
         number = DAY_CODES.index(weekly[1])
         start = today + timedelta(days=(number - now.weekday()) % 7)
+        return start, start + timedelta(days=1 + len(weekly[2]) // 3)
     else:
         return None
     part = next((piece.part for piece in found.of_kind("part")), "")

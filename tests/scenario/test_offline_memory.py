@@ -62,7 +62,7 @@ async def test_facts_told_early_in_a_long_conversation_are_answered_late(home: O
         ("thanks", "You're welcome."),
         ("what's on my list?", "3: sandpaper"),
         ("done with tape", "Completed: 4."),
-        ("Jeg har bursdag den 9. mai.", "noted"),
+        ("Jeg har bursdag den 9. mai.", "Noted."),
         ("list my files", '"packing.txt"'),
         ("read packing.txt", "> sea boots"),
         ("I moved the boat to berth 12 today.", "Noted."),

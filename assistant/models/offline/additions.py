@@ -6,19 +6,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import pairwise
 
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
-from assistant.core.time_readers import find_length
+from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
+from assistant.models.offline.changes import move
 from assistant.models.offline.cues import fold, says
 from assistant.models.offline.lists import list_names, order_subject, quoted_items, split_items, todo_items
-from assistant.models.offline.matching import ListedItem
+from assistant.models.offline.matching import ListedItem, count_hits
 from assistant.models.offline.plans import MOMENT, OtherAnswer, Plan, PlanContext, call_tool, describe_todos
-from assistant.models.offline.targets import find_targets
+from assistant.models.offline.targets import content_words, find_targets
 
 _MOST_PARTS = 4
 _PARTS = lazy_regex(r"\s*,?\s+(?:and|und|et|y)\s+(?:also |auch |aussi |tambien )?", re.IGNORECASE)
+_SENTENCE_PARTS = lazy_regex(
+    r"\s*[,;.!]\s+|\s+[-–]\s+|\s+(?:so|cos|because|also|weil|denn|donc|car|asi que|porque)\s+", re.IGNORECASE
+)
 _MORE_PARTS = lazy_regex(r"\s*[,;:]\s+(?:(?:and|und|et|y)\s+)?|\s+(?:and|und|et|y)\s+", re.IGNORECASE)
 # What a reminder without words of its own is called, by how its order begins.
 _NAMES = (
@@ -40,6 +45,8 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     """What has no time, or where no reminder can be set, goes on the to-do list, with a word that it will not ring."""
     if (again := _again(text, items, context)) is not None:
         return (yield from call_tool("set_reminder", **again))
+    if says("keeps_only", fold(text)) and _names_repeating(text, items, context):
+        return (yield from move(text, items, context))
     answers = []
     for what, when in _reminders_in(text):
         if when and "set_reminder" in context.tools:
@@ -71,6 +78,9 @@ def _again(text: str, items: Sequence[ListedItem], context: PlanContext) -> dict
     if len(targets.items) != 1:
         return None
     item = targets.items[0]
+    words = content_words(text)
+    if len(words) > count_hits(words, item) + 1:
+        return None
     at = resolve_times(times, context.now, item.due)
     if at is None:
         return None
@@ -78,6 +88,14 @@ def _again(text: str, items: Sequence[ListedItem], context: PlanContext) -> dict
     if rule == "FREQ=DAILY" and not times.of_kind("day"):
         return {"text": item.text, "when": f"every day at {at.at:%H:%M}"}
     return {"text": item.text, "when": at.at.strftime(MOMENT)}
+
+
+def _names_repeating(text: str, items: Sequence[ListedItem], context: PlanContext) -> bool:
+    """Whether it speaks of a reminder that comes again and again, and of nothing else."""
+    repeating = [item for item in items if item.kind == "reminder" and item.often]
+    words = content_words(text)
+    found = find_targets(text, repeating, context, find_times(text)).items if words else ()
+    return len(found) == 1 and count_hits(words, found[0]) == len(words)
 
 
 def _reminders_in(text: str) -> list[tuple[str, str]]:
@@ -92,8 +110,13 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
         if minutes:
             return [(order_subject(rest) or "Timer", f"in {minutes} minutes")]
     clocks = times.of_kind("clock")
+    if len(clocks) > 1 and (event := _before_event(times)):
+        return [event]
     if 1 < len(clocks) <= _MOST_PARTS:
-        return _several(text, times)
+        return _several(times)
+    if len(days := times.joined_days) > 1 and len(days) <= _MOST_PARTS and not times.rule:
+        others = [piece for piece in times.pieces if piece not in days]
+        return [(order_subject(times.words.replace(" and ", " ")), _phrase(times, [day, *others])) for day in days]
     when = times.phrase
     if not when and rings and (hour := re.search(r"\b(\d{1,2})\b", folded)):
         when = f"at {hour[1]}"
@@ -106,28 +129,63 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     return [(subject, when)]
 
 
-def _several(text: str, times: FoundTimes) -> list[tuple[str, str]]:
+def _phrase(times: FoundTimes, pieces: Sequence[TimePiece]) -> str:
+    return replace(times, pieces=tuple(sorted(pieces, key=lambda piece: piece.start))).phrase
+
+
+def _split(times: FoundTimes, pattern: re.Pattern[str]) -> list[str]:
+    """The parts of a text, none of which begins or ends within a time: "a las 12 y media"."""
+    masked = times.text
+    for piece in times.pieces:
+        masked = f"{masked[: piece.start]}{'0' * (piece.end - piece.start)}{masked[piece.end :]}"
+    ends = [(0, 0), *(match.span() for match in pattern.finditer(masked)), (len(masked), len(masked))]
+    return [part for (_, start), (end, _) in pairwise(ends) if (part := times.text[start:end]).strip()]
+
+
+def _before_event(times: FoundTimes) -> tuple[str, str] | None:
+    """What is at one time, to be reminded of at another: "notary on Thursday at 3, tell me the day before at 6"."""
+    parts = _split(times, _SENTENCE_PARTS)
+    read = [find_times(part) for part in parts]
+    calls = [
+        n
+        for n, part in enumerate(parts)
+        if any(says(name, fold(part)) for name in ("set_reminder", "wants_reminder", "nudges"))
+    ]
+    if len(calls) != 1 or not read[calls[0]].of_kind("clock", "before") or content_words(parts[calls[0]]):
+        return None
+    others = [one for n, one in enumerate(read) if n != calls[0]]
+    event = next((one for one in others if one.of_kind("clock")), None)
+    call, subject = read[calls[0]], ", ".join(filter(None, (order_subject(one.words) for one in others)))
+    if event is None or not subject:
+        return None
+    days = [] if call.of_kind("day", "repeat") else [_phrase(one, one.of_kind("day")) for one in others]
+    return subject, " ".join([*filter(None, days), call.phrase])
+
+
+def _several(times: FoundTimes) -> list[tuple[str, str]]:
     """One for each hour: with its own words where it has some, else with those of all."""
-    parts = [part for part in _PARTS.split(text) if part.strip()]
+    parts = _split(times, _PARTS)
     read = [find_times(part) for part in parts]
     if len(parts) < 2 or any(not part.of_kind("clock") for part in read):
-        parts = [part for part in _MORE_PARTS.split(text) if find_times(part).of_kind("clock")]
+        parts = [part for part in _split(times, _MORE_PARTS) if find_times(part).of_kind("clock")]
         read = [find_times(part) for part in parts]
-    if len(parts) < 2 or any(not part.of_kind("clock") for part in read):
+    if len(parts) < 2:
         clock = times.of_kind("clock")[-1]
         kept = [piece for piece in times.pieces if piece.kind != "clock" or piece is clock]
-        return [(order_subject(times.words), replace(times, pieces=tuple(kept)).phrase)]
+        return [(order_subject(times.words), _phrase(times, kept))]
     whole = order_subject(times.words)
-    subjects = [order_subject(part.words) for part in read]
+    subjects = [order_subject(part.words) if content_words(part.text) else "" for part in read]
     shared = " ".join(
         times.text[piece.start : piece.end]
         for piece in times.pieces
         if piece.kind in ("repeat", "day") and len(times.of_kind(piece.kind)) == 1
     )
+    known = next(filter(None, subjects), "") if sum(map(bool, subjects)) == 1 else ""
     reminders = []
     for part, subject in zip(read, subjects, strict=True):
         own = part.phrase if part.of_kind("repeat", "day") else f"{shared} {part.phrase}"
-        reminders.append((subject if all(subjects) else re.sub(r"^(?:und|and|et|y) ", "", whole), own.strip()))
+        plain = re.sub(r"^(?:und|and|et|y) |(?: und| and| et| y)$", "", known or whole)
+        reminders.append((subject if all(subjects) else plain, own.strip()))
     return reminders
 
 
@@ -140,20 +198,29 @@ def add(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     )
     heading = says("add_heading", fold(text)) or says("list_heading", fold(text))
     due = times.phrase if times.has_day and not name else ""
-    if due and context.now and (at := resolve_times(times, context.now)):
-        due = at.at.strftime(MOMENT if times.has_clock else "%Y-%m-%d")
+    due = (_due(times, context.now) if due and context.now else "") or due
     freely = bool(name) or (bool(heading) and "," in text) or says("several", fold(text)) or "," in text
     words = times.words if due else text
     words = order_subject(words) if says("set_reminder", fold(text)) and not names else words
     things = quoted_items(text) or split_items(todo_items(words), freely=freely)
     if not all(things):
         raise OtherAnswer
-    arguments: dict[str, object] = {"action": "add", "items": things}
-    if name:
-        arguments["list"] = name
-    if due:
-        arguments["due"] = due
-    return describe_todos((yield from call_tool("manage_todo_list", **arguments)))
+    arguments: dict[str, object] = {"action": "add", "items": things, **({"list": name} if name else {})}
+    own = [find_times(part) for part in split_items(todo_items(text), freely=freely)] if due else []
+    if context.now and len(own) == len(things) > 1 and any(part.has_day for part in own[:-1]):
+        result = ""
+        for thing, part in zip(things, own, strict=True):
+            each = _due(part, context.now)
+            result = yield from call_tool(
+                "manage_todo_list", **{**arguments, "items": [thing]}, **({"due": each} if each else {})
+            )
+        return describe_todos(result)
+    return describe_todos((yield from call_tool("manage_todo_list", **arguments, **({"due": due} if due else {}))))
+
+
+def _due(times: FoundTimes, now: datetime) -> str:
+    at = resolve_times(times, now) if times.has_day else None
+    return at.at.strftime(MOMENT if times.has_clock else "%Y-%m-%d") if at else ""
 
 
 def _list_of_last_addition(context: PlanContext) -> str:

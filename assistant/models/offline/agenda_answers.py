@@ -52,17 +52,21 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return (yield from _agenda(times, context))
     reminders = [item for item in items if item.kind == "reminder" and not item.done]
     todos = [item for item in items if item.kind == "todo"]
-    if "next_one" in topics and not words:
+    by_words = matching(words, [item for item in items if not item.done])
+    if "next_one" in topics and not by_words and not times.pieces:
         return _next(items)
     name = _list_asked_for(text, todos)
     if name is not None:
         return _of_list(name, [word for word in words if word not in fold(name)], todos, folded)
-    if "already_done" in topics and not words and "when" not in folded:
+    if "already_done" in topics and not matching(words, todos) and "when" not in folded:
         return _shown("Done lately", [item for item in todos if item.done], "Nothing was ticked off in the last day.")
     if "reminder_noun" in topics:
         return _of_reminders(text, words, reminders, times, context)
-    if words and matching(words, [item for item in items if not item.done]):
-        return _about(words, items)
+    if by_words:
+        then = items_at_times(by_words, times, context.now) if context.now and not says("asks_when", folded) else []
+        return _about(words, then or items)
+    if says("due_by", folded) and times.pieces and any(item.due for item in todos):
+        return _of_todos([item for item in todos if not item.done], times, folded, context.now)
     if times.pieces and "show_agenda" in context.tools:
         return (yield from _agenda(times, context))
     if words and not topics and not names_list(text):
@@ -102,7 +106,10 @@ def look_up(text: str, context: PlanContext) -> Plan:
 def _agenda(times: FoundTimes, context: PlanContext) -> Plan:
     span = day_range(times, context.now) if context.now else None
     named = next((piece for piece in times.of_kind("span") if not times.of_kind("day")), None)
-    when = _SPANS[named.part] if named else f"{span[0]:%Y-%m-%d}" if span else times.phrase
+    if span and not named and span[1] - span[0] > timedelta(days=1):
+        when = f"{span[0]:%A} to {span[1] - timedelta(days=1):%A}"
+    else:
+        when = _SPANS[named.part] if named else f"{span[0]:%Y-%m-%d}" if span else times.phrase
     result = yield from call_tool("show_agenda", when=when)
     if span and not named and (span[1] - span[0]) < timedelta(days=1):
         return _lines_between(result, span[0].hour, span[1].hour or 24)

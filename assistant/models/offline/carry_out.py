@@ -97,6 +97,8 @@ _LIKELY = 0.3
 _CLEAR = 0.8
 # A few words of which no intent is as likely, and no cue is in them, want nothing.
 _LIKELY_MEANT = 0.6
+# From this chance on, a sentence without any cue of an order is a statement, whatever the person has.
+_PLAINLY_TOLD = 0.85
 _FRAGMENT_WORDS = 3
 # Below it, what has mostly unknown words is of another language.
 _DOUBTFUL = 0.5
@@ -179,8 +181,10 @@ def may_be_order(text: str) -> bool:
     is_fragment = chance < _LIKELY_MEANT and len(text.split()) <= _FRAGMENT_WORDS
     if is_fragment and not any(says(name, folded) for name in (*_CHANGE_CUES, *_ORDER_CUES)):
         return bool(find_times(text).pieces) or names_list(folded)
-    told = intent == "question" or (intent == "statement" and chance >= SURE)
-    return not told or bool(find_times(text).pieces) or any(says(name, folded) for name in _CHANGE_CUES)
+    no_cue = not any(says(name, folded) for name in _CHANGE_CUES)
+    plain = no_cue and not any(says(name, folded) for name in _ORDER_CUES)
+    told = intent == "question" or (intent == "statement" and chance >= (_PLAINLY_TOLD if plain else SURE))
+    return not told or bool(find_times(text).pieces) or not no_cue
 
 
 def may_be_told(text: str) -> bool:
@@ -253,7 +257,8 @@ def _stands_alone(part: str, intent: str, items: Sequence[ListedItem]) -> bool:
 def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext, *, corrects: bool = False) -> Plan:
     ranked = rank_intents(text, items)
     requests = may_be_request(text)
-    plain = not requests and not any(says(name, fold(text)) for name in _CHANGE_CUES if name not in _WEAK_CUES)
+    cues = ("cannot", *(name for name in _CHANGE_CUES if name not in _WEAK_CUES))
+    plain = not (requests or names_list(text) or any(says(name, fold(text)) for name in cues))
     states = (
         says("states", fold(text))
         or says("forms", fold(text))
@@ -265,7 +270,8 @@ def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext,
             if says("erase_words", fold(text)):
                 break
             raise OtherAnswer(
-                asks=intent == "question", sure=chance >= SURE or (plain and (intent == ranked[0][0] or states))
+                asks=intent == "question",
+                sure=chance >= SURE or (plain and (intent == ranked[0][0] or states)),
             )
         if corrects and intent in _NEW and chance < _CLEAR:
             raise OtherAnswer

@@ -14,7 +14,7 @@ from assistant.core.quoting import parse_todos
 from assistant.core.text import lazy_regex
 from assistant.core.time_language import DAY_CODES
 from assistant.core.time_pieces import FoundTimes, find_times
-from assistant.core.time_readers import find_length
+from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import ResolvedTime, resolve_times
 from assistant.models.offline.cues import fold, read_cues, says
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
@@ -36,6 +36,7 @@ from assistant.models.offline.targets import Targets, content_words, find_target
 _OF_24 = lazy_regex(r"\d ?h\b|uhr|:\d|heures?|horas?")
 _BARE_HOUR = lazy_regex(r"(?<![\w:.])(\d{1,2})(?![\w:.%]|\s*(?:eggs|kg|km|euro|min))")
 _LAST_HOUR = lazy_regex(r"\b(?:to|auf|à|a|um|at|sur) (\d{1,2})$", re.IGNORECASE)
+_PARTS = lazy_regex(r"\s*[,;.!]\s+")
 _BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
 _SET = lazy_regex(
     r'Reminder (?P<id>\d+) is (?:set|changed): "(?P<text>(?:[^"\\]|\\.)*)", (?:[^"]*?: )?\w+ (?P<due>\S+ \d\d:\d\d)'
@@ -67,6 +68,8 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if not targets and (numbers or (names_list(text) and says("clear", fold(text)))):
         return (yield from _drop_unseen(text, numbers))
     found = _for_each(targets)
+    if any(says("strong_move", part) for part in _PARTS.split(fold(text))[1:]) and times.has_clock:
+        raise OtherAnswer  # "my train was cancelled, I take the one at 10:45, change the reminder"
     if targets.unclear:
         return ask_which(found)
     if len(found) == 1 and found[0].often and (skipped := _skip(found[0], times, context.now)) is not None:
@@ -92,7 +95,7 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
     if numbers := numbers_named(text):
         return describe_todos((yield from call_tool("manage_todo_list", action="complete", ids=numbers)))
     there = waiting(items)
-    if not says("except", fold(text)):  # "got the milk, but there was no bread"
+    if not says("except", fold(text)) and not says("all", fold(text)):  # "got the milk, but there was no bread"
         text = _BUT.split(text, maxsplit=1)[0]
     todos = [item for item in there if item.kind == "todo"]
     targets = find_targets(text, todos, context, find_times(text), may_keep=True)
@@ -154,10 +157,25 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return ask_which(found)
     if says("skips", fold(text)) and len(found) == 1 and (skipped := _skip(found[0], times, now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
+    if len(found) > 1 and says("sense_drop", fold(text)):
+        raise OtherAnswer  # one of them may not be wanted any more
     answers = []
     for item in found:
-        answers.append((yield from _shift(item, plain, new_times(item, times, now), now)))
+        changed = _on_other_days(item, times) or new_times(item, times, now)
+        answers.append((yield from _shift(item, plain, changed, now)))
     return "\n".join(answers)
+
+
+def _on_other_days(item: ListedItem, times: FoundTimes) -> FoundTimes | None:
+    """What comes again and again comes on other days from now on: "only on Monday and Thursday", "just the weekend"."""
+    days = [piece.weekday for piece in times.joined_days if piece.weekday is not None]
+    if any(piece.part == "weekend" for piece in times.of_kind("span")):
+        days = [5, 6]
+    if not item.often or len(days) < 2:
+        return None
+    rule = f"FREQ=WEEKLY;BYDAY={','.join(DAY_CODES[day] for day in sorted(days))}"
+    clocks = [piece for piece in times.pieces if piece.kind == "clock"]
+    return replace(times, pieces=(*clocks, TimePiece("repeat", 0, 0, rule=rule)))
 
 
 def _next_reminder(items: Sequence[ListedItem]) -> list[ListedItem]:

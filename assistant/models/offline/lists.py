@@ -67,7 +67,8 @@ _LIST = lazy_regex(
     r"|\b(?P<plain>list|liste|lista|todos(?! l[oa]s\b)|to-dos|tasks|aufgaben|taches|tareas)\b)"
 )
 _SHOPPING = lazy_regex(
-    r"(?:(?:->|=>|→)\s*|\b(?:to|on|auf|a|sur|en) (?:the |la |les |los |die |den )?|\b(?:de|von) (?:la |le )?)"
+    r"(?:(?:->|=>|→)\s*|\b(?:to|on|auf|a|aux?|sur|en|for|pour|fur|para|cote) (?:the |la |les |los |die |den )?"
+    r"|\b(?:de|von) (?:la |le )?)"
     r"(?P<name>shopping|groceries|grocery|einkauf|courses|compra|super|supermercado|mercado"
     r"|mandado)\b(?! (?:list|liste))"
     r"|\b(?:lo |la |el )?(?:del|de las|de la|des) (?P<name2>super|supermercado|mercado|mandado|compras?|courses)\b"
@@ -117,8 +118,16 @@ _HEAD = lazy_regex(r"^(?:[^\s:]+\s+){0,3}[^\s:]+\s*:\s+(?=\S)")
 _DUE = lazy_regex(
     r"\b(?:au plus tard|spätestens|at the latest|como (?:muy tarde|máximo|mucho)|a más tardar|échéance"
     r"|date limite|fecha límite|deadline"
-    r"|fällig|merci (?:de|d')|veuillez|hm+|äh+|ähm|so ne|oh|ach)\b",
+    r"|fällig|merci (?:de|d')|veuillez|hm+|äh+|ähm|so ne|oh|ach(?: ja| genau)?"
+    r"|ah (?:yes|ja|oui|sí|genau|voilà)|what was it"
+    r"|wie hieß das(?: noch)?|wenn'?s geht|wenn es geht|if (?:you can|possible)|si (?:puedes|tu peux|possible)|porfi"
+    r"|ohne (?:Datum|Termin)|without a date|sans date|sin fecha)\b",
     re.IGNORECASE,
+)
+# "échalo", "agrégalo porfi", "note-les": what was named before goes on the list.
+_POINTS_TO_IT = lazy_regex(
+    r"(?:(?:pon|echa|agrega|anade|apunta|anota|mete|metese|suma|incluye)(?:me|se)?l[oae]s?|(?:mets|note|ajoute|rajoute|inscris)-l[ea]s?)"
+    r"(?: (?:porf\w*|stp|ahi|tambien|aussi|please))?"
 )
 # Two things to do, in languages whose verbs show it: "relancer le client et nettoyer la cage".
 _TWO_TASKS = lazy_regex(
@@ -184,9 +193,10 @@ def is_same_list(name: str, wanted: str) -> bool:
 
 def without_lists(text: str) -> str:
     """The words of an order without the lists that it names."""
-    plain = " ".join(text.split())
+    plain = _NAMED_LIST.sub(" ", " ".join(text.split()))
     for pattern in (_LIST, _SHOPPING):
-        folded = fold(plain)
+        # Tea is no article.
+        folded = fold(re.sub("th(?:é|É)", "th~", plain, flags=re.IGNORECASE))
         for match in reversed(list(pattern.finditer(folded))):
             plain = f"{plain[: match.start()]} {plain[match.end() :]}"
     return " ".join(plain.split())
@@ -268,5 +278,11 @@ def _without_order(clause: str) -> str:
     for _ in range(3):
         if match := orders.subject["verb_tail"].search(fold(clause)):
             clause = clause[: match.start()]
+    if _POINTS_TO_IT.fullmatch(fold(clause)):
+        return ""
     words = re.findall(r"\w+", orders.patterns["puts"].sub(" ", fold(clause)))
-    return clause if any(word not in orders.order_words and not word.isdigit() for word in words) else ""
+    return (
+        clause
+        if "thé" in clause.casefold() or any(word not in orders.order_words and not word.isdigit() for word in words)
+        else ""
+    )

@@ -25,7 +25,10 @@ _REMINDER = lazy_regex(
 )
 _CAME = "Came in the last day:"
 _WORDS = lazy_regex(r"\w+(?:-\w+)*")
-_ALARM_WORDS = ("alarm", "wecker", "weckruf", "reveil", "alarma", "alarme", "despertador", "wake")
+_SAME_THINGS = {
+    "~alarm": ("alarm", "wecker", "weckruf", "reveil", "alarma", "alarme", "despertador", "wake"),
+    "~timer": ("timer", "kurzzeitwecker", "eieruhr", "minuteur", "chrono", "temporizador", "countdown"),
+}
 _MOST_WORDS = 60
 
 
@@ -79,9 +82,10 @@ def _todo(line: TodoLine) -> ListedItem:
 
 
 def words_of(text: str) -> list[str]:
-    """Every word, folded, of words with hyphens their parts too; alarms of any name are one word."""
+    """Every word, folded, of words with hyphens their parts too; alarms of any name are one word, and so are timers."""
     words = [word for run in _WORDS.findall(fold(text))[:_MOST_WORDS] for word in dict.fromkeys((run, *run.split("-")))]
-    return [*words, *(["~alarm"] if any(word.startswith(_ALARM_WORDS) for word in words) else [])]
+    marks = (mark for mark, names in _SAME_THINGS.items() if any(word.startswith(names) for word in words))
+    return [*words, *marks]
 
 
 def subject_words(text: str) -> list[str]:
@@ -111,7 +115,7 @@ def is_same(word: str, other: str) -> bool:
 
 
 def _plain(word: str) -> str:
-    return word.replace("ue", "u").replace("ae", "a").replace("oe", "o").replace("ß", "ss")
+    return word.replace("œ", "oe").replace("ue", "u").replace("ae", "a").replace("oe", "o").replace("ß", "ss")
 
 
 def _is_one_slip(short: str, long: str) -> bool:

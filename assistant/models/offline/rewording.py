@@ -22,13 +22,15 @@ _NEW_NAMES = tuple(
         r"(?:replace|ersetze?|remplace[rz]?|sustituye|reemplaza|swap)\s+(?P<old>.+?)\s+"
         r"(?:with|by|for|durch|mit|par|por|con)\s+(?P<new>.+)$",
         r"(?:statt|anstatt|anstelle|instead of|au lieu de|en vez de|en lugar de)\s+(?P<old>.+?)\s+"
-        r"(?:soll da|soll|mach|schreib|nimm|bitte|lieber|besser|put|make it|get|mets|prends|pon|compra|mejor|plutot)\s+"
+        r"(?:soll da|soll|mach|schreib|nimm|bitte|lieber|besser|put|make it|get|mets|ecris|note|prends|pon"
+        r"|compra|mejor|plutot)\s+"
         r"(?P<new>.+?)(?:\s+(?:stehe?n|hin|sein))*$",
         r"(?P<new>.+?) (?:instead of|rather than|statt|anstatt|anstelle von|au lieu d[eu]|en vez de"
         r"|en lugar de) (?P<old>.+)$",
         r"(?:donde (?:dice|pone)) (?P<old>\w+) .*\b(?:por|pon) (?P<new>[\w ]+)$",
         r"(?:donde (?:dice|pone)|where it says|wo) (?P<old>.+?) (?:steht |pon|put|schreib|mets)\w*,? (?P<new>.+)$",
-        r"(?:call (?:it|that)|ponle|llamalo|nenn (?:es|sie|ihn)|appelle[- ]l[ea])\s+(?P<new>.+)$",
+        r"(?:call (?:it|that)|ponle|llamalo|nenn (?:es|sie|ihn)|appelle[- ]l[ea]|renomme[- ]l[ea](?: en)?"
+        r"|rename it(?: to)?|renombral[oa](?: a| como)?)\s+(?P<new>.+)$",
         r"(?P<old>.+?)\s+(?:should (?:say|be|read)|soll|doit s'appeler"
         r"|que se llame)\s+(?P<new>.+?)(?:\s+hei(?:ß|ss)en)?$",
     )
@@ -37,6 +39,11 @@ _NOT_BUT = lazy_regex(
     rf"(?:\bnot|\bpas|\bnicht|\bno es|\bno)\s+{_ARTICLE}(?P<old>[\w -]+?)\s*[,;]?\s*"
     rf"\b(?:but|it'?s|c'est|mais|sondern|sino(?: que)?|es) {_ARTICLE}(?P<new>[\w' -]+?)(?: soll .*| i need .*"
     rf"| i have .*|,.*)?$"
+)
+# "it's the building society not the bank, fix that"; "era escribir a Pablo, no a Pedro"
+_THIS_NOT_THAT = lazy_regex(
+    rf"\b(?:it'?s|es|c'est|era|ist|is) (?P<new>[^,.;]+?),? (?:and |y |et |und )?"
+    rf"(?:not|nicht|pas|no) (?:a |de |to |an )?{_ARTICLE}(?P<old>[\w-]+(?: [\w-]+)?)(?:,.*)?$"
 )
 _SWAPS = tuple(
     lazy_regex(pattern)
@@ -81,9 +88,21 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
 def _swapped(plain: str, folded: str, item: ListedItem) -> str:
     """The words of a thing with some swapped for others, where the sentence says which for which."""
     own = fold(item.text)
-    if (match := _NOT_BUT.search(folded)) and (place := own.find(match["old"])) >= 0 and match["new"] not in own:
+    if (match := _NOT_BUT.search(folded)) and match["new"] not in own:
         written = plain[match.start("new") : match.end("new")]
-        return f"{item.text[:place]}{written}{item.text[place + len(match['old']) :]}"
+        # "nicht Herr Özkan, sondern Frau Özdemir": a part of the name may be written otherwise.
+        for old, new in ((match["old"], written), (match["old"].split()[-1], written.split()[-1])):
+            if len(old) > 2 and (place := own.find(old)) >= 0:
+                return f"{item.text[:place]}{new}{item.text[place + len(old) :]}"
+    if (match := _THIS_NOT_THAT.search(folded)) and (place := own.find(match["old"])) >= 0:
+        words = plain[match.start("new") : match.end("new")].split()
+        known = read_cues().order_words | set(words_of(item.text))
+        while words and fold(words[0]) in known:
+            words = words[1:]
+        while words and fold(words[-1]) in known:
+            words = words[:-1]
+        if words:
+            return f"{item.text[:place]}{' '.join(words)}{item.text[place + len(match['old']) :]}"
     for pattern in _SWAPS:
         for match in pattern.finditer(folded):
             old, new = match["old"], match["new"]

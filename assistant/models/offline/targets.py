@@ -41,6 +41,7 @@ _POINTS_BACK = lazy_regex(
     r"\b(?:that|this|it|ihn|es|das|ca|celui|eso|esto|just|gerade|eben|viens de|acab\w+|last|letzte\w*"
     r"|dernier\w*|ultim[oa])\b|-l[ea]\b|\wl[oa]$"
 )
+_NOT = lazy_regex(r"^(?:not|nicht|pas|no) ")
 _MOST_OTHER_WORDS = 4
 _THING = (
     r"(?:one|item|thing|entry|point|task|reminder|punkte?|eintrag|aufgabe|erinnerung|ding|point|element|tache"
@@ -88,11 +89,13 @@ def find_targets(
     if (at_place := _at_place(folded, on_list or pool)) is not None:
         return Targets([at_place])
     everything = says("all", folded)
-    if may_keep and (kept := _spared(text, pool)) is not None:
+    if may_keep and (kept := _spared(text, pool, context.now)) is not None:
         named = [item for item in _named(kept[1], on_list or pool, times) if item not in kept[0]]
         alike = [item for item in on_list or pool if item.kind == kept[0][0].kind and item not in kept[0]]
         same_list = [item for item in alike if item.list == kept[0][0].list]
         return Targets(named or same_list, all_meant=True)
+    if may_keep and everything and not lists and (then := _all_at_times(times, pool, context.now)):
+        return Targets(then, all_meant=True)
     named = _named(text, on_list or pool, times) or _named(text, pool, times)
     if len(named) > 1:
         narrowed = _at_old_times(named, times, context.now)
@@ -104,6 +107,17 @@ def find_targets(
         several = each_named(without_lists(times.words), on_list or pool)
         return Targets(several, all_meant=True) if len(several) > 1 else Targets(named)
     return _without_words(folded, pool, on_list, context, times, is_empty=_names_nothing(text))
+
+
+def _all_at_times(times: FoundTimes, pool: Sequence[ListedItem], now: datetime | None) -> list[ListedItem]:
+    """What is due then, where "all" names nothing but the time: "everything I had for Friday goes, I'm ill"."""
+    match = read_cues().patterns["all"].search(fold(times.text))
+    if match is None or now is None or not times.of_kind("day", "part"):
+        return []
+    rest = times.text[match.end() :]
+    after = next((piece.start - match.end() for piece in times.pieces if piece.start >= match.end()), None)
+    clause = _CLAUSES.split(rest, maxsplit=1)[0] if after is None else rest[:after]
+    return [] if content_words(clause) else items_at_times(pool, times, now)
 
 
 def _names_nothing(text: str) -> bool:
@@ -173,7 +187,7 @@ def _named(text: str, pool: Sequence[ListedItem], times: FoundTimes) -> list[Lis
     return named if best else []
 
 
-def _spared(text: str, pool: Sequence[ListedItem]) -> tuple[list[ListedItem], str] | None:
+def _spared(text: str, pool: Sequence[ListedItem], now: datetime | None) -> tuple[list[ListedItem], str] | None:
     """What a sentence excepts or keeps, and the rest of its words; None where it keeps nothing."""
     folded = fold(text)
     if says("except", folded):
@@ -185,7 +199,14 @@ def _spared(text: str, pool: Sequence[ListedItem]) -> tuple[list[ListedItem], st
     keeping = [part for part in parts if says("keeps", part) and not says("sense_drop", part)]
     if any(says("others", part) for part in keeping):  # "and leave the rest"
         return None
-    spared = [item for part in keeping for item in each_named(part, pool) or matching(subject_words(part), pool)]
+    keeping += [part for part in parts if _NOT.match(part) and find_times(part).pieces and not content_words(part)]
+    spared = [
+        item
+        for part in keeping
+        for item in each_named(part, pool)
+        or matching(subject_words(part), pool)
+        or (items_at_times(pool, find_times(_NOT.sub("", part)), now) if now else ())
+    ]
     if not spared or (len(parts) == len(keeping) and not says("keeps_only", folded)):
         return None
     return spared, " ".join(part for part in parts if part not in keeping)
@@ -201,6 +222,8 @@ def _without_words(
     is_empty: bool,
 ) -> Targets:
     everything = says("all", folded)
+    if not on_list and any(list_names(folded)):
+        return Targets([])
     if on_list and is_empty:
         return Targets(on_list, all_meant=everything or says("clear", folded))
     if not is_empty:

@@ -1,0 +1,144 @@
+"""How times are written: slips in their names, days joined with their part, short names in a row, and what two of them
+share are put into the words that `time_language` reads. Pure.
+
+What always holds: a word that is no time, or no slip of one, stays as it is.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from assistant.core.text import fold_text, lazy_regex
+from assistant.core.time_language import MONTH
+
+# Numbers in words, from 21 on: what is smaller is in `NUMBERS`. The dot is the one of a German ordinal.
+_TENS = {
+    20: ("twenty-", "undzwanzigste[nrs]?", "vingt[- ](?:et[- ])?", "veinti"),
+    30: ("thirty-", "unddreißigste[nrs]?", "trente[- ](?:et[- ])?", "treinta y "),
+}
+_ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"]
+_GERMAN = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
+_FRENCH = ["(?:une?|unième)", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf"]
+_SPANISH = ["un[oa]?", "d[oó]s", "tr[eé]s", "cuatro", "cinco", "s[eé]is", "siete", "ocho", "nueve"]
+_DAY_WORDS = tuple(
+    (lazy_regex(rf"\b(?:{words})\b", re.IGNORECASE), f"{tens + n + 1}{dot}")
+    for tens, (english, german, french, spanish) in _TENS.items()
+    for n in range(9 if tens == 20 else 1)
+    for words, dot in (
+        (rf"{english}{_ORDINALS[n]}|{_GERMAN[n]}{german}", "."),
+        (rf"{french}{_FRENCH[n]}|{spanish}{_SPANISH[n]}", ""),
+    )
+)
+# "Samstagmittag", "heuteabend"
+_JOINED_DAYS = lazy_regex(
+    r"\b((?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|heute?|gestern)(früh|morgen|vormittag|mittag|nachmittag|abend|nacht)s?\b",
+    re.IGNORECASE,
+)
+# Names in which a letter may be wrong, and words that look like one.
+_LONG_WORDS = lazy_regex(r"\b[^\W\d_]{5,10}\b")
+_LONG_NAMES = (
+    "monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag "
+    "samstag sonntag mercredi vendredi samedi dimanche miercoles jueves viernes sabado domingo tomorrow "
+    "january february september october november december mondays tuesdays wednesdays thursdays fridays "
+    "saturdays sundays mittwochs sabados domingos mercredis vendredis samedis dimanches minutes minuten "
+    "minutos montags dienstags freitags samstags sonntags lundis mardis jeudis lundi mardi jeudi lunes martes "
+    "morgen demain manana"
+).split()
+_NO_SLIPS = frozenset(
+    (
+        "montage montagne freizeit janvier octobre oktober octubre novembre decembre dezember domino minute "
+        "minuto jeden monat monate month months sonne manna maana"
+    ).split()
+)
+# "mares" and "marte" are words, and no slips of "martes".
+_NEAR_DAYS = ("morgen", "demain", "manana")
+_SHORTEST = 5
+_FIRST_LETTERS = frozenset(name[0] for name in _LONG_NAMES)
+# Short names of days in a row, each with its whole name: "mon, wed and fri", "mo-fr".
+_WHOLE_NAMES = {
+    "mon": "monday", "tue": "tuesday", "tues": "tuesday", "wed": "wednesday", "thu": "thursday", "thur": "thursday",
+    "thurs": "thursday", "fri": "friday", "sat": "saturday", "sun": "sunday",
+    "mo": "montag", "di": "dienstag", "mi": "mittwoch", "do": "donnerstag", "fr": "freitag", "sa": "samstag", "so": "sonntag",
+    "lun": "lundi", "mar": "mardi", "mer": "mercredi", "jeu": "jeudi", "ven": "vendredi", "sam": "samedi", "dim": "dimanche",
+    "mie": "miercoles", "jue": "jueves", "vie": "viernes", "sab": "sabado", "dom": "domingo",
+}  # fmt: skip
+_NEXT_IN_ROW = r"(?:\s*[,/&+–-]\s*(?:and |und |et |y )?|\s+(?:and|und|et|y|n|to|bis|a|au|hasta)\s+)"
+_ROWS = tuple(
+    lazy_regex(rf"(?<![\w'])(?:{names})\.?(?:{_NEXT_IN_ROW}(?:{names})(?![\w']))+", re.IGNORECASE)
+    for names in (
+        "mon|tues?|wed|thu(?:rs?)?|fri|sat|sun",
+        "mo|di|mi|do|fr|sa|so",
+        "lun|mar|mer|jeu|ven|sam|dim|mie|jue|vie|sab|dom",
+    )
+)
+# Rows of nothing but these are other words: "so, do you ...", "le mar, la mer".
+_OTHER_WORDS = frozenset(["so", "do", "mi", "mer", "mar", "dim", "dom", "vie", "sam"])
+_IN_ROW = lazy_regex(r"\b(?:" + "|".join(_WHOLE_NAMES) + r")\b\.?", re.IGNORECASE)
+# One short name is a day before its hour or its part alone: "so 14 Uhr", "do. abends", "sat 11am".
+_BEFORE_HOUR = lazy_regex(
+    r"(?<![\w'])(?:(mon|tues?|wed|thurs?|thu|fri|sat|sun)\.? (?=\d{1,2}(?:[:.]\d\d)? ?[ap]m\b)"
+    r"|(mo|di|mi|do|fr|sa|so)\.? (?=(?:um )?\d{1,2}(?:[:.]\d\d)? ?uhr\b|(?:abend|nachmittag|morgen|vormittag|mittag)s?\b)"
+    r"|(lun|mar|mer|jeu|ven|sam|dim)\.? (?=(?:à )?\d{1,2} ?h))",
+    re.IGNORECASE,
+)
+_RANGE = lazy_regex(r"[-–]|\b(?:to|bis|a|au|hasta)\b", re.IGNORECASE)
+_NUMBER = r"\d{1,2}(?:st|nd|rd|th|er|\.)?"
+_AND = r"(?:\s*[,/&+]\s*|\s+(?:and|und|et|y)\s+)(?:(?:on|am|the|den|le|el) )*"
+# "3. und 10. Mai", "11 statt 10 Uhr": both have the month, or the unit.
+_SHARED_MONTH = lazy_regex(
+    rf"\b({_NUMBER})(?= ?{_AND}(?:{_NUMBER}{_AND})?{_NUMBER}( (?:of |de )?(?:{MONTH})\b))", re.IGNORECASE
+)
+_SHARED_UNIT = lazy_regex(
+    r"\b(\d{1,2})(?= (?:statt|anstatt|instead of|not|au lieu de|en vez de|en lugar de) (?:um |at |a las )?"
+    r"\d{1,2}( ?(?:uhr|h|heures|o'?clock|[ap]m)\b))",
+    re.IGNORECASE,
+)
+_CLOCK_AND_CLOCK = lazy_regex(r"(?<=[ap]m) (?:n|&|\+) (?=\d{1,2} ?[ap]m)", re.IGNORECASE)
+_PACKED_CLOCK = lazy_regex(r"\b([01]\d|2[0-3])([0-5]\d)(?= ?(?:hrs|hours)\b)(?: ?(?:hrs|hours)\b)", re.IGNORECASE)
+
+
+def spell_times(text: str) -> str:
+    """The text with its times as `time_language` reads them."""
+    text = _JOINED_DAYS.sub(r"\1 \2", _LONG_WORDS.sub(_without_slip, text))
+    for pattern, number in _DAY_WORDS:
+        text = pattern.sub(number, text)
+    text = _PACKED_CLOCK.sub(r"\1:\2", share_months(text))
+    text = _CLOCK_AND_CLOCK.sub(" and ", text)
+    text = _SHARED_UNIT.sub(r"\1\2", text)
+    return _BEFORE_HOUR.sub(
+        lambda match: f"{_WHOLE_NAMES[match[match.lastindex or 1].lower()]} ", spell_days(text, weekly=True)
+    )
+
+
+def share_months(text: str) -> str:
+    """ "3. und 10. Mai" as "3. Mai und 10. Mai"."""
+    return _SHARED_MONTH.sub(r"\1\2", text)
+
+
+def spell_days(text: str, *, weekly: bool = False) -> str:
+    """Short names of days in a row with their whole names; with `weekly` German ones as what recurs: "mo, mi, fr um 8"."""
+    for row in _ROWS:
+        text = row.sub(lambda match: _whole_row(match[0], weekly=weekly), text)
+    return text
+
+
+def _whole_row(row: str, *, weekly: bool) -> str:
+    words = [match[0].rstrip(".").lower() for match in _IN_ROW.finditer(row)]
+    if _OTHER_WORDS.issuperset(words):
+        return row
+    recurs = weekly and _WHOLE_NAMES[words[0]].endswith(("tag", "woch")) and not _RANGE.search(row)
+    return _IN_ROW.sub(lambda match: _WHOLE_NAMES[match[0].rstrip(".").lower()] + "s" * recurs, row)
+
+
+def _without_slip(match: re.Match[str]) -> str:
+    """The name of a day or month as it is spelled: "vendrdi" is "vendredi"."""
+    word = fold_text(match[0])
+    if word in _LONG_NAMES or word in _NO_SLIPS or word[0] not in _FIRST_LETTERS:
+        return match[0]
+    names = _LONG_NAMES if len(word) > _SHORTEST else _NEAR_DAYS
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.83)
+    if not near or near[0][0] != word[0]:
+        return match[0]
+    swapped = len(word) == len(near[0]) and sorted(word) == sorted(near[0])
+    return near[0] if swapped or difflib.SequenceMatcher(None, word, near[0]).ratio() >= 0.85 else match[0]
