@@ -12,7 +12,14 @@ import structlog
 from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.derived import set_aside
-from assistant.store.home.inventory import CHARACTER_DB, SCRIPT_DB, StoreCheck, check_stores, require_stores
+from assistant.store.home.inventory import (
+    CHARACTER_DB,
+    SCRIPT_DB,
+    StoreCheck,
+    check_stores,
+    discard_fingerprints,
+    require_stores,
+)
 from assistant.store.home.repair_files import finish_interrupted_repair
 from assistant.store.schema.migrations import character_migrations, script_migrations
 
@@ -41,6 +48,8 @@ def check_home(home: Path, *, reading: bool) -> StoreCheck:
     for name in found.derived_changed:
         log.warning("a database is not as it was left, and is made again", name=name)
         set_aside(home / name)
+    # From here on the files are written to: a start that is cut off would find them changed under the same marks.
+    discard_fingerprints(home)
     return found
 
 
