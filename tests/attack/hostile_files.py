@@ -32,7 +32,7 @@ from tests.support.backup_home import BackupHome
 
 KIND = "hostile-files"
 CASES = 2_000
-MOST_SECONDS = 10.0
+MOST_SECONDS = 60.0
 _BOMB = 300 << 20
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
 _EXPORT = json.dumps(

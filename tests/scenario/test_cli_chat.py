@@ -59,7 +59,7 @@ def test_json_has_its_keys_and_standard_input_is_one_turn(tmp_path: Path) -> Non
         "reply", "session", "turn", "model", "fallback", "fallback_reason", "notices", "usage", "pressure"
     ]  # fmt: skip
     assert (answer["fallback"], answer["fallback_reason"], answer["notices"]) == (False, "", [])
-    assert set(answer["usage"]) == {"input", "output", "cache_read", "cache_write", "cost_usd"}
+    assert set(answer["usage"]) == {"input", "output", "cache_read", "cache_write", "cache_write_hour", "cost_usd"}
     assert (answer["session"], answer["model"]) == ("main", "offline")
     assert 0 < answer["pressure"] < 1
     logged = run_in_process(home, "log", "--json").out.splitlines()

@@ -82,7 +82,6 @@ async def test_a_model_chosen_while_the_limits_are_asked_for_answers_the_next_tu
         await waiting
         assert it.bridge.bodies == ["the first one"] and other.requests == []
         # What the first one said of itself is no measure of a session at rest any more.
-        assert it.app.contexts.window.pressure("main") is None
         await it.app.contexts.meter.load_model_limits()
         assert it.app.contexts.meter.effective_window() == 8_000
         await next_turn_is_answered_by(it, other)

@@ -14,7 +14,15 @@ from docs.generate import DOCS, PAGES
 
 ROOT = Path(__file__).parents[2]
 # Their own words: what a turn or a command says is no template.
-_FREE_TEXT = {"TURN_ENDED", "COMMAND_ANSWER", "DISK_TROUBLE", "RESET_PROGRESS", "DETACHED", "ASKING_ANOTHER"}
+_FREE_TEXT = {
+    "TURN_ENDED",
+    "COMMAND_ANSWER",
+    "APPROVAL_ENDED",
+    "DISK_TROUBLE",
+    "RESET_PROGRESS",
+    "DETACHED",
+    "ASKING_ANOTHER",
+}
 
 
 def _calls(name: str) -> Iterator[tuple[str, ast.Call]]:
