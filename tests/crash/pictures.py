@@ -7,6 +7,7 @@ twice: random salts and the hashes that follow from them, and times. Turns are c
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -162,4 +163,6 @@ def without_turn_ids(picture: dict[str, Any], home: Path) -> dict[str, Any]:
     first = "SELECT turn, min(external_id) FROM inbox WHERE turn IS NOT NULL GROUP BY turn"
     for turn, external_id in rows(home / "script.db", first):
         text = text.replace(str(turn), f"turn of {external_id}")
+    # How long an approval may be given follows the clock, which goes on with each life.
+    text = re.sub(r"until \w+ \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "until its end", text)
     return dict(json.loads(text))

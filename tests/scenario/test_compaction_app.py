@@ -339,6 +339,9 @@ async def test_f18_the_model_closes_a_request_by_its_tool_and_cites_what_shows_i
         it.model.script = [close, "Done."]
         await it.say("it is booked")
         await it.wait_idle()
+        # The model has read more than the person's words: what they did not ask for waits for their yes.
+        await it.say("yes")
+        await it.wait_idle()
         assert it.app.stores.requests.list_open("main") == []
         (done,) = [r for r in it.app.stores.requests.list_requests("owner") if r.message_id == number]
         assert (done.state, done.closed_by, done.cites) == ("done", "model", (number,))

@@ -104,7 +104,9 @@ def app(home: Path) -> App:
 def test_a_prompt_of_the_home_that_cannot_be_read_is_refused_at_start(tmp_path: Path, name: str) -> None:
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / f"{name}.md").write_bytes(b"Summarise \xff\xfe this.")
-    with pytest.raises(SettingsError, match=rf"{name}\.md is not UTF-8 text .* Nothing was started; save it as") as refused:
+    with pytest.raises(
+        SettingsError, match=rf"{name}\.md is not UTF-8 text .* Nothing was started; save it as"
+    ) as refused:
         app(tmp_path)
     assert len(str(refused.value).splitlines()) == 1
     (tmp_path / "prompts" / f"{name}.md").write_text("Summarise this: <summary>, <memories>.", "utf-8")
