@@ -129,6 +129,7 @@ def owners_things(home: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("where", ["private", "room"])
 async def test_f33_over_a_bridge_no_tool_and_no_command_shows_or_changes_anything_of_the_owners(
     network: Network, home: Path, where: ConversationPlace
