@@ -7,12 +7,15 @@ recorded and nothing but that jump explains that they ended; a clock that is wro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from assistant.core.jobs import DueSlot, Job
 from assistant.store.database import DatabaseStore
 from assistant.store.rows import parse_time
 from assistant.store.script.jobs import read_job
+
+# A jump of less than this over a restart is not told from a machine that was off.
+UNNOTICED = timedelta(days=1)
 
 
 class ClockSteps(DatabaseStore):
@@ -35,9 +38,11 @@ class ClockSteps(DatabaseStore):
 
     def skipped_until(self, now: datetime) -> datetime | None:
         """Where to the clock jumped when it jumped over `now`; None where it did not. What ended since then ended by a
-        wrong clock."""
+        wrong clock. That it jumped from somewhat later than `now` is as good: before, it may have been ahead by less
+        than what is noticed over a restart."""
         after = self._db.value(
-            "SELECT after_at FROM clock_steps WHERE before_at <= ? AND after_at > ? ORDER BY id LIMIT 1", (now, now)
+            "SELECT after_at FROM clock_steps WHERE before_at <= ? AND after_at > ? ORDER BY id LIMIT 1",
+            (now + UNNOTICED, now),
         )
         return None if after is None else parse_time(after)
 
