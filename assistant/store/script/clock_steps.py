@@ -20,15 +20,18 @@ UNNOTICED = timedelta(days=1)
 
 class ClockSteps(DatabaseStore):
     def newest_moment(self) -> datetime | None:
-        """When the newest thing was stored, by the clock of then; None for a new home, and where that clock is known to
-        have been wrong."""
+        """When the newest thing was stored, by the clock of then; None for a new home. Where that clock is known to
+        have been ahead, the moment at which it was set back."""
         moments = [
             self._db.value("SELECT received_at FROM inbox ORDER BY id DESC LIMIT 1"),
             self._db.value("SELECT ended_at FROM slots ORDER BY id DESC LIMIT 1"),
+            self._db.value("SELECT created_at FROM jobs ORDER BY id DESC LIMIT 1"),
         ]
         newest = max((moment for moment in moments if moment is not None), default=None)
-        wrong = self._db.value("SELECT max(before_at) FROM clock_steps WHERE before_at > after_at")
-        return None if newest is None or (wrong is not None and newest <= wrong) else parse_time(newest)
+        back = self._db.row("SELECT before_at, after_at FROM clock_steps WHERE before_at > after_at ORDER BY id DESC")
+        if newest is not None and back is not None and newest <= back["before_at"]:
+            newest = back["after_at"]
+        return None if newest is None else parse_time(newest)
 
     def record(self, before: datetime, after: datetime) -> None:
         """The clock went from one moment to the other. What was recorded of later times than now is over."""
