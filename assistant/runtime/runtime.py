@@ -35,6 +35,7 @@ from assistant.service.heartbeat import RuntimeActivity
 log = structlog.get_logger()
 
 _OUTCOMES_KEPT = 256
+_ACCEPTED_AT_ONCE = 4
 
 
 class Runtime:
@@ -74,6 +75,7 @@ class Runtime:
         self._check_home = check_home
         self._store_attachments = store_attachments
         self.on_turn_ended: Callable[[str], None] = lambda session: None
+        self._accepting = asyncio.Semaphore(_ACCEPTED_AT_ONCE)
         self._write_refused = False
         self._store_error = ""
         self._outcomes = TurnOutcomes()
@@ -155,21 +157,24 @@ class Runtime:
 
     async def accept(self, incoming: IncomingMessage) -> InboxReceipt:
         """Store a message durably; returns once it may be acknowledged. Raises `StoreError` when it was not kept."""
-        now = self._clock()
-        try:
-            # Files of a message are not to make a new home where one was taken away.
-            self._check_home(False)
-            if any(media.data for media in incoming.media):
-                # Writing files to the disk may take a while.
-                incoming = await asyncio.to_thread(self._store_attachments, incoming, now)
-            else:
-                incoming = self._store_attachments(incoming, now)
-            return self._conversation.accept(incoming, now)
-        except StoreError:
-            self._write_refused = True
-            raise
-        finally:
-            self._wake.set()
+        # Of a flood a few in a round of the loop, so that others have their turn between them.
+        async with self._accepting:
+            try:
+                return await self._accept(incoming, self._clock())
+            except StoreError:
+                self._write_refused = True
+                raise
+            finally:
+                self._wake.set()
+                await asyncio.sleep(0)
+
+    async def _accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
+        # Files of a message are not to make a new home where one was taken away.
+        self._check_home(False)
+        store = partial(self._store_attachments, incoming, now)
+        # Writing files to the disk may take a while.
+        incoming = await asyncio.to_thread(store) if any(media.data for media in incoming.media) else store()
+        return self._conversation.accept(incoming, now)
 
     async def tick(self, now: datetime) -> None:
         """One pass: start a turn in each session that waits, then see to the outboxes."""

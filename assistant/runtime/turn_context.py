@@ -159,13 +159,14 @@ class TurnContextBuilder:
         async def recall_profiles() -> str:
             return self._profile_recall.recall(text, scope)
 
+        # Beside the loop: a message may be giant, and what is found may stand in giant ones.
         async def recall_memories() -> str:
-            return self._memory_recall.recall(text, scope, view, self._standing_memory.prompt_block(session), now)
+            standing = self._standing_memory.prompt_block(session)
+            return await asyncio.to_thread(self._memory_recall.recall, text, scope, view, standing, now)
 
         async def recall_history() -> str:
             if not self._history_recall.has_something_out_of(view):
                 return ""
-            # Beside the loop: what is found may stand in giant messages.
             return await asyncio.to_thread(self._history_recall.recall, text, session, scope, view, now)
 
         for recall in (recall_profiles, recall_memories, recall_history):

@@ -151,7 +151,7 @@ class Life:
             self.checks.note_acknowledged(item, receipt)
         place = item.bridge, item.external_id if isinstance(item, InboundMessage) else item.change_id
         if meaning := self._meanings.pop(place, None):
-            self.knowledge.learn(*meaning, (item.bridge, item.external_id))
+            self.knowledge.learn(*meaning, (item.bridge, item.external_id), self.now())
 
     async def _say(self, scope: str, bridge: str, text: str) -> str:
         number = self._post(scope, bridge, text)
@@ -360,6 +360,7 @@ class Life:
         match what:
             case "model":
                 self.models.trouble = ""
+                self.models.answered.clear()
             case "bridge":
                 self.world.networks[which].is_down = False
             case "unsure":
