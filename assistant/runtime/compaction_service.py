@@ -25,6 +25,9 @@ from sleep.compaction.preview import CompactionPreview
 from sleep.compaction.values import CachedPrompt, CompactionLimits, CompactionRequest, CompactionResult
 from sleep.cycle.cycle import CompactedSession
 
+# A context this close to its threshold, or to which so many turns more come, is nearly full.
+_NEARLY, _TURNS_AHEAD = 0.04, 3
+
 
 class CompactionService:
     """Compaction for turns, for sleep and for people."""
@@ -47,26 +50,17 @@ class CompactionService:
         # whether a person waits for it.
         self.on_compacted: Callable[[str, CompactionResult, bool], Awaitable[None]] | None = None
 
-    async def make_room(
-        self,
-        turn: Turn,
-        terms: CompactionLimits,
-        trigger: str,
-        cached_request: CachedPrompt | None,
-        *,
-        plain: bool = False,
-    ) -> None:
-        """Before a model call: bring the view down now. Raises `StoreError`."""
+    async def make_room(self, turn: Turn, terms: CompactionLimits, trigger: str) -> None:
+        """Before a model call: bring the view down now, with what was prepared, or without a model: nobody waits for a
+        summary. Raises `StoreError`."""
         above = terms.threshold if trigger in ("emergency", "model") else 0.0
+        if await self.commit_prepared(turn.session, trigger):
+            view = self._conversation.load_view(turn.session)
+            if above and self._meter.pressure(view, terms).ratio < above:
+                return
         outcome = await self._compact(
             CompactionRequest(
-                turn.session,
-                trigger,
-                terms,
-                cached_prompt=cached_request,
-                without_model=plain,
-                min_pressure=above,
-                notice_address=turn_address(turn),
+                turn.session, trigger, terms, urgent=True, min_pressure=above, notice_address=turn_address(turn)
             )
         )
         await self._tell_compacted(turn.session, outcome, person_waits=False)
@@ -126,6 +120,39 @@ class CompactionService:
         """Whether the session is being compacted now."""
         return self._compactor.is_compacting(session)
 
+    # ------------------------------------------------------------------------------------------------------- in advance
+
+    async def prepare_room(
+        self, session: str, added: float, cached_request: CachedPrompt | None, budget: SleepBudget
+    ) -> None:
+        """Where the context is nearly full, make the summary that the next turns will need, so that nobody waits for
+        it; `added` is what a turn adds to the context. Raises `StoreError`."""
+        terms = self._meter.terms(session)
+        if terms is None or not self._meter.compaction_settings.auto or self._compactor.has_prepared(session):
+            return
+        margin = max(_NEARLY, _TURNS_AHEAD * added / terms.budgets.tokens)
+        if self._meter.pressure_ratio(session) >= terms.threshold - margin:
+            await self._compactor.prepare(
+                CompactionRequest(
+                    session,
+                    "emergency",
+                    terms,
+                    cached_prompt=cached_request,
+                    sleep_budget=budget,
+                    notice_address=self._notices.find_session_address(session),
+                )
+            )
+
+    async def replace_deterministic(self, session: str, budget: SleepBudget) -> None:
+        """What was summarised without a model because a person was waiting is summarised by one. Raises
+        `StoreError`."""
+        terms = self._meter.terms(session)
+        if terms is None or not self._meter.compaction_settings.auto or not self._compactor.awaits_summary(session):
+            return
+        address = self._notices.find_session_address(session)
+        request = CompactionRequest(session, "summary", terms, sleep_budget=budget, notice_address=address)
+        await self._tell_compacted(session, await self._compactor.replace_deterministic(request), person_waits=False)
+
     # ---------------------------------------------------------------------------------------------------------- economy
 
     async def compact_for_economy(self, session: str, economy: SessionEconomy, budget: SleepBudget) -> None:
@@ -152,7 +179,7 @@ class CompactionService:
     async def mask_old_output(self, session: str, terms: CompactionLimits) -> None:
         """Shorten old tool output and long old answers, which costs nothing while the cache is cold. Raises
         `StoreError`."""
-        await self._compact(CompactionRequest(session, "cold", terms, masks_only=True))
+        await self._compact(CompactionRequest(session, "cold", terms, masks_only=True, urgent=True))
 
     def _economy_request(self, session: str, economy: SessionEconomy, budget: SleepBudget) -> CompactionRequest:
         address = self._notices.find_session_address(session)

@@ -77,9 +77,13 @@ class ContextEconomy:
         self._rhythms: dict[str, tuple[datetime, Rhythm]] = {}
 
     @property
+    def has_model(self) -> bool:
+        """Whether there is a model that costs something and may be asked for summaries."""
+        return self._meter.compaction_settings.auto and self._models.answering.provider != OFFLINE
+
+    @property
     def is_on(self) -> bool:
-        settings = self._meter.compaction_settings
-        return settings.auto and settings.economy != "off" and self._models.answering.provider != OFFLINE
+        return self.has_model and self._meter.compaction_settings.economy != "off"
 
     def decide(self, session: str, now: datetime, *, lifetime: CacheLifetime, is_cold: bool) -> SessionEconomy | None:
         """What to do with the session's context; None where nothing can be said. Raises `StoreError`."""
@@ -91,7 +95,7 @@ class ContextEconomy:
         rhythm = self.rhythm(session, now)
         hour = now.astimezone(self._zone).hour
         cold_share = rhythm.share_longer(LIFETIME_SECONDS[lifetime], hour=hour)
-        forecast = CallForecast(rhythm.calls_a_day, cold_share, _added_per_call(view))
+        forecast = CallForecast(rhythm.calls_a_day, cold_share, added_per_call(view))
         state = self._state(view, terms)
         mode = self._meter.compaction_settings.economy
         decision = decide(state, prices, forecast, mode, is_cold=is_cold)
@@ -112,7 +116,7 @@ class ContextEconomy:
             return "5m"
         prices: dict[CacheLifetime, CallPrices] = {"5m": five, "1h": hour}
         prompt = self._meter.frame(session, model.name)[1].tokens + view.tokens
-        return choose_cache_lifetime(self.rhythm(session, now), prices, prompt, _added_per_call(view))
+        return choose_cache_lifetime(self.rhythm(session, now), prices, prompt, added_per_call(view))
 
     def call_prices(self, answering: Model, writing: Model, lifetime: CacheLifetime) -> CallPrices | None:
         """None where one of the two has no known price."""
@@ -181,7 +185,7 @@ def _sizes(view: ContextView, terms: CompactionLimits) -> list[int]:
     return [terms.counter.count_message(row) for row in view.messages]
 
 
-def _added_per_call(view: ContextView) -> float:
+def added_per_call(view: ContextView) -> float:
     """Tokens of a message and what followed it, on average."""
     said = [row for row in view.messages if not is_compaction_prefix(row)]
     calls = sum(row.role == "user" for row in said)

@@ -106,7 +106,7 @@ class ContextWindow:
         lifetime = self._lifetime(turn.session, model, view, now)
         trigger = self._trigger(turn.session, model.name, view, terms)
         if trigger:
-            await self._compaction.make_room(turn, terms, trigger, self.cached_request(turn.session, now))
+            await self._compaction.make_room(turn, terms, trigger)
             view = self._conversation.load_view(turn.session)
         else:
             self._compaction.clear_stuck_notice(turn.session)
@@ -133,7 +133,7 @@ class ContextWindow:
         view = self._conversation.load_view(turn.session)
         smaller = terms.budgets.after_overflow(self._meter.pressure(view, terms).prompt_tokens)
         terms = replace(terms, budgets=smaller, target=terms.target / attempt)
-        await self._compaction.make_room(turn, terms, "overflow", None, plain=attempt > 1)
+        await self._compaction.make_room(turn, terms, "overflow")
 
     def untrusted_sources(self, turn: Turn) -> tuple[str, ...]:
         """What the turn's model has read that the person did not say now."""

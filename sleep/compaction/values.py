@@ -172,7 +172,7 @@ class CompactionRequest:
     terms: CompactionLimits
     focus: str = ""
     cached_prompt: CachedPrompt | None = None  # the request that the provider has in its cache
-    without_model: bool = False  # asks no model
+    urgent: bool = False  # a person waits: no model is asked, and no other compaction waited for
     min_pressure: float = 0.0  # below it, once its turn has come, nothing is done
     masks_only: bool = False  # shortens tool output and long answers, and removes no message
     economy: Mapping[str, float] = field(default_factory=dict)  # what it is expected to save, for its record
