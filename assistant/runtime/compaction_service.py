@@ -8,6 +8,7 @@ across restarts too (F02).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime
 
 from assistant.core.checkpoints import describe_tier
@@ -17,7 +18,7 @@ from assistant.core.records import Turn
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
 from assistant.gateway.notices import NoticeSender, turn_address
-from assistant.runtime.context_economy import SessionEconomy
+from assistant.runtime.context_economy import ContextEconomy, SessionEconomy
 from assistant.runtime.context_meter import ContextMeter
 from sleep.compaction.budget import SleepBudget
 from sleep.compaction.compactor import Compactor
@@ -37,12 +38,14 @@ class CompactionService:
         conversation: Conversation,
         compactor: Compactor,
         meter: ContextMeter,
+        economy: ContextEconomy,
         notices: NoticeSender,
         clock: Callable[[], datetime],
     ) -> None:
         self._conversation = conversation
         self._compactor = compactor
         self._meter = meter
+        self._economy = economy
         self._clock = clock
         self._notices = notices
         self._prepared_tokens: dict[str, int] = {}  # by session, how many leave with what was prepared
@@ -132,16 +135,15 @@ class CompactionService:
             return
         margin = max(_NEARLY, _TURNS_AHEAD * added / terms.budgets.tokens)
         if self._meter.pressure_ratio(session) >= terms.threshold - margin:
-            await self._compactor.prepare(
-                CompactionRequest(
-                    session,
-                    "emergency",
-                    terms,
-                    cached_prompt=cached_request,
-                    sleep_budget=budget,
-                    notice_address=self._notices.find_session_address(session),
-                )
+            request = CompactionRequest(
+                session,
+                "emergency",
+                terms,
+                cached_prompt=cached_request,
+                sleep_budget=budget,
+                notice_address=self._notices.find_session_address(session),
             )
+            await self._compactor.prepare(self._with_price(request))
 
     async def replace_deterministic(self, session: str, budget: SleepBudget) -> None:
         """What was summarised without a model because a person was waiting is summarised by one. Raises
@@ -165,7 +167,7 @@ class CompactionService:
         come together since. Raises `StoreError`."""
         removed = economy.decision.removed
         if not self._compactor.has_prepared(session) or removed >= 2 * self._prepared_tokens.get(session, 0):
-            await self._compactor.prepare(self._economy_request(session, economy, budget))
+            await self._compactor.prepare(self._with_price(self._economy_request(session, economy, budget)))
             self._prepared_tokens[session] = removed
 
     async def commit_prepared(self, session: str, trigger: str) -> bool:
@@ -188,7 +190,6 @@ class CompactionService:
             "economy",
             economy.terms,
             sleep_budget=budget,
-            economy=economy.describe(),
             notice_address=address,
         )
 
@@ -256,13 +257,18 @@ class CompactionService:
 
     async def _compact(self, request: CompactionRequest) -> CompactionResult:
         """What it tells goes out with what it commits, or, where it commits nothing, now."""
-        outcome = await self._compactor.compact(request)
+        outcome = await self._compactor.compact(self._with_price(request))
         self._notices.send(request.notice_address, *outcome.notices)
         if outcome.notices:
             self._notices.wake()
         if not outcome.stuck_reason:
             self.clear_stuck_notice(request.session)
         return outcome
+
+    def _with_price(self, request: CompactionRequest) -> CompactionRequest:
+        if not self._economy.has_model:
+            return request
+        return replace(request, price_in_view=self._economy.price_in_view(request.session, self._clock()))
 
     async def _tell_compacted(self, session: str, outcome: CompactionResult, *, person_waits: bool) -> None:
         if outcome.checkpoints and self.on_compacted is not None:

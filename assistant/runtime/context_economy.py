@@ -19,6 +19,7 @@ from assistant.context.economy import (
     EconomyDecision,
     choose_cache_lifetime,
     decide,
+    price_in_view,
 )
 from assistant.context.rhythm import LEARNING_PERIOD, Rhythm, learn_rhythm
 from assistant.core.model_api import CacheLifetime
@@ -30,7 +31,7 @@ from assistant.runtime.context_meter import ContextMeter
 from assistant.runtime.current_models import CurrentModels
 from sleep.compaction.budget import OFFLINE
 from sleep.compaction.draft_view import is_compaction_prefix
-from sleep.compaction.values import CompactionLimits, CompactionPolicy
+from sleep.compaction.values import CompactionLimits, CompactionPolicy, PriceInView
 
 _RELEARN_AFTER = timedelta(hours=1)
 _SESSIONS_KEPT = 64
@@ -44,16 +45,6 @@ class SessionEconomy:
 
     decision: EconomyDecision
     terms: CompactionLimits  # those that a compaction of it is planned by
-    known_prices: bool
-
-    def describe(self) -> Mapping[str, float]:
-        """What a compaction's record says of it."""
-        unit = "usd" if self.known_prices else "tokens"
-        return {
-            "removed": self.decision.removed,
-            f"expected_{unit}": round(self.decision.saving, 6),
-            f"cost_{unit}": round(self.decision.cost, 6),
-        }
 
 
 class ContextEconomy:
@@ -91,11 +82,7 @@ class ContextEconomy:
         if terms is None:
             return None
         view = self._conversation.load_view(session)
-        prices = self.call_prices(self._models.answering, self._models.writing, lifetime) or UNKNOWN_PRICES
-        rhythm = self.rhythm(session, now)
-        hour = now.astimezone(self._zone).hour
-        cold_share = rhythm.share_longer(LIFETIME_SECONDS[lifetime], hour=hour)
-        forecast = CallForecast(rhythm.calls_a_day, cold_share, added_per_call(view))
+        prices, forecast = self._forecast(view, lifetime, now)
         state = self._state(view, terms)
         mode = self._meter.compaction_settings.economy
         decision = decide(state, prices, forecast, mode, is_cold=is_cold)
@@ -104,7 +91,20 @@ class ContextEconomy:
             budgets, tokens=decision.size, reserve=budgets.reserve * decision.size // max(1, budgets.tokens)
         )
         # The room for the answer is part of what the small context is measured by, and no reason to keep less.
-        return SessionEconomy(decision, replace(terms, budgets=smaller), prices.known)
+        return SessionEconomy(decision, replace(terms, budgets=smaller))
+
+    def price_in_view(self, session: str, now: datetime) -> PriceInView:
+        """What a token that stays in the session's view is expected to cost over the coming day."""
+        view = self._conversation.load_view(session)
+        lifetime = self.cache_lifetime(session, self._models.answering, view, now)
+        prices, forecast = self._forecast(view, lifetime, now)
+        return PriceInView(price_in_view(prices, forecast), prices.known)
+
+    def _forecast(self, view: ContextView, lifetime: CacheLifetime, now: datetime) -> tuple[CallPrices, CallForecast]:
+        prices = self.call_prices(self._models.answering, self._models.writing, lifetime) or UNKNOWN_PRICES
+        rhythm = self.rhythm(view.session, now)
+        cold_share = rhythm.share_longer(LIFETIME_SECONDS[lifetime], hour=now.astimezone(self._zone).hour)
+        return prices, CallForecast(rhythm.calls_a_day, cold_share, added_per_call(view))
 
     def cache_lifetime(self, session: str, model: Model, view: ContextView, now: datetime) -> CacheLifetime:
         """How long the provider is asked to keep the session's prompt."""

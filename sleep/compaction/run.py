@@ -193,7 +193,8 @@ class CompactionRun:
         told = list(dict.fromkeys([*self.notices, *notices]))
         if compaction is not None:
             told += self._length_notices(compaction, told)
-            economy = {"economy": dict(self._request.economy)} if self._request.economy else {}
+            removed, price = compaction.original_tokens - compaction.compressed_tokens, self._request.price_in_view
+            economy = {"economy": price.expect(removed, compaction.cost_usd)} if price and removed > 0 else {}
             telling = replace(
                 compaction,
                 key_facts={**compaction.key_facts, **economy},
