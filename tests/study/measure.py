@@ -6,8 +6,9 @@ Prompts are counted by the strict server, and billed at list prices through its 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assistant.core.messages import Usage
@@ -39,6 +40,7 @@ class MeasuredRequest:
     usage: Usage
     usd: float
     first: bool = False
+    full: frozenset[str] = frozenset()  # the lines that were neither read from the cache nor written to it
 
 
 class StudyServer(StrictServer):
@@ -80,7 +82,10 @@ class StudyServer(StrictServer):
 
     def seen(self) -> list[MeasuredRequest]:
         """All requests that were answered, in their order. What has no price raises `KeyError`."""
-        return [_seen(noted, usage, self._prices) for noted, usage in zip(self._noted, self._cache.used, strict=True)]
+        return [
+            replace(_seen(noted, usage, self._prices), full=full)
+            for noted, usage, full in zip(self._noted, self._cache.used, self._cache.full, strict=True)
+        ]
 
 
 class _NotedCache(PromptCache):
@@ -89,11 +94,22 @@ class _NotedCache(PromptCache):
     def __init__(self, clock: Callable[[], float], *, least_tokens: int) -> None:
         super().__init__(clock, least_tokens=least_tokens)
         self.used: list[dict[str, Any]] = []
+        self.full: list[frozenset[str]] = []
 
     def use(self, body: dict[str, Any]) -> dict[str, Any]:
         used = super().use(body)
         self.used.append(used)
+        self.full.append(frozenset(line for block in self.paid_in_full for line in _lines(block)))
         return used
+
+
+def _lines(block: Any) -> Iterator[str]:
+    """What is long enough to be told from another one."""
+    texts = block if isinstance(block, str) else json.dumps(block, ensure_ascii=False)
+    return (line for line in texts.split("\\n") if len(line) >= _LINE)
+
+
+_LINE = 30
 
 
 def _seen(
