@@ -198,11 +198,13 @@ class ContextWindow:
     async def _use_cold_cache(self, turn: Turn, view: ContextView, terms: CompactionLimits) -> bool:
         """The prompt is written anew in any case: commit the summary that was prepared, or at least shorten old tool
         output. Takes no model, so that nobody waits. Whether the view may be another one now."""
+        if not self._economy.is_on:
+            return False
         if await self._compaction.commit_prepared(turn.session, "economy"):
             return True
         if self._compaction.is_compacting(turn.session):
             return False
-        if not self._economy.is_on or not has_old_output(view, self._meter.context_settings.preserve_messages):
+        if not has_old_output(view, self._meter.context_settings.preserve_messages):
             return False
         await self._compaction.mask_old_output(turn.session, terms)
         return True

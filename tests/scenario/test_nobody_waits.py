@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,10 @@ async def test_a_context_that_is_nearly_full_has_its_summary_ready_and_the_turn_
             await it.wait_idle()
             await settle(it)
             number += 1
+        # With economy off it is kept for then, also where the provider has forgotten the prompt.
+        it.clock.now += timedelta(hours=2)
+        await it.say("hello again")
+        await it.wait_idle()
         assert not checkpoints_in(it)
         by.gate = asyncio.Event()  # whoever asks now waits for ever
         while not checkpoints_in(it):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from assistant.core.messages import Usage
+from assistant.core.quoting import NOTE_TAG
 from assistant.models.prices import Prices, cost_usd_of_call, load_prices
 from assistant.settings.settings import shipped_config_dir
 from assistant.wire.models import PRICES_FILE
@@ -104,12 +105,15 @@ class _NotedCache(PromptCache):
 
 
 def _lines(block: Any) -> Iterator[str]:
-    """What is long enough to be told from another one."""
+    """What is long enough to be told from another one; not of the volatile block, which is new with every message."""
     texts = block if isinstance(block, str) else json.dumps(block, ensure_ascii=False)
+    if _VOLATILE in texts:
+        return iter(())
     return (line for line in texts.split("\\n") if len(line) >= _LINE)
 
 
-_LINE = 30
+_LINE = 60
+_VOLATILE = f"<{NOTE_TAG}>\\nNow: "
 
 
 def _seen(

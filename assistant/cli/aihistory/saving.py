@@ -29,8 +29,8 @@ class Saving:
         expected, actual = self._amount(self.expected), self._amount(self.actual)
         so_far = "in" if self.is_over else "so far, in"
         return (
-            f"{self.removed:,} tokens fewer in the context: expected to save {expected} in the day after it, saved {actual} "
-            f"{so_far} {pluralize(self.calls, 'call')}"
+            f"{self.removed:,} tokens fewer in the context: expected to save {expected} in the day after it, saved "
+            f"{actual} {so_far} {pluralize(self.calls, 'call')}"
         )
 
     def _amount(self, value: float) -> str:
