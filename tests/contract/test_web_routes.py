@@ -170,7 +170,7 @@ async def test_memories_sleeps_compactions_usage_and_status_are_told(tmp_path: P
         assert (await it.tcp.get("/v1/status"))["problems"] == []
 
 
-@pytest.mark.parametrize("by", ["day", "model", "kind", "session"])
+@pytest.mark.parametrize("by", ["day", "model", "kind", "session", "part"])
 async def test_costs_and_caps_are_what_the_command_line_tells(tmp_path: Path, by: UsageKey) -> None:
     async with run_web_api(tmp_path, "I see.") as it:
         ledger, now = it.app.stores.ledger, it.app.started_at
