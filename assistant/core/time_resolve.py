@@ -28,8 +28,8 @@ _FIRST_HOUR = 6
 _OF_TWELVE = lazy_regex(r"\b(?:half|quarter|past|cuarto|media|menos|halb|viertel|dreiviertel|quart|demie?)\b")
 _OF_TWENTY_FOUR = lazy_regex(r"\d ?h|uhr|\d[:.]\d|\b0\d|heures?|horas?|midi|minuit|midnight|mitternacht|medianoche")
 _WAKES = lazy_regex(
-    r"\b(?:alarms?|alarmes?|alarmas?|wak(?:e|ing)|woken|get up|weck\w*|aufsteh\w*|reveil\w*|lever?|despert\w*|despiert\w*"
-    r"|levant\w*)"
+    r"\b(?:alarms?|alarmes?|alarmas?|wak(?:e|ing)|woken|get up|weck\w*|aufsteh\w*|reveil\w*|lever?|despert\w*"
+    r"|despiert\w*|levant\w*)"
 )
 
 
