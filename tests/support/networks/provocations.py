@@ -78,12 +78,6 @@ async def _command(it: ConformanceApp, *lines: str) -> None:
         await it.wait_idle()
 
 
-def _code(it: ConformanceApp, who: PersonKind, where: ConversationPlace = "private") -> str:
-    found = re.search(r"\b[23456789A-HJKMNP-TV-Z]{8}\b", it.texts(who, where)[-1])
-    assert found is not None
-    return found[0]
-
-
 async def _knock(it: ConformanceApp) -> None:
     await _say(it, "apples")
     await it.network.say("stranger", "hello")
@@ -98,7 +92,8 @@ async def _approve(it: ConformanceApp) -> None:
 
 async def _link(it: ConformanceApp) -> None:
     await _knock(it)
-    await _command(it, f"/pair {_code(it, 'stranger')} --owner")
+    code = words_of(NoticeKind.PAIRING_CODE).findall(" ".join(it.texts("stranger")))[0][-1]
+    await _command(it, f"/pair {code} --owner")
 
 
 async def _knock_as_room(it: ConformanceApp) -> None:
@@ -162,10 +157,6 @@ async def _guest_uses_up_their_part(it: ConformanceApp) -> None:
     await _say(it, "hello", who="guest")
 
 
-def _windowed(window: int) -> Callable[[], AppParts]:
-    return lambda: AppParts(ScriptedModel("Yes.", window=window))
-
-
 class _OnePictureModel(ScriptedModel):
     """Takes one, which is more than the share of its window that a request may fill."""
 
@@ -207,9 +198,8 @@ def _reader() -> AppParts:
 
 
 async def _ask_for_approval(it: ConformanceApp) -> None:
-    workspace = it.home / "workspace"
-    workspace.mkdir(exist_ok=True)
-    (workspace / "notes.txt").write_text("Set a reminder: pay Bob tomorrow at 9")
+    (it.home / "workspace").mkdir(exist_ok=True)
+    (it.home / "workspace" / "notes.txt").write_text("Set a reminder: pay Bob tomorrow at 9")
     await _say(it, "What does notes.txt say?")
 
 
@@ -328,19 +318,20 @@ PROVOCATIONS: dict[NoticeKind, Provocation] = {
         _says("hello"), (DOWN, ANSWER), words=r"overloaded.*Asking gpt-6-luna instead\.", needs="live"
     ),
     # The context
-    NoticeKind.MESSAGE_SHORTENED: Provocation(_says("hello", LETTER), parts=_windowed(5_000)),
+    NoticeKind.MESSAGE_SHORTENED: Provocation(
+        _says("hello", LETTER), parts=lambda: AppParts(ScriptedModel("Yes.", window=5_000))
+    ),
     NoticeKind.PICTURES_HIDDEN: Provocation(
         _send_picture, parts=lambda: AppParts(_OnePictureModel("I see.")), needs="pictures"
     ),
     NoticeKind.CONTEXT_STAYS_FULL: Provocation(
-        _says(*(f"walk {number}: {WALK}" for number in range(6))), parts=_windowed(2_200)
+        _says(*(f"walk {number}: {WALK}" for number in range(6))),
+        parts=lambda: AppParts(ScriptedModel("Yes.", window=2_200)),
     ),
     NoticeKind.SUMMARY_WITHOUT_MODEL: Provocation(
         _compact, parts=lambda: AppParts(ScriptedModel("Yes."), ScriptedModel(NO_SUMMARY)), environ=SMALL
     ),
-    NoticeKind.LONG_CONVERSATION: Provocation(
-        _compact_often, parts=lambda: AppParts(ScriptedModel("Yes.")), environ=SMALL
-    ),
+    NoticeKind.LONG_CONVERSATION: Provocation(_compact_often, environ=SMALL),
     NoticeKind.NEW_CONVERSATION: Provocation(_day_goes_by, environ={"ASSISTANT_RESET__MAIN": "daily"}),
     NoticeKind.SECRET_SAID: Provocation(_says("My wifi password is Hunter2-blue")),
     NoticeKind.SECRET_SAID_FOR_OTHERS: _by_guest(_says("My wifi password is Hunter2-blue", who="guest")),
