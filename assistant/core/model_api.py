@@ -184,13 +184,15 @@ UsageKey = Literal["day", "model", "kind", "session", "part"]
 
 @dataclass(frozen=True, slots=True)
 class SpendTotals:
-    """Sums over a period; reservations not settled count at their worst case."""
+    """Sums over a period; reservations not settled count at their worst case. `failed` are attempts that no model
+    answered, which are no calls."""
 
     calls: int
     usage: Usage
     usd: float
     tokens: int
     unpriced_tokens: int  # of calls whose price is unknown
+    failed: int = 0
 
 
 def request_fingerprint(request: ModelRequest, purpose: CallPurpose, model: str) -> str:

@@ -77,11 +77,15 @@ async def test_a_model_chosen_while_the_limits_are_asked_for_answers_the_next_tu
         await it.say("hello")
         waiting = asyncio.create_task(it.wait_idle())
         await first.asked_limits.wait()
+        # Nobody knows yet how large the context is, and that is what is said of it.
+        assert it.app.contexts.window.pressure("main") is None
+        assert [row["pressure"] for row in it.app.status()["sessions"]] == [None]
         use_model(it.app, other)
         first.limits_gate.set()
         await waiting
         assert it.bridge.bodies == ["the first one"] and other.requests == []
         # What the first one said of itself is no measure of a session at rest any more.
+        assert not it.app.contexts.meter.knows_model or it.app.contexts.meter.effective_window() == 8_000
         await it.app.contexts.meter.load_model_limits()
         assert it.app.contexts.meter.effective_window() == 8_000
         await next_turn_is_answered_by(it, other)
