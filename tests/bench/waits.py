@@ -1,8 +1,8 @@
 """How long people wait for an answer where every call of a model takes two seconds: turns of conversations whose
 context is compacted again and again, beside the same turns in a context that has room for all of it.
 
-All conversations are held side by side, so that a busy machine is busy for both kinds; each in a home of its own. Every ninth message is long enough that nothing
-can have been prepared for it.
+All conversations are held side by side, so that a busy machine is busy for both kinds; each in a home of its own. Every
+ninth message is long enough that nothing can have been prepared for it.
 """
 
 from __future__ import annotations
