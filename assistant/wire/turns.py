@@ -14,7 +14,7 @@ from assistant.gateway.attachments import AttachmentIntake
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.notices import NoticeSender
 from assistant.memory.service import MemoryService
-from assistant.models.prices import cost_usd_of_call, load_prices
+from assistant.models.prices import cost_usd_of_call, find_price_rise, load_prices
 from assistant.runtime.approvals import ApprovalGate, ApprovalService
 from assistant.runtime.background_compaction import BackgroundCompaction
 from assistant.runtime.compaction_service import CompactionService
@@ -172,6 +172,7 @@ def _compaction_deps(base: Base) -> CompactionDeps:
         partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
         restored_max_tokens=values.restored_max_tokens,
         timeout_seconds=values.summary_seconds,
+        price_rise=partial(find_price_rise, load_prices(shipped_config_dir() / PRICES_FILE)),
     )
     return CompactionDeps(
         stores.conversation,
