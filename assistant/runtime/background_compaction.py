@@ -126,6 +126,8 @@ class BackgroundCompaction:
             return
         is_cold = call.is_cold(now)
         if is_cold:
+            if (terms := self._meter.terms(session)) is not None:
+                self._compaction.add_recalled(session, terms)
             # What was said since it was prepared may be worth another one.
             await self._compaction.commit_prepared(session, "economy")
         economy = self._economy.decide(session, now, lifetime=call.lifetime, is_cold=is_cold)

@@ -20,11 +20,13 @@ from assistant.core.text import pluralize
 from assistant.gateway.notices import NoticeSender, turn_address
 from assistant.runtime.context_economy import ContextEconomy, SessionEconomy
 from assistant.runtime.context_meter import ContextMeter
+from assistant.runtime.recall_streaks import RecallStreaks
 from sleep.compaction.budget import SleepBudget
 from sleep.compaction.compactor import Compactor
 from sleep.compaction.preview import CompactionPreview
 from sleep.compaction.values import CachedPrompt, CompactionLimits, CompactionRequest, CompactionResult
 from sleep.cycle.cycle import CompactedSession
+from sleep.rules.secrets import mask_secrets
 
 # A context this close to its threshold, or to which so many turns more come, is nearly full.
 _NEARLY, _TURNS_AHEAD = 0.04, 3
@@ -39,6 +41,7 @@ class CompactionService:
         compactor: Compactor,
         meter: ContextMeter,
         economy: ContextEconomy,
+        streaks: RecallStreaks,
         notices: NoticeSender,
         clock: Callable[[], datetime],
     ) -> None:
@@ -46,6 +49,7 @@ class CompactionService:
         self._compactor = compactor
         self._meter = meter
         self._economy = economy
+        self._streaks = streaks
         self._clock = clock
         self._notices = notices
         self._prepared_tokens: dict[str, int] = {}  # by session, how many leave with what was prepared
@@ -57,6 +61,7 @@ class CompactionService:
         """Before a model call: bring the view down now, with what was prepared, or without a model: nobody waits for a
         summary. Raises `StoreError`."""
         above = terms.threshold if trigger in ("emergency", "model") else 0.0
+        self.add_recalled(turn.session, terms)
         if await self.commit_prepared(turn.session, trigger):
             view = self._conversation.load_view(turn.session)
             if above and self._meter.pressure(view, terms).ratio < above:
@@ -177,6 +182,14 @@ class CompactionService:
             return False
         await self._tell_compacted(session, outcome, person_waits=False)
         return True
+
+    def add_recalled(self, session: str, terms: CompactionLimits) -> None:
+        """What was recalled in turn after turn becomes part of the summary, now that the view is another one anyway.
+        Takes no model. Raises `StoreError`."""
+        if lines := self._streaks.list_due(session):
+            without_secrets = {number: mask_secrets(line) for number, line in lines.items()}
+            self._compactor.add_to_summary(CompactionRequest(session, "recall", terms, urgent=True), without_secrets)
+            self._streaks.mark_summarised(session)
 
     async def mask_old_output(self, session: str, terms: CompactionLimits) -> None:
         """Shorten old tool output and long old answers, which costs nothing while the cache is cold. Raises

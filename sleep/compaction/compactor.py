@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 
 import structlog
@@ -140,6 +140,14 @@ class Compactor:
                 if self._deps.may_call_model() and not await run.replace_deterministic(checkpoint):
                     self._tried.add(checkpoint.id)
             return run.finish(before)
+
+    def add_to_summary(self, request: CompactionRequest, lines: Mapping[int, str]) -> None:
+        """Put lines, by the messages that they quote, to the end of the session's newest summary. Raises
+        `StoreError`."""
+        run = CompactionRun(self._deps, request)
+        before = run.measure_pressure()
+        run.add_to_summary(lines)
+        run.finish(before)
 
     def awaits_summary(self, session: str) -> bool:
         """Whether something was summarised without a model because a person was waiting."""

@@ -240,7 +240,11 @@ def reuse_single_summary(pair: Sequence[Checkpoint], counter: TokenCounter) -> S
         return None
     if not summarised:
         return Summary("", "floor", 0)
-    (single,) = summarised
+    return summary_of(summarised[0], counter)
+
+
+def summary_of(single: Checkpoint, counter: TokenCounter) -> Summary:
+    """What a checkpoint says, word for word."""
     return Summary(
         single.summary,
         cast(SummaryTier, single.tier),

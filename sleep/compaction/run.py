@@ -8,10 +8,11 @@ marked, so that a model's summary takes its place later.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from types import MappingProxyType
 
 from assistant.context.pressure import Pressure, measure_pressure
 from assistant.core.checkpoints import Checkpoint, Compaction
@@ -20,7 +21,7 @@ from assistant.core.notices import Notice, NoticeKind
 from sleep.compaction.deps import ECONOMY_TRIGGERS, MODEL_TIERS, CompactionDeps
 from sleep.compaction.fallback import plan_fallback
 from sleep.compaction.merge import CheckpointMerger
-from sleep.compaction.plan import CompactionPlan, PendingSummary, merge_checkpoints
+from sleep.compaction.plan import CompactionPlan, PendingSummary, merge_checkpoints, summary_of
 from sleep.compaction.render import RECORD_TIERS
 from sleep.compaction.values import CachedPrompt, CompactionRequest, CompactionResult, Summary, SummaryInput
 
@@ -29,6 +30,7 @@ _MANY = 3
 _MOST_PLANS = 8  # for one request: merges, and new tries where the view changed meanwhile
 # How many summaries more than usual may stand until there is time to merge them with a model.
 _MERGES_THAT_WAIT = 2
+_RECALLED_HEADING = "Recalled again and again:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +137,30 @@ class CompactionRun:
         self._commit_merge((checkpoint.id,), summary, prefix_rev, checkpoint.trigger)
         return True
 
-    def _commit_merge(self, ids: tuple[int, ...], summary: Summary, prefix_rev: int, trigger: str) -> None:
+    def add_to_summary(self, lines: Mapping[int, str]) -> None:
+        """The newest summary, with these lines at its end; nothing where no summary has words."""
+        view = self._conversation.load_view(self._request.session)
+        live = self._deps.live_checkpoints(self._request.session, view.generation)
+        told = [checkpoint for checkpoint in live if checkpoint.tier not in RECORD_TIERS]
+        if told:
+            counter = self._request.terms.counter
+            summary = summary_of(told[-1], counter)
+            text = "\n".join([summary.text, _RECALLED_HEADING, *lines.values()])
+            longer = replace(summary, text=text, tokens=counter.count_text(text))
+            trigger = told[-1].trigger
+            self._commit_merge((told[-1].id,), longer, view.prefix_rev, trigger, {"recalled": list(lines)})
+
+    def _commit_merge(
+        self,
+        ids: tuple[int, ...],
+        summary: Summary,
+        prefix_rev: int,
+        trigger: str,
+        facts: Mapping[str, list[int]] = MappingProxyType({}),
+    ) -> None:
         try:
-            self._commit(replace(self._merger.compaction(ids, summary, prefix_rev), trigger=trigger))
+            merged = self._merger.compaction(ids, summary, prefix_rev)
+            self._commit(replace(merged, trigger=trigger, key_facts={**merged.key_facts, **facts}))
         except StaleView:
             # Taken back or merged meanwhile: then there is nothing to replace.
             return

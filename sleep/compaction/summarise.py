@@ -106,11 +106,21 @@ class Summariser:
     cost: CostFunction
     restored_max_tokens: int = field(kw_only=True)  # the most that is appended word for word
     timeout_seconds: float = field(kw_only=True)  # for all calls of a summary
+    # of (provider, model): from how many tokens on its prices rise; None where they never do
+    price_rise: Callable[[str, str], int | None] = field(kw_only=True, default=lambda provider, model: None)
 
     async def max_chunk_tokens(self) -> int:
         """The most that one call is given to summarise, in tokens."""
         with self.use_models() as models:
-            return await _max_chunk_tokens(models)
+            return await self._max_chunk_tokens(models)
+
+    async def _max_chunk_tokens(self, models: ModelPair) -> int:
+        """A quarter of the smaller window; with what is told next to it below the size at which the price rises."""
+        windows = [(await model.limits()).window for model in (models.writing, models.answering)]
+        most = min(windows) // _SHARE_OF_WINDOW
+        if (rise := self.price_rise(models.writing.provider, models.writing.name)) is not None:
+            most = min(most, rise // 2)
+        return max(_LEAST_CHUNK, most)
 
     async def summarise(
         self,
@@ -137,7 +147,7 @@ class Summariser:
             return None
         try:
             async with asyncio.timeout(self.timeout_seconds):
-                return await self._by_model(replace(job, most=await _max_chunk_tokens(job.models)), cached_prompt)
+                return await self._by_model(replace(job, most=await self._max_chunk_tokens(job.models)), cached_prompt)
         except TimeoutError:
             why = f"no summary after {self.timeout_seconds:g} seconds (compaction.summary_seconds)"
             job.attempts.failures.append(why)
@@ -149,7 +159,7 @@ class Summariser:
             writer, answerer = models.writing, models.answering
             if writer.provider == OFFLINE:
                 return SummaryEstimate(writer.name, 0, 0, 0, 0.0)
-            job = replace(self._job(material, models), most=await _max_chunk_tokens(models))
+            job = replace(self._job(material, models), most=await self._max_chunk_tokens(models))
             reused = await self._reused(cached_prompt, job) if cached_prompt is not None else None
             model, (usage, calls) = (writer, await self._chunked(job)) if reused is None else (answerer, (reused, 1))
             usd = self.cost(model.provider, model.name, usage)
@@ -329,11 +339,6 @@ class Summariser:
             attempts.cost_usd,
             material.depth,
         )
-
-
-async def _max_chunk_tokens(models: ModelPair) -> int:
-    windows = [(await model.limits()).window for model in (models.writing, models.answering)]
-    return max(_LEAST_CHUNK, min(windows) // _SHARE_OF_WINDOW)
 
 
 def _holds(request: ModelRequest, material: SummaryInput) -> bool:

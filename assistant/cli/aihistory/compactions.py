@@ -149,7 +149,7 @@ _HEADINGS = {
 class _ShownCompaction:
     checkpoint: Checkpoint
     with_secrets: bool
-    saving: Saving | None
+    saving: Saving | None = None
 
 
 def _render_detail(shown: _ShownCompaction, zone: tzinfo) -> str:
