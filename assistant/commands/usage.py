@@ -1,5 +1,5 @@
-"""What models have cost, for people and for programs: gauges of the caps, a chart by day, model, kind or session, and
-plain JSON.
+"""What models have cost, for people and for programs: gauges of the caps, a chart by day, model, kind, session or part
+of the prompt, and plain JSON.
 
 No line is wider than 80 columns, and none has a control character in it; the JSON has all that the text has.
 """
@@ -108,12 +108,14 @@ class SpendDetails(SpendSums):
 
 
 class SpendRow(SpendDetails):
-    """Of a day, a model, a kind or a session, whichever was asked for; calls without a session have an empty one."""
+    """Of a day, a model, a kind, a session or a part of the prompt, whichever was asked for; calls without a session
+    have an empty one, and calls of which no provider reported the parts are `not reported`."""
 
     day: str | None = _grouping()
     model: str | None = _grouping()
     kind: str | None = _grouping()
     session: str | None = _grouping()
+    part: str | None = _grouping()
 
 
 class SpendSplit(Item):

@@ -48,6 +48,7 @@ _HOUR_WORDS = "|".join(
     )
 )
 N = rf"(?:\d{{1,4}}|{_WORDS})"
+_MINUTES = r"(?:\d{1,2}|cinco|diez|quince|veinte|veinticinco|treinta|cuarenta|cincuenta)(?!\w)"
 H = rf"(?:\d{{1,2}}(?![\d%]|,\d)|(?:{_HOUR_WORDS})(?!\w))"
 
 UNITS = {
@@ -163,6 +164,15 @@ _DAY_RANGE = (
 _NTH = r"(?:\d{1,2}(?!\d)(?:st|nd|rd|th|er|\.)?(?![:h]\d)|first|ersten|premier|primero|uno)"
 _MONTHLY = r"(?:(?:of|de|in|des|du|im|jedes|jeden|any)\s+)*(?:every|each|the|jeden|jedes|cada|chaque|tous les|todos los)\s+(?:month|monats?|mes(?:es)?|mois)"
 
+NTHS = {
+    "1": r"first|1st|ersten?|1\.|premiers?|primer[oa]?s?",
+    "2": r"second|2nd|zweiten?|2\.|deuxiemes?|segund[oa]s?",
+    "3": r"third|3rd|dritten?|3\.|troisiemes?|tercer[oa]?s?",
+    "4": r"fourth|4th|vierten?|4\.|quatriemes?|cuart[oa]s?",
+    "-1": r"last|letzten?|derniers?|ultim[oa]s?",
+}
+_ORDINAL = "|".join(NTHS.values())
+
 # So long: "1 h 30", "20 min", "two and a half hours"; and in words of its own.
 LENGTH = (
     rf"(?P<dnumber>{N})\s?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
@@ -170,12 +180,15 @@ LENGTH = (
 )
 SPOKEN_LENGTH = (
     r"(?:(?P<half>half (?:an )?hour|(?:einer? |eine )?halben? stunde|(?:une )?demi-?\s?heure|media hora)"
-    r"|(?P<threequarters>three quarters of an hour|(?:einer? )?dreiviertelstunde|trois quarts d'heure|tres cuartos de hora)"
-    r"|(?P<quarter>(?:a )?quarter (?:of an )?hour|(?:einer? )?viertelstunde|un quart d'heure|(?:un )?cuarto de hora)"
+    r"|(?P<threequarters>three quarters of an hour|(?:einer? )?dreiviertel ?stunde|trois quarts d'heure|tres cuartos de hora)"
+    r"|(?P<quarter>(?:a )?quarter (?:of an )?hour|(?:einer? )?viertel ?stunde|un quart d'heure|(?:un )?cuarto de hora)"
     r"|(?P<seventyfive>an hour and a quarter|one and a quarter hours|(?:eineinviertel|funfviertel) stunden?|une heure et quart"
     r"|(?:una )?hora y cuarto)"
-    r"|(?P<ninety>an hour and a half|one and a half hours|(?:anderthalb|eineinhalb) stunden|une heure et demie|(?:una )?hora y media))"
+    r"|(?P<ninety>(?:an |one )?hour and a half|one and a half hours|(?:anderthalb|eineinhalb) stunden|une heure et demie|(?:una )?hora y media))"
 )
+
+# "eine Stunde vor dem Zahnarzt", but "zehn Minuten vor acht"
+_VOR = rf"vor\b(?! (?:\d|halb|viertel|(?:{_HOUR_WORDS})\b(?! [^\W\d])))"
 
 # (kind, pattern): tried in this order; what one took is no longer there for the next.
 _SOURCES: tuple[tuple[str, str], ...] = (
@@ -188,7 +201,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("day_range", rf"\b{_DAY_RANGE}"),
     (
         "weekends",
-        rf"\b{_EVERY} (?:weekend|wochenende|week-?end|finde|fines? de semana)s?\b|\bon weekends\b|\ban wochenenden\b",
+        rf"\b{_EVERY} (?:weekend|wochenende|week-?end|finde|fines? de semana)s?\b|\b(?:on |at |an |am |les |los )?(?:weekends|wochenenden|week-ends|fines de semana)\b",
     ),
     (
         "monthly",
@@ -197,6 +210,15 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     (
         "monthly",
         rf"\b{_EVERY} (?P<date4>{_NTH}|premiers|primeros)(?:\.|st|nd|rd|th)? (?:im|of the|of each|du|del|des|de cada) (?:monats?|month|mois|mes)\b",
+    ),
+    (
+        "nth_day",
+        rf"\b(?:on |am |an )?(?:{_EVERY} |the |den |der |le |les |el |los )?(?P<nth>{_ORDINAL}) (?P<days>{DAY})"
+        rf" (?:(?:of|de|in|des|du|del|im|von)\s)?(?:the |each |every |jede[nsm] |chaque |cada )?(?:months?|monats?|mois|mes)\b",
+    ),
+    (
+        "nth_day",
+        rf"\b(?:am|on)? ?(?P<nth2>{_ORDINAL}) (?P<days2>{DAY}) {_MONTHLY}\b",
     ),
     ("last_day", rf"\b(?:on )?(?:the |am |le |el )?(?:last day|letzten tag|dernier jour|ultimo dia) {_MONTHLY}\b"),
     ("monthly", rf"\b{GLUE}*(?:dia )?(?P<date>{_NTH}) {_MONTHLY}\b"),
@@ -239,7 +261,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     # how long from now
     (
         "before",
-        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|vor(?= de[mnr]\b))(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|vor(?= de[mnr]\b))\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag davor|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor)|vorabend))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
+        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag davor|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor)|vorabend))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
     ),
     ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici|de aqui a) {SPOKEN_LENGTH}\b"),
     (
@@ -265,7 +287,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("clock", rf"\b(?:{GLUE}|kurz )*(?P<by3>viertel|{N}(?: minuten)?) (?P<which3>vor|nach) (?P<hour3>{H})(?: uhr)?\b"),
     (
         "clock",
-        rf"\b(?:{GLUE})*(?:las?|alas) (?P<hour5>{H})(?:[:.](?P<minute5>[0-5]\d)| (?P<and5>y media|y cuarto|y pico|en punto|menos cuarto|(?:y|menos) {N}))?(?: ?h(?:oras)?\b)?(?!\w| ?(?:veces|personas|cosas))",
+        rf"\b(?:{GLUE})*(?:las?|alas) (?P<hour5>{H})(?:[:.](?P<minute5>[0-5]\d)| (?P<and5>y media|y cuarto|y pico|en punto|menos cuarto|(?:y|menos) {_MINUTES}))?(?: ?h(?:oras)?\b)?(?!\w| ?(?:veces|personas|cosas))",
     ),
     ("clock", rf"\b(?:{GLUE})*(?P<hour6>{H}) (?P<and6>y media|y cuarto|menos cuarto)\b"),
     (
@@ -321,12 +343,12 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         rf"\b{GLUE}*(?P<rel>today|heute?|hoy|aujourd'hui|auj|tomorrow|tmrw|tmr|tomorow|tommorow|2morrow|morgen|morgigen? tag|demain|manana)(?!\w)",
     ),
     (
-        "span",
-        rf"\b{GLUE}*(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana (?:que|q) viene|(?:la )?proxima semana)|(?P<thisweek>(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
+        "month_end",
+        r"\b(?:by |at |on |am |zum |bis (?:zum )?|a |para |pour )?(?:the |le |el )?(?:letzten tag (?:des|im|dieses) monats?|dernier jour (?:du|de ce) mois|ultimo dia (?:del|de este) mes|last day of this month|end of (?:the |this )?month|month(?:'s)? end|monatsende|ende (?:des )?monats?|(?:la )?fin (?:du|de) mois|(?:final|fin(?:es)?) de mes)\b",
     ),
     (
-        "month_end",
-        r"\b(?:by |at |am |zum |bis (?:zum )?|a |para |pour )?(?:the )?(?:end of (?:the |this )?month|month(?:'s)? end|monatsende|ende (?:des )?monats?|(?:la )?fin (?:du|de) mois|(?:final|fin(?:es)?) de mes)\b",
+        "span",
+        rf"\b{GLUE}*(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana (?:que|q) viene|(?:la )?proxima semana)|(?P<thisweek>(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
     ),
     (
         "month_day",
@@ -334,7 +356,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "clock",
-        rf"(?<![\d:.])(?:\b{GLUE})*\b(?:at|um|gegen|ab|@|vers|around|by|before|about|bis|vor|sobre|hacia|avant) ?(?P<hour12>{H})(?:ish\b)?(?![\w/]|:\d|\.\d| ?(?:{ANY_UNIT})\b)",
+        rf"(?<![\d:.])(?:\b{GLUE})*\b(?:at|um|gegen|ab|@|vers|around|by|before|about|bis|vor|sobre|hacia|avant)(?: | ?(?=\d))(?P<hour12>{H})(?:ish\b)?(?![\w/]|:\d|\.\d| ?(?:{ANY_UNIT})\b)",
     ),
 )
 SOURCES = tuple((kind, lazy_regex(pattern)) for kind, pattern in _SOURCES)

@@ -27,6 +27,7 @@ from assistant.settings.settings import Settings
 from assistant.settings.watch import SettingsWatch
 from assistant.spending.notices import budget_notes
 from assistant.store.home.guard import HomeGuard
+from assistant.store.script.usage_parts import NOT_REPORTED
 
 _STALLED_ADVICE = (
     "What was accepted is kept; a service manager starts it again, else say `assistant stop` and start it."
@@ -199,7 +200,18 @@ def _spent(settings: Settings, stores: StatusSources, now: datetime) -> dict[str
             for cap in standing.caps
             if cap.setting.endswith("_tokens")
         ],
+        "prompts_today": _prompts(stores, settings, now),
         "notes": budget_notes(standing),
+    }
+
+
+def _prompts(stores: StatusSources, settings: Settings, now: datetime) -> dict[str, dict[str, int]]:
+    """What each part of today's prompts was: tokens read from the provider's cache, written to it, paid in full."""
+    today = now.astimezone(settings.zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    return {
+        name: {"read": it.usage.cache_read, "written": it.usage.cache_write, "full": it.usage.input}
+        for name, it in stores.ledger.spent_by("part", today)
+        if it.usage.prompt and name != NOT_REPORTED
     }
 
 

@@ -52,6 +52,7 @@ def render_facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         *_stored(report, times),
         *(("Search", text) for text in _first(report.get("passed_over", ()))),
         ("Spent", _spent(report["spent"])),
+        *([("Prompts", _prompts(parts))] if (parts := report["spent"].get("prompts_today")) else []),
         *(("Budget", note) for note in report["spent"]["notes"]),
         ("Disk", _disk(report["disk_free_bytes"])),
     ]
@@ -154,6 +155,17 @@ def _spent(spent: Mapping[str, Any]) -> str:
         f"today {_of_cap(spent['today_usd'], spent['daily_cap_usd'])}, "
         f"this month {_of_cap(spent['month_usd'], spent['monthly_cap_usd'])}; today {spent['today_tokens']:,} tokens"
         f"{capped}"
+    )
+
+
+def _prompts(parts: Mapping[str, Mapping[str, int]]) -> str:
+    """How today's prompts were paid, and what most of them was."""
+    sums = {kind: sum(part[kind] for part in parts.values()) for kind in ("read", "written", "full")}
+    whole, most = sum(sums.values()), max(parts, key=lambda name: sum(parts[name].values()))
+    return (
+        f"today {whole:,} tokens: {sums['read'] / whole:.0%} read from the provider's cache, "
+        f"{sums['written'] / whole:.0%} written to it, {sums['full'] / whole:.0%} at the full price; most of them "
+        f"{most} ({sum(parts[most].values()) / whole:.0%}; `assistant usage --by part`)"
     )
 
 

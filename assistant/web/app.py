@@ -26,6 +26,7 @@ from assistant.health.status import DaemonStatus
 from assistant.web.deps import ApiDeps
 from assistant.web.errors import add_error_handlers
 from assistant.web.routes_chat import chat_routes
+from assistant.web.routes_completions import completion_routes
 from assistant.web.routes_read import read_routes
 from assistant.web.schemas_chat import reject_unknown_parameters
 
@@ -87,6 +88,7 @@ def _build(deps: ApiDeps, trusted: bool) -> FastAPI:
     )
     app.include_router(chat_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
     app.include_router(read_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
+    app.include_router(completion_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
     app.include_router(health_routes(deps.status, details=trusted))
     app.include_router(_description_route(app))
     add_error_handlers(app)

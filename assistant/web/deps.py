@@ -36,6 +36,15 @@ from assistant.store.search.history import StoredHistory
 
 
 @dataclass(frozen=True, slots=True)
+class AcceptedMessage:
+    """A message that was accepted, and whether its answer has arrived somewhere."""
+
+    inbox_id: int
+    session: str
+    is_delivered: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonControl:
     """What a person's tools may ask of the running daemon."""
 
@@ -67,6 +76,13 @@ class DaemonControl:
     async def stop_turn(self, session: str) -> bool:
         """Abort the running turn of a session; False when none runs."""
         return await self.runtime.stop_turn(session)
+
+    def find_message(self, message_id: int) -> AcceptedMessage | None:
+        """A message of the owner's that was accepted under this id."""
+        item = self.conversation.inbox_item_of(message_id)
+        if item is None or session_role(item.incoming.session) != "owner":
+            return None
+        return AcceptedMessage(item.id, item.incoming.session, self.runtime.is_answer_delivered(item))
 
     async def result(self, inbox_id: int) -> Mapping[str, Any]:
         """What became of an accepted message: `state` (inbox state), `reply`, `error`, `exit_code`, `session`, `turn`,

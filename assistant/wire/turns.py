@@ -137,9 +137,9 @@ def build_contexts(base: Base, toolbox: ToolRegistry) -> Contexts:
         zone=settings.zone,
     )
     compactor = Compactor(_compaction_deps(base), base.tracer)
-    compaction = CompactionService(stores.conversation, compactor, meter, base.notices, base.clock)
     prices, policy = load_prices(shipped_config_dir() / PRICES_FILE), compaction_policy(values)
     economy = ContextEconomy(stores.conversation, meter, base.models, prices, policy, settings.zone)
+    compaction = CompactionService(stores.conversation, compactor, meter, economy, base.notices, base.clock)
     window = ContextWindow(
         stores.conversation, estimates, meter, compaction, economy, max_output_tokens=values.model.max_output_tokens
     )

@@ -86,8 +86,9 @@ def make_context_window(
         clock=clock,
     )
     compactor = Compactor(means)
-    compacting = CompactionService(home.conversation, compactor, measures, notice_sender(home.db, clock), clock)
     economy = ContextEconomy(home.conversation, measures, models, {}, policy, UTC)
+    notices = notice_sender(home.db, clock)
+    compacting = CompactionService(home.conversation, compactor, measures, economy, notices, clock)
     return ContextWindow(home.conversation, estimates, measures, compacting, economy, max_output_tokens=1000)
 
 

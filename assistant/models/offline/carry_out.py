@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from assistant.core.text import lazy_regex
@@ -21,6 +21,7 @@ from assistant.models.offline.cues import fold, says
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
+from assistant.models.offline.order_spelling import spell_lists
 from assistant.models.offline.plans import (
     CANNOT,
     OtherAnswer,
@@ -28,11 +29,13 @@ from assistant.models.offline.plans import (
     PlanContext,
     ToolFailedError,
     ToolStep,
+    call_tool,
+    describe_todos,
     find_last_changed,
     read_items,
     refuse,
 )
-from assistant.models.offline.rewording import rename
+from assistant.models.offline.rewording import names_swap, rename
 from assistant.models.offline.targets import content_words
 
 # From this chance on, a sentence is a statement for sure; from the second on, it may be one.
@@ -65,9 +68,6 @@ _CHANGE_CUES = (
     "skips",
     "asks_for",
     "goes_through",
-    "agenda_noun",
-    "reminder_noun",
-    "todo_noun",
 )
 _ORDER_CUES = (
     "question",
@@ -91,7 +91,9 @@ _ORDER_CUES = (
     "takes_back",
     "runs_out",
 )
+_NOUN_CUES = ("agenda_noun", "reminder_noun", "todo_noun")
 _WEAK_CUES = ("asks_for", "goes_through", "sense_other", "sense_more")
+_STRONG_CUES = tuple(name for name in _CHANGE_CUES if name not in _WEAK_CUES)
 _SURELY_NEW = {"cannot": 0.9, "add": 0.9, "remind": 0.9}
 _LIKELY = 0.3
 _CLEAR = 0.8
@@ -99,6 +101,8 @@ _CLEAR = 0.8
 _LIKELY_MEANT = 0.6
 # From this chance on, a sentence without any cue of an order is a statement, whatever the person has.
 _PLAINLY_TOLD = 0.85
+# From this chance on, a sentence that has no word of a change is a statement.
+_TOLD_BY_WORDS = 0.8
 _FRAGMENT_WORDS = 3
 # Below it, what has mostly unknown words is of another language.
 _DOUBTFUL = 0.5
@@ -121,6 +125,18 @@ _REQUEST_CUES = (
     "sense_drop",
     "mark",
 )
+# The form of an order, whatever it is about; and what orders are about.
+_ORDER_FORMS = (
+    *_REQUEST_CUES,
+    "asks_for",
+    "commands",
+    "add",
+    "cannot",
+    "rename",
+    "undo",
+    "sense_back",
+)
+_ORDER_NOUNS = ("reminder_noun", "todo_noun", "names_list", "alarm", "timer")
 _CHANGING = frozenset(["add", "complete", "drop", "move", "remind", "rename", "relist", "reopen", "undated"])
 _BETWEEN_ORDERS = lazy_regex(
     r"\s*[,;.]\s+(?:(?:and|und|et|y|ach und|oh and)\s+)?|\s+(?:and|und|et|y|but|aber|mais|pero)\s+"
@@ -128,6 +144,11 @@ _BETWEEN_ORDERS = lazy_regex(
     re.IGNORECASE,
 )
 _TOLD = frozenset(["statement", "question"])
+_INSTEAD = lazy_regex(
+    r"\b(?:instead|in its place|stattdessen|dafür|dafur|à la place|a la place|en su lugar|lieber|plutôt|plutot"
+    r"|mejor)\b",
+    re.IGNORECASE,
+)
 MAYBE_AN_ORDER = (
     "I took that as something you told me: it is noted, and no reminder or to-do was changed. If you wanted one, say "
     'it as an order: "remind me to … tomorrow at 9", "add … to my list", "cancel the reminder about …".'
@@ -179,12 +200,29 @@ def may_be_order(text: str) -> bool:
     if chance < _DOUBTFUL and not is_understood(text) and not may_be_request(text):
         return False
     is_fragment = chance < _LIKELY_MEANT and len(text.split()) <= _FRAGMENT_WORDS
-    if is_fragment and not any(says(name, folded) for name in (*_CHANGE_CUES, *_ORDER_CUES)):
+    if is_fragment and not _says_any((*_CHANGE_CUES, *_NOUN_CUES, *_ORDER_CUES), folded):
         return bool(find_times(text).pieces) or names_list(folded)
-    no_cue = not any(says(name, folded) for name in _CHANGE_CUES)
-    plain = no_cue and not any(says(name, folded) for name in _ORDER_CUES)
+    # Who tells of an alarm that rang wants none.
+    nouns = () if says("tells_past", folded) else _NOUN_CUES
+    strong, weak = _says_any((*_STRONG_CUES, *nouns), folded), _says_any(_WEAK_CUES, folded)
+    plain = not (strong or weak) and not _says_any(_ORDER_CUES, folded)
+    if intent == "statement" and chance >= (_TOLD_BY_WORDS if not strong else SURE) and not may_be_request(text):
+        return False
     told = intent == "question" or (intent == "statement" and chance >= (_PLAINLY_TOLD if plain else SURE))
-    return not told or bool(find_times(text).pieces) or not no_cue
+    return not told or bool(find_times(text).pieces) or strong or weak
+
+
+def may_be_meant(text: str) -> bool:
+    """Whether a sentence has the form of an order, or speaks of what orders are about and does not surely tell: it is
+    never answered as if it had only told something."""
+    folded = fold(text)
+    intent, chance = rank_without_items(text)[0]
+    surely_told = intent == "statement" and (chance >= SURE or says("tells_past", folded))
+    return _says_any(_ORDER_FORMS, folded) or (not surely_told and _says_any(_ORDER_NOUNS, folded))
+
+
+def _says_any(names: Sequence[str], folded: str) -> bool:
+    return any(says(name, folded) for name in names)
 
 
 def may_be_told(text: str) -> bool:
@@ -195,16 +233,24 @@ def may_be_told(text: str) -> bool:
 
 def may_be_request(text: str) -> bool:
     """Whether a sentence has words of an order."""
-    return any(says(name, fold(text)) for name in _REQUEST_CUES)
+    return _says_any(_REQUEST_CUES, fold(text))
 
 
 def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Plan:
     """Raises `OtherAnswer` for a statement or a question about what was told."""
     if says("undo", fold(text)):
         return (yield from undo(text, (), context))
-    if corrects and not content_words(text) and not find_last_changed(context)[1]:
-        raise OtherAnswer  # "no, on Thursday", and nothing was set or changed before it
+    if corrects and not content_words(
+        text
+    ):  # "no, on Thursday" is about what was just said, and about nothing before it
+        context = replace(context, earlier=[call for call in context.earlier if call.is_latest])
+        if not find_last_changed(context)[1]:
+            raise OtherAnswer
+    text = spell_lists(text, ())
     items = yield from _read_what_counts(text, context)
+    text = spell_lists(text, {item.list for item in items if item.list})
+    if (swap := _swap(text, items)) is not None:
+        return (yield from _carry_out_swap(*swap, context))
     parts = _several_orders(text, items) if not corrects else [text]
     if len(parts) > 1:
         answers = []
@@ -214,11 +260,35 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
     return (yield from _carry_out_one(text, items, context, corrects=corrects))
 
 
+def _swap(text: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
+    """A to-do that is to go, and the order that puts something else in its place: "milk off and put oat milk on"."""
+    parts = [part for part in _BETWEEN_ORDERS.split(text) if part.strip()]
+    if len(parts) != 2 or find_times(text).pieces:
+        return None
+    gone, new = parts
+    named = matching(
+        subject_words(without_lists(gone)), [item for item in items if item.kind == "todo" and not item.done]
+    )
+    takes = says("drop", fold(gone)) or says("sense_drop", fold(gone))
+    if len(named) != 1 or not takes or says("sense_drop", fold(new)) or not says("puts", fold(new)):
+        return None
+    return (named[0], new) if content_words(_INSTEAD.sub(" ", new)) else None
+
+
+def _carry_out_swap(gone: ListedItem, new: str, context: PlanContext) -> Plan:
+    removed = yield from call_tool("manage_todo_list", action="remove", ids=[gone.id])
+    put = _INSTEAD.sub(" ", new)
+    if gone.list and not any(list_names(put)):
+        put = f"{put} on the {gone.list.replace(' ', '-')} list"
+    return f"{describe_todos(removed)}\n{(yield from add(put, (), context))}"
+
+
 def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, str, list[ListedItem]]:
     """What the person has, as far as it may change how a sentence is read."""
     folded = fold(text)
     intent, chance = rank_without_items(text)[0]
     more_of_it = says("again", folded) or says("sense_more", folded)
+    more_of_it = more_of_it or (intent == "add" and not list_names(text))  # perhaps a list by its name alone
     if chance >= _SURELY_NEW.get(intent, 2) and not more_of_it and not _BETWEEN_ORDERS.search(text):
         return []
     only_lists = names_list(text) and not says("reminder_noun", folded)
@@ -255,10 +325,9 @@ def _stands_alone(part: str, intent: str, items: Sequence[ListedItem]) -> bool:
 
 
 def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext, *, corrects: bool = False) -> Plan:
-    ranked = rank_intents(text, items)
+    ranked = _by_form(text, items, rank_intents(text, items), points_back=corrects and not content_words(text))
     requests = may_be_request(text)
-    cues = ("cannot", *(name for name in _CHANGE_CUES if name not in _WEAK_CUES))
-    plain = not (requests or names_list(text) or any(says(name, fold(text)) for name in cues))
+    plain = not (requests or names_list(text) or _says_any(("cannot", *_STRONG_CUES, *_NOUN_CUES), fold(text)))
     states = (
         says("states", fold(text))
         or says("forms", fold(text))
@@ -271,7 +340,7 @@ def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext,
                 break
             raise OtherAnswer(
                 asks=intent == "question",
-                sure=chance >= SURE or (plain and (intent == ranked[0][0] or states)),
+                sure=not may_be_meant(text) and (chance >= SURE or (plain and (intent == ranked[0][0] or states))),
             )
         if corrects and intent in _NEW and chance < _CLEAR:
             raise OtherAnswer
@@ -287,6 +356,20 @@ def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext,
     if not says("erase_words", fold(text)) and (likely_told or not requests):
         raise OtherAnswer(sure=False)
     return refuse(text)
+
+
+def _by_form(
+    text: str, items: Sequence[ListedItem], ranked: Sequence[tuple[str, float]], *, points_back: bool
+) -> Sequence[tuple[str, float]]:
+    """What the form of a sentence says beside what is there, before what its words make likely."""
+    first = ""
+    if names_swap(text, items):
+        first = "rename"
+    elif says("not_due", fold(text)) and any(item.due and not item.done for item in items if item.kind == "todo"):
+        first = "undated"
+    elif points_back and find_times(text).pieces:
+        first = "move"
+    return sorted(ranked, key=lambda pair: pair[0] != first)
 
 
 def _cannot(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:

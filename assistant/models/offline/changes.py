@@ -94,6 +94,8 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
     """To-dos are ticked off; a reminder of what is done need not come, unless it comes again and again."""
     if numbers := numbers_named(text):
         return describe_todos((yield from call_tool("manage_todo_list", action="complete", ids=numbers)))
+    if (says("asks", fold(text)) or text.endswith("?")) and not says("mark", fold(text)):
+        raise OtherAnswer(asks=True)  # "did I buy the milk" asks
     there = waiting(items)
     if not says("except", fold(text)) and not says("all", fold(text)):  # "got the milk, but there was no bread"
         text = _BUT.split(text, maxsplit=1)[0]
@@ -155,7 +157,8 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     found = _for_each(targets)
     if targets.unclear:
         return ask_which(found)
-    if says("skips", fold(text)) and len(found) == 1 and (skipped := _skip(found[0], times, now)) is not None:
+    skips = says("skips", fold(text)) or (says("none_of", fold(text)) and not times.has_clock)
+    if skips and len(found) == 1 and found[0].often and (skipped := _skip(found[0], times, now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
     if len(found) > 1 and says("sense_drop", fold(text)):
         raise OtherAnswer  # one of them may not be wanted any more

@@ -50,6 +50,7 @@ class EarlierCall:
     tool: str
     arguments: Mapping[str, Any]
     result: str
+    is_latest: bool = True  # of the turn right before
 
 
 @dataclass(frozen=True, slots=True)

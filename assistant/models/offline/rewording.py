@@ -13,7 +13,7 @@ from assistant.models.offline.matching import ListedItem, words_of
 from assistant.models.offline.plans import OtherAnswer, Plan, PlanContext, ask_which, call_tool, describe_todos
 from assistant.models.offline.targets import find_targets
 
-_ARTICLE = r"(?:the |an? |la |le |les |el |los |die |der |das |den |l')?"
+_ARTICLE = r"(?:(?:the|an?|la|le|les|el|los|las|die|der|das|den|dem|du|des|de la|un|une|una|eine?[nr]?) |de l'|d'|l')?"
 _NEW_NAMES = tuple(
     lazy_regex(pattern)
     for pattern in (
@@ -51,11 +51,13 @@ _SWAPS = tuple(
         # "not Lukas but Luisa"; "c'est pas Paul que je dois appeler, c'est Paula"
         rf"(?:\bnot|\bpas|\bnicht|\bno es)\s+{_ARTICLE}(?P<old>[\w-]+)\b[^,;]*[,;]?.*?"
         rf"(?:\bit'?s|\bbut|\bc'est|\bsondern|\bsino|\bes)\s+(?:con |con la )?{_ARTICLE}(?P<new>[\w-]+)",
-        # "not butter, margarine"; "pas beurre, margarine"
-        r"\b(?:not|nicht|kein\w*|pas|no)\s+(?:\w+\s+)?(?P<old>[\w-]+)\s*[,;:-]?\s*"
-        r"(?:but |sondern |c'est |sino |mais |it'?s )?(?:\w{1,3} )?(?P<new>[\w-]+)$",
+        # "not butter, margarine"; "pas du lait, du lait d'avoine"
+        rf"\b(?:not|nicht|keine?n?|pas|no)\s+{_ARTICLE}(?P<old>[\w-]+(?: [\w-]+)?)\s*[,;:-]\s*"
+        rf"(?:but |sondern |c'est |sino |mais |it'?s |plutot |lieber |rather )?{_ARTICLE}"
+        r"(?P<new>[\w'-]+(?: [\w'-]+){0,3})$",
         # "butter no, margarine"
-        r"(?P<old>[\w-]+) (?:no|nicht|non)\s*,\s*(?:queria decir |sondern |je voulais dire )?(?P<new>[\w-]+)$",
+        r"(?P<old>[\w-]+) (?:no|nicht|non)\s*,\s*(?:queria decir |sondern |sino |je voulais dire |mejor )?"
+        r"(?P<new>[\w'-]+(?: [\w'-]+){0,3})$",
         # "6 eggs not 12"; "it is leclerc and not carrefour"
         r"(?P<new>[\w-]+)(?: \w+)?\s*,?\s*(?:y |and |und |et )?"
         r"(?:not|nicht|pas|no)\s+(?:\w{1,4} ){0,2}(?P<old>[\w-]+)(?: \w+)?$",
@@ -63,14 +65,23 @@ _SWAPS = tuple(
 )
 
 
+def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
+    """Whether a sentence says words of a thing that is there, and which others are to be in their place."""
+    return _find_swap(" ".join(text.split()).strip(" .!?"), items) is not None
+
+
+def _find_swap(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
+    swaps = ((item, _swapped(plain, fold(plain), item)) for item in items if not item.done)
+    return next(((item, new) for item, new in swaps if new), None)
+
+
 def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """A thing gets other words, or one word of it another."""
     plain = " ".join(text.split()).strip(" .!?")
     folded = fold(plain)
     waiting = [item for item in items if not item.done]
-    for item in waiting:
-        if new := _swapped(plain, folded, item):
-            return (yield from _reword(item, new))
+    if (swap := _find_swap(plain, waiting)) is not None:
+        return (yield from _reword(*swap))
     match = next((m for pattern in _NEW_NAMES if (m := pattern.search(folded))), None)
     if match is None:
         raise OtherAnswer
@@ -107,10 +118,16 @@ def _swapped(plain: str, folded: str, item: ListedItem) -> str:
         for match in pattern.finditer(folded):
             old, new = match["old"], match["new"]
             there = re.search(rf"(?<!\w){re.escape(old)}(?!\w)", own)
-            if there and new not in words_of(own) and new not in read_cues().order_words:
+            if there and new != old and new not in own and _is_thing(new):
                 written = plain[match.start("new") : match.end("new")]
                 return f"{item.text[: there.start()]}{written}{item.text[there.end() :]}"
     return ""
+
+
+def _is_thing(words: str) -> bool:
+    """Whether words name something to have or to do, rather than when or what to change."""
+    times = find_times(words)
+    return not times.pieces and not read_cues().order_words.issuperset(words_of(words))
 
 
 def _reword(item: ListedItem, new: str) -> Plan:

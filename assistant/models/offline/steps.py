@@ -21,7 +21,7 @@ from assistant.core.quoting import (
     quote_block,
 )
 from assistant.core.text import pluralize, shorten
-from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, may_be_request, run_look_up, run_plan
+from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, may_be_meant, run_look_up, run_plan
 from assistant.models.offline.parse import (
     AboutMe,
     Correction,
@@ -78,6 +78,8 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
     match request:
         case Say():
             return request.text
+        case Note(is_doubtful=True):
+            return MAYBE_AN_ORDER
         case Note():
             offer = request.is_task and "manage_todo_list" in context.tools
             return f"{_NOTED} To put it on your to-do list, say: add … to my list." if offer else _NOTED
@@ -98,8 +100,8 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
     if isinstance(step, Told):
         if isinstance(request.otherwise, Note) and step.asks:
             return _answer(as_question(request.text), results[step.used :], context)
-        may_be_meant = isinstance(request.otherwise, Note) or may_be_request(request.text)
-        if not step.sure and may_be_meant and not isinstance(request.otherwise, Question):
+        is_open = isinstance(request.otherwise, Note) or may_be_meant(request.text)
+        if not step.sure and is_open and not isinstance(request.otherwise, Question):
             return MAYBE_AN_ORDER
         return next_step(request.otherwise, results[step.used :], context)
     return step if isinstance(step, str) or step.tool in context.tools else _unavailable(_NEEDED_FOR[step.tool])

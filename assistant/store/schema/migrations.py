@@ -136,6 +136,13 @@ def add_approvals(db: Database) -> None:
     db.execute("CREATE INDEX approvals_decided_by ON approvals (decided_by) WHERE decided_by <> ''")
 
 
+@script_migrations(name="0019_usage_parts")
+def add_usage_parts(db: Database) -> None:
+    """What each part of a prompt was billed is kept with the call."""
+    # JSON: {part: [input, output, cache_read, cache_write, usd]}; '' where the provider reported nothing.
+    db.execute("ALTER TABLE usage ADD COLUMN parts TEXT NOT NULL DEFAULT ''")
+
+
 character_migrations = Migrations("character")
 
 

@@ -22,6 +22,7 @@ from assistant.core.model_api import ModelLimits, SpendTotals, UsageKey
 from assistant.core.records import TokenCalibration
 from assistant.store.database import Database, DatabaseStore
 from assistant.store.rows import class_row, parse_time
+from assistant.store.script.usage_parts import NOT_REPORTED, spent_by_part
 
 _COLUMNS: dict[str, str] = {"model": "model", "kind": "purpose", "session": "coalesce(session, '')"}
 _SUMS = """
@@ -35,9 +36,12 @@ _SUMS = """
 
 
 def spent_by(db: Database, zone: ZoneInfo, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
-    """Sums since a moment: days of the zone in order, the rest by name."""
+    """Sums since a moment: days of the zone in order, the rest by name; last, what no provider reported by part."""
     if key == "day":
         return list(_spent_by_day(db, zone, since))
+    if key == "part":
+        rest = db.rows(f"SELECT {_SUMS} FROM usage WHERE ts >= ? AND parts = ''", (since,))
+        return [*spent_by_part(db, since), *((NOT_REPORTED, _add_up([row])) for row in rest if row["calls"])]
     rows = db.rows(
         f"SELECT {_COLUMNS[key]} AS name, {_SUMS} FROM usage WHERE ts >= ? GROUP BY name ORDER BY name", (since,)
     )
