@@ -7,7 +7,7 @@ it is alive, and whether it can serve. A report with problems is red: `ok` is Fa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -62,6 +62,7 @@ class DaemonStatus:
     """A running daemon, watched. Nothing here writes.
 
     - `bridges` gives by name how each bridge is.
+    - `passed_over` gives what a search finds in part or not at all.
     - `web` says where the web API listens, and what keeps it; None where it is off.
     - `problems` gives what else needs a person, and no store knows.
     """
@@ -72,6 +73,7 @@ class DaemonStatus:
     progress: StallDetector
     home_guard: HomeGuard
     bridges: Callable[[], Mapping[str, Mapping[str, Any]]]
+    passed_over: Callable[[], Sequence[str]]
     models: CurrentModels
     estimates: TokenEstimates
     context_window: ContextWindow
@@ -90,6 +92,7 @@ class DaemonStatus:
         pressures = {session: pressure for session, pressure in measured if pressure is not None}
         report["problems"] += [*self.problems(), *_full_contexts(settings, pressures)]
         report["web"] = self.web()
+        report["passed_over"] = list(self.passed_over())
         report["changed_settings"] = self.watch.keys_for_next_start()
         runtime = {
             **self.runtime.status(),

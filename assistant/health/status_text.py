@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -26,6 +26,7 @@ _SLEEPS = {
     "undoing": "is being undone",
     "undone": "was undone",
 }
+_SHOWN = 5
 
 
 def render_lines(report: Mapping[str, Any]) -> list[str]:
@@ -49,11 +50,18 @@ def render_facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         *((f"Conversation {session['session']}", _session(session)) for session in report["sessions"]),
         ("Waiting", _waiting(report["waiting"], report["outbox"])),
         *_stored(report, times),
+        *(("Search", text) for text in _first(report.get("passed_over", ()))),
         ("Spent", _spent(report["spent"])),
         *([("Prompts", _prompts(parts))] if (parts := report["spent"].get("prompts_today")) else []),
         *(("Budget", note) for note in report["spent"]["notes"]),
         ("Disk", _disk(report["disk_free_bytes"])),
     ]
+
+
+def _first(texts: Sequence[str]) -> Iterator[str]:
+    yield from texts[:_SHOWN]
+    if more := texts[_SHOWN:]:
+        yield f"{len(more):,} more are found in part or not at all"
 
 
 class _TimeFormatter:

@@ -207,3 +207,12 @@ def add_checksums(db: Database) -> None:
         db.execute(f"DELETE FROM {table}")
         db.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
     db.execute("UPDATE collections SET total = x''")
+
+
+@search_migrations(name="0003_passed_over")
+def add_passed_over(db: Database) -> None:
+    """Messages and journal entries that could not be indexed, or only in part, with the reasons."""
+    db.execute(
+        "CREATE TABLE passed_over (collection INTEGER NOT NULL, source INTEGER NOT NULL, reason TEXT NOT NULL,"
+        " checksum INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (collection, source)) STRICT, WITHOUT ROWID"
+    )
