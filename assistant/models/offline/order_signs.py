@@ -105,7 +105,6 @@ _REQUEST_CUES = (
 # The form of an order, whatever it is about; and what orders are about.
 _ORDER_FORMS = (
     *_REQUEST_CUES,
-    "asks_for",
     "commands",
     "add",
     "cannot",

@@ -22,7 +22,7 @@ from assistant.core.quoting import (
 )
 from assistant.core.text import pluralize, shorten
 from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, run_look_up, run_plan
-from assistant.models.offline.order_signs import is_likely_told, may_be_meant
+from assistant.models.offline.order_signs import is_likely_told, may_be_request
 from assistant.models.offline.parse import (
     AboutMe,
     Correction,
@@ -103,11 +103,10 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
     if isinstance(step, Told):
         if isinstance(request.otherwise, Note) and step.asks:
             return _answer(as_question(request.text), results[step.used :], context)
-        is_open = isinstance(request.otherwise, Note) or may_be_meant(request.text)
+        is_open = isinstance(request.otherwise, Note) or may_be_request(request.text)
         in_doubt = not step.sure and is_open
         # What puts right what was just set, and is not understood, is no statement either.
-        corrects = isinstance(request.otherwise, Correction) or not is_likely_told(request.text)
-        in_doubt |= corrects and changed_right_before(_plan_context(context))
+        in_doubt |= not is_likely_told(request.text) and changed_right_before(_plan_context(context))
         if in_doubt and not isinstance(request.otherwise, Question):
             return MAYBE_AN_ORDER
         return next_step(request.otherwise, results[step.used :], context)
