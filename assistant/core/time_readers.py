@@ -115,7 +115,7 @@ def _unit_of(word: str) -> str:
 
 def find_length(text: str) -> TimePiece | None:
     """How long something takes, wherever `text` says it: "for 20 minutes", "1 h 30"."""
-    folded = _MORE_OF.sub(lambda match: f"{match[1]} {' ' * (len(match[0]) - len(match[1]) - 1)}", fold_text(text))
+    folded = _MORE_OF.sub(lambda match: f"{match[1]:>{len(match[0]) - 1}} ", fold_text(text))
     match = _SPOKEN_LENGTH.search(folded) or _LENGTH.search(folded)
     return _read_delta(match) if match else None
 
@@ -171,6 +171,12 @@ def _date_piece(match: re.Match[str], year: int, month: int, day: int) -> TimePi
         return None
     year += 2000 if 0 < year < 100 else 0
     return TimePiece("day", match.start(), match.end(), on=(year, month, day))
+
+
+def _read_month_end(match: re.Match[str]) -> TimePiece:
+    month = match.groupdict().get("month5")
+    number = next((n for n, words in enumerate(_MONTHS, 1) if month and words.fullmatch(month)), 0)
+    return TimePiece("day", match.start(), match.end(), on=(0, number, LAST_DAY))
 
 
 def _read_slash(match: re.Match[str]) -> TimePiece | None:
@@ -320,7 +326,8 @@ READERS = {
     "span": _read_span,
     "biweekly": lambda match: _rule(match, f"FREQ=WEEKLY;INTERVAL=2;BYDAY={_weekday_of(match['biweekday'])}"),
     "half_hourly": lambda match: _rule(match, "FREQ=MINUTELY;INTERVAL=30"),
-    "month_end": lambda match: TimePiece("day", match.start(), match.end(), on=(0, 0, LAST_DAY)),
+    "month_end": _read_month_end,
+    "yearly": lambda match: _rule(match, "FREQ=YEARLY"),
     "fortnightly": lambda match: _rule(match, "FREQ=WEEKLY;INTERVAL=2"),
     "month_day": _read_month_day,
 }

@@ -22,7 +22,7 @@ _FILLER = lazy_regex(
     r"(?:[\s,.;:-]|\b(?:on|at|by|the|and|in|from|starting|beginning|of|for|until|am|um|ab|und|den|der|dem|von|bis|le|la|les|a|et|de|du"
     r"|el|los|las|y|en|desde|para|pour|des|uhr|o'?clock|h|please|bitte|only|nur)\b)*"
 )
-_FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 6}
+_FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 5}
 _FIRST_HOUR = 6
 # Said by a dial of twelve hours: nobody is reminded at "quarter past four" in the night, but is woken then.
 _OF_TWELVE = lazy_regex(r"\b(?:half|quarter|past|cuarto|media|menos|halb|viertel|dreiviertel|quart|demie?)\b")
@@ -152,6 +152,7 @@ def _on_day(day: TimePiece, hour: time, now: datetime) -> datetime:
 def _next_date(now: datetime, month: int, number: int, hour: time) -> datetime:
     """In this year or in the first one after it that has the day."""
     for year in range(now.year, now.year + 9):
+        number = calendar.monthrange(year, month)[1] if number == LAST_DAY else number
         if number <= calendar.monthrange(year, month)[1]:
             at = datetime.combine(date(year, month, number), hour)
             if at > now:

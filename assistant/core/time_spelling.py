@@ -95,6 +95,7 @@ _SHARED_UNIT = lazy_regex(
     re.IGNORECASE,
 )
 _CLOCK_AND_CLOCK = lazy_regex(r"(?<=[ap]m) (?:n|&|\+) (?=\d{1,2} ?[ap]m)", re.IGNORECASE)
+_MINUTES_IN_WORDS = lazy_regex(r"\b(twenty|forty) (five)(?= (?:minutes )?(?:past|to|minutes)\b)", re.IGNORECASE)
 _PACKED_CLOCK = lazy_regex(r"\b([01]\d|2[0-3])([0-5]\d)(?= ?(?:hrs|hours)\b)(?: ?(?:hrs|hours)\b)", re.IGNORECASE)
 
 
@@ -103,6 +104,7 @@ def spell_times(text: str) -> str:
     text = _JOINED_DAYS.sub(r"\1 \2", _LONG_WORDS.sub(_without_slip, text))
     for pattern, number in _DAY_WORDS:
         text = pattern.sub(number, text)
+    text = _MINUTES_IN_WORDS.sub(r"\1-\2", text)
     text = _PACKED_CLOCK.sub(r"\1:\2", share_months(text))
     text = _CLOCK_AND_CLOCK.sub(" and ", text)
     text = _SHARED_UNIT.sub(r"\1\2", text)

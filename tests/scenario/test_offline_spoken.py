@@ -15,6 +15,7 @@ LEAST_SHARES = {
     "remarks.jsonl": 0.92,
     "variants.jsonl": 0.95,
     "everyday.jsonl": 0.94,
+    "colloquial.jsonl": 0.92,
     "developed.jsonl": 0.88,
 }
 STEPS = {"developed.jsonl": 4}

@@ -49,6 +49,7 @@ _NAMES = (
     ("alarm", "Alarm"),
     ("despert", "Despertador"),
     ("despier", "Despertador"),
+    ("levanta", "Despertador"),
     ("wake", "Wake up"),
 )
 _ON_THE_LIST = "It is on the list, without an alarm. To be reminded, say when: remind me to … tomorrow at 9."

@@ -21,6 +21,17 @@ from assistant.models.offline.cues import fold, says
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
+from assistant.models.offline.order_signs import (
+    DOUBTFUL,
+    LIKELY,
+    NOUN_CUES,
+    STRONG_CUES,
+    SURE,
+    TOLD,
+    may_be_meant,
+    may_be_request,
+    says_any,
+)
 from assistant.models.offline.order_spelling import spell_lists
 from assistant.models.offline.plans import (
     CANNOT,
@@ -35,115 +46,24 @@ from assistant.models.offline.plans import (
     read_items,
     refuse,
 )
-from assistant.models.offline.rewording import names_swap, rename
+from assistant.models.offline.rewording import rename
+from assistant.models.offline.sentence_forms import intent_of_form
 from assistant.models.offline.targets import content_words
 
-# From this chance on, a sentence is a statement for sure; from the second on, it may be one.
-SURE = 0.93
 # From these chances on, nothing of what the person has would change it.
-# Without any of these, what reads like a statement changes nothing that is there.
-_CHANGE_CUES = (
-    "set_reminder",
-    "wake",
-    "nudges",
-    "wants_reminder",
-    "drop",
-    "not_needed",
-    "move",
-    "rename",
-    "swaps",
-    "done",
-    "mark",
-    "reopen",
-    "snooze",
-    "sense_drop",
-    "sense_done",
-    "sense_not_done",
-    "sense_back",
-    "sense_more",
-    "sense_other",
-    "puts",
-    "runs_out",
-    "needs_no_more",
-    "skips",
-    "asks_for",
-    "goes_through",
-)
-_ORDER_CUES = (
-    "question",
-    "asks",
-    "show",
-    "agenda",
-    "list_only",
-    "next_one",
-    "open_todos",
-    "question_word",
-    "anything",
-    "imperative",
-    "commands",
-    "cannot",
-    "of_the_world",
-    "world",
-    "add",
-    "not_due",
-    "latest",
-    "both",
-    "takes_back",
-    "runs_out",
-)
-_NOUN_CUES = ("agenda_noun", "reminder_noun", "todo_noun")
-_WEAK_CUES = ("asks_for", "goes_through", "sense_other", "sense_more")
-_STRONG_CUES = tuple(name for name in _CHANGE_CUES if name not in _WEAK_CUES)
 _SURELY_NEW = {"cannot": 0.9, "add": 0.9, "remind": 0.9}
-_LIKELY = 0.3
 _CLEAR = 0.8
-# A few words of which no intent is as likely, and no cue is in them, want nothing.
-_LIKELY_MEANT = 0.6
-# From this chance on, a sentence without any cue of an order is a statement, whatever the person has.
-_PLAINLY_TOLD = 0.85
-# From this chance on, a sentence that has no word of a change is a statement.
-_TOLD_BY_WORDS = 0.8
-_FRAGMENT_WORDS = 3
-# Below it, what has mostly unknown words is of another language.
-_DOUBTFUL = 0.5
 # Below it, nothing is done for an intent that is not the likeliest.
 _LEAST = 0.15
 _MOST_ORDERS = 4
 _SURE_PART = 0.6
 _NEW = frozenset(["add", "remind", "ask", "cannot"])
-_REQUEST_CUES = (
-    "set_reminder",
-    "wake",
-    "wants_reminder",
-    "nudges",
-    "puts",
-    "drop",
-    "move",
-    "snooze",
-    "imperative",
-    "skips",
-    "sense_drop",
-    "mark",
-)
-# The form of an order, whatever it is about; and what orders are about.
-_ORDER_FORMS = (
-    *_REQUEST_CUES,
-    "asks_for",
-    "commands",
-    "add",
-    "cannot",
-    "rename",
-    "undo",
-    "sense_back",
-)
-_ORDER_NOUNS = ("reminder_noun", "todo_noun", "names_list", "alarm", "timer")
 _CHANGING = frozenset(["add", "complete", "drop", "move", "remind", "rename", "relist", "reopen", "undated"])
 _BETWEEN_ORDERS = lazy_regex(
     r"\s*[,;.]\s+(?:(?:and|und|et|y|ach und|oh and)\s+)?|\s+(?:and|und|et|y|but|aber|mais|pero)\s+"
     r"(?:also |auch |aussi |tambien |también )?",
     re.IGNORECASE,
 )
-_TOLD = frozenset(["statement", "question"])
 _INSTEAD = lazy_regex(
     r"\b(?:instead|in its place|stattdessen|dafür|dafur|à la place|a la place|en su lugar|lieber|plutôt|plutot"
     r"|mejor)\b",
@@ -191,49 +111,6 @@ def _run(plan: Plan, results: Sequence[str]) -> ToolStep | str | Told:
         return Told(used, other.asks, other.sure)
     except ToolFailedError as error:
         return f"That did not work: {error}"
-
-
-def may_be_order(text: str) -> bool:
-    """Whether a sentence may want something done, whatever the person has."""
-    folded = fold(text)
-    intent, chance = rank_without_items(text)[0]
-    if chance < _DOUBTFUL and not is_understood(text) and not may_be_request(text):
-        return False
-    is_fragment = chance < _LIKELY_MEANT and len(text.split()) <= _FRAGMENT_WORDS
-    if is_fragment and not _says_any((*_CHANGE_CUES, *_NOUN_CUES, *_ORDER_CUES), folded):
-        return bool(find_times(text).pieces) or names_list(folded)
-    # Who tells of an alarm that rang wants none.
-    nouns = () if says("tells_past", folded) else _NOUN_CUES
-    strong, weak = _says_any((*_STRONG_CUES, *nouns), folded), _says_any(_WEAK_CUES, folded)
-    plain = not (strong or weak) and not _says_any(_ORDER_CUES, folded)
-    if intent == "statement" and chance >= (_TOLD_BY_WORDS if not strong else SURE) and not may_be_request(text):
-        return False
-    told = intent == "question" or (intent == "statement" and chance >= (_PLAINLY_TOLD if plain else SURE))
-    return not told or bool(find_times(text).pieces) or strong or weak
-
-
-def may_be_meant(text: str) -> bool:
-    """Whether a sentence has the form of an order, or speaks of what orders are about and does not surely tell: it is
-    never answered as if it had only told something."""
-    folded = fold(text)
-    intent, chance = rank_without_items(text)[0]
-    surely_told = intent == "statement" and (chance >= SURE or says("tells_past", folded))
-    return _says_any(_ORDER_FORMS, folded) or (not surely_told and _says_any(_ORDER_NOUNS, folded))
-
-
-def _says_any(names: Sequence[str], folded: str) -> bool:
-    return any(says(name, folded) for name in names)
-
-
-def may_be_told(text: str) -> bool:
-    """Whether a sentence may tell something, whatever else it does."""
-    told = sum(chance for intent, chance in rank_without_items(text) if intent in _TOLD)
-    return told >= _LIKELY or not may_be_request(text)
-
-
-def may_be_request(text: str) -> bool:
-    """Whether a sentence has words of an order."""
-    return _says_any(_REQUEST_CUES, fold(text))
 
 
 def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Plan:
@@ -288,6 +165,7 @@ def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, st
     folded = fold(text)
     intent, chance = rank_without_items(text)[0]
     more_of_it = says("again", folded) or says("sense_more", folded)
+    more_of_it = more_of_it or says_any(("rename", "swaps", "move", "off_list", "sense_drop"), folded) or "→" in text
     more_of_it = more_of_it or (intent == "add" and not list_names(text))  # perhaps a list by its name alone
     if chance >= _SURELY_NEW.get(intent, 2) and not more_of_it and not _BETWEEN_ORDERS.search(text):
         return []
@@ -325,18 +203,18 @@ def _stands_alone(part: str, intent: str, items: Sequence[ListedItem]) -> bool:
 
 
 def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext, *, corrects: bool = False) -> Plan:
-    ranked = _by_form(text, items, rank_intents(text, items), points_back=corrects and not content_words(text))
+    ranked = rank_intents(text, items)
+    first = intent_of_form(text, items, context, ranked[0][0], corrects=corrects)
+    ranked.sort(key=lambda pair: pair[0] != first)
     requests = may_be_request(text)
-    plain = not (requests or names_list(text) or _says_any(("cannot", *_STRONG_CUES, *_NOUN_CUES), fold(text)))
+    plain = not (requests or names_list(text) or says_any(("cannot", *STRONG_CUES, *NOUN_CUES), fold(text)))
     states = (
-        says("states", fold(text))
-        or says("forms", fold(text))
-        or (ranked[0][1] < _DOUBTFUL and not is_understood(text))
+        says("states", fold(text)) or says("forms", fold(text)) or (ranked[0][1] < DOUBTFUL and not is_understood(text))
     )
     chances = dict(ranked)
     for intent, chance in ranked:
-        if intent in _TOLD:
-            if says("erase_words", fold(text)):
+        if intent in TOLD:
+            if says("erase_words", fold(text)) and not says("teller", fold(text)):
                 break
             raise OtherAnswer(
                 asks=intent == "question",
@@ -352,24 +230,10 @@ def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext,
             if intent in ("ask", "cannot"):
                 raise OtherAnswer(asks=True) from None
             continue
-    likely_told = sum(chances[intent] for intent in _TOLD) >= _LIKELY
+    likely_told = sum(chances[intent] for intent in TOLD) >= LIKELY
     if not says("erase_words", fold(text)) and (likely_told or not requests):
         raise OtherAnswer(sure=False)
     return refuse(text)
-
-
-def _by_form(
-    text: str, items: Sequence[ListedItem], ranked: Sequence[tuple[str, float]], *, points_back: bool
-) -> Sequence[tuple[str, float]]:
-    """What the form of a sentence says beside what is there, before what its words make likely."""
-    first = ""
-    if names_swap(text, items):
-        first = "rename"
-    elif says("not_due", fold(text)) and any(item.due and not item.done for item in items if item.kind == "todo"):
-        first = "undated"
-    elif points_back and find_times(text).pieces:
-        first = "move"
-    return sorted(ranked, key=lambda pair: pair[0] != first)
 
 
 def _cannot(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:

@@ -77,7 +77,7 @@ _SHOPPING = lazy_regex(
 )
 _BETWEEN_ITEMS = lazy_regex(
     r"\s*[;\n]\s*|\s*(?<!\d),(?!\d)\s*(?:(?:and|und|et|y|ni)\s+)?|\.\s+(?:(?:and|und|et|y)\s+)?|"
-    r"\s+(?:and|und|et|y|e|ni|plus|sowie|as well as|\+|&)\s+",
+    r"\s+(?:and|n|und|et|y|e|ni|plus|sowie|as well as|\+|&)\s+",
     re.IGNORECASE,
 )
 
@@ -120,6 +120,11 @@ _AND = lazy_regex(
 _CONTENTS = lazy_regex(
     r"^(?:(?:and|und|et|y(?! a\b)|with|containing|mit|avec|dedans|con|drauf|darauf)\s+)+", re.IGNORECASE
 )
+# "trag mir drei Sachen als Aufgaben ein: ..."
+_HEAD_OF_TASKS = lazy_regex(
+    r"^[^:,]{0,60}\b(?:things|tasks?|to-?dos?|sachen|dinge|aufgaben?|erledigen|trucs|choses|taches?|deberes|cosas?|cosita"
+    r"|tareas?|pendientes?)\b[^:,]{0,40}:\s"
+)
 # "for the ward:", "Rehearsal to-dos:"
 _HEAD = lazy_regex(r"^(?:[^\s:]+\s+){0,3}[^\s:]+\s*:\s+(?=\S)")
 _DUE = lazy_regex(
@@ -127,7 +132,9 @@ _DUE = lazy_regex(
     r"|date limite|fecha límite|deadline"
     r"|fällig|merci (?:de|d')|veuillez|hm+|äh+|ähm|so ne|oh|ach(?: ja| genau)?"
     r"|ah (?:yes|ja|oui|sí|genau|voilà)|what was it"
-    r"|wie hieß das(?: noch)?|wenn'?s geht|wenn es geht|if (?:you can|possible)|si (?:puedes|tu peux|possible)|porfi"
+    r"|wie hieß das(?: noch)?|wenn'?s geht|wenn es geht|if (?:you can|possible|you'?d be so kind)|si es tan amable"
+    r"|wenn (?:sie|du) so nett (?:sind|wären|bist|wärst)|si ça ne te dérange pas"
+    r"|si (?:puedes|tu peux|possible)|porfi"
     r"|ohne (?:Datum|Termin)|without a date|sans date|sin fecha)\b",
     re.IGNORECASE,
 )
@@ -330,6 +337,8 @@ def todo_items(text: str) -> str:
     heading = orders.patterns["list_heading"].match(fold(plain)) or orders.patterns["add_heading"].match(fold(plain))
     if heading:
         return plain[heading.end() :]
+    head = _HEAD_OF_TASKS.match(fold(plain))
+    plain = plain[head.end() :] if head else plain
     plain = _HEAD.sub("", without_lists(plain), count=1) if list_names(plain) else without_lists(plain)
     clauses = [_without_order(clause) for clause in _LIST_CLAUSES.split(plain)]
     return ", ".join(clause for clause in clauses if clause)
@@ -353,6 +362,7 @@ def _without_order(clause: str) -> str:
     words = re.findall(r"\w+", fold(clause[puts.end() :] if puts else clause))
     return (
         clause
-        if "thé" in clause.casefold() or any(word not in orders.order_words and not word.isdigit() for word in words)
+        if re.search(r"(?i:\bthé\b)|\s[A-ZÀ-Ý]", clause)
+        or any(word not in orders.order_words and not word.isdigit() for word in words)
         else ""
     )

@@ -161,7 +161,7 @@ _NAMED = lazy_regex(
     r"(?P<called> (?:called|named|namens|genannt|mit (?:dem )?namen?|(?:qui s')?appelee|que se llam[ae]|llamada"
     r"|de nombre)| ?,? die)?"
     r"(?: (?:pour|para|for|fur|de|des|du)(?: (?:die|das|den|the|la|le|el|les|los))?)? "
-    r"(?P<quote>[\"'«“„]?)(?P<name>(?!an\b)\w[\w'-]*(?: [\w'-]+){0,3}?)[\"'»”]?(?: an)?"
+    r"(?P<quote>[\"'«“„]?)\s?(?P<name>(?!an\b)\w[\w'-]*(?: [\w'-]+){0,3}?)\s?[\"'»”]?(?: an)?"
     r"(?=(?P<heading>\s*:)|,? (?:and|und|et|y) (?:put|add|pop|stick|chuck|jot|write|schreib|setz|pack"
     r"|mets|ajoute|note|pon|mete|anade|apunta)"
     r"|,? (?:with|mit|avec|con|containing|dedans|heißt|heisst)\b|(?(called)\s*$|(?!)))(?: hei(?:ß|ss)t)?"

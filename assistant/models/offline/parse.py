@@ -18,10 +18,10 @@ from typing import Any, Literal
 from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS
 from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_pieces import find_times
-from assistant.models.offline.carry_out import may_be_meant, may_be_order, may_be_told
 from assistant.models.offline.cues import fold, says
 from assistant.models.offline.intents import rank_without_items
 from assistant.models.offline.lists import list_names
+from assistant.models.offline.order_signs import is_likely_told, may_be_meant, may_be_order, may_be_told
 from assistant.models.offline.order_spelling import spell_order
 from assistant.models.offline.targets import content_words
 from assistant.search.query import asks_about_assistant
@@ -68,6 +68,7 @@ class UseTool:
 class Note:
     is_task: bool = False  # sounds like something to be done
     is_doubtful: bool = False  # has the form of an order
+    is_likely: bool = True  # reads like something told
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ def parse_message(text: str) -> tuple[Request, ...]:
     work = [request for request in requests if not _is_by_the_way(request)]
     if notes or len(text) > _LONG_TEXT:
         doubtful = not work and any(note.is_doubtful for note in notes)
-        work = [Note(any(note.is_task for note in notes), doubtful), *work]
+        work = [Note(any(n.is_task for n in notes), doubtful, all(n.is_likely for n in notes)), *work]
     return tuple(work[:_MOST_REQUESTS]) or tuple(requests[:1])
 
 
@@ -233,14 +234,15 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
             return request
     by_form = [form for text in texts if (form := _by_phrase(phrases.statements, text, asks=asks))]
     otherwise: PlainRequest = by_form[0] if by_form else as_question(bare) if asks else Note()
-    if not (orders and texts) or says("keep", fold(plain)):
+    if not (orders and texts) or (says("keep", fold(plain)) and not any(True for _ in list_names(plain))):
         return otherwise
     intent, chance = rank_without_items(order)[0]
     if not by_form and intent in ("question", "statement") and chance > _LIKELY and not sentence.has_question_mark:
         otherwise = as_question(bare) if intent == "question" else Note()
-    if may_be_order(order):
+    if may_be_order(order) or (isinstance(otherwise, Correction) and may_be_meant(order)):
         return DoOrder(order, otherwise)
-    return Note(is_doubtful=may_be_meant(order)) if otherwise == Note() else otherwise
+    told = Note(is_doubtful=may_be_meant(order), is_likely=is_likely_told(order))
+    return told if otherwise == Note() else otherwise
 
 
 def parse_clause(clause: str) -> Request:

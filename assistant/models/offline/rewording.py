@@ -9,7 +9,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import fold, read_cues
 from assistant.models.offline.lists import tidy_item, without_lists
-from assistant.models.offline.matching import ListedItem, words_of
+from assistant.models.offline.matching import ListedItem, matching, subject_words, words_of
 from assistant.models.offline.plans import OtherAnswer, Plan, PlanContext, ask_which, call_tool, describe_todos
 from assistant.models.offline.targets import find_targets
 
@@ -29,6 +29,7 @@ _NEW_NAMES = tuple(
         r"|en lugar de) (?P<old>.+)$",
         r"(?:donde (?:dice|pone)) (?P<old>\w+) .*\b(?:por|pon) (?P<new>[\w ]+)$",
         r"(?:donde (?:dice|pone)|where it says|wo) (?P<old>.+?) (?:steht |pon|put|schreib|mets)\w*,? (?P<new>.+)$",
+        r"\baus (?P<old>.+?) (?:mach|mache|wird|machen wir)(?: bitte| doch)? (?P<new>.+)$",
         r"(?:call (?:it|that)|ponle|llamalo|nenn (?:es|sie|ihn)|appelle[- ]l[ea]|renomme[- ]l[ea](?: en)?"
         r"|rename it(?: to)?|renombral[oa](?: a| como)?)\s+(?P<new>.+)$",
         r"(?P<old>.+?)\s+(?:should (?:say|be|read)|soll|doit s'appeler"
@@ -36,13 +37,14 @@ _NEW_NAMES = tuple(
     )
 )
 _NOT_BUT = lazy_regex(
-    rf"(?:\bnot|\bpas|\bnicht|\bno es|\bno)\s+{_ARTICLE}(?P<old>[\w -]+?)\s*[,;]?\s*"
-    rf"\b(?:but|it'?s|c'est|mais|sondern|sino(?: que)?|es) {_ARTICLE}(?P<new>[\w' -]+?)(?: soll .*| i need .*"
+    rf"(?:\bnot|n't|\bpas|\bniche?t?|\bno (?:es|era)|\bno)\s+{_ARTICLE}(?P<old>[\w -]+?)\s*[,;]?\s*"
+    rf"\b(?:but|it'?s|it was|c'est|c'etait|mais|sondern|es war|sino(?: que)?|es|era) {_ARTICLE}"
+    rf"(?P<new>[\w' -]+?)(?: soll .*| i need .*"
     rf"| i have .*|,.*)?$"
 )
 # "it's the building society not the bank, fix that"; "era escribir a Pablo, no a Pedro"
 _THIS_NOT_THAT = lazy_regex(
-    rf"\b(?:it'?s|es|c'est|era|ist|is) (?P<new>[^,.;]+?),? (?:and |y |et |und )?"
+    rf"\b(?:it'?s|es|c'est|era|ist|is|mean|meant|meinte?) (?P<new>[^,.;]+?),? (?:and |y |et |und )?"
     rf"(?:not|nicht|pas|no) (?:a |de |to |an )?{_ARTICLE}(?P<old>[\w-]+(?: [\w-]+)?)(?:,.*)?$"
 )
 _SWAPS = tuple(
@@ -52,7 +54,7 @@ _SWAPS = tuple(
         rf"(?:\bnot|\bpas|\bnicht|\bno es)\s+{_ARTICLE}(?P<old>[\w-]+)\b[^,;]*[,;]?.*?"
         rf"(?:\bit'?s|\bbut|\bc'est|\bsondern|\bsino|\bes)\s+(?:con |con la )?{_ARTICLE}(?P<new>[\w-]+)",
         # "not butter, margarine"; "pas du lait, du lait d'avoine"
-        rf"\b(?:not|nicht|keine?n?|pas|no)\s+{_ARTICLE}(?P<old>[\w-]+(?: [\w-]+)?)\s*[,;:-]\s*"
+        rf"\b(?:not|niche?t?|keine?n?|pas|no)\s+{_ARTICLE}(?P<old>[\w-]+(?: [\w-]+)?)\s*[,;:-]\s*"
         rf"(?:but |sondern |c'est |sino |mais |it'?s |plutot |lieber |rather )?{_ARTICLE}"
         r"(?P<new>[\w'-]+(?: [\w'-]+){0,3})$",
         # "butter no, margarine"
@@ -65,9 +67,15 @@ _SWAPS = tuple(
 )
 
 
+def _plain(text: str) -> str:
+    """The words without marks of quotation and at the ends."""
+    return " ".join(re.sub('[«»„“”"]', " ", text).split()).strip(" .!?")
+
+
 def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
     """Whether a sentence says words of a thing that is there, and which others are to be in their place."""
-    return _find_swap(" ".join(text.split()).strip(" .!?"), items) is not None
+    plain = _plain(text)
+    return _find_swap(plain, items) is not None or _find_new_name(plain, items) is not None
 
 
 def _find_swap(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
@@ -77,11 +85,13 @@ def _find_swap(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str
 
 def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """A thing gets other words, or one word of it another."""
-    plain = " ".join(text.split()).strip(" .!?")
+    plain = _plain(text)
     folded = fold(plain)
     waiting = [item for item in items if not item.done]
     if (swap := _find_swap(plain, waiting)) is not None:
         return (yield from _reword(*swap))
+    if (renamed := _find_new_name(plain, waiting)) is not None:
+        return (yield from _reword(*renamed))
     match = next((m for pattern in _NEW_NAMES if (m := pattern.search(folded))), None)
     if match is None:
         raise OtherAnswer
@@ -94,6 +104,19 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     if len(found) > 1:
         return ask_which(found)
     return (yield from _reword(found[0], new))
+
+
+def _find_new_name(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
+    """The one thing that a sentence names with the name that it is to have: "swap milk for oat milk"."""
+    for pattern in _NEW_NAMES:
+        match = pattern.search(fold(plain))
+        if match is None or not match.groupdict().get("old"):
+            continue
+        new = tidy_item(without_lists(plain[match.start("new") : match.end("new")]))
+        found = matching(subject_words(match["old"]), [item for item in items if not item.done])
+        if len(found) == 1 and _is_thing(fold(new)):
+            return found[0], new
+    return None
 
 
 def _swapped(plain: str, folded: str, item: ListedItem) -> str:

@@ -286,12 +286,16 @@ def _at_first_time(pool: Sequence[ListedItem], times: FoundTimes, now: datetime)
     return []
 
 
+# "Five in the afternoon" is one time.
+_BESIDE = {"clock": "part"}
+
+
 def new_times(item: ListedItem, times: FoundTimes, now: datetime) -> FoundTimes:
     """The times of a sentence without those by which it says when the item was."""
     kept = list(times.pieces)
     for kind in ("clock", "day", "part"):
         alike = [piece for piece in kept if piece.kind == kind]
-        others = [piece for piece in kept if piece.kind != kind and piece.kind != "span"]
+        others = [piece for piece in kept if piece.kind not in (kind, "span", _BESIDE.get(kind))]
         old = [piece for piece in alike if is_old_time(item, piece, times, now)]
         if len(alike) > 1:
             gone = old if len(old) < len(alike) else alike[:-1]
