@@ -44,8 +44,7 @@ _NO_STORE = {"Cache-Control": "no-store"}
 
 def completion_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter(tags=["clients"], responses=_errors())
-    threads = ClientThreads(reader.conversation, reader.history, reader.clock)
-    completions = Completions(control, threads, terminal)
+    completions = Completions(control, ClientThreads(reader), terminal)
 
     @routes.get("/models", summary="The models, for OpenAI-compatible clients: one, the assistant")
     async def models() -> ModelList:
