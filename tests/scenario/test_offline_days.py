@@ -59,7 +59,7 @@ async def test_what_a_sentence_keeps_is_not_what_is_cancelled(tmp_path: Path) ->
 
 async def test_a_list_that_nobody_has_empties_no_other_one(tmp_path: Path) -> None:
     given = ["add milk to the shopping list", "add: call the bank"]
-    before, after = await play(tmp_path / "home", {"given": given, "say": "clear teh packing list"})
+    before, after = await play(tmp_path / "home", {"given": given, "say": "clear the camping list"})
     assert before.todos == after.todos
 
 

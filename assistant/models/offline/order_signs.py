@@ -24,6 +24,8 @@ _VERB_FIRST = lazy_regex(
     r" (?:(?:mal|bitte|mir|uns|den|die|das|dem|meinen?|einen?)"
     r"|(?<=e )(?:le|la|les|mon|ma|mes|du|des|un|une)|(?<=[ae] )(?:el|los|las|al|mi|mis|un|una))\b"
 )
+# "Ma tâche n'est pas ... mais ..."
+_NOT_BUT = lazy_regex(r"\b(?:not|nicht|pas|no)\b.{1,60}\b(?:but|sondern|mais|sino)\b")
 LIKELY = 0.3
 # A few words of which no intent is as likely, and no cue is in them, want nothing.
 _LIKELY_MEANT = 0.6
@@ -122,6 +124,8 @@ def may_be_order(text: str) -> bool:
         return False
     if says_any(("bare_done", "not_first"), folded):
         return True
+    if _NOT_BUT.search(folded) and names_what_orders_are_about(text):
+        return True
     intent, chance = rank_without_items(text)[0]
     if chance < DOUBTFUL and not is_understood(text) and not may_be_request(text):
         return False
@@ -148,6 +152,11 @@ def may_be_meant(text: str) -> bool:
         return False
     nouns = says_any(_ORDER_NOUNS, folded) or _VERB_FIRST.match(folded) is not None
     return says_any(_ORDER_FORMS, folded) or (not surely_told and nouns)
+
+
+def names_what_orders_are_about(text: str) -> bool:
+    """Whether a sentence speaks of reminders, to-dos or lists."""
+    return says_any(_ORDER_NOUNS, fold(text))
 
 
 def is_likely_told(text: str) -> bool:

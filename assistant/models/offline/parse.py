@@ -21,7 +21,13 @@ from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import fold, says
 from assistant.models.offline.intents import rank_without_items
 from assistant.models.offline.lists import list_names
-from assistant.models.offline.order_signs import is_likely_told, may_be_meant, may_be_order, may_be_told
+from assistant.models.offline.order_signs import (
+    is_likely_told,
+    may_be_meant,
+    may_be_order,
+    may_be_told,
+    names_what_orders_are_about,
+)
 from assistant.models.offline.order_spelling import spell_order
 from assistant.models.offline.targets import content_words
 from assistant.search.query import asks_about_assistant
@@ -239,7 +245,7 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     intent, chance = rank_without_items(order)[0]
     if not by_form and intent in ("question", "statement") and chance > _LIKELY and not sentence.has_question_mark:
         otherwise = as_question(bare) if intent == "question" else Note()
-    if may_be_order(order) or (isinstance(otherwise, Correction) and may_be_meant(order)):
+    if may_be_order(order) or (isinstance(otherwise, Correction) and names_what_orders_are_about(order)):
         return DoOrder(order, otherwise)
     told = Note(is_doubtful=may_be_meant(order), is_likely=is_likely_told(order))
     return told if otherwise == Note() else otherwise
