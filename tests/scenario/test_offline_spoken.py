@@ -18,7 +18,7 @@ LEAST_SHARES = {
     "colloquial.jsonl": 0.92,
     "developed.jsonl": 0.88,
 }
-STEPS = {"colloquial.jsonl": 4, "developed.jsonl": 12, "remarks.jsonl": 3, "seen.jsonl": 2}
+STEPS = {"colloquial.jsonl": 4, "developed.jsonl": 12, "seen.jsonl": 2}
 
 
 @pytest.mark.timeout(1200)
