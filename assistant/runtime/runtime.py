@@ -336,11 +336,6 @@ class Runtime:
         notices = [one.outgoing.body for one in sent if not is_answer_key(one.outgoing.key)]
         return self._outcomes.describe_result(item, answers[0] if answers else "", list(dict.fromkeys(notices)))
 
-    def is_answer_delivered(self, item: InboxItem) -> bool:
-        """Whether the answer to an accepted message, or the word that there is none, has arrived."""
-        sent = self._outbox.list_by_turn(item.turn) if item.turn else []
-        return any(one.state == "sent" for one in sent if is_answer_key(one.outgoing.key))
-
     def find_disk_trouble(self) -> str:
         """Why nothing can be written; "" where it can. After a failure the disk is tried now, and what waits for it is
         taken up as soon as there is room again: whoever asks is not shown what was true before."""

@@ -13,15 +13,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from assistant.core.errors import UsageError
 from assistant.core.records import LogRecord
 from assistant.core.sessions import BRANCH_PREFIX, OWNER_SCOPE, THREAD_PREFIX
-from assistant.core.store_ports import Conversation
-from assistant.store.search.history import StoredHistory
+from assistant.web.deps import OwnerReadApi
 
 CLIENT_THREAD = f"{THREAD_PREFIX}api-"
 # Of what was said before this program began to run, the newest so many messages are read.
@@ -48,17 +46,15 @@ class _Thread:
 class ClientThreads:
     """The threads of clients, over the stores of one home."""
 
-    def __init__(self, conversation: Conversation, history: StoredHistory, clock: Callable[[], datetime]) -> None:
-        self._conversation = conversation
-        self._history = history
-        self._clock = clock
+    def __init__(self, reader: OwnerReadApi) -> None:
+        self._reader = reader
         self._threads: dict[str, _Thread] | None = None
 
     async def find_place(self, texts: Sequence[str]) -> Place:
         """Where the last of what the person said belongs, with what they said before it. Makes a branch where the
         conversation went on differently. Raises `StoreError`."""
         if self._threads is None:
-            records = await asyncio.to_thread(self._history.recent, OWNER_SCOPE, limit=_RECORDS_READ)
+            records = await asyncio.to_thread(self._reader.history.recent, OWNER_SCOPE, limit=_RECORDS_READ)
             self._threads = _read_threads(records)
         *before, new = [_hash(text) for text in texts]
         if not before:
@@ -103,10 +99,10 @@ class ClientThreads:
     def _branch(self, thread: _Thread, count: int) -> str:
         """A branch from where the person had said so much, with the answer to that."""
         assert self._threads is not None
-        until = self._history.read(thread.ids[count], OWNER_SCOPE, neighbours=1)
+        until = self._reader.history.read(thread.ids[count], OWNER_SCOPE, neighbours=1)
         earlier = [record.id for record in until if record.id < thread.ids[count]]
         try:
-            session = self._conversation.branch_session(thread.session, earlier[-1], self._clock()).key
+            session = self._reader.conversation.branch_session(thread.session, earlier[-1], self._reader.clock()).key
         except (IndexError, UsageError):
             # What was said then was compacted or undone since: the conversation goes on as it is.
             return thread.session
@@ -116,7 +112,7 @@ class ClientThreads:
     def _new_name(self) -> str:
         """The time, for a name: words in it could not be forgotten."""
         assert self._threads is not None
-        time = f"{self._clock():%Y%m%d-%H%M%S}"
+        time = f"{self._reader.clock():%Y%m%d-%H%M%S}"
         names = (f"{CLIENT_THREAD}{time}{extra}" for extra in ("", *(f"-{number}" for number in range(2, 10**6))))
         return next(name for name in names if name not in self._threads)
 

@@ -82,8 +82,8 @@ class Completions:
         if place.asked_before is None or self._is_command(request.new_text):
             return place.session, None
         asked = self._control.find_message(place.asked_before)
-        if asked is not None and (is_retry or not asked.is_delivered):
-            return asked.session, asked.inbox_id
+        if asked is not None and (is_retry or not self._terminal.has_delivered(asked.turn)):
+            return asked.incoming.session, asked.id
         return self._threads.branch_before(place.asked_before), None
 
     async def _accept(self, session: str, text: str, media: tuple[Media, ...]) -> int:

@@ -24,7 +24,7 @@ from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
 from assistant.core.memories import MemoryHit, MemoryList, SleepReport
 from assistant.core.model_api import UsageKey
-from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
+from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, LogRecord, SearchHit
 from assistant.core.sessions import OWNER_SCOPE, session_role
 from assistant.core.store_ports import Conversation, Journal
 from assistant.health.status import DaemonStatus
@@ -33,15 +33,6 @@ from assistant.runtime.runtime import Runtime
 from assistant.sessions.listing import SessionReader, SessionRow
 from assistant.store.script.ledger import Ledger
 from assistant.store.search.history import StoredHistory
-
-
-@dataclass(frozen=True, slots=True)
-class AcceptedMessage:
-    """A message that was accepted, and whether its answer has arrived somewhere."""
-
-    inbox_id: int
-    session: str
-    is_delivered: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +68,10 @@ class DaemonControl:
         """Abort the running turn of a session; False when none runs."""
         return await self.runtime.stop_turn(session)
 
-    def find_message(self, message_id: int) -> AcceptedMessage | None:
+    def find_message(self, message_id: int) -> InboxItem | None:
         """A message of the owner's that was accepted under this id."""
         item = self.conversation.inbox_item_of(message_id)
-        if item is None or session_role(item.incoming.session) != "owner":
-            return None
-        return AcceptedMessage(item.id, item.incoming.session, self.runtime.is_answer_delivered(item))
+        return item if item is not None and session_role(item.incoming.session) == "owner" else None
 
     async def result(self, inbox_id: int) -> Mapping[str, Any]:
         """What became of an accepted message: `state` (inbox state), `reply`, `error`, `exit_code`, `session`, `turn`,

@@ -37,23 +37,23 @@ from assistant.web.schemas_completions import (
 )
 
 _errors = partial(error_responses, shape=OpenAIErrorAnswer)
+# The form wants to know when the model was made: when its code was first written.
+_FIRST = 1_763_596_800
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
 def completion_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
     routes = APIRouter(tags=["clients"], responses=_errors())
-    threads = ClientThreads(reader.conversation, reader.history, reader.clock)
-    completions = Completions(control, threads, terminal)
-    started = int(reader.clock().timestamp())
+    completions = Completions(control, ClientThreads(reader), terminal)
 
     @routes.get("/models", summary="The models, for OpenAI-compatible clients: one, the assistant")
     async def models() -> ModelList:
-        return ModelList(data=[ModelEntry(created=started)])
+        return ModelList(data=[ModelEntry(created=_FIRST)])
 
     @routes.get("/models/{model}", responses=_errors(404), summary="One of them")
     async def model(model: Annotated[str, Path(max_length=200)]) -> ModelEntry:
         _require_model(model)
-        return ModelEntry(created=started)
+        return ModelEntry(created=_FIRST)
 
     @routes.post(
         "/chat/completions",

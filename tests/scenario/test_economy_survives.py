@@ -1,5 +1,4 @@
-"""What compaction by economy has to survive: a clock that jumps, a model switched in between, a cache that answers
-otherwise than its provider says."""
+"""What compaction by economy has to survive: a clock that jumps, and a model switched in between."""
 
 from __future__ import annotations
 
