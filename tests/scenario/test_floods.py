@@ -8,6 +8,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -34,7 +35,9 @@ asyncio.run(main(load_settings(), look))
 
 
 async def test_the_first_request_makes_no_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = build_web_app(Mock(spec=ApiDeps), trusted=False)
+    deps = Mock(spec=ApiDeps)
+    deps.read_api.clock = lambda: datetime(2026, 3, 1, tzinfo=UTC)
+    app = build_web_app(deps, trusted=False)
     made: list[object] = []
     init = pydantic.TypeAdapter.__init__
 
