@@ -56,13 +56,15 @@ _NEAR_DAYS = ("morgen", "demain", "manana")
 _SHORTEST = 5
 _FIRST_LETTERS = frozenset(name[0] for name in _LONG_NAMES)
 # Short names of days in a row, each with its whole name: "mon, wed and fri", "mo-fr".
-_WHOLE_NAMES = {
-    "mon": "monday", "tue": "tuesday", "tues": "tuesday", "wed": "wednesday", "thu": "thursday", "thur": "thursday",
-    "thurs": "thursday", "fri": "friday", "sat": "saturday", "sun": "sunday",
-    "mo": "montag", "di": "dienstag", "mi": "mittwoch", "do": "donnerstag", "fr": "freitag", "sa": "samstag", "so": "sonntag",
-    "lun": "lundi", "mar": "mardi", "mer": "mercredi", "jeu": "jeudi", "ven": "vendredi", "sam": "samedi", "dim": "dimanche",
-    "mie": "miercoles", "jue": "jueves", "vie": "viernes", "sab": "sabado", "dom": "domingo",
-}  # fmt: skip
+_WHOLE_NAMES = dict(
+    pair.split()
+    for pair in (
+        "mon monday, tue tuesday, tues tuesday, wed wednesday, thu thursday, thur thursday, thurs thursday, "
+        "fri friday, sat saturday, sun sunday, mo montag, di dienstag, mi mittwoch, do donnerstag, fr freitag, "
+        "sa samstag, so sonntag, lun lundi, mar mardi, mer mercredi, jeu jeudi, ven vendredi, sam samedi, "
+        "dim dimanche, mie miercoles, jue jueves, vie viernes, sab sabado, dom domingo"
+    ).split(", ")
+)
 _NEXT_IN_ROW = r"(?:\s*[,/&+–-]\s*(?:and |und |et |y )?|\s+(?:and|und|et|y|n|to|bis|a|au|hasta)\s+)"
 _ROWS = tuple(
     lazy_regex(rf"(?<![\w'])(?:{names})\.?(?:{_NEXT_IN_ROW}(?:{names})(?![\w']))+", re.IGNORECASE)

@@ -21,7 +21,7 @@ from assistant.core.records import LogRecord
 from assistant.core.sessions import BRANCH_PREFIX, OWNER_SCOPE, THREAD_PREFIX
 from assistant.web.deps import OwnerReadApi
 
-CLIENT_THREAD = f"{THREAD_PREFIX}api-"
+_CLIENT_THREAD = f"{THREAD_PREFIX}api-"
 # Of what was said before this program began to run, the newest so many messages are read.
 _RECORDS_READ = 1000
 
@@ -79,11 +79,8 @@ class ClientThreads:
 
     def add(self, session: str, text: str, message_id: int) -> None:
         """A message was accepted there."""
-        if self._threads is None or any(message_id in thread.ids for thread in self._threads.values()):
-            return
-        thread = self._threads.setdefault(session, _Thread(session))
-        thread.said.append(_hash(text))
-        thread.ids.append(message_id)
+        if self._threads is not None:
+            _add(self._threads, session, text, message_id)
 
     def _find(self, before: Sequence[bytes]) -> tuple[_Thread, int] | None:
         """The newest thread in which this was said, with how much of it had been said then. Clients that leave out the
@@ -113,29 +110,29 @@ class ClientThreads:
         """The time, for a name: words in it could not be forgotten."""
         assert self._threads is not None
         time = f"{self._reader.clock():%Y%m%d-%H%M%S}"
-        names = (f"{CLIENT_THREAD}{time}{extra}" for extra in ("", *(f"-{number}" for number in range(2, 10**6))))
+        names = (f"{_CLIENT_THREAD}{time}{extra}" for extra in ("", *(f"-{number}" for number in range(2, 10**6))))
         return next(name for name in names if name not in self._threads)
 
 
 def _read_threads(records: Sequence[LogRecord]) -> dict[str, _Thread]:
-    """Oldest first; the one that was spoken in last is the last."""
     threads: dict[str, _Thread] = {}
     for record in records:
-        if (
-            record.role == "user"
-            and record.kind == "message"
-            and record.session.startswith((CLIENT_THREAD, BRANCH_PREFIX))
-        ):
-            thread = threads.pop(record.session, None) or _Thread(record.session)
-            thread.said.append(_hash(record.content))
-            thread.ids.append(record.id)
-            threads[record.session] = thread
+        if record.role == "user" and record.kind == "message":
+            _add(threads, record.session, record.content, record.id)
     return threads
+
+
+def _add(threads: dict[str, _Thread], session: str, text: str, message_id: int) -> None:
+    """What the person said, where clients talk; the thread that was spoken in last is the last."""
+    if session.startswith((_CLIENT_THREAD, BRANCH_PREFIX)):
+        thread = threads[session] = threads.pop(session, _Thread(session))
+        thread.said.append(_hash(text))
+        thread.ids.append(message_id)
 
 
 def _is_whole(thread: _Thread) -> bool:
     """Whether its first message is the first that was said in it; a branch has others before."""
-    return thread.session.startswith(CLIENT_THREAD)
+    return thread.session.startswith(_CLIENT_THREAD)
 
 
 def _hash(text: str) -> bytes:

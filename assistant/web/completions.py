@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ from assistant.web.schemas_completions import CompletionRequest
 
 _ENDS = ("answered", "failed", "superseded")
 # How often a connection that waits shows that it is alive; the answer of a turn that ended comes sooner than that.
-IDLE_SECONDS = 2.0
+_IDLE_SECONDS = 2.0
 
 
 class NoAnswer(AssistantError):
@@ -59,19 +59,21 @@ class Completions:
         whether the answer has arrived.
 
         Raises `UsageError` and `StoreError`."""
-        async with AsyncExitStack() as stack:
+        with ExitStack() as stack:
+            # Another request for the same place waits until this message has its own; not until it is answered.
             async with self._placing:
                 session, inbox_id = await self._find_place(request, is_retry)
                 if self._is_command(request.new_text):
                     text = await self._control.command(request.new_text, session, bridge=self._terminal.name)
-                    yield ClientAnswer(session, None, _one(text))
-                    return
-                # Before the turn can begin, so that no word of it is missed.
-                attached = stack.enter_context(self._terminal.attach(session))
-                if inbox_id is None:
-                    inbox_id = await self._accept(session, request.new_text, request.media())
-            texts = _Follower(self._control, self._terminal, inbox_id, is_gone).follow(attached)
-            yield ClientAnswer(session, inbox_id, texts)
+                    answer = ClientAnswer(session, None, _one(text))
+                else:
+                    # Before the turn can begin, so that no word of it is missed.
+                    attached = stack.enter_context(self._terminal.attach(session))
+                    if inbox_id is None:
+                        inbox_id = await self._accept(session, request.new_text, request.media())
+                    follower = _Follower(self._control, self._terminal, inbox_id, is_gone)
+                    answer = ClientAnswer(session, inbox_id, follower.follow(attached))
+            yield answer
 
     async def _find_place(self, request: CompletionRequest, is_retry: bool) -> tuple[str, int | None]:
         """The conversation, and the message in it that this one is, where it was accepted before."""
@@ -120,7 +122,7 @@ class _Follower:
 
     async def follow(self, attached: Terminal) -> AsyncIterator[str]:
         result = await self._control.result(self._inbox_id)
-        async for name, data in attached.events(IDLE_SECONDS):
+        async for name, data in attached.events(_IDLE_SECONDS):
             if name == "notice" and data.get("disk"):
                 raise StoreError(str(data["text"]))
             if name == "delta" and data["turn"] == result["turn"]:

@@ -6,9 +6,8 @@ import asyncio
 import base64
 import json
 import os
-import re
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,9 @@ import pytest
 
 from assistant.core.errors import ModelError
 from assistant.core.messages import Message, ToolCall, Usage
-from assistant.core.model_api import CallPurpose, ModelEvent, ModelReply, ModelRequest, TextDelta
-from tests.support.running_app import files_with_words, use_model
-from tests.support.scripted import ScriptedModel, ScriptStep
+from assistant.core.model_api import ModelReply
+from tests.support.running_app import files_with_words
+from tests.support.scripted import ScriptStep
 from tests.support.web_api import TOKEN, LiveApi, run_web_api
 
 User = dict[str, Any]
@@ -79,27 +78,9 @@ async def test_two_conversations_that_begin_alike_are_two_threads(tmp_path: Path
         assert len(sessions(it)) == 2
 
 
-class WordByWord(ScriptedModel):
-    """Writes each word as it comes."""
-
-    async def stream(
-        self,
-        request: ModelRequest,
-        purpose: CallPurpose = "chat",
-        *,
-        session: str | None = None,
-        turn: str | None = None,
-    ) -> AsyncGenerator[ModelEvent]:
-        async for event in super().stream(request, purpose, session=session, turn=turn):
-            words = re.findall(r"\S+\s*", event.text) if isinstance(event, TextDelta) else []
-            for part in map(TextDelta, words) if words else [event]:
-                yield part
-                await asyncio.sleep(0)
-
-
 async def test_words_are_streamed_and_the_usage_is_told(tmp_path: Path) -> None:
-    async with client_of(tmp_path) as (it, client):
-        use_model(it.app, WordByWord("The blue boat is called Heron."))
+    async with client_of(tmp_path, "The blue boat is called Heron.") as (it, client):
+        it.model.by_word = True
         stream = await client.chat.completions.create(
             model="nocturne",
             messages=[user("boat?")],

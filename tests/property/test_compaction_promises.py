@@ -5,6 +5,7 @@ a million tokens: the window of newest messages, the person's own words, the tar
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -144,6 +145,13 @@ def compacted(window: int, seed: int) -> Compacted | None:
     return compact(conversation(window, seed), window)
 
 
+def own_words(rows: Sequence[Message], left: Sequence[Message]) -> tuple[list[Message], list[Message]]:
+    """What the person said, and what of it stands whole in what is left."""
+    said = [row for row in rows if is_said_by_person(row)]
+    words = {row.id or row.metadata["carried_from"]: row.content for row in left if is_said_by_person(row)}
+    return said, [row for row in said if words.get(row.id or 0) == row.content]
+
+
 @pytest.mark.parametrize("window", WINDOWS)
 @many
 @given(seed=seeds)
@@ -161,9 +169,7 @@ def test_the_persons_own_words_stay_newest_first_up_to_their_limit(window: int, 
     found = compacted(window, seed)
     if found is None:
         return
-    said = [row for row in found.rows if is_said_by_person(row)]
-    words = {row.id or row.metadata["carried_from"]: row.content for row in found.left if is_said_by_person(row)}
-    whole = [row for row in said if words.get(row.id or 0) == row.content]
+    said, whole = own_words(found.rows, found.left)
     assert whole == said[len(said) - len(whole) :]
     if len(whole) < len(said):
         next_one = COUNTER.count_message(said[len(said) - len(whole) - 1])
@@ -248,9 +254,7 @@ def test_under_economy_the_own_words_stand_as_in_a_window_of_the_size_that_it_pl
     size = terms.budgets.tokens
     assert [row.id for row in found.tail] == [row.id for row in rows[len(rows) - len(found.tail) :]]
     assert len(found.tail) >= 2
-    said = [row for row in rows if is_said_by_person(row)]
-    words = {row.id or row.metadata["carried_from"]: row.content for row in found.left if is_said_by_person(row)}
-    whole = [row for row in said if words.get(row.id or 0) == row.content]
+    said, whole = own_words(rows, found.left)
     assert whole == said[len(said) - len(whole) :]
     if len(whole) < len(said):
         next_one = COUNTER.count_message(said[len(said) - len(whole) - 1])

@@ -8,15 +8,13 @@ import asyncio
 import subprocess
 import sys
 import threading
-from datetime import UTC, datetime
 from pathlib import Path
-from unittest.mock import Mock
 
 import pydantic
 import pytest
 
 from assistant.web.app import build_web_app
-from assistant.web.deps import ApiDeps
+from tests.support.control_api import ScriptedControl, control_deps, open_terminal
 from tests.support.running_app import run_app
 from tests.support.scripted import owner_message
 from tests.support.web_api import run_web_api
@@ -35,9 +33,8 @@ asyncio.run(main(load_settings(), look))
 
 
 async def test_the_first_request_makes_no_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
-    deps = Mock(spec=ApiDeps)
-    deps.read_api.clock = lambda: datetime(2026, 3, 1, tzinfo=UTC)
-    app = build_web_app(deps, trusted=False)
+    with open_terminal() as terminal:
+        app = build_web_app(control_deps(ScriptedControl(), terminal), trusted=False)
     made: list[object] = []
     init = pydantic.TypeAdapter.__init__
 

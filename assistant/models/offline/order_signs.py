@@ -17,6 +17,7 @@ from assistant.models.offline.lists import names_list
 
 # From this chance on, a sentence is a statement for sure; from the second on, it may be one.
 SURE = 0.93
+LIKELY = 0.3
 # It begins with what may be a verb that nobody here knows: "entgrate die Spatzen", "dégivre les moineaux".
 _VERB_FIRST = lazy_regex(
     r"^(?!(?:heute?|gestern|morgen|jetzt|dann|aber|und|weil|wenn|dass|auch|noch|nur|elle|il|je|on|ce|que|une|aujourd\w*|hoy"
@@ -26,7 +27,6 @@ _VERB_FIRST = lazy_regex(
 )
 # "Ma tâche n'est pas ... mais ..."
 _NOT_BUT = lazy_regex(r"\b(?:not|nicht|pas|no)\b.{1,60}\b(?:but|sondern|mais|sino)\b")
-LIKELY = 0.3
 # A few words of which no intent is as likely, and no cue is in them, want nothing.
 _LIKELY_MEANT = 0.6
 # From this chance on, a sentence without any cue of an order is a statement, whatever the person has.

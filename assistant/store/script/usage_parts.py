@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from assistant.context.economy import UNKNOWN_PRICES
 from assistant.core.messages import Usage
 from assistant.core.model_api import PromptPart, SpendTotals
 from assistant.store.database import Database
@@ -18,8 +19,6 @@ from assistant.store.rows import dump_json
 NOT_REPORTED = "not reported"
 """The group of calls whose parts nobody reported."""
 
-# Of what is counted in tokens, what reading from the cache and writing to it cost beside an input token.
-_READ, _WRITTEN = 0.1, 1.25
 # As in `dump_parts`.
 _INPUT, _OUTPUT, _CACHE_READ, _CACHE_WRITE, _USD = (f"p.value ->> {place}" for place in range(5))
 
@@ -71,9 +70,10 @@ def carried_tokens(db: Database, session: str, since: datetime, until: datetime)
         (session, since, until),
     )
     usd, tokens, priced = 0.0, 0.0, True
+    weights = UNKNOWN_PRICES  # in input tokens
     for row in rows:
         stood = row["input"] + row["read"] + row["written"]
         usd += (row["usd"] or 0.0) / stood
-        tokens += (row["input"] + _READ * row["read"] + _WRITTEN * row["written"]) / stood
+        tokens += (row["input"] + weights.cache_read * row["read"] + weights.cache_write * row["written"]) / stood
         priced = priced and row["priced"] == row["parts"]
     return CarriedTokens(len(rows), usd if priced else None, tokens)
