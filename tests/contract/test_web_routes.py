@@ -191,3 +191,12 @@ async def test_the_description_loads_nothing_from_elsewhere_and_tells_every_rout
         assert "422" not in str(described["paths"].values())
         for page in ("/docs", "/redoc"):
             assert (await it.tcp.request("GET", page)).status_code == 404
+
+
+@pytest.mark.parametrize("written", ["151510", "-5", "1e5", "1772323200.5"])
+@pytest.mark.parametrize("address", ["/v1/memories/search", "/v1/history"])
+async def test_a_number_is_no_time(tmp_path: Path, address: str, written: str) -> None:
+    async with run_web_api(tmp_path) as it:
+        answer = await it.tcp.request("GET", address, params={"q": "boat", "after": written})
+        assert answer.status_code == 400
+        assert "write it out" in answer.json()["error"]
