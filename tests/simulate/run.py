@@ -8,6 +8,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ _MAX_REPLAYS = 60
 _FAULTS = ("command failed",)
 
 
-def simulate(seed: int, days: int, *, keep: set[int] | None = None, shrink: bool = True) -> bool:
-    """One life; whether every invariant held. Prints what was seen, and how to see it again."""
+def simulate(seed: int, days: int, *, keep: set[int] | None = None, shrink: bool = True) -> str | None:
+    """One life; None where every invariant held, else what broke one. Prints what was seen, and how to see it again."""
     begun = time.process_time()
     events = [event for event in plan_life(seed, days) if keep is None or event.number in keep]
 
@@ -40,7 +41,7 @@ def simulate(seed: int, days: int, *, keep: set[int] | None = None, shrink: bool
 
     failure = run_life(seed, days, events, report)
     if failure is None:
-        return True
+        return None
     _print_failure(seed, days, failure)
     if shrink:
         shortest = find_shortest(seed, events, failure)
@@ -48,7 +49,7 @@ def simulate(seed: int, days: int, *, keep: set[int] | None = None, shrink: bool
         print(f"The shortest way that was found ({len(shortest)} events):")
         print("\n".join(map(str, shortest)))
         print(f"Replay it: python -m tests.simulate --seed {seed} --days {_days_of(shortest)} --keep {numbers}")
-    return False
+    return failure.texts[0]
 
 
 def _print_failure(seed: int, days: int, failure: Failure) -> None:
@@ -151,9 +152,12 @@ def run_life(
             try:
                 failure = loop.run_until_complete(living)
             except StandsStill as error:
-                failure = Failure(
-                    life.event, [f"stands still: {error} {life.now() / DAY:.3f} days", *_list_tasks(loop)]
-                )
+                what = f"stands still: on day {life.now() / DAY:.3f}: {error}"
+                failure = Failure(life.event, [what, *_list_tasks(loop)])
+                # Its own end cancels all others.
+                living.cancel()
+                with suppress(asyncio.CancelledError, StandsStill):
+                    loop.run_until_complete(living)
             if report is not None:
                 report(life)
             return failure
