@@ -253,6 +253,18 @@ async def test_a_broken_line_in_the_middle_is_blank_and_its_words_stand_at_the_e
     assert b"?????" in kept_log(tmp_path)
 
 
+@pytest.mark.parametrize("place", [9, 50])
+async def test_a_record_that_does_not_continue_the_one_before_is_logged_again(tmp_path: Path, place: int) -> None:
+    """Nothing that follows it tells that it was changed."""
+    await live(tmp_path, *SAID)
+    lines = (tmp_path / LOG).read_bytes().splitlines(True)
+    at = lines[6].index(b'"prev":"') + len(b'"prev":"') + place
+    lines[6] = lines[6][:at] + bytes([lines[6][at] ^ 1]) + lines[6][at + 1 :]
+    lines[7] = b"?" * (len(lines[7]) - 1) + b"\n"
+    (tmp_path / LOG).write_bytes(b"".join(lines))
+    assert repair(tmp_path).ok
+
+
 def test_what_was_forgotten_does_not_come_back_from_a_backup(tmp_path: Path) -> None:
     asyncio.run(live(tmp_path, "The code is 4711.", "Good night."))
     back_up(tmp_path)

@@ -144,7 +144,8 @@ class Verifier:
             for name, count in rebuilt.restored.items():
                 repaired.append(f"{where}: {pluralize(count, 'record')} came back from {name}.")
             if again.whole:
-                repaired.append(f"{where}: {pluralize(len(again.whole), 'record')} were logged again from script.db.")
+                records = pluralize(len(again.whole), "record was", "records were")
+                repaired.append(f"{where}: {records} logged again from script.db.")
             if rebuilt.aside is not None:
                 repaired.append(f"{where}: the damaged file is kept in {kept.name}.")
             gone += again.gone
