@@ -77,11 +77,11 @@ async def serve_daemon(
     role: LockRole = "daemon",
 ) -> AsyncIterator[Daemon]:
     """The daemon, in this process, while the context is open. What is heavy and was not needed to be ready is loaded
-    `warm_after` seconds later."""
+    `warm_after` seconds later. Within a chat it listens only where a port was chosen."""
     every = beat_interval(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     with home_lock(settings.home.path, role):
         async with contextlib.AsyncExitStack() as stack:
-            app = build_app(settings, SteadyClock())
+            app = build_app(settings, SteadyClock(), listens=role == "daemon")
             stack.callback(app.close)
             app.agenda.stays = partial(will_stay, settings.home.path)
             await app.start()
@@ -181,10 +181,10 @@ def _schedule(app: App, settings: Settings) -> AsyncIOScheduler:
 
 
 async def main(
-    settings: Settings, on_ready: Callable[[], None] | None = None, manager: NotifyTarget | None = None
+    settings: Settings, on_ready: Callable[[str], None] | None = None, manager: NotifyTarget | None = None
 ) -> None:
     """Serve in the foreground until SIGINT, SIGTERM, or SIGHUP (the terminal went away); a second one hurries the
-    shutdown, which has a limit in any case: see `stop_signals`."""
+    shutdown, which has a limit in any case: see `stop_signals`. `on_ready` gets the page's address, "" for none."""
     stop, force_stop, manager = asyncio.Event(), asyncio.Event(), manager or NotifyTarget()
     loop = asyncio.get_running_loop()
     drain_seconds = settings.values.daemon.drain_seconds
@@ -198,7 +198,7 @@ async def main(
         async with serve_daemon(settings, Supervision(manager, force_stop, listener.arm_watchdog)) as daemon:
             notifier.notify(READY="1")
             if on_ready is not None:
-                on_ready()
+                on_ready(await daemon.app.web.first_url())
             await daemon.wait_until(stop)
             log.info("stopping")
 

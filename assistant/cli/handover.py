@@ -228,7 +228,7 @@ _HOLDERS = {"chat": "a chat, which hands it over after its answer", "command": "
 _TELL_EVERY, _EXTEND_BY = 10.0, 60.0
 
 
-async def serve_when_free(settings: Settings, on_ready: Callable[[], None], manager: NotifyTarget) -> None:
+async def serve_when_free(settings: Settings, on_ready: Callable[[str], None], manager: NotifyTarget) -> None:
     """Serve in the foreground until told to stop. A chat or a command that has the data folder is waited for: under a
     service manager for as long as it takes, else for the longest turn and a stop.
 
@@ -240,9 +240,9 @@ async def serve_when_free(settings: Settings, on_ready: Callable[[], None], mana
     with contextlib.ExitStack() as stack:
         stack.enter_context(claim_home(home))
 
-        def ready() -> None:
+        def ready(page_url: str) -> None:
             stack.close()
-            on_ready()
+            on_ready(page_url)
 
         deadline = None if manager.address else asyncio.get_running_loop().time() + limit
         while True:

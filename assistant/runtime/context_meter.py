@@ -123,6 +123,10 @@ class ContextMeter:
         self._frames: dict[tuple[str, str, tuple[tuple[str, str], ...], str], tuple[PromptFrame, PromptSize]] = {}
         self._chosen: tuple[Model, ModelLimits] | None = None
 
+    def counter(self, model: str) -> TokenCounter:
+        """How tokens are counted for this model."""
+        return self._estimates.counter(model)
+
     def effective_window(self) -> int:
         """The effective context of the chosen model, in tokens; a full one before it was asked for its limits."""
         limits = self._chosen_limits()
