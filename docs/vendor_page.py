@@ -1,8 +1,6 @@
 """The page's libraries, at pinned versions, with their licences: `python -m docs.vendor_page` fetches them again from
 npm's registry, `--check` compares what is there. Each package is checked against the registry's own hash, which is
 pinned here too.
-
-axe-core, which the tests of the page use, is fetched into a folder that git ignores (`--tests`).
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
 VENDOR_FOLDER = _ROOT / "assistant" / "web" / "page" / "vendor"
-TEST_FOLDER = _ROOT / ".bench" / "page-tests"
 
 
 @dataclass(frozen=True)
@@ -55,14 +52,6 @@ PAGE = (
         },
     ),
 )
-TESTS = (
-    Package(
-        "axe-core",
-        "4.14.1",
-        "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
-        {"package/axe.min.js": "axe.js"},
-    ),
-)
 
 
 def fetch(package: Package) -> dict[str, bytes]:
@@ -78,20 +67,7 @@ def fetch(package: Package) -> dict[str, bytes]:
         return {here: member.read() for here, member in members.items() if member is not None}
 
 
-def fetch_for_tests() -> Path:
-    """The folder with what the tests of the page use; fetched where it is not there yet."""
-    TEST_FOLDER.mkdir(parents=True, exist_ok=True)
-    for package in TESTS:
-        if not all((TEST_FOLDER / here).exists() for here in package.files.values()):
-            for here, content in fetch(package).items():
-                (TEST_FOLDER / here).write_bytes(content)
-    return TEST_FOLDER
-
-
 def main() -> int:
-    if "--tests" in sys.argv:
-        fetch_for_tests()
-        return 0
     files = {here: content for package in PAGE for here, content in fetch(package).items()}
     if "--check" in sys.argv:
         different = [name for name, content in files.items() if (VENDOR_FOLDER / name).read_bytes() != content]

@@ -15,7 +15,7 @@ from functools import partial
 import click
 
 from assistant.cli.chat.command import answer_lines, print_unattended, talk_here
-from assistant.cli.handover import HandoverLink, serve_when_free
+from assistant.cli.handover import HandoverLink, serve_in_process, serve_when_free
 from assistant.cli.home_stores import remark_missing_home
 from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file, log_to_stderr
@@ -36,7 +36,7 @@ _HOW_TO_TALK = (
 )
 _KEEP_OPEN = "Keep this terminal open: reminders come while it runs."
 _IN_BACKGROUND = " `assistant service install` runs it in the background."
-_PAGE = " In a browser it is at {}; `assistant open` logs one in."
+_PAGE = "In a browser it is at {}; `assistant open` logs one in."
 # Input that stays silent for this long (seconds) may never come: say how to talk meanwhile.
 _SILENT_AFTER = 1.0
 _LOOK_EVERY = 0.05
@@ -70,7 +70,7 @@ def run(context: click.Context, with_chat: bool) -> None:
     if is_home_served(settings.home.path):
         print_remark(f"Process {lock_holder(settings.home.path)} runs it already; this terminal connects to it.")
     if _talks_at_a_terminal():
-        context.exit(talk_here(settings, MAIN_SESSION))
+        context.exit(talk_here(settings, MAIN_SESSION, partial(serve_in_process, on_page=_print_page)))
     context.exit(run_with_signals(_answer_or_serve(settings, hint)))
 
 
@@ -117,7 +117,12 @@ def stop() -> StoppedProcess:
 
 
 def _say_ready(hint: str, page_url: str) -> None:
-    print_remark(f"{hint}{_PAGE.format(page_url) if page_url else ''}")
+    print_remark(hint + (f" {_PAGE.format(page_url)}" if page_url else ""))
+
+
+def _print_page(url: str) -> None:
+    if url:
+        print_remark(_PAGE.format(url))
 
 
 def _talks_at_a_terminal() -> bool:

@@ -38,10 +38,9 @@ def open_page(only_print: bool) -> web_commands.PageLink:
     > assistant open --print
     """
     settings = load_effective_settings()
-    if not is_home_served(settings.home.path) or lock_role(settings.home.path) != "daemon":
-        raise UsageError(
-            "The page is served while the assistant runs: start it with `assistant run`, or `assistant service start`."
-        )
+    if not _listens(settings):
+        _, problem = find_address(settings)
+        raise UsageError(f"There is no page to open. {problem or _WEB_IS_OFF}")
     answer = run_once(settings, ["web", "link"])
     link = web_commands.PageLink(**answer.value)
     if only_print or not _open_in_browser(settings.home, link.url):
@@ -92,7 +91,7 @@ def find_address(settings: Settings) -> tuple[str, str]:
     """Where the page is, "" where it is off; and what there is to know of that, "" for nothing."""
     web = settings.values.web
     set_address = f"{'https' if web.certificate else 'http'}://{web.host}:{web.port}" if web.port else ""
-    report = _read_report(settings.home)
+    report = read_web_report(settings.home)
     if report is None or not set_address:
         return set_address, _why_nothing_listens(settings.home) if set_address else ""
     if taken := report["taken_port"]:
@@ -101,11 +100,11 @@ def find_address(settings: Settings) -> tuple[str, str]:
 
 
 def _listens(settings: Settings) -> bool:
-    report = _read_report(settings.home)
+    report = read_web_report(settings.home)
     return bool(report and report["address"])
 
 
-def _read_report(home: Home) -> dict[str, str] | None:
+def read_web_report(home: Home) -> dict[str, str] | None:
     """What the running assistant says of its web API; None where none runs, or it is off there."""
     if not is_home_served(home.path):
         return None
@@ -119,7 +118,7 @@ def _why_nothing_listens(home: Home) -> str:
     """Why nobody is answered at the web API's address, and what to do; "" where it listens."""
     if not is_home_served(home.path):
         return "Nothing listens there now: the assistant is not running. `assistant run` starts it."
-    web = _read_report(home)
+    web = read_web_report(home)
     if web is None and lock_role(home.path) != "daemon":
         return "Nothing listens there now: a chat has the assistant. `assistant run` takes it over and listens."
     if web is None:

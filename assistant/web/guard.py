@@ -29,6 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assistant.core.text import lazy_regex
 from assistant.web.deps import AccessRules
+from assistant.web.errors import error_content
 
 # Host and port of who is connected, as ASGI has them.
 ClientAddress = tuple[str, int]
@@ -89,8 +90,8 @@ _LOGIN_SCHEME = "login"
 _READING = frozenset({"GET", "HEAD"})
 
 
-def _refuse(status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    return JSONResponse({"error": error}, status, headers)
+def _refuse(scope: Scope, status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    return JSONResponse(error_content(scope["path"], error), status, headers)
 
 
 class _Revoked(Exception):
@@ -163,14 +164,14 @@ class AccessGuard:
         name = _host_name(host)
         if name is None or name not in _LOOPBACK_NAMES | self._hosts | {_address_of(scope, "server")}:
             shown = (host or "nothing")[:_MAX_SHOWN]
-            return _refuse(403, f"This assistant has no name {shown!r}. Its names are set in web.hosts.")
+            return _refuse(scope, 403, f"This assistant has no name {shown!r}. Its names are set in web.hosts.")
         origins = Headers(scope=scope).getlist("origin")
         if origins and not (len(origins) == 1 and self._is_own_origin(origins[0], host)):
-            return _refuse(403, "Web pages of other sites may not use this assistant. Nothing was done.")
+            return _refuse(scope, 403, "Web pages of other sites may not use this assistant. Nothing was done.")
         if _is_open(scope):
             return None
         if not self._has_token(scope) and self._browser_secret(scope) and not _is_from_own_page(scope):
-            return _refuse(403, "A browser that is logged in may be used by this assistant's page alone.")
+            return _refuse(scope, 403, "A browser that is logged in may be used by this assistant's page alone.")
         return self._check_token(scope)
 
     def _is_own_origin(self, origin: str, host: str) -> bool:
@@ -187,7 +188,7 @@ class AccessGuard:
             if self._has_room(scope):
                 return None
             problem = "There are too many connections. Nothing was done; try again when one has ended."
-            return _refuse(503, problem, {"Connection": "close"})
+            return _refuse(scope, 503, problem, {"Connection": "close"})
         caller, (scheme, shown) = self._caller(scope), _credentials(scope)
         if scheme == _LOGIN_SCHEME and scope["path"] == _LOGIN_PATH and not self._attempts.seconds_to_wait(caller):
             # What the route refuses counts as well; a good link is used up by it.
@@ -195,12 +196,16 @@ class AccessGuard:
             return None
         if shown and (wait := self._attempts.seconds_to_wait(caller)):
             return _refuse(
-                429, f"Too many wrong tokens came from your address. Try again in {wait} s.", {"Retry-After": str(wait)}
+                scope,
+                429,
+                f"Too many wrong tokens came from your address. Try again in {wait} s.",
+                {"Retry-After": str(wait)},
             )
         if shown:
             self._attempts.record_wrong_token(caller)
         problem = "is not the right one" if shown else "is missing"
         return _refuse(
+            scope,
             401,
             f"The bearer token {problem}; `assistant web token` shows the right one. Nothing was done.",
             {"WWW-Authenticate": 'Bearer realm="assistant"'},

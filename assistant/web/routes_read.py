@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
-from pydantic import AfterValidator, AwareDatetime
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 from starlette.exceptions import HTTPException
 
 from assistant.bridges.terminal.bridge import TerminalBridge
@@ -20,7 +20,7 @@ from assistant.core.model_api import UsageKey
 from assistant.core.sessions import MAIN_SESSION
 from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
-from assistant.web.schemas_chat import CommandAnswer, OwnerSession, RowId, UnicodeText, to_utc
+from assistant.web.schemas_chat import CommandAnswer, OwnerSession, RowId, UnicodeText, refuse_number, to_utc
 from assistant.web.schemas_read import (
     CompactionList,
     ConversationDetails,
@@ -38,7 +38,7 @@ MaxResults = Annotated[int, Query(ge=1, le=1000, description="How many at most."
 SearchText = Annotated[
     UnicodeText, Query(min_length=1, max_length=1000, pattern=r"\S", description="What to look for.")
 ]
-UtcTime = Annotated[AwareDatetime, AfterValidator(to_utc)]
+UtcTime = Annotated[AwareDatetime, BeforeValidator(refuse_number), AfterValidator(to_utc)]
 AsHtml = Annotated[bool, Query(description="Texts also as HTML that is safe to show.")]
 # What a browser shows without running any of it.
 SHOWN_TYPES = {

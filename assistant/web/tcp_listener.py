@@ -17,6 +17,7 @@ import structlog
 
 from assistant.core.errors import HomeError
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
+from assistant.service.malloc import loaded_for_good
 
 log = structlog.get_logger()
 
@@ -35,7 +36,8 @@ async def serve_until(end: asyncio.Event, load: Callable[[], ServeSocket], liste
     await _wait_for_connection(listening, end)
     if end.is_set():
         return
-    serving = await asyncio.to_thread(load)
+    with loaded_for_good():
+        serving = await asyncio.to_thread(load)
     async with serving(listening):
         await end.wait()
 

@@ -7,12 +7,19 @@ import socket
 from pathlib import Path
 
 import httpx2
+import pexpect
 import pytest
 
 from assistant.cli.config.change import store_secret
 from assistant.core.errors import UsageError
 from assistant.settings.home import Home
-from tests.support.command_line import one_line_error, run_daemon, run_in_process
+from tests.support.command_line import (
+    ASSISTANT_COMMAND,
+    command_environment,
+    one_line_error,
+    run_daemon,
+    run_in_process,
+)
 from tests.support.web_api import free_port
 
 TOKEN = "q8W-3ZtV_7pLmX0sRyB5nKd2HfJc9GaUeToI4vEwQ1r"
@@ -149,5 +156,23 @@ def test_f42_a_link_to_the_page_stands_in_no_log(tmp_path: Path) -> None:
 
 
 def test_a_page_is_not_opened_while_nothing_runs(tmp_path: Path) -> None:
-    done = run_in_process(tmp_path / "home", "open", "--print")
-    assert done.returncode == 2 and "assistant run" in one_line_error(done)
+    done = run_in_process(tmp_path / "home", "open", "--print", ASSISTANT_WEB__PORT="")
+    assert done.returncode == 2 and "`assistant run` starts it" in one_line_error(done)
+    off = run_in_process(tmp_path / "home", "open", "--print", ASSISTANT_WEB__PORT="0")
+    assert off.returncode == 2 and "`assistant config unset web.port` turns them on" in one_line_error(off)
+
+
+def test_a_conversation_that_runs_the_assistant_serves_the_page_and_says_where(tmp_path: Path) -> None:
+    home, settings = tmp_path / "home", {"ASSISTANT_WEB__PORT": ""}
+    said = pexpect.spawn(
+        ASSISTANT_COMMAND[0],
+        [*ASSISTANT_COMMAND[1:], "run", "--chat"],
+        env={"NO_COLOR": "1", **command_environment(home, **settings)},
+        dimensions=(40, 100),
+        timeout=60,
+    )
+    said.expect(rb"In a browser it is at (http://127\.0\.0\.1:\d+); `assistant open`")
+    address = said.match.group(1).decode()
+    link = run_in_process(home, "open", "--print", **settings)
+    assert link.returncode == 0 and link.out.startswith(f"{address}/#login="), link.err
+    said.close(force=True)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from docs.vendor_page import fetch_for_tests
 from tests.support.browser import Browser, in_browser, open_page
 from tests.support.web_api import LiveApi, run_web_api
 
@@ -130,7 +129,6 @@ async def test_health_shows_who_is_logged_in_and_makes_a_backup(tmp_path: Path, 
 
 
 async def test_every_page_is_accessible_and_fits_small_and_large_screens(tmp_path: Path, browser: Browser) -> None:
-    axe = (fetch_for_tests() / "axe.js").read_text(encoding="utf-8")
     async with lived_home(tmp_path) as it:
         await open_page(browser, it)
 
@@ -146,7 +144,7 @@ async def test_every_page_is_accessible_and_fits_small_and_large_screens(tmp_pat
                     overflow = browser.run("return document.documentElement.scrollWidth - window.innerWidth")
                     assert overflow <= 0, (page, width)
                     browser.screenshot(f"{page}-{width}")
-                    assert browser.serious_findings(axe) == [], (page, width, dark)
+                    assert browser.serious_findings() == [], (page, width, dark)
                 browser.size(1280, 900)
                 browser.dark(False)
             assert browser.complaints() == []

@@ -9,6 +9,8 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +23,13 @@ from selenium.webdriver.support.wait import WebDriverWait
 from tests.support.web_api import LiveApi
 
 T = TypeVar("T")
+
+
+@lru_cache(maxsize=1)
+def _axe() -> str:
+    """axe-core, as a package of Python has it."""
+    return (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+
 
 # For looking at afterwards; ignored by git.
 SCREENSHOTS = Path(__file__).parents[2] / ".screenshots"
@@ -104,9 +113,9 @@ class Browser:
         except NoAlertPresentException:
             return False
 
-    def serious_findings(self, axe: str) -> list[str]:
+    def serious_findings(self) -> list[str]:
         """What axe-core finds that keeps people from using the page."""
-        self.driver.execute_script(axe)
+        self.driver.execute_script(_axe())
         found = self.driver.execute_async_script(
             "const done = arguments[0];axe.run(document, {resultTypes: ['violations']}).then(it => done(it.violations))"
         )
