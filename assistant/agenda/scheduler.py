@@ -21,7 +21,7 @@ from assistant.store.script.jobs import Jobs
 
 log = structlog.get_logger()
 
-BATCH_SIZE = 500
+BATCH_SIZE = 1000
 _SHORTEST_WAIT = 0.001
 _RETRY_SECONDS = 5.0
 
