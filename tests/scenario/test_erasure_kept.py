@@ -1,4 +1,4 @@
-"""Forgetting takes what was asked for and what was made of it, and no other words: a noun, a name or a word that somebody
+"""Forgetting takes what was asked for and what was made of it, and no other words: a noun, a name or a word that was
 said of something else stays there, in whatever case or language it stands."""
 
 from __future__ import annotations
