@@ -11,7 +11,7 @@ Rules for every implementation:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -122,6 +122,7 @@ class WordsOfCall:
     - `words`, `times`, `files`: arguments whose content words, whose time, and the name of whose file they have.
     - `free`: arguments that change nothing of what is done.
     - `fixed`: the values that other arguments must have. Any other argument is not asked for by words alone.
+    - `subjects`: texts that a call is about; it is asked for where the words have some content word of each.
     """
 
     words: tuple[str, ...] = ()
@@ -129,6 +130,7 @@ class WordsOfCall:
     files: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
     fixed: Mapping[str, str] = field(default_factory=dict)
+    subjects: Callable[[ToolContext, Mapping[str, Any]], Sequence[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

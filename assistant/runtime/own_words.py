@@ -20,7 +20,7 @@ from assistant.core.calendar import MONTHS, WEEKDAYS
 from assistant.core.errors import UsageError
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelRequest, ToolSpec
-from assistant.core.ports import WordsOfCall
+from assistant.core.ports import ToolContext, WordsOfCall
 from assistant.core.records import ContextView, Turn, strip_schedule_heading
 from assistant.core.text import STOP_WORDS, distinct_words, fold_text
 from assistant.core.time_pieces import find_times
@@ -47,9 +47,12 @@ class OwnWords:
     said_at: datetime
     zone: ZoneInfo
 
-    def ask_for(self, form: WordsOfCall, arguments: Mapping[str, Any]) -> bool:
-        """Whether the person's words have every value of a call."""
+    def ask_for(self, form: WordsOfCall, arguments: Mapping[str, Any], context: ToolContext) -> bool:
+        """Whether the person's words have every value of a call, or speak of each thing that it is about."""
         words = frozenset(distinct_words(self.text))
+        if form.subjects is not None:
+            subjects = [_content_words(text) for text in form.subjects(context, arguments)]
+            return bool(subjects) and not any(map(words.isdisjoint, subjects))
         given = {name: value for name, value in arguments.items() if value not in (None, "", [], {})}
         known = {*form.words, *form.times, *form.files, *form.free, *form.fixed}
         if not given.keys() <= known or any(arguments.get(name, "") != value for name, value in form.fixed.items()):
@@ -63,7 +66,7 @@ class OwnWords:
 
     def _has_words(self, words: frozenset[str], value: Any) -> bool:
         texts = list(_texts(value))
-        content = [word for text in texts for word in distinct_words(text) if word not in STOP_WORDS | _PERSON]
+        content = [word for text in texts for word in _content_words(text)]
         today = _words_of_day(self.said_at, self.zone)
         return (
             bool(content)
@@ -182,6 +185,10 @@ def _without_open_calls(request: ModelRequest) -> ModelRequest:
     ):
         return request
     return replace(request, messages=messages[:newest])
+
+
+def _content_words(text: str) -> list[str]:
+    return [word for word in distinct_words(text) if word not in STOP_WORDS | _PERSON]
 
 
 def _texts(value: Any) -> Iterable[str]:
