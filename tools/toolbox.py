@@ -17,6 +17,7 @@ from assistant.core.quoting import quote_block, quote_text
 from assistant.core.store_ports import Journal
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import shorten
+from assistant.documents.reader import DocumentReader
 from assistant.erasure.service import ErasureService
 from assistant.memory.service import MemoryService
 from assistant.runtime.delegation import DelegationRunner
@@ -74,6 +75,7 @@ def build_toolbox(
     memory: MemoryToolDeps | None = None,
     reminders: tuple[AgendaService, AgendaDays] | None = None,
     sending: tuple[WorkspaceFiles, TurnFiles] | None = None,
+    documents: DocumentReader | None = None,
     timeout_seconds: float = 60.0,
     result_bytes: int = MAX_RESULT_BYTES,
     tracer: Tracer = NULL_TRACER,
@@ -91,7 +93,7 @@ def build_toolbox(
     tools += [
         current_time_tool(zone),
         list_files_tool(workspace, zone, result_bytes),
-        read_file_tool(workspace, result_bytes),
+        read_file_tool(workspace, documents or DocumentReader(), result_bytes),
     ]
     tools += [send_file_tool(workspace, *sending)] if sending else []
     tools += memory.tools(history, zone, result_bytes) if memory else []
