@@ -125,6 +125,10 @@ class ContextMeter:
         self._tool_tokens: dict[tuple[str, str], int] = {}  # by role and model
         self._chosen: tuple[Model, ModelLimits] | None = None
 
+    def counter(self, model: str) -> TokenCounter:
+        """How tokens are counted for this model."""
+        return self._estimates.counter(model)
+
     def effective_window(self) -> int:
         """The effective context of the chosen model, in tokens; a full one before it was asked for its limits."""
         limits = self._chosen_limits()

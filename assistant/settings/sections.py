@@ -324,6 +324,7 @@ def _number(bound: Any, share: bool) -> str:
 MIN_TOKEN_LENGTH = 16
 """What the web API starts with at all."""
 WEB_TOKEN_KEY = "web.token"
+WEB_PORT_KEY = "web.port"
 STRONG_TOKEN_LENGTH = 43
 """Characters of a token that is made here: 256 bits, in base64."""
 _FEWEST_DIFFERENT = 10
