@@ -17,9 +17,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit, urlunsplit
+from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
 
 from assistant.core.errors import ToolError
+from assistant.core.quoting import quote_text
+from assistant.core.text import shorten
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,6 +30,7 @@ MAX_PAGE_BYTES = 20 * 1024 * 1024
 TIMEOUT_SECONDS = 30.0
 _MAX_REDIRECTS = 5
 _MAX_ADDRESS = 2_000
+_LONGEST_SHOWN = 200
 _REDIRECTS = frozenset([301, 302, 303, 307, 308])
 _HEADERS = {
     "User-Agent": "Nocturne (a personal assistant; reads a page for one person)",
@@ -63,10 +66,10 @@ class PageFetcher:
             async with asyncio.timeout(self.timeout_seconds):
                 return await self._follow(address)
         except TimeoutError:
-            raise ToolError(f"{shown(address)} did not answer within {self.timeout_seconds:.0f} seconds.") from None
+            raise ToolError(f"{_quoted(address)} did not answer within {self.timeout_seconds:.0f} seconds.") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, ssl.SSLError, OSError) as error:
             why = str(error) or type(error).__name__
-            raise ToolError(f"{shown(address)} cannot be read: {why}.") from None
+            raise ToolError(f"{_quoted(address)} cannot be read: {why}.") from None
 
     async def _follow(self, address: str) -> FetchedPage:
         import httpx2
@@ -85,7 +88,7 @@ class PageFetcher:
                     return await self._read(address, response)
                 finally:
                     await response.aclose()
-        raise ToolError(f"{shown(address)} leads on more than {_MAX_REDIRECTS} times. Nothing was read.")
+        raise ToolError(f"{_quoted(address)} leads on more than {_MAX_REDIRECTS} times. Nothing was read.")
 
     async def _request(self, client: httpx2.AsyncClient, address: str) -> httpx2.Request:
         """A request to an address that was looked at, under the name that it has."""
@@ -104,11 +107,11 @@ class PageFetcher:
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
-            raise ToolError(f"{shown(host)} is no name that can be found. Nothing was read.") from None
+            raise ToolError(f"{_quoted(host)} is no name that can be found. Nothing was read.") from None
         addresses = [str(place[0]) for *_, place in found]
         if host.lower() not in self.private_hosts and not all(map(is_public, addresses)):
             raise ToolError(
-                f"{shown(host)} is in this machine's own network, which is not read from. Nothing was read; "
+                f"{_quoted(host)} is in this machine's own network, which is not read from. Nothing was read; "
                 "tools.fetch_private_hosts can name it."
             )
         return addresses[0]
@@ -116,13 +119,13 @@ class PageFetcher:
     async def _read(self, address: str, response: httpx2.Response) -> FetchedPage:
         if not response.is_success:
             reason = response.reason_phrase or "no reason given"
-            raise ToolError(f"{shown(address)} answered {response.status_code} ({reason}). Nothing was read.")
+            raise ToolError(f"{_quoted(address)} answered {response.status_code} ({reason}). Nothing was read.")
         data = bytearray()
         async for chunk in response.aiter_bytes():
             data += chunk
             if len(data) > self.max_bytes:
                 size = f"{self.max_bytes // 2**20} MB" if self.max_bytes >= 2**20 else f"{self.max_bytes} bytes"
-                raise ToolError(f"{shown(address)} is larger than {size}, the most that is read.")
+                raise ToolError(f"{_quoted(address)} is larger than {size}, the most that is read.")
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         return FetchedPage(address, kind, bytes(data))
 
@@ -131,15 +134,16 @@ class PageFetcher:
         return ssl.create_default_context()
 
 
-def split_address(address: str):  # type: ignore[no-untyped-def]
+def split_address(address: str) -> SplitResult:
     """The parts of an address of a page. Raises `ToolError`."""
     try:
         parts = urlsplit(address.strip())
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        usable = usable and len(address) <= _MAX_ADDRESS and address.isprintable()
     except ValueError:
         usable = False
-    if not usable or len(address) > _MAX_ADDRESS or any(not letter.isprintable() for letter in address):
-        raise ToolError(f"{shown(address)} is no address of a page: it begins with https:// or http://.")
+    if not usable:
+        raise ToolError(f"{_quoted(address)} is no address of a page: one begins with https:// or http://.")
     if parts.username or parts.password:
         raise ToolError("The address has a password in it, which would be sent. Nothing was read.")
     return parts
@@ -165,7 +169,5 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def shown(address: str) -> str:
-    """For a sentence, without what could break out of it."""
-    plain = "".join(letter for letter in address if letter.isprintable())
-    return f'"{plain[:200]}{"…" * (len(plain) > 200)}"'
+def _quoted(address: str) -> str:
+    return quote_text(shorten(address, _LONGEST_SHOWN))
