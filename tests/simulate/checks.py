@@ -90,7 +90,9 @@ class Checks:
         match = _REMINDER.match(part.key)
         if match is None or "It was due" in part.text:
             return
-        life, slot = self._life, datetime.fromisoformat(match["slot"])
+        life, named = self._life, datetime.fromisoformat(match["slot"])
+        # A daily one keeps the name of its time on the day on which the clocks pass that over.
+        slot = _on_the_wall(named, named.hour, named.minute)
         text = part.text.partition("Reminder: ")[2].strip()
         asked = _CLOCK.search(self._when.get(text, ""))
         if asked and slot != _on_the_wall(slot, int(asked[1]), int(asked[2])):
