@@ -215,6 +215,9 @@ class Conversation(Protocol):
     def checkpoints(self, session: str) -> list[Checkpoint]:
         """All of a session in every state, oldest first."""
 
+    def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
+        """Those of a conversation that cover their messages, in the order of these: few, however long it has lasted."""
+
     def list_unjournaled_checkpoints(self, *, limit: int = 100) -> list[Checkpoint]:
         """Live and absorbed checkpoints whose entries the journal may lack, oldest first."""
 

@@ -36,6 +36,8 @@ class CompactionStore(Protocol):
 
     def checkpoints(self, session: str) -> list[Checkpoint]: ...
 
+    def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]: ...
+
     def begin_compaction(
         self, session: str, prefix_rev: int, trigger: str, ids: tuple[int, int], until: datetime, now: datetime
     ) -> int | None: ...
@@ -83,7 +85,7 @@ class CompactionDeps:
 
     def live_checkpoints(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
         """The session's live checkpoints, oldest range first."""
-        live = [c for c in self.conversation.checkpoints(session) if c.state == "live" and c.generation == generation]
+        live = self.conversation.live_checkpoints(session, generation)
         return tuple(sorted(live, key=lambda checkpoint: checkpoint.from_message_id))
 
     def make_inputs(self, request: CompactionRequest, view: ContextView) -> CompactionInputs:

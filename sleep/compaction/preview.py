@@ -80,6 +80,10 @@ class ViewCopy:
         del session
         return list(self._checkpoints)
 
+    def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
+        del session
+        return [c for c in self._checkpoints if c.state == "live" and c.generation == generation]
+
     def begin_compaction(
         self, session: str, prefix_rev: int, trigger: str, ids: tuple[int, int], until: datetime, now: datetime
     ) -> int | None:

@@ -333,3 +333,15 @@ def test_f11_checkpoints_are_taken_over_in_a_row_or_not_at_all(home: StoreHome, 
         home.conversation.commit_compaction(planned, NOW)
     assert home.restart().conversation.load_view("main") == before
     assert states(home) == ["live", "live", "live", "masked"]
+
+
+def test_live_checkpoints_are_those_that_cover_the_messages_of_a_conversation(home: StoreHome) -> None:
+    home.chat(6)
+    one = home.conversation.commit_compaction(plan_compaction(home, 0, 3, summary_message("one")), NOW)
+    two = home.conversation.commit_compaction(plan_compaction(home, 0, 1, summary_message("two")), NOW)
+    assert home.conversation.live_checkpoints("main", 1) == [one, two]
+    home.conversation.commit_compaction(plan_masking(home, 0), NOW)
+    both = home.conversation.commit_compaction(plan_merge(home, [one, two], summary_message("both")), NOW)
+    assert home.conversation.live_checkpoints("main", 1)[0] == both
+    assert all(checkpoint.state == "live" for checkpoint in home.conversation.live_checkpoints("main", 1))
+    assert home.conversation.live_checkpoints("main", 2) == []

@@ -55,17 +55,17 @@ def find_checkpoint_row(db: Database, checkpoint_id: int) -> Row | None:
     return db.row("SELECT * FROM checkpoints WHERE id = ?", (checkpoint_id,))
 
 
-def list_live_checkpoint_rows(db: Database, session: Session) -> list[Row]:
-    """Those that cover their ranges, oldest range first."""
+def list_live_checkpoint_rows(db: Database, row_key: tuple[str, int]) -> list[Row]:
+    """Those of a generation (`Session.row_key`) that cover their ranges, oldest range first."""
     return db.rows(
         "SELECT * FROM checkpoints WHERE session_id = ? AND generation = ? AND state = 'live' ORDER BY from_seq",
-        session.row_key,
+        row_key,
     )
 
 
 def require_adjacent_checkpoints(db: Database, session: Session, checkpoint_ids: Sequence[int]) -> list[Row]:
     """Live checkpoints that follow one another, oldest first. Raises `CorruptStore` where they do not."""
-    rows = list_live_checkpoint_rows(db, session)
+    rows = list_live_checkpoint_rows(db, session.row_key)
     places = [place for place, row in enumerate(rows) if row["id"] in checkpoint_ids]
     adjacent = not places or places == list(range(places[0], places[-1] + 1))
     if len(places) != len(checkpoint_ids) or not adjacent:

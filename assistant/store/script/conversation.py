@@ -39,6 +39,7 @@ from assistant.store.script.checkpoints import (
     begin_lease,
     fail_checkpoint,
     fail_interrupted_compactions,
+    list_live_checkpoint_rows,
     mark_extracted,
     read_checkpoint_row,
     update_checkpoint,
@@ -339,6 +340,9 @@ class StoredConversation:
     def checkpoints(self, session: str) -> list[Checkpoint]:
         sql = "SELECT * FROM checkpoints WHERE session_id = ? ORDER BY checkpoint_num"
         return self._db.read_all(read_checkpoint_row, sql, (session,))
+
+    def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
+        return [read_checkpoint_row(row) for row in list_live_checkpoint_rows(self._db, (session, generation))]
 
     def list_unjournaled_checkpoints(self, *, limit: int = 100) -> list[Checkpoint]:
         sql = "SELECT * FROM checkpoints WHERE journaled = 0 AND state IN ('live', 'absorbed') ORDER BY id LIMIT ?"

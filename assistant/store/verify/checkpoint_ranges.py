@@ -28,7 +28,7 @@ def repair_checkpoints(db: Database, session: Session) -> None:
     while (orphan := db.value(_ORPHANS, session.row_key)) is not None:
         set_checkpoint_state(db, [orphan], "live")
     expected: int = db.value("SELECT min(seq) FROM messages WHERE session = ? AND generation = ?", session.row_key) or 1
-    for row in sorted(list_live_checkpoint_rows(db, session), key=lambda row: int(row["from_seq"])):
+    for row in sorted(list_live_checkpoint_rows(db, session.row_key), key=lambda row: int(row["from_seq"])):
         first = _message(db, session, "seq >= ?", expected, "ASC")
         last = _message(db, session, "seq <= ?", row["to_seq"], "DESC")
         if first is None or last is None or last["seq"] < expected:
