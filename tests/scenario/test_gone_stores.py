@@ -153,6 +153,18 @@ async def test_a_value_that_the_disk_changed_is_told(tmp_path: Path) -> None:
         assert any("character.db was changed" in problem for problem in it.app.status()["problems"])
 
 
+async def test_a_time_that_the_disk_changed_is_repaired(tmp_path: Path) -> None:
+    await live(tmp_path, "Hello.", todo="oil the mast")
+    with closing(sqlite3.connect(tmp_path / "character.db")) as character, character:
+        character.execute("UPDATE todos SET created_at = '20:6' || substr(created_at, 5)")
+        character.execute("UPDATE journal SET timestamp = '20:6' || substr(timestamp, 5)")
+    report = repair(tmp_path)
+    assert any("character.db is damaged" in line for line in report.repaired)
+    async with run_app(tmp_path) as it:
+        assert todos(it) == ["oil the mast"]
+        it.app.stores.memory_search.search("boat", "owner")
+
+
 @pytest.mark.parametrize("content", [b"", b"nothing\n{}"])
 async def test_without_an_inventory_it_starts_and_says_so(tmp_path: Path, content: bytes) -> None:
     await live(tmp_path, "Hello.")

@@ -24,6 +24,7 @@ from sqlite_utils import Migrations
 from assistant.core.errors import StoreError
 from assistant.store.database import Database, column_names
 from assistant.store.home.guard import check_database_pages
+from assistant.store.rows import parse_time
 
 _HEADER = 100
 # Where the header says how many pages there are, and which is the first that is free.
@@ -37,6 +38,8 @@ _JSON_COLUMNS: Mapping[str, str | None] = {
     **dict.fromkeys(("buttons", "media", "tags", "sources", "aliases", "cites", "absorbs", "key_facts"), "[]"),
     "spec": None,
 }
+# What stands for a time that cannot be read.
+_UNKNOWN_TIME = "1970-01-01T00:00:00.000000Z"
 Row = tuple[Any, ...]
 Rows = Generator[Row, None, bool]
 """Rows up to the first that cannot be read; returns whether there was none such."""
@@ -232,7 +235,7 @@ class _Table:
         return ["rowid", *self._columns] if self._has_rowid else self._columns
 
     def is_dubious(self, row: Row) -> bool:
-        """Bytes that are no text, zeros in a text, or text that is no JSON where there has to be some."""
+        """Bytes that are no text, zeros in a text, or text that is no JSON or no time where there has to be some."""
         return any(
             isinstance(value, str) and _as_text(name, value) != value
             for name, value in zip(self._selected(), row, strict=True)
@@ -275,6 +278,11 @@ def _as_text(name: str, value: Any) -> Any:
             json.loads(value)
         except ValueError:
             return _JSON_COLUMNS[name]
+    elif value and (name in ("ts", "timestamp") or name.endswith("_at")):
+        try:
+            parse_time(value)
+        except ValueError:
+            return _UNKNOWN_TIME
     return value
 
 
