@@ -45,7 +45,7 @@ _BUDGET = re.compile(r"at most (\d+)\s+tokens")
 _MORE = re.compile(
     r"(?:Shortened to fit\.[^\]]*|more: )read_history\(message_id=(?P<message_id>\d+)(?:, offset=(?P<offset>\d+))?\)"
 )
-_MOST_LOOKS = 6
+_MOST_LOOKS, _STEP = 6, 300
 _CALL_SECONDS = 2.0
 
 
@@ -197,7 +197,10 @@ class LifeModel:
         if not tail and any(tool.name == "search_history" for tool in request.tools):
             return "", (ToolCall(call_id, "search_history", {"query": question}),)
         if tail and len(tail) <= 2 * _MOST_LOOKS and (more := _MORE.search(tail[-1].content)):
-            place = {name: int(number) for name, number in more.groupdict().items() if number}
+            # What was shortened in its middle is read on from a little later each time.
+            place = {"offset": _STEP * (len(tail) // 2)} | {
+                n: int(found) for n, found in more.groupdict().items() if found
+            }
             return "", (ToolCall(call_id, "read_history", place),)
         self._provider.recalled["missing"] += 1
         self._complain(f"recall: {question!r} is not found in {said[:80]!r}")
