@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Sequence
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+# Its plugins are looked for in what every installed package says of itself, which takes longer than pydantic does.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 PROVIDERS = ("anthropic", "openai", "offline")
 _NAMES_TOLD = 3
