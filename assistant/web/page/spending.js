@@ -5,7 +5,7 @@ import { dollars, number } from "./format.js";
 import { Facts, Page, Problem, Tabs, useLoaded } from "./parts.js";
 import { Plot } from "./plot.js";
 
-const BY = [["day", "Day"], ["model", "Model"], ["kind", "Kind"], ["session", "Conversation"]];
+const BY = [["day", "Day"], ["model", "Model"], ["kind", "Kind"], ["session", "Conversation"], ["part", "Part of the prompt"]];
 
 export default function Spending() {
   const [by, setBy] = useState("day");
@@ -20,7 +20,21 @@ export default function Spending() {
       ${usage.caps.map((cap) => html`<${Cap} of=${cap} />`)}
       ${usage.by === "day" && usage.rows.length > 1 && html`<${Days} rows=${usage.rows} />`}
       ${usage.by === by && html`<${Rows} usage=${usage} />`}`}
+    <${Saved} />
   </${Page}>`;
+}
+
+/** What compactions made smaller, and what that cost. */
+function Saved() {
+  const [made] = useLoaded(() => get("/compactions", { limit: 200 }), []);
+  const live = (made?.compactions ?? []).filter((it) => it.state !== "failed" && it.state !== "undone");
+  if (!live.length) return null;
+  const sum = (of) => live.reduce((whole, it) => whole + (of(it) ?? 0), 0);
+  return html`<h2>What compactions saved</h2><${Facts} rows=${[
+    ["Compactions", number(live.length)],
+    ["Fewer tokens", `${number(sum((it) => it.original_tokens - it.summary_tokens))} in each call after them`],
+    ["They cost", dollars(sum((it) => it.cost_usd))],
+  ]} /><p><a href="#/context">Each of them</a></p>`;
 }
 
 const Cap = ({ of }) =>
