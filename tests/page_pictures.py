@@ -91,6 +91,7 @@ def show(browser: Browser, page: str, width: int, height: int, *, dark: bool = F
     browser.run("location.hash = arguments[0]", f"#/{page}")
     browser.find("main")
     browser.settle()
+    browser.wait(lambda: not browser.find_all("main .dots"))
 
 
 def take(browser: Browser, file: Path) -> None:

@@ -12,9 +12,10 @@ import shutil
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import httpx2
 
 from assistant.web.markdown_html import StreamedHtml
 from tests.bench.figures import Row, percentile
@@ -64,13 +65,12 @@ def _served(copy: Path, size: int) -> Iterator[Row]:
     port = free_port()
     with ready(copy, ASSISTANT_WEB__PORT=str(port)) as daemon:
         address = f"http://127.0.0.1:{port}"
-        # The web API is loaded when it is first asked; what the page adds comes after that.
-        with urllib.request.urlopen(f"{address}/healthz", timeout=60) as answer:
-            answer.read()
-        before = resident_mb(daemon.pid)
-        for _ in range(_RUNS):
-            with urllib.request.urlopen(f"{address}/", timeout=60) as answer:
-                answer.read()
+        # A daemon that was just started binds its port a moment after it is ready.
+        with httpx2.Client(base_url=address, transport=httpx2.HTTPTransport(retries=8), timeout=60) as client:
+            # The web API is loaded when it is first asked; what the page adds comes after that.
+            client.get("/healthz")
+            before = resident_mb(daemon.pid)
+            client.get("/")
         added = resident_mb(daemon.pid) - before
         target = f"<= {SERVER_MB:.0f} MB"
         yield Row("page", size, "memory that the page's files add", f"{added:.1f} MB", target, added <= SERVER_MB)

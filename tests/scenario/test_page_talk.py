@@ -218,6 +218,9 @@ async def test_a_browser_that_is_logged_out_elsewhere_says_so(tmp_path: Path, br
         def look() -> None:
             browser.find("h1", "Nocturne")
             browser.find("pre", "assistant open")
+            browser.run("location.reload()")
+            browser.find("h1", "Nocturne")
+            assert browser.find_all("nav") == []
 
         await in_browser(look)
 

@@ -74,7 +74,7 @@ function Noted({ of }) {
   const facts = of.key_facts;
   const written = (it) => (it && typeof it === "object" ? Object.values(it).join(" ") : String(it));
   const kept = facts.kept?.length ? `${plural(facts.kept.length, "message")} as they were said` : "";
-  const saved = of.saving && (of.saving.is_usd ? dollars(of.saving.actual) : plural(Math.round(of.saving.actual), "token"));
+  const saved = of.saving?.calls && (of.saving.is_usd ? dollars(of.saving.actual) : plural(Math.round(of.saving.actual), "token"));
   return html`<${Facts} rows=${[
       ["Plan", `messages ${of.from_message_id} to ${of.to_message_id} become a summary`],
       ["Kept", kept],

@@ -90,12 +90,12 @@ async function begin() {
   window.addEventListener("hashchange", () => location.hash.startsWith("#login=") && location.reload());
   try {
     await useLoginLink();
-    await get("/status");
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    render(html`<${LoggedOut} error=${error.status === 401 && !/link/.test(error.message) ? null : error} />`, root);
+    render(html`<${LoggedOut} error=${error} />`, root);
     return;
   }
+  // Whoever is not logged in is told by the first answer; the frame does not wait for it.
   render(html`<${Frame} />`, root);
 }
 

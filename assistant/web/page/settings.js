@@ -16,7 +16,7 @@ export default function Settings() {
   const restart = () => run(["service", "restart"]).catch((error) => { if (error.status) throw error; });
   const changed = (answer) => (setSaid(answer.remark), reload());
   return html`<${Page} title="Settings" aside=${html`<a href="#/setup">Set up step by step</a>`}>
-    <p class="quiet">They are in config.toml of your data folder. What could not be started with is refused.</p>
+    <p class="quiet">They are in config.toml of your data folder. A value that the assistant could not start with is refused.</p>
     <input type="search" value=${text} placeholder="Search settings" aria-label="Search settings" onInput=${(event) => setText(event.target.value)} />
     <${Problem} error=${error} />
     ${said && html`<p class="row" role="status"><span><${Line} text=${said} /></span>${/restart/.test(said) && html`<${Action} does=${restart}>Restart the service</${Action}>`}</p>`}

@@ -1,7 +1,7 @@
 /** Setup: the steps of `assistant setup`, asked here and answered there. Each is kept as soon as it is answered. */
 import { html, useState } from "./vendor/preact.js";
 import { read, run } from "./api.js";
-import { Action, Page, Problem, useLoaded } from "./parts.js";
+import { Action, Line, Page, Problem, useLoaded } from "./parts.js";
 
 const MODELS = {
   anthropic: ["Claude", "with an Anthropic API key"],
@@ -35,12 +35,12 @@ export default function Setup() {
 }
 
 /** What a step said, with what it saved at its end. */
-const Said = ({ of }) => (of ? html`<pre role="status" tabindex="0">${of}</pre>` : null);
+const Said = ({ of }) => (of ? html`<div class="said-by-step" role="status">${of.split("\n").map((line) => html`<p><${Line} text=${line} /></p>`)}</div>` : null);
 /** Without the questions, and what is about the keys of a terminal. */
 const shorten = (text) =>
   text
     .split("\n")
-    .filter((line) => line.trim() && !/Ctrl-C|^Setting up|:$|^ +\d |^Answer with|^(Model|Names|Time|Budget)$/.test(line))
+    .filter((line) => line.trim() && !/Ctrl-C|^Setting up|^Next: |:$|^ +\d |^Answer with|^(Model|Names|Time|Budget)$/.test(line))
     .map((line) => line.replace(/ `assistant setup \w+` continues from here\./, ""))
     .join("\n");
 

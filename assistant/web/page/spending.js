@@ -37,9 +37,12 @@ function Saved() {
   ]} /><p><a href="#/context">Each of them</a></p>`;
 }
 
+const CAPS = { daily_usd: "Cap for a day", monthly_usd: "Cap for a month", daily_tokens: "Tokens for a day" };
+const nameOf = (cap) => CAPS[cap.setting] ?? cap.setting.replaceAll("_", " ");
+
 const Cap = ({ of }) =>
-  html`<p><span class="row small quiet">${of.setting.replaceAll("_", " ")}: ${of.setting.endsWith("usd") ? `${dollars(of.used)} of ${dollars(of.most)}` : `${number(of.used)} of ${number(of.most)} tokens`}</span>
-    <span class=${`bar ${of.used_up ? "full" : ""}`} role="meter" aria-valuenow=${Math.round(of.share * 100)} aria-valuemin="0" aria-valuemax="100" aria-label=${of.setting.replaceAll("_", " ")}><i ref=${(it) => it && (it.style.width = `${Math.min(100, of.share * 100)}%`)}></i></span></p>`;
+  html`<p><span class="row small quiet">${nameOf(of)}: ${of.setting.endsWith("usd") ? `${dollars(of.used)} of ${dollars(of.most)}` : `${number(of.used)} of ${number(of.most)} tokens`}</span>
+    <span class=${`bar ${of.used_up ? "full" : ""}`} role="meter" aria-valuenow=${Math.round(of.share * 100)} aria-valuemin="0" aria-valuemax="100" aria-label=${nameOf(of)}><i ref=${(it) => it && (it.style.width = `${Math.min(100, of.share * 100)}%`)}></i></span></p>`;
 
 const amount = (row) => row.cost_usd ?? row.usd ?? 0;
 
