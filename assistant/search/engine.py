@@ -24,6 +24,7 @@ from assistant.search.query import FindStems, ParsedQuestion, SearchLimits, pars
 from assistant.search.scoring import (
     NEIGHBOUR_REACH,
     NEIGHBOUR_WEIGHTS,
+    AskedFor,
     CandidateScores,
     CandidateTable,
     QueryTerm,
@@ -33,6 +34,9 @@ from assistant.search.scoring import (
 _K1 = 1.2
 _NEVER_COMMON = 50
 _NEWER = 1e-3
+# The cosine from which something without any word of the question is found for its meaning; and where nobody said any of
+# its words, so that what nobody spoke of is not found.
+_LIKE, _LIKE_ALONE, _NOTHING = 0.1, 0.2, 2.0
 
 
 class SearchEngine:
@@ -52,18 +56,25 @@ class SearchEngine:
         if not parsed.words or allowed is None or not allowed.any():
             return []
         terms = self._terms(parsed)
-        candidates = self._candidates(terms, allowed)
+        plain, centred = self._vectors_of(question)
+        candidates = self._candidates(terms, allowed, centred)
         if not len(candidates):
             return []
-        question_vector = self._embed([question])[0]
-        vector = question_vector - index.mean
-        vector /= max(float(np.linalg.norm(vector)), 1e-6)
         table = self._table(candidates, terms, parsed)
         scores = score_candidates(
-            table, self._weighed(terms, parsed), vector, of_time=parsed.asks_time, sources=self.index.source_count
+            table, self._weighed(terms, parsed), centred, _asked_for(parsed), sources=self.index.source_count
         )
-        likeness = table.vectors[table.around[:, NEIGHBOUR_REACH]] @ question_vector
-        return self._ranked(candidates, scores, likeness, limit)
+        likeness = table.vectors[table.around[:, NEIGHBOUR_REACH]] @ plain
+        # Meaning says little of scripts without spaces, whose words are found piece by piece.
+        is_alone = not (scores.bm25 > 0).any()
+        least = _NOTHING if is_alone and any(map(is_spaceless, parsed.words)) else _LIKE_ALONE if is_alone else _LIKE
+        return self._ranked(candidates, scores, likeness, least, limit)
+
+    def _vectors_of(self, question: str) -> tuple[Floats, Floats]:
+        """The vector of a question as it is, and without what all units have in common, of length 1."""
+        plain = self._embed([question])[0]
+        centred = plain - self.index.mean
+        return plain, centred / max(float(np.linalg.norm(centred)), 1e-6)
 
     def source_count(self, word: str) -> int:
         """How many sources have a word, in any form of it."""
@@ -118,7 +129,7 @@ class SearchEngine:
             for stem, (weight, stands_for) in terms.items()
         ]
 
-    def _candidates(self, terms: dict[str, tuple[float, str]], allowed: Bools) -> Ints:
+    def _candidates(self, terms: dict[str, tuple[float, str]], allowed: Bools, vector: Floats) -> Ints:
         """Numbers of the units worth an exact score, in order."""
         index = self.index
         if int(allowed.sum()) <= self._limits.small_collection:
@@ -143,7 +154,7 @@ class SearchEngine:
         spread = (np.where(nearby >= 0, rough[nearby], 0) * NEIGHBOUR_WEIGHTS).sum(axis=1)
         spread[~allowed[reached]] = 0
         chosen = reached[_largest(spread, self._limits.scored_units)]
-        return np.sort(chosen)
+        return np.union1d(chosen, index.nearest(vector, allowed, self._limits.like_units))
 
     def _around(self, units: Ints) -> Ints:
         """(n, 9) numbers of what stands around units in their streams, -1 for nothing."""
@@ -188,6 +199,7 @@ class SearchEngine:
             index.vectors(units),
             index.mean,
             self._fits(own, question),
+            self._by_person(own, question),
             (seconds - seconds.min()) / span,
         )
 
@@ -209,6 +221,14 @@ class SearchEngine:
         fits: Bools = own["role"] == (self.index.name_number(f"role {role}") or 0) if role else np.zeros(len(own), bool)
         return fits & (own["speaker"] == 0) if role == "user" else fits
 
+    def _by_person(self, own: NDArray[np.void], question: ParsedQuestion) -> Bools:
+        """(n): whether a candidate was not said by the assistant, where it speaks too and is not asked for its words."""
+        assistant = self.index.name_number("role assistant")
+        if assistant is None or question.about_assistant:
+            return np.zeros(len(own), bool)
+        by_person: Bools = own["role"] != assistant
+        return by_person
+
     # ------------------------------------------------------------------------------------------------------------ names
 
     def _speaker_stems(self) -> frozenset[str]:
@@ -228,11 +248,14 @@ class SearchEngine:
     def _plain_idf(self, sources: float) -> float:
         return math.log(1 + (max(self.index.source_count - sources, 0) + 0.5) / (sources + 0.5))
 
-    def _ranked(self, candidates: Ints, scores: CandidateScores, likeness: Floats, limit: int) -> list[SourceHit]:
+    def _ranked(
+        self, candidates: Ints, scores: CandidateScores, likeness: Floats, least: float, limit: int
+    ) -> list[SourceHit]:
+        """`least` is the likeness of what has none of the words of the question around it."""
         meta = self.index.meta
         ranked: dict[int, SourceHit] = {}
         for place in np.argsort(-scores.total, kind="stable"):
-            if scores.bm25[place] <= 0:
+            if scores.bm25[place] <= 0 and likeness[place] < least:
                 continue
             source = int(meta["source"][candidates[place]])
             if source not in ranked:
@@ -240,6 +263,10 @@ class SearchEngine:
                 if len(ranked) == limit:
                     break
         return list(ranked.values())
+
+
+def _asked_for(question: ParsedQuestion) -> AskedFor:
+    return AskedFor(question.asks_time, question.asks_number, question.about_user)
 
 
 def date_parts(days: NDArray[np.int32], kind: str) -> NDArray[np.int64]:

@@ -1,8 +1,9 @@
 """The index of one collection in memory: what stands where, ready to be asked.
 
 What always holds: what was appended is found by the next search; the numbers of units never change; whatever is kept
-here of a home of any size is bounded by some 35 bytes a unit and the vocabulary, as postings and older vectors are read
-when they are asked for. Not for several threads at once.
+here of a home of any size is bounded by some 35 bytes a unit, the vectors of the newest 131,072 (38 MB with their
+sketches) and the vocabulary, as postings and older vectors are read when they are asked for. Not for several threads at
+once.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from assistant.search.dtypes import (
     POSTING_DTYPE,
     UNIT_DTYPE,
     VECTOR_SCALE,
+    Bools,
     ByteVectors,
     EmbedTexts,
     Floats,
@@ -42,12 +44,17 @@ from assistant.search.units import (
 from assistant.search.vocabulary import Vocabulary
 
 SEAL_AFTER_UNITS = 1_024
-# Newest units whose vectors stay in memory: 8 MB. Those of older ones are read when they are asked for.
-_RESIDENT = 1 << 15
+# Newest units whose vectors stay in memory. Those of older ones are read when they are asked for.
+_RESIDENT = 1 << 17
+# A sketch of a vector: on which side of what all have in common each dimension is, as bits. Made anew when that moved.
+_SKETCH_WORDS = DIMENSIONS // 64
+_REMAKE_SKETCHES = 2
 _READ_AT_ONCE = 1 << 12
 _CACHED_POSTINGS = 1_500_000
 # Units without a common direction that a small collection is thought to have, so that its mean means little.
 _PRIOR = 20.0
+# The mean of ordinary collections has a length of 0.25 to 0.45.
+_LONGEST_MEAN = 0.5
 # Seconds of silence that end a conversation: what was said before is not beside what comes after.
 _SILENCE = 12 * 3_600
 _NONE = np.zeros((0, DIMENSIONS), np.int8)
@@ -87,7 +94,11 @@ class SearchIndex:
         self._cache: OrderedDict[int, Occurrences] = OrderedDict()
         self._cached = 0
         self._first_resident = max(0, self.sealed - self._resident)
-        self._vectors = np.zeros((max(1_024, (len(self._meta) - self._first_resident) * 5 // 4), DIMENSIONS), np.int8)
+        self._vectors = np.zeros((max(1_024, (len(self._meta) - self._first_resident) * 9 // 8), DIMENSIONS), np.int8)
+        self._sketches = np.zeros((_SKETCH_WORDS, 0), np.uint64)  # a column a unit
+        self._sketched = self._first_resident  # the unit up to which there are sketches
+        self._sketch_mean = np.zeros(DIMENSIONS, np.float32)
+        self._sketch_count = 0  # units that the mean is of
         if self.sealed:
             # Some at a time: what is read takes as much room again.
             for first in range(self._first_resident, self.sealed, _READ_AT_ONCE):
@@ -241,6 +252,7 @@ class SearchIndex:
         first = self.sealed - self._resident
         if first - self._first_resident >= self._resident // 8:
             self._vectors = self._vectors[first - self._first_resident :].copy()
+            self._sketches = self._sketches[:, first - self._first_resident :].copy()
             self._first_resident = first
 
     # ------------------------------------------------------------------------------------------------------------- gone
@@ -368,18 +380,48 @@ class SearchIndex:
 
     @property
     def mean(self) -> Floats:
-        """What all vectors have in common, which tells nothing."""
-        mean: Floats = ((self._sealed_total + self._fresh_total) / (self.count + _PRIOR)).astype(np.float32)
-        return mean
+        """What all vectors have in common, which tells nothing; of a collection that one text fills, a part of it."""
+        mean = (self._sealed_total + self._fresh_total) / (self.count + _PRIOR)
+        mean *= min(1.0, _LONGEST_MEAN / max(float(np.linalg.norm(mean)), 1e-6))
+        return mean.astype(np.float32)  # type: ignore[no-any-return]
 
     def vectors(self, units: Ints) -> Floats:
         """The vectors of units (numbers in order), of length 1."""
         rows = np.zeros((len(units), DIMENSIONS), np.int8)
-        resident = units >= self._first_resident
-        rows[resident] = self._vectors[units[resident] - self._first_resident]
-        for place in np.flatnonzero(~resident):
-            rows[place] = self._vector(int(units[place]))
+        first = int(np.searchsorted(units, self._first_resident))
+        rows[first:] = self._vectors[units[first:] - self._first_resident]
+        if first:
+            rows[:first] = np.frombuffer(self._store.vectors_of(units[:first].tolist()), np.int8).reshape(
+                -1, DIMENSIONS
+            )
         return rows.astype(np.float32) / np.float32(VECTOR_SCALE)
+
+    def nearest(self, vector: Floats, allowed: Bools, limit: int) -> Ints:
+        """Some of the units whose vectors are most like this one (of length 1, without what all have in common), by
+        their sketches; of older units, whose vectors are not in memory, none."""
+        self._sketch()
+        differing = np.zeros(self._sketches.shape[1], np.uint16)
+        for bits, (wanted,) in zip(self._sketches, _sketches_of(vector[None, :]), strict=True):
+            differing += np.bitwise_count(bits ^ wanted)
+        differing[~allowed[self._first_resident :]] = DIMENSIONS
+        if len(differing) > limit:
+            places = np.argpartition(differing, limit)[:limit]
+            return places[differing[places] < DIMENSIONS] + self._first_resident
+        return np.flatnonzero(differing < DIMENSIONS) + self._first_resident
+
+    def _sketch(self) -> None:
+        """Sketches of what came since the last ones."""
+        if self.count > _REMAKE_SKETCHES * self._sketch_count:
+            self._sketch_mean, self._sketch_count = self.mean, self.count
+            self._sketches, self._sketched = self._sketches[:, :0], self._first_resident
+        made = [self._sketches]
+        for first in range(self._sketched, self.count, _READ_AT_ONCE):
+            rows = self._vectors[
+                first - self._first_resident : min(first + _READ_AT_ONCE, self.count) - self._first_resident
+            ]
+            made.append(_sketches_of(rows.astype(np.float32) / np.float32(VECTOR_SCALE) - self._sketch_mean))
+        if len(made) > 1:
+            self._sketches, self._sketched = np.concatenate(made, axis=1), self.count
 
     def _vector(self, number: int) -> ByteVectors:
         if number >= self._first_resident:
@@ -391,6 +433,11 @@ class SearchIndex:
     def _sealed_vectors(self, first: int, last: int) -> ByteVectors:
         rows: ByteVectors = np.frombuffer(self._store.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
         return rows
+
+
+def _sketches_of(rows: Floats) -> NDArray[np.uint64]:
+    sketches: NDArray[np.uint64] = np.packbits(rows > 0, axis=1).view(np.uint64).T
+    return sketches
 
 
 def epoch_second(moment: datetime) -> int:

@@ -103,6 +103,10 @@ class IndexStore(Protocol):
         """Of sealed units [first, last), one after another."""
         ...
 
+    def vectors_of(self, units: Sequence[int]) -> bytes:
+        """Of these sealed units, in their order."""
+        ...
+
     def clear(self) -> None: ...
 
 

@@ -88,12 +88,19 @@ class SearchLimits:
     small_collection: int = 1_500  # up to so many it is scored as a whole
     seed_units: int = 2_000  # the best by a cheap score, which lead to those that are scored exactly
     scored_units: int = 1_000
+    like_units: int = 300  # those most like the question, which are scored too
     common_share: float = 0.3  # a stem that more sources have leads nowhere
 
 
 _WHEN = lazy_regex(
     r"\b(?:when|what (?:day|date|time|year|month|week)|how long|which (?:year|month|day|week)|wann|seit|quand|cuándo"
     r"|når|hvor lenge)\b|什么时候|何时|几号|いつ|何時|언제",
+    re.IGNORECASE,
+)
+_HOW_MANY = lazy_regex(
+    r"\b(?:how (?:many|much|old|long|far|often|tall|big|high|large|heavy|fast)|what (?:age|number|amount|percentage|price|size"
+    r"|score|temperature)|which (?:number|score|amount)|cost|costs|wie (?:viel\w*|oft|lange|alt|weit|groß)|combien|cuánt\w+"
+    r"|hvor (?:mange|mye|gammel|langt|ofte))\b|几|多少|いくつ|いくら|何(?:回|人|個)|몇",
     re.IGNORECASE,
 )
 # What the assistant said is asked for in the past. "Can you list ..." and "What would you recommend ..." are requests:
@@ -140,6 +147,7 @@ class ParsedQuestion:
     asks_time: bool
     about_assistant: bool
     about_user: bool
+    asks_number: bool = False
     identifier_stems: frozenset[str] = frozenset()  # of the identifiers that it names
 
 
@@ -165,6 +173,7 @@ def parse_question(question: str, stems: FindStems) -> ParsedQuestion:
         bool(_WHEN.search(question)),
         of_assistant,
         not of_assistant and bool(_OF_ONESELF.search(question)),
+        bool(_HOW_MANY.search(question)),
         frozenset(stem for word in named & stem_of.keys() for stem in stem_of[word].split() if stem in words),
     )
 

@@ -1,7 +1,7 @@
 """The rows of the tables, made of what the child processes measured. Pure.
 
 Recall is the share of a question's evidence that is found, its mean over the questions that have evidence; targets hold
-for questions that the conversation answers (all but category 5).
+for questions that the conversation answers (all but the adversarial ones).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def turns(part: str, found: Sequence[dict[str, Any]]) -> Iterator[Row]:
     if not every:
         yield Row(part, None, "questions with evidence", "none")
         return
-    answerable = [question for question in every if question["category"] != ADVERSARIAL]
+    answerable = [question for question in every if question["kind"] != ADVERSARIAL]
     least = _least(part)
     for place, depth in enumerate(DEPTHS):
         yield _at_least(
@@ -43,10 +43,10 @@ def turns(part: str, found: Sequence[dict[str, Any]]) -> Iterator[Row]:
     yield _at_least(part, f"within {BUDGET:,} tokens, as excerpts", quoted, WITHIN_BUDGET if aimed else None)
     yield Row(part, None, f"within {BUDGET:,} tokens, messages whole", _per_cent(whole))
     if len(every) > len(answerable):
-        yield Row(part, None, f"{_depths()} with category 5 ({len(every)})", _shares(every, "turns"))
-    for category in sorted({question["category"] for question in every}):
-        some = [question for question in every if question["category"] == category]
-        yield Row(part, None, f"{_depths()} of category {category} ({len(some)})", _shares(some, "turns"))
+        yield Row(part, None, f"{_depths()} with adversarial ones ({len(every)})", _shares(every, "turns"))
+    for kind in sorted({question["kind"] for question in every}):
+        some = [question for question in every if question["kind"] == kind]
+        yield Row(part, None, f"{_depths()} {kind} ({len(some)})", _shares(some, "turns"))
     yield Row(part, None, "a search with 50 excerpts, p50 / p95 / p99", spread([one["seconds"] for one in every]))
     indexed = [seconds for one in found for seconds in one["indexed"]]
     yield Row(part, None, "a message indexed, p50 / p95 / p99", spread(indexed))
@@ -71,7 +71,7 @@ def unasked(part: str, found: Sequence[dict[str, Any]]) -> Iterator[Row]:
 
 
 def learned(part: str, found: Sequence[dict[str, Any]]) -> Iterator[Row]:
-    answerable = [question for one in found for question in one["asked"] if question["category"] != ADVERSARIAL]
+    answerable = [question for one in found for question in one["asked"] if question["kind"] != ADVERSARIAL]
     noted, entries, memories = (sum(one[key] for one in found) for key in ("noted", "entries", "memories"))
     yield Row(part, None, "observations / entries / memories", f"{noted} / {entries} / {memories}")
     if not answerable:
