@@ -11,7 +11,7 @@ WORKERS ?= 3
 # As an installed program, the house keeps its bytecode: without it, compiling it is half of every start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-all lint bench bench-recall soak crash attack simulate study fit-rules docs docs-check clean
+.PHONY: help run test test-all lint bench bench-recall economy soak crash attack simulate study fit-rules docs docs-check clean
 
 help:
 	@echo "make run         talk to Nocturne in this terminal (or pipe lines into it)"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint        style, types, import directions, generated docs, words"
 	@echo "make bench       the figures, measured on this machine"
 	@echo "make bench-recall DATA=FILE...  what is found again of conversations of LoCoMo's form"
+	@echo "make economy     what a year costs, by how the context is kept small (ARGS='--seed 2')"
 	@echo "make soak        half an hour under load: what grows (ARGS='--minutes 5')"
 	@echo "make crash       every crash scenario, at every write (needs strace)"
 	@echo "make attack      kills, disk errors, clock jumps, floods, hostile text and files (needs strace)"
@@ -54,6 +55,9 @@ bench: $(VENV)/.dev
 bench-recall: $(VENV)/.dev
 	@test -n "$(DATA)" || { echo "Name the files to measure with: make bench-recall DATA=FILE..." >&2; exit 2; }
 	@$(BIN)/python -m tests.recall_bench $(DATA) $(ARGS)
+
+economy: $(VENV)/.dev
+	@$(BIN)/python -m tests.economy $(ARGS)
 
 soak: $(VENV)/.dev
 	@$(BIN)/python -m tests.soak $(ARGS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from assistant.runtime.current_models import model_label
 from assistant.service.clock import SteadyClock
 from assistant.service.heartbeat import Heartbeat, SystemdNotifier, beat_interval, stopping_message
 from assistant.service.home_lock import LockRole, home_lock
+from assistant.service.malloc import keep_for_good
 from assistant.service.presence import will_stay
 from assistant.service.stop_signals import listen_for_stop
 from assistant.settings.home import NotifyTarget
@@ -38,6 +40,7 @@ from assistant.wire.app import App, build_app
 log = structlog.get_logger()
 
 _UPKEEP_MINUTES = 5
+_SWITCH_SECONDS = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +199,9 @@ async def main(
 
     with listen_for_stop(shutdown_seconds(drain_seconds), begin, partial(_in_loop, loop, force_stop.set)) as listener:
         async with serve_daemon(settings, Supervision(manager, force_stop, listener.arm_watchdog)) as daemon:
+            keep_for_good()
+            # What works beside the loop gives the interpreter back sooner.
+            sys.setswitchinterval(_SWITCH_SECONDS)
             notifier.notify(READY="1")
             if on_ready is not None:
                 on_ready()

@@ -263,7 +263,8 @@ _PLACES = {
     "outage": "each place that read of the outage",
     "recent": "where you, or they, wrote last",
     "bridge": "on that bridge, else in the terminal",
-    "terminal": "in terminals and event streams that are open; not stored",
+    "terminal": "in the terminal",
+    "live": "in terminals and event streams that are open; not stored",
 }
 
 _OUTAGES_HEAD = """\

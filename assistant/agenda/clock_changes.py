@@ -8,7 +8,7 @@ A clock that is behind everything stored undoes nothing and repeats nothing; `st
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -20,12 +20,10 @@ from assistant.core.errors import StoreError
 from assistant.core.notices import Notice, NoticeKind
 from assistant.core.text import pluralize
 from assistant.service.clock import HOLD, TOLERANCE, ClockStep, SteadyClock
-from assistant.store.script.clock_steps import ClockSteps
+from assistant.store.script.clock_steps import UNNOTICED, ClockSteps
 
 log = structlog.get_logger()
 
-# A process that starts later than this after the newest thing stored may have been started by a clock that is ahead.
-_GAP = timedelta(days=1)
 _NOTHING_REPEATED = "Nothing that was done is done again."
 
 
@@ -47,7 +45,8 @@ class ClockChanges:
         if now < newest - TOLERANCE:
             if self._steps.skipped_until(now) is not None:
                 self._set_back(newest, now)
-        elif now - newest > _GAP:
+        elif now - newest > UNNOTICED:
+            # The clock that this process was started by may be ahead.
             self._steps.record(newest, now)
 
     def check(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import click
 from rich.highlighter import RegexHighlighter
@@ -30,7 +30,7 @@ _COLOURS = Theme({"usage.bar": "cyan", "usage.rest": "bright_black", "usage.full
     "--by",
     default="day",
     show_default=True,
-    type=click.Choice(["day", "model", "kind", "session"]),
+    type=click.Choice(get_args(UsageKey)),
     help="What each bar stands for.",
 )
 @click.option("--days", default=31, show_default=True, type=click.IntRange(1, 36500), help="How far back to look.")
@@ -39,7 +39,8 @@ def usage(by: UsageKey, days: int) -> UsageReport:
     """Show what models have cost, against the caps of the day and the month.
 
     Calls that are under way count at the most they may cost. Kinds that nobody waits for are the background:
-    schedules, and what is done in sleep.
+    schedules, and what is done in sleep. Parts are those of the prompts, as far as the providers reported what they
+    read from their cache and what they wrote to it.
 
     > assistant usage
     > assistant usage --by kind --days 7

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from assistant.commands.context import CommandContext
 from assistant.commands.table import Item, TableCommand
+from assistant.core.approvals import NOT_DONE
 from assistant.core.errors import UsageError
 from assistant.core.messages import ABORTED_MARKER, Message
 from assistant.core.permissions import ALL_ROLES
@@ -190,7 +191,13 @@ def _effects(context: CommandContext, exchange: Sequence[Message]) -> list[str]:
     turns = dict.fromkeys(str(m.metadata["turn"]) for m in exchange if "turn" in m.metadata)
     replies = [item for turn in turns for item in context.stores.outbox.list_by_turn(turn) if item.state == "sent"]
     effects = context.services.tool_effects
-    calls = [call for message in exchange for call in message.tool_calls if effects(call.name) != "none"]
+    not_done = {m.tool_call_id for m in exchange if m.role == "tool" and m.content.startswith(NOT_DONE)}
+    calls = [
+        call
+        for message in exchange
+        for call in message.tool_calls
+        if effects(call.name) != "none" and call.id not in not_done
+    ]
     return [
         *(f"sent on {reply.outgoing.bridge}: {_words(reply.outgoing.body)!r}" for reply in replies),
         *(f"tool `{call.name}` ran with {dict(call.arguments)}" for call in calls),

@@ -269,7 +269,7 @@ async def import_memories(context: CommandContext, file: str, content: str | Non
     > assistant memory import notes.txt
     """
     text = await context.read_file(file, MAX_FILE_BYTES) if content is None else content
-    return context.stores.memory.import_text(text, context.scope, context.session, context.now)
+    return await context.stores.memory.import_text(text, context.scope, context.session, context.now)
 
 
 @memory.command(

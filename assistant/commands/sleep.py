@@ -169,14 +169,14 @@ def _end(report: SleepReport | SleepItem) -> str:
 def _lines(report: SleepReport | SleepItem) -> list[str]:
     phases = report.phases
     done = [line for name, phase in phases.items() for line in render_phase(name, phase)]
-    if not done and report.state != "running":
-        done = ["There was nothing to do."]
     wrong = [
         f"! {_PHASE_NAMES.get(name, name)}: {phase[key]}"
         for name, phase in phases.items()
         for key in ("warning", "error", "model", "budget")
         if phase.get(key)
     ]
+    if not done and not wrong and report.state in ("done", "undone"):
+        done = ["There was nothing to do."]
     return [*done, f"Spent: {_spent(phases)}", *wrong]
 
 
@@ -209,7 +209,7 @@ def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
         case "consolidate":
             if read:
                 learned = pluralize(phase.get("learned", 0), "new memory", "new memories")
-                others = [f"{phase[key]:,} {words}" for key, words in _DECIDED.items() if phase.get(key)]
+                others = _decided(phase)
                 why = f" ({rejected})" if rejected else ""
                 more = f"; {', '.join(others)}{why}" if others else why
                 yield f"Remembered: {learned} from {pluralize(read, 'entry', 'entries')}{more}."
@@ -263,7 +263,8 @@ def render_forecast(forecast: SleepForecast) -> str:
     ]
     if forecast.pending:
         weighed = f", {forecast.unscored:,} of them to be weighed" if forecast.unscored else ""
-        lines.append(f"{pluralize(forecast.pending, 'journal entry', 'journal entries')} to remember{weighed}.")
+        entries = pluralize(forecast.pending, "journal entry", "journal entries")
+        lines.append(f"{entries} to remember{weighed}{_become(forecast)}.")
     if forecast.planned:
         batches = pluralize(forecast.planned, "batch", "batches")
         lines.append(f"{batches} of changes to finish, decided on by an earlier sleep.")
@@ -276,6 +277,21 @@ def render_forecast(forecast: SleepForecast) -> str:
         return "A sleep would find nothing to do now. Nothing was changed."
     lines.append(_price(forecast))
     return "\n".join(["Nothing was changed. A sleep would find now:", *(f"- {line}" for line in lines)])
+
+
+def _become(forecast: SleepForecast) -> str:
+    """What the entries that wait would become; a model may decide otherwise than the rules."""
+    if forecast.changes is None:
+        return "; what they would become cannot be told, since the memory store does not answer"
+    if not forecast.changes:
+        return ""
+    learned = pluralize(forecast.changes.get("learned", 0), "new memory", "new memories")
+    by_rules = " (by the rules; the model decides)" if forecast.calls else ""
+    return f": {', '.join([learned, *_decided(forecast.changes)])}{by_rules}"
+
+
+def _decided(counts: Mapping[str, Any]) -> list[str]:
+    return [f"{counts[key]:,} {words}" for key, words in _DECIDED.items() if counts.get(key)]
 
 
 def _price(forecast: SleepForecast) -> str:

@@ -1,5 +1,5 @@
-"""What models have cost, for people and for programs: gauges of the caps, a chart by day, model, kind or session, and
-plain JSON.
+"""What models have cost, for people and for programs: gauges of the caps, a chart by day, model, kind, session or part
+of the prompt, and plain JSON.
 
 No line is wider than 80 columns, and none has a control character in it; the JSON has all that the text has.
 """
@@ -60,6 +60,7 @@ def _sum(parts: Sequence[SpendTotals]) -> SpendTotals:
             whole.usd + spent.usd,
             whole.tokens + spent.tokens,
             whole.unpriced_tokens + spent.unpriced_tokens,
+            whole.failed + spent.failed,
         )
     return whole
 
@@ -99,7 +100,9 @@ class SpendSums(Item):
 
 
 class SpendDetails(SpendSums):
-    """With what the tokens were for."""
+    """With what the tokens were for; `failed` are attempts that no model answered, which are no calls."""
+
+    failed: int
 
     input: int = _tokens("input")
     output: int = _tokens("output")
@@ -108,12 +111,14 @@ class SpendDetails(SpendSums):
 
 
 class SpendRow(SpendDetails):
-    """Of a day, a model, a kind or a session, whichever was asked for; calls without a session have an empty one."""
+    """Of a day, a model, a kind, a session or a part of the prompt, whichever was asked for; calls without a session
+    have an empty one, and calls of which no provider reported the parts are `not reported`."""
 
     day: str | None = _grouping()
     model: str | None = _grouping()
     kind: str | None = _grouping()
     session: str | None = _grouping()
+    part: str | None = _grouping()
 
 
 class SpendSplit(Item):
@@ -225,9 +230,10 @@ def _split_line(report: UsageReport) -> str:
     background, whole = report.split["background"], _sum(list(report.split.values()))
     share = background.usd / whole.usd if whole.usd > 0 else background.tokens / max(1, whole.tokens)
     dollars = f"${whole.usd:,.2f}, " if whole.usd > 0 else ""
+    failed = f" and {pluralize(whole.failed, 'failed attempt')}" if whole.failed else ""
     return (
-        f"Last {_days(report.days)}: {dollars}{format_count(whole.tokens)} tokens, {pluralize(whole.calls, 'call')}; "
-        f"{1 - share:.0%} answers, {share:.0%} background"
+        f"Last {_days(report.days)}: {dollars}{format_count(whole.tokens)} tokens, "
+        f"{pluralize(whole.calls, 'call')}{failed}; {1 - share:.0%} answers, {share:.0%} background"
     )
 
 
@@ -272,7 +278,7 @@ def _chart(report: UsageReport) -> list[str]:
 
 def _numbers(spent: SpendTotals) -> list[str]:
     """The cells of a row, in the order of the columns; empty where nothing was called."""
-    if not spent.calls:
+    if not spent.calls and not spent.failed:
         return [""] * (len(_COLUMNS) + 1)
     return [
         f"{spent.calls:,}" if spent.calls < 100_000 else format_count(spent.calls),

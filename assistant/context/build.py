@@ -47,6 +47,11 @@ class PromptFrame:
     pins: tuple[tuple[str, str], ...] = ()  # words that the owner pinned to it: (who said them, the words)
     memory: str = ""  # what its prompts have of what is remembered, quoted already
 
+    def tool_tokens(self, counter: TokenCounter) -> int:
+        """What the tools take of every request."""
+        texts = [json.dumps([tool.name, tool.description, dict(tool.schema)]) for tool in self.tools]
+        return sum(map(counter.count_text, texts)) + _PER_TOOL_TOKENS * len(self.tools)
+
     def size(self, counter: TokenCounter) -> PromptSize:
         """What the frame takes of every request; worth keeping, since it never changes."""
         texts = [self.persona, self.rules, _pinned(self.pins), self.memory]

@@ -104,7 +104,7 @@ def decide(
         return EconomyDecision("wait", size)
     summary = prices.summary_input * removed + prices.summary_output * context.summary
     rewriting = (prices.cache_write - prices.cache_read) * kept
-    saving = _carrying(prices, forecast) * removed * forecast.calls
+    saving = price_in_view(prices, forecast) * removed
     cold = EconomyDecision("compact", size, removed, summary, saving - summary)
     if is_cold:
         pays = prices.cache_write * removed > summary
@@ -144,6 +144,11 @@ def _call_cost(cold: float, prices: CallPrices, prompt: int, added: float) -> fl
     return cold * prices.cache_write * (prompt + added) + (1 - cold) * (
         prices.cache_read * prompt + prices.cache_write * added
     )
+
+
+def price_in_view(prices: CallPrices, forecast: CallForecast) -> float:
+    """What a token that stays in view is expected to cost over the coming day."""
+    return _carrying(prices, forecast) * forecast.calls
 
 
 def _carrying(prices: CallPrices, forecast: CallForecast) -> float:

@@ -18,6 +18,9 @@ ApprovalState = Literal["pending", "approved", "done", "failed", "uncertain", "d
 """`pending` waits; `approved` is being carried out, and then `done`, `failed` or `uncertain`; `refused` was never
 asked: in the conversation of a guest or room, or where too many wait."""
 
+# What a call that needs the person's word is answered with begins with this.
+NOT_DONE = "[not done]"
+
 _YES = frozenset(["yes", "y", "yes please", "ja", "oui", "si", "sí"])
 _NO = frozenset(["no", "n", "no thanks", "nein", "non"])
 _LONGEST_ANSWER = 20

@@ -79,7 +79,7 @@ class Checkpoint:
 
     @property
     def is_merge(self) -> bool:
-        """Whether it took over other checkpoints and nothing else left the view."""
+        """Whether it took the place of other checkpoints, or of one, and nothing else left the view."""
         return "merged" in self.key_facts
 
     @property

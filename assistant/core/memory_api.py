@@ -21,7 +21,16 @@ from assistant.core.memories import (
 from assistant.core.profiles import Profile
 
 
-class Memories(Protocol):
+class NearestMemories(Protocol):
+    """What is asked of memories to decide on entries; raises as `Memories` does."""
+
+    async def get(self, memory_id: str) -> Memory | None: ...
+
+    async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
+        """For each text the memories of the scope that are closest in meaning, best first, with their cosine."""
+
+
+class Memories(NearestMemories, Protocol):
     """Semantic memory (Mem0). Every method raises `MemoryUnavailable` where the store cannot be reached or does not
     answer in time; the journal has everything then, and a later sleep catches up (F30)."""
 
@@ -29,13 +38,8 @@ class Memories(Protocol):
         """Carry changes out in order. An "add" of an id that is there and a "delete" of one that is not change
         nothing, so that the same changes may be applied again after a crash."""
 
-    async def get(self, memory_id: str) -> Memory | None: ...
-
     async def all(self, scope: str | None = None) -> list[Memory]:
         """Every memory, or those of a scope, superseded ones included, oldest first."""
-
-    async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
-        """For each text the memories of the scope that are closest in meaning, best first, with their cosine."""
 
     async def history(self, memory_id: str) -> list[MemoryVersion]:
         """Oldest first; empty where the id was never there, or was erased."""

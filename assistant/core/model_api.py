@@ -35,6 +35,14 @@ CacheLifetime = Literal["5m", "1h"]
 """How long a provider is asked to keep what it caches of a prompt, from each reading on."""
 
 
+PromptPart = Literal["tools", "rules", "summary", "history", "new", "recalled", "answer"]
+"""What a call's tokens are for: `new` is what the turn adds itself, `recalled` what is sent with it and not kept,
+`answer` what came out."""
+
+PromptParts = tuple[tuple[PromptPart, int], ...]
+"""The parts of a prompt in their order, and about how many tokens each takes; a part may come twice."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One well-formed model request (I5), independent of the provider."""
@@ -46,6 +54,7 @@ class ModelRequest:
     cache_boundaries: tuple[int, ...] = ()
     max_output_tokens: int = 4096
     cache_lifetime: CacheLifetime = "5m"
+    parts: PromptParts = ()  # as far as whoever made it knows them
 
 
 StopReason = Literal["end", "tool_calls", "max_tokens", "refusal", "overflow"]
@@ -170,18 +179,20 @@ class ModelCall:
 
 
 # What sums of spending are grouped by.
-UsageKey = Literal["day", "model", "kind", "session"]
+UsageKey = Literal["day", "model", "kind", "session", "part"]
 
 
 @dataclass(frozen=True, slots=True)
 class SpendTotals:
-    """Sums over a period; reservations not settled count at their worst case."""
+    """Sums over a period; reservations not settled count at their worst case. `failed` are attempts that no model
+    answered, which are no calls."""
 
     calls: int
     usage: Usage
     usd: float
     tokens: int
     unpriced_tokens: int  # of calls whose price is unknown
+    failed: int = 0
 
 
 def request_fingerprint(request: ModelRequest, purpose: CallPurpose, model: str) -> str:

@@ -18,10 +18,10 @@ Audience = Literal["owner", "conversation", "stranger"]
 """The owner alone; whoever has the conversation that it is about, guests and rooms included; somebody who was not
 let in."""
 
-Place = Literal["turn", "recent", "outage", "bridge", "terminal"]
+Place = Literal["turn", "recent", "outage", "bridge", "terminal", "live"]
 """Where the message came from that it is about, and after work in the background `recent`: where the owner, or the
-conversation, was last written from; where an outage was told; on the bridge that it is about, else on the terminals;
-shown once to those who are connected, and not stored."""
+conversation, was last written from; where an outage was told; on the bridge that it is about, else on the terminals; on
+the terminals; `live`: shown once to those who are connected, and not stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,12 @@ class NoticeKind(Enum):
     UNKNOWN_PRICE = NoticeForm(
         "No price is known for {model}: its use is counted in tokens only.",
         "The first call of a model without a known price",
-        place="terminal",
+        place="live",
     )
     RETRYING = NoticeForm(
-        "{reason}. Trying again in {seconds} s.", "A model is asked again after a failure", place="terminal"
+        "{reason}. Trying again in {seconds} s.", "A model is asked again after a failure", place="live"
     )
-    ASKING_ANOTHER = NoticeForm("{reason}. {next_step}", "The next model is asked", place="terminal")
+    ASKING_ANOTHER = NoticeForm("{reason}. {next_step}", "The next model is asked", place="live")
 
     # The context
     MESSAGE_SHORTENED = NoticeForm(
@@ -244,7 +244,7 @@ class NoticeKind(Enum):
     DELIVERY_REFUSED = NoticeForm(
         "{what} was refused by {bridge}: {error}. `{retry}` sends it again, `{drop}` discards it.",
         "A network refused a message for good",
-        place="bridge",
+        place="terminal",
         once="a message and try",
     )
     DELIVERY_UNCERTAIN = NoticeForm(
@@ -312,10 +312,10 @@ class NoticeKind(Enum):
         "{text}",
         "Nothing can be written to the data folder, so this cannot be stored; `assistant status` is red, too",
         to="conversation",
-        place="terminal",
+        place="live",
     )
-    RESET_PROGRESS = NoticeForm("{text}", "A reset takes a while", place="terminal")
-    DETACHED = NoticeForm("{text}", "A terminal that did not read what it was sent", place="terminal")
+    RESET_PROGRESS = NoticeForm("{text}", "A reset takes a while", place="live")
+    DETACHED = NoticeForm("{text}", "A terminal that did not read what it was sent", place="live")
 
     @property
     def form(self) -> NoticeForm:

@@ -26,6 +26,7 @@ from assistant.core.model_api import (
     ModelEvent,
     ModelLimits,
     ModelRequest,
+    PromptPart,
     Reservation,
     ToolSpec,
 )
@@ -98,8 +99,11 @@ class LedgerPort(Protocol):
     def reserve(self, call: ModelCall, now: datetime) -> Reservation:
         """Raises `BudgetExceeded` when the worst case would pass a daily or monthly cap; then nothing was written."""
 
-    def settle_reservation(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
-        """Replace the worst case by what was billed. A call that failed before anything was billed settles zero."""
+    def settle_reservation(
+        self, reservation: Reservation, usage: Usage, now: datetime, parts: Mapping[PromptPart, Usage] = ...
+    ) -> None:
+        """Replace the worst case by what was billed, of all and of each part where the provider said it. A call that
+        failed before anything was billed settles zero."""
 
 
 ToolEffects = Literal["none", "keyed", "once"]

@@ -113,6 +113,8 @@ class Conversation(Protocol):
         """When the newest messages of a session came, oldest first."""
 
     def inbox_item(self, inbox_id: int) -> InboxItem | None: ...
+    def inbox_item_of(self, message_id: int) -> InboxItem | None:
+        """The item whose message was given this id."""
 
     # turns
     def begin_turn(self, item: InboxItem, volatile: str, now: datetime) -> Turn:

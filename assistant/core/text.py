@@ -8,10 +8,11 @@ its particles) are read as overlapping pairs of characters, so that any part of 
 
 from __future__ import annotations
 
+import asyncio
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ParamSpec, TypeVar, cast
 from urllib.parse import urlsplit
 
 
@@ -34,6 +35,19 @@ class _LazyPattern:
 def lazy_regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """As `re.compile`, for its methods: the functions of `re` do not take it. A fault in it shows at its first use."""
     return cast(re.Pattern[str], _LazyPattern(pattern, flags))
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_SHORT = 2_000
+
+
+async def beside_loop(length: int, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """What `work` gives, which looks at a text of this length: of a long one in a worker thread, so that others are
+    served meanwhile."""
+    if length <= _SHORT:
+        return work(*arguments, **named)
+    return await asyncio.to_thread(work, *arguments, **named)
 
 
 # What an expression looks through at once, in characters: some milliseconds of the slowest.

@@ -48,6 +48,7 @@ _HOUR_WORDS = "|".join(
     )
 )
 N = rf"(?:\d{{1,4}}|{_WORDS})"
+_MINUTES = r"(?:\d{1,2}|cinco|diez|quince|veinte|veinticinco|treinta|cuarenta|cincuenta)(?!\w)"
 H = rf"(?:\d{{1,2}}(?![\d%]|,\d)|(?:{_HOUR_WORDS})(?!\w))"
 
 UNITS = {
@@ -132,7 +133,7 @@ MONTH = "|".join(MONTH_NAMES)
 
 # What stands before a time and belongs to it.
 GLUE = (
-    r"(?:\b(?:on|at|by|until|till|before|for|due|from|starting|this|coming|next|around|the|am|um|bis|zum|ab|gegen|seit"
+    r"(?:\b(?:on|at|by|until|till|til|before|for|due|from|starting|this|coming|next|around|the|am|um|bis|zum|ab|gegen|seit"
     r"|vor|fur|den|dem|der|nachste[nrsm]?|kommende[nrsm]?|diese[nrsm]?|le|la|au|a|pour|avant|vers|d'ici|des|ce|cet|cette"
     r"|el|los|al|en|para|antes|del|desde|partir|de|este|esta|proximo|proxima|erst|schon|auf|spatestens|@)\s+)"
 )
@@ -140,8 +141,8 @@ _PARTS = {
     "afternoon": r"afternoons?|nachmittags?|apres-?\s?midi|aprem|(?<=la )tardes?|(?<=sta )tarde|(?<=las )tardes",
     "morning": r"mornings?|vormittags?|morgens|fruh(?:morgens)?|matin(?:ee)?s?|madrugada",
     "noon": r"noon|midday|lunchtime|mittags?|mediodia",
-    "evening": r"evenings?|abends?|soirs?|soiree",
-    "night": r"nights?|nachts?|nuits?|(?<=la )noche|(?<=sta )noche|(?<=las )noches|(?<=cada )noche",
+    "evening": r"(?<!parents )(?<!parents' )(?<!quiz )(?<!open )evenings?|abends?|soirs?|soiree",
+    "night": r"(?<!date )(?<!quiz )(?<!game )(?<!film )(?<!movie )(?<!games )nights?|nachts?|nuits?|(?<=la )noche|(?<=sta )noche|(?<=las )noches|(?<=cada )noche",
 }
 PARTS = {name: lazy_regex(rf"(?:{words})") for name, words in _PARTS.items()}
 PART = (
@@ -163,19 +164,31 @@ _DAY_RANGE = (
 _NTH = r"(?:\d{1,2}(?!\d)(?:st|nd|rd|th|er|\.)?(?![:h]\d)|first|ersten|premier|primero|uno)"
 _MONTHLY = r"(?:(?:of|de|in|des|du|im|jedes|jeden|any)\s+)*(?:every|each|the|jeden|jedes|cada|chaque|tous les|todos los)\s+(?:month|monats?|mes(?:es)?|mois)"
 
+NTHS = {
+    "1": r"first|1st|ersten?|1\.|premiers?|primer[oa]?s?",
+    "2": r"second|2nd|zweiten?|2\.|deuxiemes?|segund[oa]s?",
+    "3": r"third|3rd|dritten?|3\.|troisiemes?|tercer[oa]?s?",
+    "4": r"fourth|4th|vierten?|4\.|quatriemes?|cuart[oa]s?",
+    "-1": r"last|letzten?|derniers?|ultim[oa]s?",
+}
+_ORDINAL = "|".join(NTHS.values())
+
 # So long: "1 h 30", "20 min", "two and a half hours"; and in words of its own.
 LENGTH = (
     rf"(?P<dnumber>{N})\s?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
     r"(?:\s?(?:min|mins|minutes?|minuten|minutos?)\b)?|(?P<andhalf> and a half| y media| et demie))?"
 )
 SPOKEN_LENGTH = (
-    r"(?:(?P<half>half (?:an )?hour|(?:einer? |eine )?halben? stunde|(?:une )?demi-?\s?heure|media hora)"
-    r"|(?P<threequarters>three quarters of an hour|(?:einer? )?dreiviertelstunde|trois quarts d'heure|tres cuartos de hora)"
-    r"|(?P<quarter>(?:a )?quarter (?:of an )?hour|(?:einer? )?viertelstunde|un quart d'heure|(?:un )?cuarto de hora)"
+    r"(?:(?P<half>half (?:an )?hour|(?:einer? |eine )?halben? stunde|(?:une )?demie?-?\s?heure|media hora)"
+    r"|(?P<threequarters>three quarters of an hour|(?:einer? )?dreiviertel ?stunde|trois quarts d'heure|tres cuartos de hora)"
+    r"|(?P<quarter>(?:a )?quarter (?:of an )?hour|(?:einer? )?viertel ?stunde|un quart d'heure|(?:un )?cuarto de hora)"
     r"|(?P<seventyfive>an hour and a quarter|one and a quarter hours|(?:eineinviertel|funfviertel) stunden?|une heure et quart"
     r"|(?:una )?hora y cuarto)"
-    r"|(?P<ninety>an hour and a half|one and a half hours|(?:anderthalb|eineinhalb) stunden|une heure et demie|(?:una )?hora y media))"
+    r"|(?P<ninety>(?:an |one )?hour and a half|one and a half hours|(?:anderthalb|eineinhalb) stunden|une heure et demie|(?:una )?hora y media))"
 )
+
+# "eine Stunde vor dem Zahnarzt", but "zehn Minuten vor acht"
+_VOR = rf"vor\b(?! (?:\d|halb|viertel|(?:{_HOUR_WORDS})\b(?! [^\W\d])))"
 
 # (kind, pattern): tried in this order; what one took is no longer there for the next.
 _SOURCES: tuple[tuple[str, str], ...] = (
@@ -188,7 +201,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("day_range", rf"\b{_DAY_RANGE}"),
     (
         "weekends",
-        rf"\b{_EVERY} (?:weekend|wochenende|week-?end|finde|fines? de semana)s?\b|\bon weekends\b|\ban wochenenden\b",
+        rf"\b{_EVERY} (?:weekend|wochenende|week-?end|finde|fines? de semana)s?\b|\b(?:on |at |an |am |les |los )?(?:weekends|wochenenden|week-ends|fines de semana)\b",
     ),
     (
         "monthly",
@@ -198,12 +211,22 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "monthly",
         rf"\b{_EVERY} (?P<date4>{_NTH}|premiers|primeros)(?:\.|st|nd|rd|th)? (?:im|of the|of each|du|del|des|de cada) (?:monats?|month|mois|mes)\b",
     ),
+    (
+        "nth_day",
+        rf"\b(?:on |am |an )?(?:{_EVERY} |the |den |der |le |les |el |los )?(?P<nth>{_ORDINAL}) (?P<days>{DAY})"
+        rf" (?:(?:of|de|in|des|du|del|im|von)\s)?(?:the |each |every |jede[nsm] |chaque |cada )?(?:months?|monats?|mois|mes)\b",
+    ),
+    (
+        "nth_day",
+        rf"\b(?:am|on)? ?(?P<nth2>{_ORDINAL}) (?P<days2>{DAY}) {_MONTHLY}\b",
+    ),
     ("last_day", rf"\b(?:on )?(?:the |am |le |el )?(?:last day|letzten tag|dernier jour|ultimo dia) {_MONTHLY}\b"),
-    ("monthly", rf"\b{GLUE}*(?:dia )?(?P<date>{_NTH}) {_MONTHLY}\b"),
+    ("monthly", rf"\b{GLUE}{{0,4}}(?:dia )?(?P<date>{_NTH}) {_MONTHLY}\b"),
     (
         "monthly",
         rf"\b(?:{_EVERY} (?:months?|monat|mois|mes(?:es)?)|monthly|monatlich|mensuellement|mensualmente),? (?:on |am |le |el |the |a |dia )*(?P<date2>{_NTH})(?!\w)",
     ),
+    ("yearly", rf"\b{_EVERY}(?= (?:the |am |le |el )?\d{{1,2}}(?:st|nd|rd|th|er|\.)?(?: of| de)? (?:{MONTH})\b)"),
     ("biweekly", rf"\bun (?P<biweekday>{DAY}) sur deux\b"),
     (
         "half_hourly",
@@ -239,12 +262,12 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     # how long from now
     (
         "before",
-        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|vor(?= de[mnr]\b))(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|vor(?= de[mnr]\b))\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag davor|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor)|vorabend))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
+        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag davor|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor)|vorabend))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
     ),
     ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici|de aqui a) {SPOKEN_LENGTH}\b"),
     (
         "weeks_after",
-        rf"\b(?:in )?(?:a|one) week (?:from |on )?(?P<afterday2>{DAY}|today|tomorrow)\b|\b{GLUE}*(?P<afterday>{DAY}|today|heute|hoy|aujourd'hui|tomorrow|morgen|demain) (?:week\b|in a week\b|in einer woche\b|en (?P<eight>huit|ocho|quinze)\b)",
+        rf"\b(?:in )?(?:a|one) week (?:from |on )?(?P<afterday2>{DAY}|today|tomorrow)\b|\b{GLUE}{{0,4}}(?P<afterday>{DAY}|today|heute|hoy|aujourd'hui|tomorrow|morgen|demain) (?:week\b|in a week\b|in einer woche\b|en (?P<eight>huit|ocho|quinze)\b)",
     ),
     ("delta", r"\b(?:in )?a fortnight(?: from (?:today|now))?\b|\b(?:in )?a fortnight's time\b"),
     (
@@ -256,77 +279,94 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     # clocks
     (
         "clock",
-        rf"(?<![:.\d])\b{GLUE}*(?P<by>half|quarter|(?:{N})(?: minutes)?) (?P<which>past|to|after) (?P<hour>{H})(?!:)(?: ?o'?clock)?(?P<ap> ?[ap]\.?m\b\.?)?",
+        rf"(?<![:.\d])\b{GLUE}{{0,4}}(?P<by>half|quarter|(?:{N})(?: minutes)?) (?P<which>past|to|after) (?P<hour>{H})(?!:)(?: ?o'?clock)?(?P<ap> ?[ap]\.?m\b\.?)?",
     ),
     (
         "clock",
-        rf"\b(?:{GLUE}|kurz )*(?:(?P<by2>viertel|{N}(?: minuten)?) (?P<which2>vor|nach) )?(?P<halb>halb|dreiviertel|viertel) (?P<hour2>{H})(?: uhr)?\b",
-    ),
-    ("clock", rf"\b(?:{GLUE}|kurz )*(?P<by3>viertel|{N}(?: minuten)?) (?P<which3>vor|nach) (?P<hour3>{H})(?: uhr)?\b"),
-    (
-        "clock",
-        rf"\b(?:{GLUE})*(?:las?|alas) (?P<hour5>{H})(?:[:.](?P<minute5>[0-5]\d)| (?P<and5>y media|y cuarto|y pico|en punto|menos cuarto|(?:y|menos) {N}))?(?: ?h(?:oras)?\b)?(?!\w| ?(?:veces|personas|cosas))",
-    ),
-    ("clock", rf"\b(?:{GLUE})*(?P<hour6>{H}) (?P<and6>y media|y cuarto|menos cuarto)\b"),
-    (
-        "clock",
-        rf"(?:\b{GLUE})*(?<!\bd')(?:(?P<hour4>{H}) ?(?:heures?|h)|\b(?P<name4>midi|minuit))(?: ?(?P<and4>et quart|et demie?|moins (?:le )?(?:quart|vingt|dix|cinq|\d\d?)|[0-5]\d(?!\d)|cinq(?!\w)|dix(?!\w)|vingt(?:-cinq)?(?!\w)|trente(?!\w)|quarante(?:-cinq)?(?!\w)))?(?!\w)(?! ?(?:de plus|plus tard))",
+        rf"\b(?:{GLUE}|kurz ){{0,4}}(?:(?P<by2>viertel|{N}(?: minuten)?) (?P<which2>vor|nach) )?(?P<halb>halb|dreiviertel|viertel) (?P<hour2>{H})(?: uhr)?\b",
     ),
     (
         "clock",
-        rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour7>\d{{1,2}})[:h](?P<minute7>[0-5]\d)(?!\d)(?: ?(?:uhr|h|horas|o'?clock)\b)?(?P<ap7> ?[ap]\.?m\b\.?)?",
-    ),
-    ("clock", rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour8>{H}) ?(?P<ap8>[ap]\.?m\b\.?)"),
-    ("clock", rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour9>{H}) ?(?:uhr(?: (?P<minute9>[0-5]\d)(?!\d))?|o'?clock|horas)\b"),
-    (
-        "clock",
-        rf"(?<![\d:.])(?:\b{GLUE})*\b(?:um|at|ab|@|gegen|bis) ?(?P<hour10>\d{{1,2}})\.(?P<minute10>[0-5]\d)(?![.\d])(?: uhr)?(?P<ap10> ?[ap]\.?m\b\.?)?",
-    ),
-    ("clock", rf"(?<![:.\d])\b{GLUE}*half (?P<halfhour>{H})(?!:)(?: ?o'?clock)?(?P<ap13> ?[ap]\.?m\b\.?)?"),
-    (
-        "clock",
-        rf"(?<![\d:.])(?:\b{GLUE})*(?P<hour14>\d{{1,2}})\.(?P<minute14>[0-5]\d)(?![.\d])(?:(?P<ap14> ?[ap]\.?m\b\.?)| uhr\b|(?= (?:in the|tomorrow|today|tonight)\b))",
+        rf"\b(?:{GLUE}|kurz ){{0,4}}(?P<by3>viertel|{N}(?: minuten)?) (?P<which3>vor|nach) (?P<hour3>{H})(?: uhr)?\b",
     ),
     (
         "clock",
-        rf"(?<![\d:.])(?:\b{GLUE})*\b(?P<hour15>{H})(?: sharp| en punto)?(?= (?:in the (?:morning|afternoon|evening)|at night|de la (?:manana|tarde|noche|madrugada)|por la (?:manana|tarde|noche)|du (?:mat|matin|soir)|de l'apres|morgens|abends|nachmittags|mittags)\b)",
+        rf"\b(?:{GLUE}){{0,4}}(?:las?|alas) (?P<hour5>{H})(?:[:.](?P<minute5>[0-5]\d)| (?P<and5>y media|y cuarto|y pico|en punto|menos cuarto|(?:y|menos) {_MINUTES}))?(?: ?h(?:oras)?\b)?(?!\w| ?(?:veces|personas|cosas))",
     ),
-    ("clock", rf"(?<![\d:.])(?:\b{GLUE})*\b(?P<hour16>\d{{1,2}})-?ish\b"),
+    ("clock", rf"\b(?:{GLUE}){{0,4}}(?P<hour6>{H}) (?P<and6>y media|y cuarto|menos cuarto)\b"),
+    (
+        "clock",
+        rf"(?:\b{GLUE}){{0,4}}(?<!\bd')(?:(?P<hour4>{H}) ?(?:heures?|h)|\b(?P<name4>(?<!apres-)(?<!apres )midi|minuit))(?: ?(?P<and4>et quart|et demie?|moins (?:le )?(?:quart|vingt|dix|cinq|\d\d?)|[0-5]\d(?!\d)|(?:cinq|dix|quinze|vingt(?:-cinq)?|trente(?:-cinq)?|quarante(?:-cinq)?|cinquante(?:-cinq)?)(?!\w)))?(?!\w)(?! ?(?:de plus|plus tard))",
+    ),
+    (
+        "clock",
+        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour7>\d{{1,2}})[:h](?P<minute7>[0-5]\d)(?!\d)(?: ?(?:uhr|h|horas|o'?clock)\b)?(?P<ap7> ?[ap]\.?m\b\.?)?",
+    ),
+    ("clock", rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour8>{H}) ?(?P<ap8>[ap]\.?m\b\.?)"),
+    (
+        "clock",
+        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour9>{H}) ?(?:uhr(?: (?P<minute9>[0-5]\d)(?!\d))?|o'?clock|horas)\b",
+    ),
+    (
+        "clock",
+        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}\b(?:um|at|ab|@|gegen|bis) ?(?P<hour10>\d{{1,2}})\.(?P<minute10>[0-5]\d)(?![.\d])(?: uhr)?(?P<ap10> ?[ap]\.?m\b\.?)?",
+    ),
+    ("clock", rf"(?<![:.\d])\b{GLUE}{{0,4}}half (?P<halfhour>{H})(?!:)(?: ?o'?clock)?(?P<ap13> ?[ap]\.?m\b\.?)?"),
+    (
+        "clock",
+        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour14>\d{{1,2}})\.(?P<minute14>[0-5]\d)(?![.\d])(?:(?P<ap14> ?[ap]\.?m\b\.?)| uhr\b|(?= (?:in the|tomorrow|today|tonight|tmrw|tmr|morgen|heute)\b))",
+    ),
+    (
+        "clock",
+        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}\b(?P<hour15>{H})(?: sharp| en punto)?(?= (?:in the (?:morning|afternoon|evening)|at night|de la (?:manana|tarde|noche|madrugada)|por la (?:manana|tarde|noche)|du (?:mat|matin|soir)|de l'apres|morgens|abends|nachmittags|mittags)\b)",
+    ),
+    ("clock", rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}\b(?P<hour16>\d{{1,2}})-?ish\b"),
+    (
+        "clock",
+        rf"\b(?:at |um |a las )?(?P<hour17>{H}) (?:sharp|on the dot|en punto|pile|tapantes)\b|\b(?:um )?punkt (?P<hour18>{H})(?: uhr)?",
+    ),
     ("clock", r"\b(?:at |um )?(?P<name11>midnight|mitternacht|medianoche)\b"),
     # days
     (
         "date",
-        rf"\b{GLUE}*(?:dia )?(?P<day>\d{{1,2}}(?!\d)|first|ersten|premier|primero)(?:st|nd|rd|th|er|\.)?(?: of| de)? (?P<month>{MONTH})\b\.?(?:,? (?:de |of )?(?P<year>\d{{4}}))?",
+        rf"\b{GLUE}{{0,4}}(?:dia )?(?P<day>\d{{1,2}}(?!\d)|first|ersten|premier|primero)(?:st|nd|rd|th|er|\.)?(?: of| de)? (?P<month>{MONTH})\b\.?(?:,? (?:de |of )?(?P<year>\d{{4}}))?",
+    ),
+    (
+        "month_end",
+        rf"\b(?:on |am |le |el )?(?:the )?(?:last day of|letzten? tag (?:im|des)|dernier jour (?:de |d')|ultimo dia de)\s?(?P<month5>{MONTH})\b",
     ),
     (
         "date",
-        rf"\b{GLUE}*(?P<month2>{MONTH}) (?:the )?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:])(?:,? (?P<year2>\d{{4}}))?",
+        rf"\b{GLUE}{{0,4}}(?P<month2>{MONTH}) (?:the )?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:])(?:,? (?P<year2>\d{{4}}))?",
     ),
-    ("dotted", rf"(?<![\d.])\b{GLUE}*(?P<day3>\d{{1,2}})\. ?(?P<month3>\d{{1,2}})\.(?P<year3>\d{{4}}|\d\d)?(?!\d)"),
+    (
+        "dotted",
+        rf"(?<![\d.])\b{GLUE}{{0,4}}(?P<day3>\d{{1,2}})\. ?(?P<month3>\d{{1,2}})\.(?P<year3>\d{{4}}|\d\d)?(?!\d)",
+    ),
     (
         "slash",
-        rf"(?<![\d/])\b{GLUE}*(?P<day4>\d{{1,2}})[/-](?P<month4>\d{{1,2}})(?:[/-](?P<year4>\d{{2,4}}))?(?![\d/])",
+        rf"(?<![\d/])\b{GLUE}{{0,4}}(?P<day4>\d{{1,2}})[/-](?P<month4>\d{{1,2}})(?:[/-](?P<year4>\d{{2,4}}))?(?![\d/])",
     ),
     (
         "relative",
-        rf"\b{GLUE}*(?:day after (?:tomorrow|tmrw|tmr)|uber-?morgen|uebermorgen|apres-?\s?demain|pasado manana)\b",
+        rf"\b{GLUE}{{0,4}}(?:day after (?:tomorrow|tmrw|tmr)|uber-?morgen|uebermorgen|apres-?\s?demain|pasado manana)\b",
     ),
     (
         "weekday",
-        rf"\b{GLUE}*(?P<weekday>{DAY})(?: (?P<next>next week|nachste[nr]? woche|de la semaine prochaine|prochaine?|proximo|(?:que|q) viene|de la semana (?:que|q) viene|de la proxima semana|d'apres|suivant|siguiente|danach|after(?: that)?(?= at | same|$)))?",
+        rf"\b{GLUE}{{0,4}}(?P<weekday>{DAY})(?: (?P<next>next week|nachste[nr]? woche|de la semaine prochaine|prochaine?|proximo|(?:que|q) viene|de la semana (?:que|q) viene|de la proxima semana|d'apres|suivant|siguiente|danach|after(?: that)?(?= at | same|$)))?",
     ),
     ("part", rf"\b(?:tonight|tonite|heute? (?:abend|nacht)|ce soir|esta noche|cette nuit)\b|{PART}"),
     (
         "relative",
-        rf"\b{GLUE}*(?P<rel>today|heute?|hoy|aujourd'hui|auj|tomorrow|tmrw|tmr|tomorow|tommorow|2morrow|morgen|morgigen? tag|demain|manana)(?!\w)",
-    ),
-    (
-        "span",
-        rf"\b{GLUE}*(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana (?:que|q) viene|(?:la )?proxima semana)|(?P<thisweek>(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
+        rf"\b{GLUE}{{0,4}}(?P<rel>today|heute?|hoy|aujourd'hui|auj|tomorrow|tmrw|tmr|tomorow|tommorow|2morrow|morgen|morgigen? tag|demain|manana)(?!\w)",
     ),
     (
         "month_end",
-        r"\b(?:by |at |am |zum |bis (?:zum )?|a |para |pour )?(?:the )?(?:end of (?:the |this )?month|month(?:'s)? end|monatsende|ende (?:des )?monats?|(?:la )?fin (?:du|de) mois|(?:final|fin(?:es)?) de mes)\b",
+        r"\b(?:by |at |on |am |zum |bis (?:zum )?|a |para |pour )?(?:the |le |el )?(?:letzten tag (?:des|im|dieses) monats?|dernier jour (?:du|de ce) mois|ultimo dia (?:del|de este) mes|last day of this month|end of (?:the |this )?month|month(?:'s)? end|monatsende|ende (?:des )?monats?|(?:la )?fin (?:du|de) mois|(?:final|fin(?:es)?) de mes)\b",
+    ),
+    (
+        "span",
+        rf"\b{GLUE}{{0,4}}(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana (?:que|q) viene|(?:la )?proxima semana)|(?P<thisweek>(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
     ),
     (
         "month_day",
@@ -334,7 +374,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "clock",
-        rf"(?<![\d:.])(?:\b{GLUE})*\b(?:at|um|gegen|ab|@|vers|around|by|before|about|bis|vor|sobre|hacia|avant) ?(?P<hour12>{H})(?:ish\b)?(?![\w/]|:\d|\.\d| ?(?:{ANY_UNIT})\b)",
+        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}\b(?:at|um|gegen|ab|@|vers|around|by|before|about|until|till?|bis|vor|sobre|hacia|avant|hasta|jusqu'a)(?: | ?(?=\d))(?P<hour12>{H})(?:ish\b)?(?![\w/]|:\d|\.\d| ?(?:{ANY_UNIT})\b)",
     ),
 )
 SOURCES = tuple((kind, lazy_regex(pattern)) for kind, pattern in _SOURCES)

@@ -51,8 +51,7 @@ class FoundTimes:
     def joined_days(self) -> list[TimePiece]:
         """Days with nothing but "and" between them: "3. und 10. Mai"; none for one day."""
         days = self.of_kind("day")
-        joined = [one for one, two in pairwise(days) if _AND.fullmatch(fold_text(self.text[one.end : two.start]))]
-        return days if len(joined) == len(days) - 1 and len(days) > 1 else []
+        return days if len(days) > 1 and are_joined(self, days) else []
 
     @property
     def rule(self) -> str:
@@ -66,6 +65,12 @@ class FoundTimes:
     def phrase(self) -> str:
         """The times alone, as they were written."""
         return " ".join(self.text[piece.start : piece.end].strip(" ,") for piece in self.pieces)
+
+
+def are_joined(times: FoundTimes, pieces: Sequence[TimePiece]) -> bool:
+    """Whether there is nothing but "and" between them."""
+    gaps = (times.text[one.end : two.start] for one, two in pairwise(pieces))
+    return all(_AND.fullmatch(fold_text(gap)) for gap in gaps)
 
 
 def find_times(text: str) -> FoundTimes:

@@ -16,6 +16,7 @@ from assistant.core.time_language import (
     FREQUENCIES,
     LENGTH,
     MONTH_NAMES,
+    NTHS,
     NUMBERS,
     PARTS,
     SHORT_DAYS,
@@ -114,7 +115,7 @@ def _unit_of(word: str) -> str:
 
 def find_length(text: str) -> TimePiece | None:
     """How long something takes, wherever `text` says it: "for 20 minutes", "1 h 30"."""
-    folded = _MORE_OF.sub(lambda match: f"{match[1]} {' ' * (len(match[0]) - len(match[1]) - 1)}", fold_text(text))
+    folded = _MORE_OF.sub(lambda match: f"{match[1]:>{len(match[0]) - 1}} ", fold_text(text))
     match = _SPOKEN_LENGTH.search(folded) or _LENGTH.search(folded)
     return _read_delta(match) if match else None
 
@@ -170,6 +171,12 @@ def _date_piece(match: re.Match[str], year: int, month: int, day: int) -> TimePi
         return None
     year += 2000 if 0 < year < 100 else 0
     return TimePiece("day", match.start(), match.end(), on=(year, month, day))
+
+
+def _read_month_end(match: re.Match[str]) -> TimePiece:
+    month = match.groupdict().get("month5")
+    number = next((n for n, words in enumerate(_MONTHS, 1) if month and words.fullmatch(month)), 0)
+    return TimePiece("day", match.start(), match.end(), on=(0, number, LAST_DAY))
 
 
 def _read_slash(match: re.Match[str]) -> TimePiece | None:
@@ -253,9 +260,30 @@ def _read_interval(match: re.Match[str]) -> TimePiece:
     return _rule(match, rule if number == 1 else f"{rule};INTERVAL={number}")
 
 
-def _read_adverb(match: re.Match[str]) -> TimePiece:
-    word = match["adverb"]
+_RINGS = (
+    r"(?:reminders?|alarms?|timers?|alerts?|erinnerung\w*|wecker|rappels?|alarmes?|reveils?|recordatorios?|avisos?"
+    r"|alarmas?)"
+)
+# What is called by how often it is, and is not asked for so often: "the weekly report", "le rapport annuel".
+_CALLED_SO = (
+    lazy_regex(r"\b(?:the|my|our|this|that|den|die|das|der|dem|meine[nmr]?|unsere[nmr]?|zum|beim) \Z"),
+    lazy_regex(rf" (?!{_RINGS}\b)[^\W\d_]{{3,}}"),
+    lazy_regex(rf"\b(?:le |la |l'|mon |ma |du |el |mi |del |al |au )(?!{_RINGS}\b)[^\W\d_]{{3,40}} \Z"),
+)
+
+
+def _read_adverb(match: re.Match[str]) -> TimePiece | None:
+    word, before = match["adverb"], match.string[max(0, match.start() - 60) : match.start()]
+    of_noun, noun, behind_noun = _CALLED_SO
+    if (of_noun.search(before) and noun.match(match.string, match.end())) or behind_noun.search(before):
+        return None
     return _rule(match, f"FREQ={next(f for f, starts in ADVERBS if word.startswith(tuple(starts.split())))}")
+
+
+def _read_nth_day(match: re.Match[str]) -> TimePiece:
+    words = _group(match, "nth")
+    number = next((number for number, names in NTHS.items() if re.fullmatch(names, words)), "1")
+    return _rule(match, f"FREQ=MONTHLY;BYDAY={number}{_weekday_of(_group(match, 'days'))}")
 
 
 def _read_monthly(match: re.Match[str]) -> TimePiece | None:
@@ -277,6 +305,7 @@ READERS = {
     "workdays": lambda match: _rule(match, "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
     "day_range": _read_day_range,
     "weekends": lambda match: _rule(match, "FREQ=WEEKLY;BYDAY=SA,SU"),
+    "nth_day": _read_nth_day,
     "last_day": lambda match: _rule(match, "FREQ=MONTHLY;BYMONTHDAY=-1"),
     "monthly": _read_monthly,
     "alternate": lambda match: _rule(match, "FREQ=DAILY;INTERVAL=2"),
@@ -297,7 +326,8 @@ READERS = {
     "span": _read_span,
     "biweekly": lambda match: _rule(match, f"FREQ=WEEKLY;INTERVAL=2;BYDAY={_weekday_of(match['biweekday'])}"),
     "half_hourly": lambda match: _rule(match, "FREQ=MINUTELY;INTERVAL=30"),
-    "month_end": lambda match: TimePiece("day", match.start(), match.end(), on=(0, 0, LAST_DAY)),
+    "month_end": _read_month_end,
+    "yearly": lambda match: _rule(match, "FREQ=YEARLY"),
     "fortnightly": lambda match: _rule(match, "FREQ=WEEKLY;INTERVAL=2"),
     "month_day": _read_month_day,
 }

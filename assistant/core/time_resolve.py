@@ -22,10 +22,15 @@ _FILLER = lazy_regex(
     r"(?:[\s,.;:-]|\b(?:on|at|by|the|and|in|from|starting|beginning|of|for|until|am|um|ab|und|den|der|dem|von|bis|le|la|les|a|et|de|du"
     r"|el|los|las|y|en|desde|para|pour|des|uhr|o'?clock|h|please|bitte|only|nur)\b)*"
 )
-_FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 6}
+_FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 5}
 _FIRST_HOUR = 6
-# Said by a dial of twelve hours: nobody is reminded at "quarter past four" in the night.
-_OF_TWELVE = lazy_regex(r"\b(?:half|quarter|past|cuarto|media|menos)\b")
+# Said by a dial of twelve hours: nobody is reminded at "quarter past four" in the night, but is woken then.
+_OF_TWELVE = lazy_regex(r"\b(?:half|quarter|past|cuarto|media|menos|halb|viertel|dreiviertel|quart|demie?)\b")
+_OF_TWENTY_FOUR = lazy_regex(r"\d ?h|uhr|\d[:.]\d|\b0\d|heures?|horas?|midi|minuit|midnight|mitternacht|medianoche")
+_WAKES = lazy_regex(
+    r"\b(?:alarms?|alarmes?|alarmas?|wak(?:e|ing)|woken|get up|weck\w*|aufsteh\w*|reveil\w*|lever?|despert\w*"
+    r"|despiert\w*|levant\w*)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +46,15 @@ def is_only_time(found: FoundTimes) -> bool:
     return found.names_moment and named_once and _FILLER.fullmatch(fold_text(found.words)) is not None
 
 
-def resolve_times(found: FoundTimes, now: datetime, moved: datetime | None = None) -> ResolvedTime | None:
-    """`moved`: when it was due until now, whose day or hour stays where the text names none."""
+def resolve_times(
+    found: FoundTimes, now: datetime, moved: datetime | None = None, *, wakes: bool = False
+) -> ResolvedTime | None:
+    """`moved`: when it was due until now, whose day or hour stays where the text names none; `wakes`: it is about
+    getting up, where "at five" is in the morning."""
     if not found.pieces or any(piece.is_ambiguous for piece in found.pieces):
         return None
     try:
-        at = _moment(found, now, moved)
+        at = _moment(found, now, moved, wakes=wakes or _WAKES.search(fold_text(found.text)) is not None)
     except (ValueError, OverflowError):
         return None
     if at is None:
@@ -57,11 +65,11 @@ def resolve_times(found: FoundTimes, now: datetime, moved: datetime | None = Non
     return ResolvedTime(at, found.rule) if at > now or found.rule else None
 
 
-def _moment(found: FoundTimes, now: datetime, moved: datetime | None) -> datetime | None:
+def _moment(found: FoundTimes, now: datetime, moved: datetime | None, *, wakes: bool) -> datetime | None:
     delta = next(iter(found.of_kind("delta")), None)
     if delta is not None and delta.minutes:
         return _shift(now, delta, 1).replace(microsecond=0)
-    clock = _clock(found)
+    clock = _clock(found, wakes=wakes)
     days = found.of_kind("day")
     # "on Sunday the 22nd": the date says it more closely.
     day = next((piece for piece in days if piece.on is not None), next(iter(days), None))
@@ -87,7 +95,7 @@ def _moment(found: FoundTimes, now: datetime, moved: datetime | None) -> datetim
     return at if at > now or today else datetime.combine(now.date(), clock) + timedelta(days=int(clock <= now.time()))
 
 
-def _clock(found: FoundTimes) -> time | None:
+def _clock(found: FoundTimes, *, wakes: bool) -> time | None:
     clock = next(iter(found.of_kind("clock")), None)
     part = next((piece.part for piece in found.of_kind("part", "repeat", "before") if piece.part), "")
     if clock is None:
@@ -96,13 +104,8 @@ def _clock(found: FoundTimes) -> time | None:
     if part and not clock.half and _FIRST_OF_PARTS.get(part, 12) <= hour < 12:
         hour += 12
     words = fold_text(found.text[clock.start : clock.end])
-    if (
-        not part
-        and not clock.half
-        and 1 <= hour < _FIRST_HOUR
-        and _OF_TWELVE.search(words)
-        and not found.of_kind("day")
-    ):
+    of_twelve = _OF_TWELVE.search(words) or not _OF_TWENTY_FOUR.search(words)
+    if not (part or clock.half or wakes) and 1 <= hour < _FIRST_HOUR and of_twelve:
         hour += 12
     return time(hour, minute)
 
@@ -149,6 +152,7 @@ def _on_day(day: TimePiece, hour: time, now: datetime) -> datetime:
 def _next_date(now: datetime, month: int, number: int, hour: time) -> datetime:
     """In this year or in the first one after it that has the day."""
     for year in range(now.year, now.year + 9):
+        number = calendar.monthrange(year, month)[1] if number == LAST_DAY else number
         if number <= calendar.monthrange(year, month)[1]:
             at = datetime.combine(date(year, month, number), hour)
             if at > now:

@@ -56,13 +56,15 @@ _NEAR_DAYS = ("morgen", "demain", "manana")
 _SHORTEST = 5
 _FIRST_LETTERS = frozenset(name[0] for name in _LONG_NAMES)
 # Short names of days in a row, each with its whole name: "mon, wed and fri", "mo-fr".
-_WHOLE_NAMES = {
-    "mon": "monday", "tue": "tuesday", "tues": "tuesday", "wed": "wednesday", "thu": "thursday", "thur": "thursday",
-    "thurs": "thursday", "fri": "friday", "sat": "saturday", "sun": "sunday",
-    "mo": "montag", "di": "dienstag", "mi": "mittwoch", "do": "donnerstag", "fr": "freitag", "sa": "samstag", "so": "sonntag",
-    "lun": "lundi", "mar": "mardi", "mer": "mercredi", "jeu": "jeudi", "ven": "vendredi", "sam": "samedi", "dim": "dimanche",
-    "mie": "miercoles", "jue": "jueves", "vie": "viernes", "sab": "sabado", "dom": "domingo",
-}  # fmt: skip
+_WHOLE_NAMES = dict(
+    pair.split()
+    for pair in (
+        "mon monday, tue tuesday, tues tuesday, wed wednesday, thu thursday, thur thursday, thurs thursday, "
+        "fri friday, sat saturday, sun sunday, mo montag, di dienstag, mi mittwoch, do donnerstag, fr freitag, "
+        "sa samstag, so sonntag, lun lundi, mar mardi, mer mercredi, jeu jeudi, ven vendredi, sam samedi, "
+        "dim dimanche, mie miercoles, jue jueves, vie viernes, sab sabado, dom domingo"
+    ).split(", ")
+)
 _NEXT_IN_ROW = r"(?:\s*[,/&+–-]\s*(?:and |und |et |y )?|\s+(?:and|und|et|y|n|to|bis|a|au|hasta)\s+)"
 _ROWS = tuple(
     lazy_regex(rf"(?<![\w'])(?:{names})\.?(?:{_NEXT_IN_ROW}(?:{names})(?![\w']))+", re.IGNORECASE)
@@ -95,6 +97,7 @@ _SHARED_UNIT = lazy_regex(
     re.IGNORECASE,
 )
 _CLOCK_AND_CLOCK = lazy_regex(r"(?<=[ap]m) (?:n|&|\+) (?=\d{1,2} ?[ap]m)", re.IGNORECASE)
+_MINUTES_IN_WORDS = lazy_regex(r"\b(twenty|forty) (five)(?= (?:minutes )?(?:past|to|minutes)\b)", re.IGNORECASE)
 _PACKED_CLOCK = lazy_regex(r"\b([01]\d|2[0-3])([0-5]\d)(?= ?(?:hrs|hours)\b)(?: ?(?:hrs|hours)\b)", re.IGNORECASE)
 
 
@@ -103,6 +106,7 @@ def spell_times(text: str) -> str:
     text = _JOINED_DAYS.sub(r"\1 \2", _LONG_WORDS.sub(_without_slip, text))
     for pattern, number in _DAY_WORDS:
         text = pattern.sub(number, text)
+    text = _MINUTES_IN_WORDS.sub(r"\1-\2", text)
     text = _PACKED_CLOCK.sub(r"\1:\2", share_months(text))
     text = _CLOCK_AND_CLOCK.sub(" and ", text)
     text = _SHARED_UNIT.sub(r"\1\2", text)

@@ -28,7 +28,7 @@ from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, session_role
 from assistant.core.shutdown import ShutdownTimeouts, finish_within
 from assistant.core.store_ports import Outbox
 from assistant.core.telemetry import Tracer
-from assistant.core.text import preview_line
+from assistant.core.text import beside_loop, preview_line
 from assistant.gateway.parts import split_into_parts
 from assistant.gateway.supervisor import as_bridge_error
 
@@ -215,7 +215,10 @@ class OutboxWorker:
         """False where what came after it has to wait."""
         arrivals, uncertain = self._arrivals, item.state == "sending"
         try:
-            parts = split_into_parts(item, self.bridge)
+            parts = await beside_loop(len(item.outgoing.body), split_into_parts, item, self.bridge)
+            if self.outbox.find_open(item.id) != item:
+                # It was dropped, or goes elsewhere: it is looked at again.
+                return True
             texts = [part.text for part in parts if part.media is None]
             if len(texts) > 1 and not item.parts:
                 self.outbox.save_parts(item.id, texts, self.clock())

@@ -7,7 +7,7 @@ it is alive, and whether it can serve. A report with problems is red: `ok` is Fa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -27,6 +27,7 @@ from assistant.settings.settings import Settings
 from assistant.settings.watch import SettingsWatch
 from assistant.spending.notices import budget_notes
 from assistant.store.home.guard import HomeGuard
+from assistant.store.script.usage_parts import NOT_REPORTED
 
 _STALLED_ADVICE = (
     "What was accepted is kept; a service manager starts it again, else say `assistant stop` and start it."
@@ -61,6 +62,7 @@ class DaemonStatus:
     """A running daemon, watched. Nothing here writes.
 
     - `bridges` gives by name how each bridge is.
+    - `passed_over` gives what a search finds in part or not at all.
     - `web` says where the web API listens, and what keeps it; None where it is off.
     - `problems` gives what else needs a person, and no store knows.
     """
@@ -71,6 +73,7 @@ class DaemonStatus:
     progress: StallDetector
     home_guard: HomeGuard
     bridges: Callable[[], Mapping[str, Mapping[str, Any]]]
+    passed_over: Callable[[], Sequence[str]]
     models: CurrentModels
     estimates: TokenEstimates
     context_window: ContextWindow
@@ -89,6 +92,7 @@ class DaemonStatus:
         pressures = {session: pressure for session, pressure in measured if pressure is not None}
         report["problems"] += [*self.problems(), *_full_contexts(settings, pressures)]
         report["web"] = self.web()
+        report["passed_over"] = list(self.passed_over())
         report["changed_settings"] = self.watch.keys_for_next_start()
         runtime = {
             **self.runtime.status(),
@@ -196,7 +200,18 @@ def _spent(settings: Settings, stores: StatusSources, now: datetime) -> dict[str
             for cap in standing.caps
             if cap.setting.endswith("_tokens")
         ],
+        "prompts_today": _prompts(stores, settings, now),
         "notes": budget_notes(standing),
+    }
+
+
+def _prompts(stores: StatusSources, settings: Settings, now: datetime) -> dict[str, dict[str, int]]:
+    """What each part of today's prompts was: tokens read from the provider's cache, written to it, paid in full."""
+    today = now.astimezone(settings.zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    return {
+        name: {"read": it.usage.cache_read, "written": it.usage.cache_write, "full": it.usage.input}
+        for name, it in stores.ledger.spent_by("part", today)
+        if it.usage.prompt and name != NOT_REPORTED
     }
 
 

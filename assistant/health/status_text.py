@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -26,6 +26,7 @@ _SLEEPS = {
     "undoing": "is being undone",
     "undone": "was undone",
 }
+_SHOWN = 5
 
 
 def render_lines(report: Mapping[str, Any]) -> list[str]:
@@ -49,10 +50,18 @@ def render_facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         *((f"Conversation {session['session']}", _session(session)) for session in report["sessions"]),
         ("Waiting", _waiting(report["waiting"], report["outbox"])),
         *_stored(report, times),
+        *(("Search", text) for text in _first(report.get("passed_over", ()))),
         ("Spent", _spent(report["spent"])),
+        *([("Prompts", _prompts(parts))] if (parts := report["spent"].get("prompts_today")) else []),
         *(("Budget", note) for note in report["spent"]["notes"]),
         ("Disk", _disk(report["disk_free_bytes"])),
     ]
+
+
+def _first(texts: Sequence[str]) -> Iterator[str]:
+    yield from texts[:_SHOWN]
+    if more := texts[_SHOWN:]:
+        yield f"{len(more):,} more are found in part or not at all"
 
 
 class _TimeFormatter:
@@ -146,6 +155,17 @@ def _spent(spent: Mapping[str, Any]) -> str:
         f"today {_of_cap(spent['today_usd'], spent['daily_cap_usd'])}, "
         f"this month {_of_cap(spent['month_usd'], spent['monthly_cap_usd'])}; today {spent['today_tokens']:,} tokens"
         f"{capped}"
+    )
+
+
+def _prompts(parts: Mapping[str, Mapping[str, int]]) -> str:
+    """How today's prompts were paid, and what most of them was."""
+    sums = {kind: sum(part[kind] for part in parts.values()) for kind in ("read", "written", "full")}
+    whole, most = sum(sums.values()), max(parts, key=lambda name: sum(parts[name].values()))
+    return (
+        f"today {whole:,} tokens: {sums['read'] / whole:.0%} read from the provider's cache, "
+        f"{sums['written'] / whole:.0%} written to it, {sums['full'] / whole:.0%} at the full price; most of them "
+        f"{most} ({sum(parts[most].values()) / whole:.0%}; `assistant usage --by part`)"
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -24,6 +25,9 @@ EXPORT_VERSION = 1
 _NAMESPACE = uuid.UUID("8d8f3f52-7a49-4f86-8b1f-0f9e4b0f6a55")
 _KINDS = ("fact", "preference", "decision", "task", "summary")
 _IMPORTED = 0.5
+# More than somebody notes in years.
+MAX_ITEMS = 100_000
+_BATCH = 50
 _UNCHANGED = "Nothing was imported."
 _CLOCKS_DIFFER = timedelta(days=1)
 
@@ -95,9 +99,17 @@ def export_memory(state: MemoryState) -> dict[str, Any]:
 # -------------------------------------------------------------------------------------------------------------- import
 
 
-def parse_import(text: str) -> list[ImportedItem]:
+def parse_import(text: str, now: datetime) -> list[ImportedItem]:
     """What a file has: an export of ours in either form, a JSON list of texts, or a text a line. Raises `UsageError`
-    naming what is malformed."""
+    naming what is malformed, or said to have been said later than now."""
+    items = _parse(text)
+    if len(items) > MAX_ITEMS:
+        raise UsageError(f"The file has {len(items):,} texts; at most {MAX_ITEMS:,} are taken at once. {_UNCHANGED}")
+    _reject_future_dates(items, now)
+    return items
+
+
+def _parse(text: str) -> list[ImportedItem]:
     start = text.lstrip("\ufeff").lstrip()
     if not start.startswith(("{", "[")):
         return list(_plain(text.lstrip("\ufeff")))
@@ -114,14 +126,56 @@ def parse_import(text: str) -> list[ImportedItem]:
     return _exported(whole, ((item, f"entries[{place}]") for place, item in enumerate(_list(whole, "entries"))))
 
 
-def reject_future_dates(items: Iterable[ImportedItem], now: datetime) -> None:
-    """Raises `UsageError` for what is said to have been said later than now; clocks may differ by a day."""
+def _reject_future_dates(items: Iterable[ImportedItem], now: datetime) -> None:
+    """Clocks may differ by a day."""
     for item in items:
         if item.at is not None and item.at > now + _CLOCKS_DIFFER:
             raise UsageError(f'"{item.text[:60]}" is dated {item.at.date().isoformat()}, in the future. {_UNCHANGED}')
 
 
-def to_journal_entry(item: ImportedItem, scope: str, session: str, now: datetime) -> JournalEntry:
+@dataclass(frozen=True, slots=True)
+class ImportBatch:
+    """Entries to be written, and of all replacements those that one of them is part of."""
+
+    entries: Sequence[JournalEntry]
+    replaced: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlan:
+    entry_count: int  # with those that are there already
+    batches: Sequence[ImportBatch]
+
+
+def plan_import(
+    items: Sequence[ImportedItem],
+    existing: Mapping[tuple[str, datetime], JournalEntry],
+    scope: str,
+    session: str,
+    now: datetime,
+) -> ImportPlan:
+    """`existing` has what the journal has, by text and time."""
+    both = [
+        (item, existing.get((item.text, item.at or now)) or _to_journal_entry(item, scope, session, now))
+        for item in items
+        if not item.summary
+    ]
+    keys = {item.number: entry.key for item, entry in both if item.number is not None}
+    pairs_by_key: dict[str, dict[str, str]] = defaultdict(dict)
+    for item, entry in both:
+        if item.superseded_by in keys:
+            by = keys[item.superseded_by]
+            pairs_by_key[entry.key][entry.key] = pairs_by_key[by][entry.key] = by
+    new = [entry for _, entry in both if entry.id is None]
+    batches = []
+    for begin in range(0, len(new), _BATCH):
+        entries = new[begin : begin + _BATCH]
+        replaced = {previous: by for entry in entries for previous, by in pairs_by_key[entry.key].items()}
+        batches.append(ImportBatch(entries, replaced))
+    return ImportPlan(len(both), batches)
+
+
+def _to_journal_entry(item: ImportedItem, scope: str, session: str, now: datetime) -> JournalEntry:
     """The journal entry that it becomes; one without a date was said `now`, and keeps its key at another time."""
     dated = item.at.astimezone(UTC).isoformat() if item.at else ""
     key = f"import:{uuid.uuid5(_NAMESPACE, repr((scope, item.text, dated))).hex}"
@@ -172,18 +226,24 @@ def _exported(head: Any, rows: Iterable[tuple[Any, str]]) -> list[ImportedItem]:
         raise UsageError(f"The file is no export of version {EXPORT_VERSION} (it says {version!r:.40}). {_UNCHANGED}")
     items = [(_entry(row, where), where) for row, where in rows]
     after = {item.number: item.superseded_by for item, _ in items}
+    circles = _numbers_in_circles(after)
     for item, where in items:
-        if item.superseded_by is not None and (item.superseded_by not in after or _ends_in_itself(item.number, after)):
+        if item.superseded_by is not None and (item.superseded_by not in after or item.number in circles):
             raise _malformed(where, f"was superseded by {item.superseded_by}, which is no later entry here")
     return [item for item, _ in items]
 
 
-def _ends_in_itself(number: int | None, after: Mapping[int | None, int | None]) -> bool:
-    met: set[int | None] = set()
-    while number is not None and number not in met:
-        met.add(number)
-        number = after.get(number)
-    return number is not None
+def _numbers_in_circles(after: Mapping[int | None, int | None]) -> set[int | None]:
+    """Those from which one comes to no end. Each is passed once."""
+    circling: set[int | None] = set()
+    ending: set[int | None] = {None}
+    for number in after:
+        way: dict[int | None, None] = {}
+        while number not in ending and number not in circling and number not in way:
+            way[number] = None
+            number = after.get(number)
+        (ending if number in ending else circling).update(way)
+    return circling
 
 
 def _entry(row: Any, where: str) -> ImportedItem:

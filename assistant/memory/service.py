@@ -6,6 +6,7 @@ of it. Words of memories are data and come back as they are: whoever shows them 
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -165,22 +166,19 @@ class MemoryService:
 
     # --------------------------------------------------------------------------------------------------------- changing
 
-    def import_text(self, text: str, scope: str, session: str, now: datetime) -> ImportResult:
-        """Write what an exported or plain file says into the journal; sleep makes memories of it. Raises `UsageError`
+    async def import_text(self, text: str, scope: str, session: str, now: datetime) -> ImportResult:
+        """Write what an exported or plain file says into the journal; sleep makes memories of it. Read beside the loop,
+        written a little at a time: what cuts that off leaves it to the next import of the file. Raises `UsageError`
         naming what is malformed (then nothing was changed), `StoreError`."""
-        items = exchange.parse_import(text)
-        exchange.reject_future_dates(items, now)
-        incoming = [item for item in items if not item.summary]
-        existing = {(item.content, item.timestamp): item for item in self._deps.journal.entries(scope, limit=NO_LIMIT)}
-        entries = [
-            existing.get((item.text, item.at or now)) or exchange.to_journal_entry(item, scope, session, now)
-            for item in incoming
-        ]
-        both = list(zip(incoming, entries, strict=True))
-        keys = {item.number: entry.key for item, entry in both if item.number is not None}
-        replaced = {entry.key: keys[item.superseded_by] for item, entry in both if item.superseded_by in keys}
-        new = self._deps.journal.add([entry for entry in entries if entry.id is None], now, replaced=replaced)
-        return ImportResult(len(new), len(entries) - len(new), len(items) - len(incoming))
+        journal = self._deps.journal
+        items = await asyncio.to_thread(exchange.parse_import, text, now)
+        existing = {(item.content, item.timestamp): item for item in journal.entries(scope, limit=NO_LIMIT)}
+        plan = await asyncio.to_thread(exchange.plan_import, items, existing, scope, session, now)
+        new = 0
+        for batch in plan.batches:
+            new += len(journal.add(batch.entries, now, replaced=batch.replaced))
+            await asyncio.sleep(0)
+        return ImportResult(new, plan.entry_count - new, len(items) - plan.entry_count)
 
     async def rebuild(self, now: datetime, *, from_log: bool = False) -> RebuildResult:
         """Make semantic memory what the journal says, of every scope; before that, where wanted, read the log for the

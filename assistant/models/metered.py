@@ -22,6 +22,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
 
+from assistant.context.prompt_parts import measure_request_parts, split_usage
 from assistant.core.errors import ModelError
 from assistant.core.messages import Usage
 from assistant.core.model_api import (
@@ -33,6 +34,7 @@ from assistant.core.model_api import (
     ModelNotice,
     ModelReply,
     ModelRequest,
+    PromptPart,
     TextDelta,
     request_fingerprint,
 )
@@ -136,7 +138,7 @@ class MeteredModel:
             yield ModelNotice(NoticeKind.UNKNOWN_PRICE.fill(model=self.name).text)
         reservation = self._ledger.reserve(call, self._clock())
         # Until something else is known, an attempt that is cut off has cost its prompt.
-        bill = Usage(input=prompt)
+        bill, parts = Usage(input=prompt), dict[PromptPart, Usage]()
         try:
             async with aclosing(adapter.stream(request, purpose, session=session, turn=turn)) as events:
                 async for event in events:
@@ -146,6 +148,7 @@ class MeteredModel:
                         case ModelReply():
                             event = _priced(event, price, prompt)
                             bill = event.usage
+                            parts = {} if event.estimated else _parts(request, bill, price)
                     yield event
         except StreamBroken as error:
             bill = error.usage if error.usage.prompt else replace(error.usage, input=prompt)
@@ -154,7 +157,7 @@ class MeteredModel:
             bill = Usage()
             raise
         finally:
-            self._ledger.settle_reservation(reservation, _with_cost(bill, price), self._clock())
+            self._ledger.settle_reservation(reservation, _with_cost(bill, price), self._clock(), parts)
 
 
 def _priced(reply: ModelReply, price: Price | None, prompt: int) -> ModelReply:
@@ -165,6 +168,12 @@ def _priced(reply: ModelReply, price: Price | None, prompt: int) -> ModelReply:
         else reply.usage
     )
     return replace(reply, usage=_with_cost(usage, price))
+
+
+def _parts(request: ModelRequest, usage: Usage, price: Price | None) -> dict[PromptPart, Usage]:
+    """What each part of the prompt was billed."""
+    cost = price.rates(usage.prompt).cost if price else None
+    return dict(split_usage(request.parts or measure_request_parts(request), usage, cost))
 
 
 def _with_cost(usage: Usage, price: Price | None) -> Usage:

@@ -121,6 +121,12 @@ def cost_usd_of_call(prices: Mapping[str, Prices], provider: str, model: str, us
     return None if price is None else price.cost_of_call(usage)
 
 
+def find_price_rise(prices: Mapping[str, Prices], provider: str, model: str) -> int | None:
+    """From how many tokens of a prompt on the whole request costs more; None where it never does, or nobody knows."""
+    price = prices.get(provider, Prices()).price_for_model(model)
+    return price.long.above if price is not None and price.long is not None else None
+
+
 def worst_case_usd(
     prices: Mapping[str, Prices], estimate_tokens: EstimateTokens, model: Model, request: ModelRequest
 ) -> float | None:

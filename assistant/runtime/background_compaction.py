@@ -1,8 +1,9 @@
 """Compaction that nobody waits for: after a reply, and once the provider has forgotten a prompt.
 
 What always holds: a turn never waits for it, and what it commits replaces only what it planned on (I4). A session is
-looked at after each turn, and once more when its prompt is no longer cached; what it decides is
-`assistant/context/economy.py`'s.
+looked at after each turn, and once more when its prompt is no longer cached: what was summarised without a model, since
+a person was waiting, is summarised by one; what saves money (`assistant/context/economy.py`) is done, or prepared until
+the prompt is forgotten; and what the next turns will need is prepared.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import structlog
 from assistant.core.errors import AssistantError
 from assistant.core.store_ports import Conversation
 from assistant.runtime.compaction_service import CompactionService
-from assistant.runtime.context_economy import ContextEconomy
+from assistant.runtime.context_economy import ContextEconomy, added_per_call
 from assistant.runtime.context_meter import ContextMeter
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.running_turns import RunningTurns
@@ -52,16 +53,17 @@ class BackgroundCompaction:
         self._budget = budget
         self._clock = clock
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by session
+        self._again: set[str] = set()  # sessions in which a turn ended while theirs was under way
         self._seen_cold: dict[str, datetime] = {}  # by session, the last message at which it was looked at while cold
 
     def after_turn(self, session: str) -> None:
         """A turn has ended."""
-        if self._economy.is_on:
-            self._start(session)
+        if self._economy.has_model and not self._start(session):
+            self._again.add(session)
 
     def check_due(self) -> None:
         """Called at every wake-up: look at each session once after the provider has forgotten its prompt."""
-        if not self._economy.is_on:
+        if not self._economy.has_model:
             return
         now = self._clock()
         try:
@@ -83,6 +85,7 @@ class BackgroundCompaction:
 
     async def stop(self) -> None:
         """End what is under way; what was not committed is given up."""
+        self._again.clear()
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -95,26 +98,42 @@ class BackgroundCompaction:
             return False
         task = asyncio.create_task(self._run(session), name=f"economy of {session}")
         self._tasks[session] = task
-        task.add_done_callback(lambda _: self._tasks.pop(session, None))
+        task.add_done_callback(lambda _: self._end(session))
         return True
+
+    def _end(self, session: str) -> None:
+        self._tasks.pop(session, None)
+        if session in self._again:
+            self._again.discard(session)
+            self._start(session)
 
     async def _run(self, session: str) -> None:
         try:
             await self._meter.load_model_limits()
-            now, view = self._clock(), self._conversation.load_view(session)
-            call = self._window.last_cached_call(session, view)
-            if call is None:
-                return
-            is_cold = call.is_cold(now)
-            if is_cold:
-                # What was said since it was prepared may be worth another one.
-                await self._compaction.commit_prepared(session, "economy")
-            economy = self._economy.decide(session, now, lifetime=call.lifetime, is_cold=is_cold)
-            if economy is None:
-                return
-            if economy.decision.step == "compact":
-                await self._compaction.compact_for_economy(session, economy, self._budget)
-            elif economy.decision.step == "prepare":
-                await self._compaction.prepare_for_economy(session, economy, self._budget)
+            await self._compaction.replace_deterministic(session, self._budget)
+            await self._save(session)
+            view = self._conversation.load_view(session)
+            cached = self._window.cached_request(session, self._clock())
+            await self._compaction.prepare_room(session, added_per_call(view), cached, self._budget)
         except AssistantError as error:
             log.warning("a context was not compacted", session=session, error=str(error))
+
+    async def _save(self, session: str) -> None:
+        """Do what is worth its money. Raises `StoreError`."""
+        now, view = self._clock(), self._conversation.load_view(session)
+        call = self._window.last_cached_call(session, view)
+        if call is None or not self._economy.is_on:
+            return
+        is_cold = call.is_cold(now)
+        if is_cold:
+            if (terms := self._meter.terms(session)) is not None:
+                self._compaction.add_recalled(session, terms)
+            # What was said since it was prepared may be worth another one.
+            await self._compaction.commit_prepared(session, "economy")
+        economy = self._economy.decide(session, now, lifetime=call.lifetime, is_cold=is_cold)
+        if economy is None:
+            return
+        if economy.decision.step == "compact":
+            await self._compaction.compact_for_economy(session, economy, self._budget)
+        elif economy.decision.step == "prepare":
+            await self._compaction.prepare_for_economy(session, economy, self._budget)

@@ -8,6 +8,7 @@ across restarts too (F02).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime
 
 from assistant.core.checkpoints import describe_tier
@@ -17,13 +18,18 @@ from assistant.core.records import Turn
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
 from assistant.gateway.notices import NoticeSender, turn_address
-from assistant.runtime.context_economy import SessionEconomy
+from assistant.runtime.context_economy import ContextEconomy, SessionEconomy
 from assistant.runtime.context_meter import ContextMeter
+from assistant.runtime.recall_streaks import RecallStreaks
 from sleep.compaction.budget import SleepBudget
 from sleep.compaction.compactor import Compactor
 from sleep.compaction.preview import CompactionPreview
 from sleep.compaction.values import CachedPrompt, CompactionLimits, CompactionRequest, CompactionResult
 from sleep.cycle.cycle import CompactedSession
+from sleep.rules.secrets import mask_secrets
+
+# A context this close to its threshold, or to which so many turns more come, is nearly full.
+_NEARLY, _TURNS_AHEAD = 0.04, 3
 
 
 class CompactionService:
@@ -34,12 +40,16 @@ class CompactionService:
         conversation: Conversation,
         compactor: Compactor,
         meter: ContextMeter,
+        economy: ContextEconomy,
+        streaks: RecallStreaks,
         notices: NoticeSender,
         clock: Callable[[], datetime],
     ) -> None:
         self._conversation = conversation
         self._compactor = compactor
         self._meter = meter
+        self._economy = economy
+        self._streaks = streaks
         self._clock = clock
         self._notices = notices
         self._prepared_tokens: dict[str, int] = {}  # by session, how many leave with what was prepared
@@ -47,26 +57,18 @@ class CompactionService:
         # whether a person waits for it.
         self.on_compacted: Callable[[str, CompactionResult, bool], Awaitable[None]] | None = None
 
-    async def make_room(
-        self,
-        turn: Turn,
-        terms: CompactionLimits,
-        trigger: str,
-        cached_request: CachedPrompt | None,
-        *,
-        plain: bool = False,
-    ) -> None:
-        """Before a model call: bring the view down now. Raises `StoreError`."""
+    async def make_room(self, turn: Turn, terms: CompactionLimits, trigger: str) -> None:
+        """Before a model call: bring the view down now, with what was prepared, or without a model: nobody waits for a
+        summary. Raises `StoreError`."""
         above = terms.threshold if trigger in ("emergency", "model") else 0.0
+        self.add_recalled(turn.session, terms)
+        if await self.commit_prepared(turn.session, trigger):
+            view = self._conversation.load_view(turn.session)
+            if above and self._meter.pressure(view, terms).ratio < above:
+                return
         outcome = await self._compact(
             CompactionRequest(
-                turn.session,
-                trigger,
-                terms,
-                cached_prompt=cached_request,
-                without_model=plain,
-                min_pressure=above,
-                notice_address=turn_address(turn),
+                turn.session, trigger, terms, urgent=True, min_pressure=above, notice_address=turn_address(turn)
             )
         )
         await self._tell_compacted(turn.session, outcome, person_waits=False)
@@ -126,6 +128,38 @@ class CompactionService:
         """Whether the session is being compacted now."""
         return self._compactor.is_compacting(session)
 
+    # ------------------------------------------------------------------------------------------------------- in advance
+
+    async def prepare_room(
+        self, session: str, added: float, cached_request: CachedPrompt | None, budget: SleepBudget
+    ) -> None:
+        """Where the context is nearly full, make the summary that the next turns will need, so that nobody waits for
+        it; `added` is what a turn adds to the context. Raises `StoreError`."""
+        terms = self._meter.terms(session)
+        if terms is None or not self._meter.compaction_settings.auto or self._compactor.has_prepared(session):
+            return
+        margin = max(_NEARLY, _TURNS_AHEAD * added / terms.budgets.tokens)
+        if self._meter.pressure_ratio(session) >= terms.threshold - margin:
+            request = CompactionRequest(
+                session,
+                "emergency",
+                terms,
+                cached_prompt=cached_request,
+                sleep_budget=budget,
+                notice_address=self._notices.find_session_address(session),
+            )
+            await self._compactor.prepare(self._with_price(request))
+
+    async def replace_deterministic(self, session: str, budget: SleepBudget) -> None:
+        """What was summarised without a model because a person was waiting is summarised by one. Raises
+        `StoreError`."""
+        terms = self._meter.terms(session)
+        if terms is None or not self._meter.compaction_settings.auto or not self._compactor.awaits_summary(session):
+            return
+        address = self._notices.find_session_address(session)
+        request = CompactionRequest(session, "summary", terms, sleep_budget=budget, notice_address=address)
+        await self._tell_compacted(session, await self._compactor.replace_deterministic(request), person_waits=False)
+
     # ---------------------------------------------------------------------------------------------------------- economy
 
     async def compact_for_economy(self, session: str, economy: SessionEconomy, budget: SleepBudget) -> None:
@@ -138,7 +172,7 @@ class CompactionService:
         come together since. Raises `StoreError`."""
         removed = economy.decision.removed
         if not self._compactor.has_prepared(session) or removed >= 2 * self._prepared_tokens.get(session, 0):
-            await self._compactor.prepare(self._economy_request(session, economy, budget))
+            await self._compactor.prepare(self._with_price(self._economy_request(session, economy, budget)))
             self._prepared_tokens[session] = removed
 
     async def commit_prepared(self, session: str, trigger: str) -> bool:
@@ -149,10 +183,18 @@ class CompactionService:
         await self._tell_compacted(session, outcome, person_waits=False)
         return True
 
+    def add_recalled(self, session: str, terms: CompactionLimits) -> None:
+        """What was recalled in turn after turn becomes part of the summary, now that the view is another one anyway.
+        Takes no model. Raises `StoreError`."""
+        if lines := self._streaks.list_due(session):
+            without_secrets = {number: mask_secrets(line) for number, line in lines.items()}
+            self._compactor.add_to_summary(CompactionRequest(session, "recall", terms, urgent=True), without_secrets)
+            self._streaks.mark_summarised(session)
+
     async def mask_old_output(self, session: str, terms: CompactionLimits) -> None:
         """Shorten old tool output and long old answers, which costs nothing while the cache is cold. Raises
         `StoreError`."""
-        await self._compact(CompactionRequest(session, "cold", terms, masks_only=True))
+        await self._compact(CompactionRequest(session, "cold", terms, masks_only=True, urgent=True))
 
     def _economy_request(self, session: str, economy: SessionEconomy, budget: SleepBudget) -> CompactionRequest:
         address = self._notices.find_session_address(session)
@@ -161,7 +203,6 @@ class CompactionService:
             "economy",
             economy.terms,
             sleep_budget=budget,
-            economy=economy.describe(),
             notice_address=address,
         )
 
@@ -229,13 +270,18 @@ class CompactionService:
 
     async def _compact(self, request: CompactionRequest) -> CompactionResult:
         """What it tells goes out with what it commits, or, where it commits nothing, now."""
-        outcome = await self._compactor.compact(request)
+        outcome = await self._compactor.compact(self._with_price(request))
         self._notices.send(request.notice_address, *outcome.notices)
         if outcome.notices:
             self._notices.wake()
         if not outcome.stuck_reason:
             self.clear_stuck_notice(request.session)
         return outcome
+
+    def _with_price(self, request: CompactionRequest) -> CompactionRequest:
+        if not self._economy.has_model:
+            return request
+        return replace(request, price_in_view=self._economy.price_in_view(request.session, self._clock()))
 
     async def _tell_compacted(self, session: str, outcome: CompactionResult, *, person_waits: bool) -> None:
         if outcome.checkpoints and self.on_compacted is not None:

@@ -19,6 +19,7 @@ from assistant.context.economy import (
     EconomyDecision,
     choose_cache_lifetime,
     decide,
+    price_in_view,
 )
 from assistant.context.rhythm import LEARNING_PERIOD, Rhythm, learn_rhythm
 from assistant.core.model_api import CacheLifetime
@@ -30,7 +31,7 @@ from assistant.runtime.context_meter import ContextMeter
 from assistant.runtime.current_models import CurrentModels
 from sleep.compaction.budget import OFFLINE
 from sleep.compaction.draft_view import is_compaction_prefix
-from sleep.compaction.values import CompactionLimits, CompactionPolicy
+from sleep.compaction.values import CompactionLimits, CompactionPolicy, PriceInView
 
 _RELEARN_AFTER = timedelta(hours=1)
 _SESSIONS_KEPT = 64
@@ -44,16 +45,6 @@ class SessionEconomy:
 
     decision: EconomyDecision
     terms: CompactionLimits  # those that a compaction of it is planned by
-    known_prices: bool
-
-    def describe(self) -> Mapping[str, float]:
-        """What a compaction's record says of it."""
-        unit = "usd" if self.known_prices else "tokens"
-        return {
-            "removed": self.decision.removed,
-            f"expected_{unit}": round(self.decision.saving, 6),
-            f"cost_{unit}": round(self.decision.cost, 6),
-        }
 
 
 class ContextEconomy:
@@ -77,9 +68,13 @@ class ContextEconomy:
         self._rhythms: dict[str, tuple[datetime, Rhythm]] = {}
 
     @property
+    def has_model(self) -> bool:
+        """Whether there is a model that costs something and may be asked for summaries."""
+        return self._meter.compaction_settings.auto and self._models.answering.provider != OFFLINE
+
+    @property
     def is_on(self) -> bool:
-        settings = self._meter.compaction_settings
-        return settings.auto and settings.economy != "off" and self._models.answering.provider != OFFLINE
+        return self.has_model and self._meter.compaction_settings.economy != "off"
 
     def decide(self, session: str, now: datetime, *, lifetime: CacheLifetime, is_cold: bool) -> SessionEconomy | None:
         """What to do with the session's context; None where nothing can be said. Raises `StoreError`."""
@@ -87,11 +82,7 @@ class ContextEconomy:
         if terms is None:
             return None
         view = self._conversation.load_view(session)
-        prices = self.call_prices(self._models.answering, self._models.writing, lifetime) or UNKNOWN_PRICES
-        rhythm = self.rhythm(session, now)
-        hour = now.astimezone(self._zone).hour
-        cold_share = rhythm.share_longer(LIFETIME_SECONDS[lifetime], hour=hour)
-        forecast = CallForecast(rhythm.calls_a_day, cold_share, _added_per_call(view))
+        prices, forecast = self._forecast(view, lifetime, now)
         state = self._state(view, terms)
         mode = self._meter.compaction_settings.economy
         decision = decide(state, prices, forecast, mode, is_cold=is_cold)
@@ -100,7 +91,20 @@ class ContextEconomy:
             budgets, tokens=decision.size, reserve=budgets.reserve * decision.size // max(1, budgets.tokens)
         )
         # The room for the answer is part of what the small context is measured by, and no reason to keep less.
-        return SessionEconomy(decision, replace(terms, budgets=smaller), prices.known)
+        return SessionEconomy(decision, replace(terms, budgets=smaller))
+
+    def price_in_view(self, session: str, now: datetime) -> PriceInView:
+        """What a token that stays in the session's view is expected to cost over the coming day."""
+        view = self._conversation.load_view(session)
+        lifetime = self.cache_lifetime(session, self._models.answering, view, now)
+        prices, forecast = self._forecast(view, lifetime, now)
+        return PriceInView(price_in_view(prices, forecast), prices.known)
+
+    def _forecast(self, view: ContextView, lifetime: CacheLifetime, now: datetime) -> tuple[CallPrices, CallForecast]:
+        prices = self.call_prices(self._models.answering, self._models.writing, lifetime) or UNKNOWN_PRICES
+        rhythm = self.rhythm(view.session, now)
+        cold_share = rhythm.share_longer(LIFETIME_SECONDS[lifetime], hour=now.astimezone(self._zone).hour)
+        return prices, CallForecast(rhythm.calls_a_day, cold_share, added_per_call(view))
 
     def cache_lifetime(self, session: str, model: Model, view: ContextView, now: datetime) -> CacheLifetime:
         """How long the provider is asked to keep the session's prompt."""
@@ -112,7 +116,7 @@ class ContextEconomy:
             return "5m"
         prices: dict[CacheLifetime, CallPrices] = {"5m": five, "1h": hour}
         prompt = self._meter.frame(session, model.name)[1].tokens + view.tokens
-        return choose_cache_lifetime(self.rhythm(session, now), prices, prompt, _added_per_call(view))
+        return choose_cache_lifetime(self.rhythm(session, now), prices, prompt, added_per_call(view))
 
     def call_prices(self, answering: Model, writing: Model, lifetime: CacheLifetime) -> CallPrices | None:
         """None where one of the two has no known price."""
@@ -181,7 +185,7 @@ def _sizes(view: ContextView, terms: CompactionLimits) -> list[int]:
     return [terms.counter.count_message(row) for row in view.messages]
 
 
-def _added_per_call(view: ContextView) -> float:
+def added_per_call(view: ContextView) -> float:
     """Tokens of a message and what followed it, on average."""
     said = [row for row in view.messages if not is_compaction_prefix(row)]
     calls = sum(row.role == "user" for row in said)

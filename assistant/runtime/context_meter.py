@@ -20,9 +20,10 @@ from assistant.context.pressure import (
     measure_pressure,
     utf8_length,
 )
+from assistant.context.prompt_parts import measure_view_parts
 from assistant.context.provenance import find_untrusted
 from assistant.context.tokens import TokenCounter, update_calibration
-from assistant.core.model_api import FULL_CONTEXT_TOKENS, ModelLimits, ModelRequest
+from assistant.core.model_api import FULL_CONTEXT_TOKENS, ModelLimits, ModelRequest, PromptParts
 from assistant.core.ports import Model
 from assistant.core.records import ContextView
 from assistant.core.sessions import session_role
@@ -121,6 +122,7 @@ class ContextMeter:
         self.context_settings = context_settings
         self.compaction_settings = compaction_settings
         self._frames: dict[tuple[str, str, tuple[tuple[str, str], ...], str], tuple[PromptFrame, PromptSize]] = {}
+        self._tool_tokens: dict[tuple[str, str], int] = {}  # by role and model
         self._chosen: tuple[Model, ModelLimits] | None = None
 
     def effective_window(self) -> int:
@@ -206,6 +208,14 @@ class ContextMeter:
             while len(self._frames) > _FRAMES_KEPT:
                 self._frames.pop(next(iter(self._frames)))
         return self._frames[key]
+
+    def request_parts(self, view: ContextView, model: str, terms: CompactionLimits) -> PromptParts:
+        """About what the parts of a request over this view take."""
+        frame, size = self.frame(view.session, model)
+        key = (frame.role, model)
+        if key not in self._tool_tokens:
+            self._tool_tokens[key] = frame.tool_tokens(self._estimates.counter(model))
+        return measure_view_parts(view, self._tool_tokens[key], size.tokens, terms.adding.tokens, terms.counter)
 
     def untrusted_sources(self, view: ContextView, volatile: str) -> tuple[str, ...]:
         """What a request over this view has that its person does not say now."""

@@ -101,12 +101,13 @@ class ContextWindow:
         self._meter.set_limits(model, limits)
         terms = self._meter.terms_for(turn.session, model.name, limits, turn.volatile)
         view = self._conversation.load_view(turn.session)
-        if self.is_cold(turn.session, view, now) and await self._use_cold_cache(turn, view, terms):
+        if self.is_cold(turn.session, view, now):
+            await self._use_cold_cache(turn, view, terms)
             view = self._conversation.load_view(turn.session)
         lifetime = self._lifetime(turn.session, model, view, now)
         trigger = self._trigger(turn.session, model.name, view, terms)
         if trigger:
-            await self._compaction.make_room(turn, terms, trigger, self.cached_request(turn.session, now))
+            await self._compaction.make_room(turn, terms, trigger)
             view = self._conversation.load_view(turn.session)
         else:
             self._compaction.clear_stuck_notice(turn.session)
@@ -114,7 +115,8 @@ class ContextWindow:
         room = answer_token_limit(limits, pressure, self._max_output)
         frame, _ = self._meter.frame(turn.session, model.name)
         request = build_request(view, frame, limits, volatile=turn.volatile, max_output_tokens=room)
-        request = replace(request, cache_lifetime=lifetime)
+        parts = self._meter.request_parts(view, model.name, terms)
+        request = replace(request, cache_lifetime=lifetime, parts=parts)
         self._prepared[turn.id] = _Prepared(model, view, terms, request, pressure.prompt_tokens)
         self._estimates.remember_size(turn.id, request, model.name, pressure.prompt_tokens)
         return request
@@ -133,7 +135,7 @@ class ContextWindow:
         view = self._conversation.load_view(turn.session)
         smaller = terms.budgets.after_overflow(self._meter.pressure(view, terms).prompt_tokens)
         terms = replace(terms, budgets=smaller, target=terms.target / attempt)
-        await self._compaction.make_room(turn, terms, "overflow", None, plain=attempt > 1)
+        await self._compaction.make_room(turn, terms, "overflow")
 
     def untrusted_sources(self, turn: Turn) -> tuple[str, ...]:
         """What the turn's model has read that the person did not say now."""
@@ -194,17 +196,17 @@ class ContextWindow:
         last = next((row.ts for row in reversed(view.messages) if row.role == "assistant" and row.ts), None)
         return CachedCall(last, "1h") if last is not None else None
 
-    async def _use_cold_cache(self, turn: Turn, view: ContextView, terms: CompactionLimits) -> bool:
-        """The prompt is written anew in any case: commit the summary that was prepared, or at least shorten old tool
-        output. Takes no model, so that nobody waits. Whether the view may be another one now."""
-        if await self._compaction.commit_prepared(turn.session, "economy"):
-            return True
+    async def _use_cold_cache(self, turn: Turn, view: ContextView, terms: CompactionLimits) -> None:
+        """The prompt is written anew in any case: what was recalled again and again becomes part of the summary; the
+        summary that was prepared is committed, or at least old tool output shortened. Takes no model, so that nobody
+        waits."""
+        self._compaction.add_recalled(turn.session, terms)
+        if not self._economy.is_on or await self._compaction.commit_prepared(turn.session, "economy"):
+            return
         if self._compaction.is_compacting(turn.session):
-            return False
-        if not self._economy.is_on or not has_old_output(view, self._meter.context_settings.preserve_messages):
-            return False
-        await self._compaction.mask_old_output(turn.session, terms)
-        return True
+            return
+        if has_old_output(view, self._meter.context_settings.preserve_messages):
+            await self._compaction.mask_old_output(turn.session, terms)
 
     def _lifetime(self, session: str, model: Model, view: ContextView, now: datetime) -> CacheLifetime:
         """As long as the prompt is cached it keeps the lifetime that it has."""

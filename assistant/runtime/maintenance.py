@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
 import structlog
 
 from assistant.core.errors import MemoryUnavailable, StoreError, UsageError
 from assistant.runtime.running_turns import RunningTurns
+from assistant.search.finder import SourceFinder
 from assistant.service.malloc import trim_heap
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.derived import MEMORY_DB, SEARCH_DB, is_set_aside, remake_problems, remove_set_aside
@@ -25,7 +26,7 @@ class Maintenance:
         self,
         conversation: StoredConversation,
         files: StoredMemoryFiles,
-        index_next_batch: Sequence[Callable[[], int]],
+        indexes: Mapping[str, SourceFinder],
         home_guard: HomeGuard,
         running: RunningTurns,
         rebuild_memories: Callable[[], Awaitable[object]],
@@ -33,12 +34,11 @@ class Maintenance:
         record_stores: Callable[[], None],
         tell: Callable[[str], None],
     ) -> None:
-        """`index_next_batch`: indexes a little more of a search index; how much, 0 at the end. `rebuild_memories` makes
-        memory.db of the journal. `record_stores` writes down what the stores hold; `tell` sends the owner a line on
-        damage, once for each."""
+        """`indexes` by what is in them ("Message"). `rebuild_memories` makes memory.db of the journal. `record_stores`
+        writes down what the stores hold; `tell` sends the owner a line on damage, once for each."""
         self._conversation = conversation
         self._files = files
-        self._index_next_batch = index_next_batch
+        self._indexes = indexes
         self._home_guard = home_guard
         self._running = running
         self._rebuild_memories = rebuild_memories
@@ -46,6 +46,7 @@ class Maintenance:
         self._record_stores = record_stores
         self._tell = tell
         self.file_problems: tuple[str, ...] = ()  # memory files that a crash left half written, a line each
+        self.passed_over: tuple[str, ...] = ()  # what is found in part or not at all by a search, a line each
 
     def recover_files(self) -> None:
         """Finish or take back changes of memory files that a crash cut off; `status` reports what cannot be."""
@@ -73,13 +74,19 @@ class Maintenance:
         """Index what is new, a little at a time, in a worker thread."""
         try:
             self._home_guard.require_present()
-            for index_next_batch in self._index_next_batch:
-                while await asyncio.to_thread(index_next_batch):
+            for index in self._indexes.values():
+                while await asyncio.to_thread(index.index_next_batch):
                     pass
+            self.passed_over = await asyncio.to_thread(lambda: tuple(self._find_passed_over()))
             remove_set_aside(self._home / SEARCH_DB)
             await asyncio.to_thread(trim_heap)
         except StoreError as error:
             log.error("what was said last is not indexed yet", error=str(error))
+
+    def _find_passed_over(self) -> Iterator[str]:
+        for kind, index in self._indexes.items():
+            for source, reason in index.passed_over().items():
+                yield f"{kind} {source} is kept whole, but {reason}."
 
     async def remake_memories(self) -> None:
         """Make memory.db again where one was set aside; what keeps it from that now is left for the next upkeep."""

@@ -21,7 +21,7 @@ anything is known of it; one about nothing but a time ("what did I do yesterday?
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 
 from assistant.context.memory_block import profiles_block
@@ -46,6 +46,8 @@ _HITS_READ = 12
 _HITS_READ_OF_REPEATED = 400
 _REPLY_LENGTH = 300
 _REPLY_WITHIN = 4
+# What stands in a summary to this length is not recalled.
+_TOLD = 160
 
 # How many passages may have a question's words by coincidence.
 _MOST_BY_CHANCE = 0.7
@@ -91,20 +93,27 @@ class HistoryRecall:
     def recall(self, question: str, session: str, scope: str, view: ContextView, now: datetime) -> str:
         """A block of quotations for the volatile block, oldest first; "" where there is nothing to recall. `view` is
         the session's, before or after the question entered it. Any thread may call. Raises `StoreError`."""
+        return history_block(self.recall_lines(question, session, scope, view, now))
+
+    def recall_lines(self, question: str, session: str, scope: str, view: ContextView, now: datetime) -> dict[int, str]:
+        """The quotations, by their messages, oldest first. Raises `StoreError`."""
         words = searchable_text(question)
         room = self._budget()
         identifiers = find_identifiers(words)
         if room <= 0 or not self.has_something_out_of(view):
-            return ""
+            return {}
         if not is_question(words):
             # Of a statement only what an identifier in it stands for may be wanted.
             words = " ".join(identifiers)
         if not words:
-            return ""
-        shown = fully_shown_ids(view)
+            return {}
+        shown, summaries = (
+            fully_shown_ids(view),
+            _flat(" ".join(row.content for row in view.messages if row.is_summary)),
+        )
         quotes: dict[int, str] = {}
         for hit in self._hits(words, scope, _tail_start(view, now), now):
-            is_shown = hit.message_id in shown or hit.message_id in quotes
+            is_shown = hit.message_id in shown or hit.message_id in quotes or _flat(hit.text)[:_TOLD] in summaries
             quotes_the_past = hit.role == "tool" and hit.name in self._quoting_tools
             if (
                 not is_shown
@@ -112,8 +121,7 @@ class HistoryRecall:
                 and (_fits_well(hit.quality, _MOST_BY_CHANCE) or _says_one(hit, identifiers))
             ):
                 room = self._add(quotes, self._with_reply(hit, scope, session, shown), room)
-        lines = [_without_unasked_secrets(quotes[message_id], words) for message_id in sorted(quotes)]
-        return quote_in_tag(RECORD_TAG, "\n".join([_HISTORY_HEADING, *lines])) if lines else ""
+        return {message_id: _without_unasked_secrets(quotes[message_id], words) for message_id in sorted(quotes)}
 
     def _hits(self, words: str, scope: str, tail: datetime, now: datetime) -> list[SearchHit]:
         """What was said before the tail; of the time that the question names, where anything was."""
@@ -167,6 +175,11 @@ class HistoryRecall:
         when = format_local_time(message.ts, self._zone)
         line = format_quote(QuotedMessage(message_id, when, message.role, text, message.name))
         return line if message.session == session else f"{line} (in session {quote_text(message.session)})"
+
+
+def history_block(lines: Mapping[int, str]) -> str:
+    """Quotations for the volatile block; "" where there are none."""
+    return quote_in_tag(RECORD_TAG, "\n".join([_HISTORY_HEADING, *lines.values()])) if lines else ""
 
 
 def _fits_well(fit: MatchQuality, max_chance: float) -> bool:

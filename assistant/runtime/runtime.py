@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -28,13 +26,14 @@ from assistant.core.sessions import session_role
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.core.store_ports import Conversation, Outbox
 from assistant.runtime.running_turns import RunningTurns
-from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner, describe_fallback
+from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner
 from assistant.runtime.turn_context import TurnContextBuilder
+from assistant.runtime.turn_outcomes import TurnOutcomes
 from assistant.service.heartbeat import RuntimeActivity
 
 log = structlog.get_logger()
 
-_OUTCOMES_KEPT = 256
+_ACCEPTED_AT_ONCE = 4
 
 
 class Runtime:
@@ -74,6 +73,7 @@ class Runtime:
         self._check_home = check_home
         self._store_attachments = store_attachments
         self.on_turn_ended: Callable[[str], None] = lambda session: None
+        self._accepting = asyncio.Semaphore(_ACCEPTED_AT_ONCE)
         self._write_refused = False
         self._store_error = ""
         self._outcomes = TurnOutcomes()
@@ -155,21 +155,24 @@ class Runtime:
 
     async def accept(self, incoming: IncomingMessage) -> InboxReceipt:
         """Store a message durably; returns once it may be acknowledged. Raises `StoreError` when it was not kept."""
-        now = self._clock()
-        try:
-            # Files of a message are not to make a new home where one was taken away.
-            self._check_home(False)
-            if any(media.data for media in incoming.media):
-                # Writing files to the disk may take a while.
-                incoming = await asyncio.to_thread(self._store_attachments, incoming, now)
-            else:
-                incoming = self._store_attachments(incoming, now)
-            return self._conversation.accept(incoming, now)
-        except StoreError:
-            self._write_refused = True
-            raise
-        finally:
-            self._wake.set()
+        # Of a flood a few in a round of the loop, so that others have their turn between them.
+        async with self._accepting:
+            try:
+                return await self._accept(incoming, self._clock())
+            except StoreError:
+                self._write_refused = True
+                raise
+            finally:
+                self._wake.set()
+                await asyncio.sleep(0)
+
+    async def _accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
+        # Files of a message are not to make a new home where one was taken away.
+        self._check_home(False)
+        store = partial(self._store_attachments, incoming, now)
+        # Writing files to the disk may take a while.
+        incoming = await asyncio.to_thread(store) if any(media.data for media in incoming.media) else store()
+        return self._conversation.accept(incoming, now)
 
     async def tick(self, now: datetime) -> None:
         """One pass: start a turn in each session that waits, then see to the outboxes."""
@@ -357,39 +360,4 @@ class Runtime:
             "waiting_sessions": len(self._conversation.sessions_waiting()),
             "blocked": dict(self._running.backoff.sessions),
             "trouble": self._store_error,
-        }
-
-
-class TurnOutcomes:
-    """How the turns that ended last ended: what a turn said is in the stores for good, how it ended is known for a
-    while, to the process it ran in."""
-
-    def __init__(self) -> None:
-        self._by_turn: OrderedDict[str, TurnOutcome] = OrderedDict()
-
-    def add(self, outcome: TurnOutcome) -> None:
-        self._by_turn[outcome.turn] = outcome
-        while len(self._by_turn) > _OUTCOMES_KEPT:
-            self._by_turn.popitem(last=False)
-
-    def describe_result(self, item: InboxItem, sent: str, notices: list[str]) -> dict[str, Any]:
-        """What became of an accepted message; `sent` is what its turn answered, `notices` what it told beside that."""
-        outcome = self._by_turn.get(item.turn or "")
-        answered = item.state == "answered"
-        failed = item.state not in ("accepted", "running", "answered")
-        text = outcome.text if outcome else sent
-        fallback = outcome.fallback if outcome else None
-        return {
-            "state": item.state,
-            "reply": text if answered else "",
-            "error": text if failed else "",
-            "exit_code": (outcome.exit_code if outcome else 1) if failed else 0,
-            "session": item.incoming.session,
-            "turn": item.turn,
-            "model": outcome.model if outcome else None,
-            "fallback": outcome.fallback is not None if outcome else None,
-            "fallback_reason": describe_fallback(fallback) if fallback else "",
-            "notices": notices,
-            "usage": asdict(outcome.usage) if outcome else None,
-            "pressure": round(outcome.pressure, 4) if outcome else None,
         }

@@ -28,7 +28,8 @@ from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation, Journal
 from assistant.core.text import shorten_line
 from assistant.runtime.delegation import interrupted_tasks_note, tasks_of_interrupted_calls
-from assistant.runtime.recall import HistoryRecall, MemoryRecall, ProfileRecall
+from assistant.runtime.recall import HistoryRecall, MemoryRecall, ProfileRecall, history_block
+from assistant.runtime.recall_streaks import RecallStreaks
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.script.turns import Delegations, UserRequests
 
@@ -105,9 +106,11 @@ class TurnContextBuilder:
         memory_recall: MemoryRecall,
         profile_recall: ProfileRecall,
         standing_memory: StandingMemory,
+        streaks: RecallStreaks,
         zone: ZoneInfo,
     ) -> None:
         self._conversation = conversation
+        self._streaks = streaks
         self._requests = requests
         self._delegations = delegations
         self._history_recall = history_recall
@@ -159,14 +162,17 @@ class TurnContextBuilder:
         async def recall_profiles() -> str:
             return self._profile_recall.recall(text, scope)
 
+        # Beside the loop: a message may be giant, and what is found may stand in giant ones.
         async def recall_memories() -> str:
-            return self._memory_recall.recall(text, scope, view, self._standing_memory.prompt_block(session), now)
+            standing = self._standing_memory.prompt_block(session)
+            return await asyncio.to_thread(self._memory_recall.recall, text, scope, view, standing, now)
 
         async def recall_history() -> str:
             if not self._history_recall.has_something_out_of(view):
                 return ""
-            # Beside the loop: what is found may stand in giant messages.
-            return await asyncio.to_thread(self._history_recall.recall, text, session, scope, view, now)
+            lines = await asyncio.to_thread(self._history_recall.recall_lines, text, session, scope, view, now)
+            self._streaks.record_turn(session, lines)
+            return history_block(lines)
 
         for recall in (recall_profiles, recall_memories, recall_history):
             try:

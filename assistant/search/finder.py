@@ -2,18 +2,22 @@
 
 What always holds: before anything is looked for, what came since is taken in, unless it is so much that it is made in
 the background (`catch_up`). The index follows its source: thrown away, it is made again from it, and one that is found
-damaged is. Any thread may call, one at a time.
+damaged is. A text that is too long is taken in up to a limit, one that cannot be read is passed over; both are noted
+(`passed_over`), and keep nothing else from being found. Any thread may call, one at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 from threading import RLock
 from typing import TYPE_CHECKING, TypeVar
 
-from assistant.core.errors import IndexDamaged
-from assistant.search.index_values import SearchFilter, SourceHit, TextSource
+import structlog
+
+from assistant.core.errors import IndexDamaged, StoreError
+from assistant.search.index_values import SearchFilter, SourceHit, SourceText, TextSource
 from assistant.search.query import FindStems
 
 if TYPE_CHECKING:
@@ -21,11 +25,14 @@ if TYPE_CHECKING:
     from assistant.search.engine import SearchEngine
     from assistant.search.index import SearchIndex
 
+log = structlog.get_logger()
 T = TypeVar("T")
 
 _BATCH_RECORDS = 64
 # What a search may take in before it answers; more is the business of `catch_up`.
 _MAX_RECORDS_PER_SEARCH = 1_024
+# Characters of one text that are indexed: some seconds of work.
+MAX_TEXT = 4_000_000
 
 
 class SourceFinder:
@@ -77,11 +84,21 @@ class SourceFinder:
     def forget(self, sources: Sequence[int], words_of: Callable[[int], str]) -> None:
         """Take sources out so that none of their words is left; `words_of` gives what was indexed of each. Not twice
         for the same ones. Raises `StoreError`."""
-        self._with_engine(lambda engine: engine.index.remove_sources(sources, text_of=words_of))
+
+        def remove(engine: SearchEngine) -> None:
+            engine.index.remove_sources(sources, text_of=words_of)
+            for source in engine.index.store.passed_over().keys() & set(sources):
+                engine.index.store.pass_over(source, "")
+
+        self._with_engine(remove)
 
     def clear(self) -> None:
         """Throw the index away: it is made again from its source. Raises `StoreError`."""
         self._with_engine(lambda engine: engine.index.clear())
+
+    def passed_over(self) -> dict[int, str]:
+        """Sources that are found in part or not at all, with the reasons. Raises `StoreError`."""
+        return self._with_engine(lambda engine: engine.index.store.passed_over())
 
     def close(self) -> None:
         with self._lock:
@@ -113,9 +130,28 @@ class SourceFinder:
                 records = self._source.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
                 if not records:
                     break
-                index.append(records, {stream: records[-1].seq}, self._zone)
+                self._append(index, records, stream)
                 hidden_ids = [hidden for record in records for hidden in record.takes_back]
                 if hidden_ids:
                     index.remove_sources(hidden_ids)
                 taken += len(records)
         return taken
+
+    def _append(self, index: SearchIndex, records: Sequence[SourceText], stream: str) -> None:
+        read_to = {stream: records[-1].seq}
+        for record in records:
+            if len(record.text) > MAX_TEXT:
+                index.store.pass_over(record.id, f"only its first {MAX_TEXT:,} characters can be searched")
+        shown = [replace(record, text=record.text[:MAX_TEXT]) for record in records]
+        try:
+            index.append(shown, read_to, self._zone)
+        except StoreError:
+            raise
+        except Exception as error:  # whatever a text does to what reads it, it is one of many
+            if len(records) > 1:
+                for record in records:
+                    self._append(index, [record], stream)
+                return
+            log.exception("a text cannot be indexed", source=records[0].id)
+            index.store.pass_over(records[0].id, f"it cannot be searched ({type(error).__name__})")
+            index.append([replace(records[0], text="")], read_to, self._zone)

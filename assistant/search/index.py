@@ -64,13 +64,13 @@ _EMPTY = Occurrences(np.zeros(0, np.intp), np.zeros(0, np.float32))
 class SearchIndex:
     def __init__(self, store: IndexStore, stems: FindStems, embed: EmbedTexts, resident: int = _RESIDENT) -> None:
         self._resident = resident
-        self._store = store
+        self.store = store
         self._stems = stems
         self._embed = embed
         self._load()
 
     def _load(self) -> None:
-        contents = self._store.load()
+        contents = self.store.load()
         sealed = np.frombuffer(contents.meta, UNIT_DTYPE)
         self.count = self.sealed = len(sealed)
         self.read_to = dict(contents.read_to)
@@ -151,14 +151,14 @@ class SearchIndex:
             meta["form"] = unit_flags(text) | (REPEATS if repeats else 0)
             last[stream] = number, second, repeats
             fresh.append(UnsealedUnit(number, meta.tobytes(), vectors[offset].tobytes(), stems))
-        self._store.add(fresh, {number: text for text, number in names.items()}, read_to)
+        self.store.add(fresh, {number: text for text, number in names.items()}, read_to)
         self._names.update(names)
         self.read_to.update(read_to)
         for unsealed in fresh:
             self._grow()
             self.count += 1
             self._take(unsealed)
-        if self._store.can_seal and len(self._fresh) >= SEAL_AFTER_UNITS:
+        if self.store.can_seal and len(self._fresh) >= SEAL_AFTER_UNITS:
             self.seal()
 
     def _end_of(self, stream: int) -> tuple[int, int, bool]:
@@ -236,7 +236,7 @@ class SearchIndex:
         meta = self._meta[first : self.count].tobytes()
         page = IndexPage(first, self.count - first, meta, self._vectors[rows].tobytes(), terms, postings)
         total = self._sealed_total + self._fresh_total
-        self._store.seal(page, total.tobytes())
+        self.store.seal(page, total.tobytes())
         self._sealed_total, self._fresh_total = total, np.zeros(DIMENSIONS)
         for sealed_term in terms:
             self._terms[sealed_term.stem], self._sources[sealed_term.id] = sealed_term.id, sealed_term.sources
@@ -266,13 +266,13 @@ class SearchIndex:
         self.meta["gone"][numbers] = 1
         terms = None if text_of is None else self._without(numbers, text_of)
         changed = {int(number): self._meta[number].tobytes() for number in numbers}
-        self._store.mark_removed(changed, self._sealed_total.tobytes(), terms=terms)
+        self.store.mark_removed(changed, self._sealed_total.tobytes(), terms=terms)
         if text_of is not None:
             self._load()
 
     def clear(self) -> None:
         """Nothing is found any more, and all of the source is to be read again. Raises `StoreError`."""
-        self._store.clear()
+        self.store.clear()
         self._load()
 
     def _without(self, numbers: Ints, text_of: Callable[[int], str]) -> list[IndexTerm]:
@@ -364,7 +364,7 @@ class SearchIndex:
         if cached is not None:
             self._cache.move_to_end(term)
             return cached
-        postings = np.frombuffer(self._store.postings(term), POSTING_DTYPE)
+        postings = np.frombuffer(self.store.postings(term), POSTING_DTYPE)
         occurrences = Occurrences(postings["unit"].astype(np.intp), postings["count"].astype(np.float32))
         self._cache[term] = occurrences
         self._cached += len(postings)
@@ -391,7 +391,7 @@ class SearchIndex:
         first = int(np.searchsorted(units, self._first_resident))
         rows[first:] = self._vectors[units[first:] - self._first_resident]
         if first:
-            rows[:first] = np.frombuffer(self._store.vectors_of(units[:first].tolist()), np.int8).reshape(
+            rows[:first] = np.frombuffer(self.store.vectors_of(units[:first].tolist()), np.int8).reshape(
                 -1, DIMENSIONS
             )
         return rows.astype(np.float32) / np.float32(VECTOR_SCALE)
@@ -431,7 +431,7 @@ class SearchIndex:
         return older
 
     def _sealed_vectors(self, first: int, last: int) -> ByteVectors:
-        rows: ByteVectors = np.frombuffer(self._store.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
+        rows: ByteVectors = np.frombuffer(self.store.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
         return rows
 
 

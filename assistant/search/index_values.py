@@ -107,6 +107,14 @@ class IndexStore(Protocol):
         """Of these sealed units, in their order."""
         ...
 
+    def pass_over(self, source: int, reason: str) -> None:
+        """A source is not found by all of its words, or by none, for a reason in words; "" where there is none left."""
+        ...
+
+    def passed_over(self) -> dict[int, str]:
+        """Sources of which that is so, with the reasons."""
+        ...
+
     def clear(self) -> None: ...
 
 

@@ -33,14 +33,17 @@ def check_zone_name(value: str) -> str:
 
 
 def _zone_in_any_case(value: str) -> str:
-    spelled = value.strip().replace(" ", "_").casefold()
+    spelled = value.partition(",")[0].strip().replace(" ", "_").casefold().removesuffix("_city")
     known: dict[str, list[str]] = {}
     for name in available_timezones():
         known.setdefault(name.casefold(), []).append(name)
     if len(known.get(spelled, ())) == 1:
         return known[spelled][0]
-    places = [name for name in known if name.rpartition("/")[2] == spelled]
-    near = places or difflib.get_close_matches(spelled, known)
+    cities: dict[str, list[str]] = {}
+    for name in known:
+        cities.setdefault(name.rpartition("/")[2], []).append(name)
+    close = difflib.get_close_matches(spelled, known) or difflib.get_close_matches(spelled, cities)
+    near = [name for city in ([spelled] if spelled in cities else close) for name in cities.get(city, [city])]
     raise UnknownName(sorted(name for spelling in near[:_NAMES_TOLD] for name in known[spelling]))
 
 
@@ -79,7 +82,9 @@ _TIME = r"(\d|[01]\d|2[0-3]):(\d|[0-5]\d)"
 TimeOfDay = Annotated[str, Field(pattern=rf"^({_TIME})?$")]
 HoursOfDay = Annotated[str, Field(pattern=rf"^({_TIME}-{_TIME})?$", description='hours as in "22:00-07:00", or ""')]
 ZoneName = Annotated[
-    str, AfterValidator(check_zone_name), Field(description='an IANA time zone as in "Europe/Oslo", or ""')
+    str,
+    AfterValidator(check_zone_name),
+    Field(description='a time zone by a large city in it, as in "Europe/Oslo", or ""'),
 ]
 WebAddress = Annotated[
     str,

@@ -137,6 +137,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 FORGOTTEN_PLACEHOLDER = "[forgotten]"
+LOST_PLACEHOLDER = "[lost: the disk damaged these words, and no backup has them]"
 """What is shown where somebody had words forgotten."""
 
 

@@ -12,6 +12,9 @@ False) nothing more. `/metrics` is for Prometheus, and needs the token over TCP.
 
 from __future__ import annotations
 
+import asyncio
+import json
+from threading import Lock
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -23,10 +26,13 @@ from assistant.health.status import DaemonStatus
 from assistant.web.deps import ApiDeps
 from assistant.web.errors import add_error_handlers
 from assistant.web.routes_chat import chat_routes
+from assistant.web.routes_completions import completion_routes
 from assistant.web.routes_read import read_routes
 from assistant.web.schemas_chat import reject_unknown_parameters
 
 _NO_STORE = {"Cache-Control": "no-store"}
+# FastAPI silences warnings while it makes shapes, which only one thread may do.
+_BUILDING = Lock()
 
 
 def health_routes(status: DaemonStatus, *, details: bool) -> APIRouter:
@@ -68,20 +74,46 @@ _DESCRIPTION = (
 def build_web_app(deps: ApiDeps, *, trusted: bool = True) -> FastAPI:
     """The API of one running daemon. `trusted`: whether health says what is wrong without a token, as on the control
     socket."""
+    with _BUILDING:
+        return _build(deps, trusted)
+
+
+def _build(deps: ApiDeps, trusted: bool) -> FastAPI:
     app = FastAPI(
         title="Nocturne",
         version=__version__,
-        docs_url=None,
-        redoc_url=None,
+        openapi_url=None,
         redirect_slashes=False,
         dependencies=[Depends(reject_unknown_parameters)],
     )
     app.include_router(chat_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
     app.include_router(read_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
+    app.include_router(completion_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
     app.include_router(health_routes(deps.status, details=trusted))
+    app.include_router(_description_route(app))
     add_error_handlers(app)
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
+    # FastAPI would make the shapes of all requests and answers for the first request, while nothing else is answered.
+    for route in app.routes:
+        route.matches({"type": "http", "path": "/", "root_path": "", "method": "GET", "headers": []})
     return app
+
+
+def _description_route(app: FastAPI) -> APIRouter:
+    routes = APIRouter()
+    making = asyncio.Lock()
+    description = b""
+
+    @routes.get("/openapi.json", include_in_schema=False)
+    async def describe() -> Response:
+        """Made once, in a worker thread: it takes a while."""
+        nonlocal description
+        async with making:
+            if not description:
+                description = await asyncio.to_thread(lambda: json.dumps(app.openapi(), separators=(",", ":")).encode())
+        return Response(description, media_type="application/json")
+
+    return routes
 
 
 def _describe(app: FastAPI) -> dict[str, Any]:

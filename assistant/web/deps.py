@@ -24,7 +24,7 @@ from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
 from assistant.core.memories import MemoryHit, MemoryList, SleepReport
 from assistant.core.model_api import UsageKey
-from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
+from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, LogRecord, SearchHit
 from assistant.core.sessions import OWNER_SCOPE, session_role
 from assistant.core.store_ports import Conversation, Journal
 from assistant.health.status import DaemonStatus
@@ -67,6 +67,11 @@ class DaemonControl:
     async def stop_turn(self, session: str) -> bool:
         """Abort the running turn of a session; False when none runs."""
         return await self.runtime.stop_turn(session)
+
+    def find_message(self, message_id: int) -> InboxItem | None:
+        """A message of the owner's that was accepted under this id."""
+        item = self.conversation.inbox_item_of(message_id)
+        return item if item is not None and session_role(item.incoming.session) == "owner" else None
 
     async def result(self, inbox_id: int) -> Mapping[str, Any]:
         """What became of an accepted message: `state` (inbox state), `reply`, `error`, `exit_code`, `session`, `turn`,

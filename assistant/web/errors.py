@@ -1,4 +1,5 @@
-"""Errors of the web API: each is one line of JSON, `{"error": "..."}`, that says what was kept."""
+"""Errors of the web API: each is one line of JSON, `{"error": "..."}`, that says what was kept. Clients of OpenAI's API
+get it in the form that they show."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assistant.core.errors import AssistantError, StoreError, UsageError
-from assistant.web.schemas_chat import ErrorAnswer
+from assistant.web.schemas_chat import Answer, ErrorAnswer
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 # So many problems of one request are reported, and so much of each.
@@ -41,10 +42,21 @@ _MEANINGS: Mapping[int, str] = {
 }
 
 
-def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+# Where clients of OpenAI's API ask: they show an error only in its form.
+_OPENAI_PATHS = ("/v1/chat/", "/v1/models")
+
+
+def error_content(path: str, text: str) -> dict[str, Any]:
+    """The body of an error at an address."""
+    if path.startswith(_OPENAI_PATHS):
+        return {"error": {"message": text, "type": "invalid_request_error", "param": None, "code": None}}
+    return {"error": text}
+
+
+def error_responses(*statuses: int, shape: type[Answer] = ErrorAnswer) -> dict[int | str, dict[str, Any]]:
     """The errors that a route documents: those that every route has, and these."""
     documented = sorted({400, 401, 403, 405, 429, 431, 500, 503, *statuses})
-    return {status: {"model": ErrorAnswer, "description": _MEANINGS[status]} for status in documented}
+    return {status: {"model": shape, "description": _MEANINGS[status]} for status in documented}
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -97,20 +109,20 @@ class _InterruptedRequests:
         except asyncio.CancelledError:
             # Nothing else cancels a request, and its task ends here: uvicorn would log a failure.
             if not has_begun:
-                await _error_answer(503, REQUEST_INTERRUPTED)(scope, receive, send)
+                await _error_answer(scope["path"], 503, REQUEST_INTERRUPTED)(scope, receive, send)
 
 
-def _error_answer(status: int, text: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    return JSONResponse({"error": " ".join(text.split())}, status, headers)
+def _error_answer(path: str, status: int, text: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    return JSONResponse(error_content(path, " ".join(text.split())), status, headers)
 
 
-async def _on_invalid_request(_: Request, error: Exception) -> JSONResponse:
+async def _on_invalid_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError), "it is registered for these"
     problems = error.errors()
     lines = [_describe_problem(problem)[:_MAX_PROBLEM_LENGTH] for problem in problems[:_MAX_PROBLEMS]]
     if more := len(problems) - len(lines):
         lines.append(f"and {more} more")
-    return _error_answer(400, f"The request is not valid: {'; '.join(lines)}. Nothing was changed.")
+    return _error_answer(request.url.path, 400, f"The request is not valid: {'; '.join(lines)}. Nothing was changed.")
 
 
 def _describe_problem(problem: Mapping[str, Any]) -> str:
@@ -128,7 +140,7 @@ def _describe_problem(problem: Mapping[str, Any]) -> str:
     return f"the body: {text}"
 
 
-async def _on_http_exception(_: Request, error: Exception) -> JSONResponse:
+async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException), "it is registered for these"
     texts = {
         "There was an error parsing the body": "The body is not JSON in valid UTF-8. Nothing was accepted.",
@@ -136,13 +148,14 @@ async def _on_http_exception(_: Request, error: Exception) -> JSONResponse:
         "Method Not Allowed": "This address of the web API does not take that method.",
     }
     detail = str(error.detail)
-    return _error_answer(error.status_code, texts.get(detail, detail), error.headers)
+    return _error_answer(request.url.path, error.status_code, texts.get(detail, detail), error.headers)
 
 
-async def _on_assistant_error(_: Request, error: Exception) -> JSONResponse:
+async def _on_assistant_error(request: Request, error: Exception) -> JSONResponse:
     status = 400 if isinstance(error, UsageError) else 503 if isinstance(error, StoreError) else 500
-    return _error_answer(status, str(error))
+    return _error_answer(request.url.path, status, str(error))
 
 
-async def _on_fault(_: Request, error: Exception) -> JSONResponse:
-    return _error_answer(500, f"The daemon failed ({type(error).__name__}); its log has the details. Nothing was lost.")
+async def _on_fault(request: Request, error: Exception) -> JSONResponse:
+    text = f"The daemon failed ({type(error).__name__}); its log has the details. Nothing was lost."
+    return _error_answer(request.url.path, 500, text)

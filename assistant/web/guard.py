@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assistant.core.text import lazy_regex
 from assistant.web.deps import AccessRules
+from assistant.web.errors import error_content
 
 # Host and port of who is connected, as ASGI has them.
 ClientAddress = tuple[str, int]
@@ -78,8 +79,8 @@ _MAX_SHOWN = 100
 _OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 
 
-def _refuse(status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    return JSONResponse({"error": error}, status, headers)
+def _refuse(scope: Scope, status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    return JSONResponse(error_content(scope["path"], error), status, headers)
 
 
 class _Revoked(Exception):
@@ -129,10 +130,10 @@ class AccessGuard:
         name = _host_name(host)
         if name is None or name not in _LOOPBACK_NAMES | self._hosts | {_address_of(scope, "server")}:
             shown = (host or "nothing")[:_MAX_SHOWN]
-            return _refuse(403, f"This assistant has no name {shown!r}. Its names are set in web.hosts.")
+            return _refuse(scope, 403, f"This assistant has no name {shown!r}. Its names are set in web.hosts.")
         origins = Headers(scope=scope).getlist("origin")
         if origins and not (len(origins) == 1 and self._is_own_origin(origins[0], host)):
-            return _refuse(403, "Web pages of other sites may not use this assistant. Nothing was done.")
+            return _refuse(scope, 403, "Web pages of other sites may not use this assistant. Nothing was done.")
         if scope["path"] in _OPEN_PATHS:
             return None
         return self._check_token(scope)
@@ -151,16 +152,20 @@ class AccessGuard:
             if self._has_room(scope):
                 return None
             problem = "There are too many connections. Nothing was done; try again when one has ended."
-            return _refuse(503, problem, {"Connection": "close"})
+            return _refuse(scope, 503, problem, {"Connection": "close"})
         caller, shown = self._caller(scope), _credentials(scope)[1]
         if shown and (wait := self._attempts.seconds_to_wait(caller)):
             return _refuse(
-                429, f"Too many wrong tokens came from your address. Try again in {wait} s.", {"Retry-After": str(wait)}
+                scope,
+                429,
+                f"Too many wrong tokens came from your address. Try again in {wait} s.",
+                {"Retry-After": str(wait)},
             )
         if shown:
             self._attempts.record_wrong_token(caller)
         problem = "is not the right one" if shown else "is missing"
         return _refuse(
+            scope,
             401,
             f"The bearer token {problem}; `assistant web token` shows the right one. Nothing was done.",
             {"WWW-Authenticate": 'Bearer realm="assistant"'},

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
-from pydantic import AfterValidator, AwareDatetime
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 from starlette.exceptions import HTTPException
 
 from assistant.bridges.terminal.bridge import TerminalBridge
@@ -18,7 +18,7 @@ from assistant.core.model_api import UsageKey
 from assistant.core.sessions import MAIN_SESSION
 from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
-from assistant.web.schemas_chat import CommandAnswer, OwnerSession, RowId, UnicodeText, to_utc
+from assistant.web.schemas_chat import CommandAnswer, OwnerSession, RowId, UnicodeText, refuse_number, to_utc
 from assistant.web.schemas_read import (
     CompactionList,
     ConversationDetails,
@@ -36,7 +36,7 @@ MaxResults = Annotated[int, Query(ge=1, le=1000, description="How many at most."
 SearchText = Annotated[
     UnicodeText, Query(min_length=1, max_length=1000, pattern=r"\S", description="What to look for.")
 ]
-UtcTime = Annotated[AwareDatetime, AfterValidator(to_utc)]
+UtcTime = Annotated[AwareDatetime, BeforeValidator(refuse_number), AfterValidator(to_utc)]
 After = Annotated[UtcTime | None, Query(description="From this time on; with its offset, as in 2026-03-01T00:00:00Z.")]
 Before = Annotated[UtcTime | None, Query(description="Up to, and without, this time.")]
 

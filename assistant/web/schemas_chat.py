@@ -50,6 +50,15 @@ def _owner_session(session: str) -> str:
     return parse_session_name(session)
 
 
+def refuse_number(written: Any) -> Any:
+    """A time is written out: as a number of seconds, which the framework takes too, it would be one of 1970."""
+    try:
+        float(written)
+    except (TypeError, ValueError):
+        return written
+    raise ValueError("this is a number, not a time; write it out, as in 2026-03-01T00:00:00Z")
+
+
 def to_utc(moment: datetime) -> datetime:
     """The first and last hours of the calendar are outside of it in other zones."""
     try:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import resource
 import socket
@@ -120,12 +121,15 @@ async def _start(server: Server, listening: socket.socket, tls: ssl.SSLContext |
     server.started = True
 
 
-_UNAUTHENTICATED = 32
+_UNAUTHENTICATED = 64
+# Of those only so many come in one round of the loop: whoever has sent a request when they come in is answered, some
+# rounds later, before as many others came in as turn them out.
+_ACCEPTED_IN_A_ROUND = 8
 
 
 class ConnectionLimit:
     """At most so many connections that have shown the token, and some that may do so: where all of these are taken, who
-    connects and is answered at once (a health check) is not turned out by the next who connects."""
+    connects and is answered at once (a health check) is not turned out by those who connect next."""
 
     def __init__(self, max_authenticated: int) -> None:
         self._max_authenticated = max_authenticated
@@ -135,15 +139,23 @@ class ConnectionLimit:
 
     def register(self, connection: socket.socket, address: ClientAddress) -> None:
         """One more is connected; where there are too many, the oldest without a token is closed."""
-        self._forget_closed()
-        if len(self._connections) >= self._max_authenticated + _UNAUTHENTICATED:
+        limit = self._max_authenticated + _UNAUTHENTICATED
+        if len(self._connections) >= limit:
+            self._forget_closed()
+        if len(self._connections) >= limit:
             self._close_oldest()
+        # Another one may have had its address.
+        self._connections.pop(address, None)
+        self._authenticated.discard(address)
         self._connections[address] = connection
 
     def admit_authenticated(self, address: ClientAddress) -> bool:
         """This connection has shown the token; False where as many have as may be connected."""
-        self._forget_closed()
-        if address not in self._authenticated and len(self._authenticated) >= self._max_authenticated:
+        if address in self._authenticated:
+            return True
+        if len(self._authenticated) >= self._max_authenticated:
+            self._forget_closed()
+        if len(self._authenticated) >= self._max_authenticated:
             return False
         self._authenticated.add(address)
         return True
@@ -160,16 +172,25 @@ class ConnectionLimit:
 
 
 class LimitedSocket(socket.socket):
-    """A listening socket as `listening`; each connection is registered with the limit."""
+    """A listening socket as `listening`; each connection is registered with the limit, a few in a round of the loop."""
 
     def __init__(self, listening: socket.socket, limit: ConnectionLimit) -> None:
         super().__init__(fileno=os.dup(listening.fileno()))
         self._limit = limit
+        self._accepted = 0  # in this round
 
     def accept(self) -> tuple[socket.socket, Any]:
+        if self._accepted == _ACCEPTED_IN_A_ROUND:
+            raise BlockingIOError(errno.EAGAIN, "the others wait for the next round")
         connection, address = super().accept()
+        if self._accepted == 0:
+            asyncio.get_running_loop().call_soon(self._begin_round)
+        self._accepted += 1
         self._limit.register(connection, (str(address[0]), int(address[1])))
         return connection, address
+
+    def _begin_round(self) -> None:
+        self._accepted = 0
 
 
 _Awaited = Literal["request", "body", ""]

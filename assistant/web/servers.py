@@ -34,6 +34,7 @@ from pydantic import SecretStr
 from assistant.core.errors import HomeError, HomeLocked, StoreError
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
 from assistant.service.home_lock import is_listening, short_address
+from assistant.service.malloc import loaded_for_good
 from assistant.settings.secrets import IN_FILE
 from assistant.settings.sections import WEB_TOKEN_KEY, WebSettings
 from assistant.settings.settings import Settings
@@ -80,7 +81,8 @@ async def serve_until(end: asyncio.Event, load: Callable[[], ServeSocket], liste
     await _wait_for_connection(listening, end)
     if end.is_set():
         return
-    serving = await asyncio.to_thread(load)
+    with loaded_for_good():
+        serving = await asyncio.to_thread(load)
     async with serving(listening):
         await end.wait()
 

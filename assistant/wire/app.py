@@ -170,7 +170,7 @@ class App:
         self.background_compaction = build_background_compaction(base, self.contexts, self.learning.budget)
         self.runtime.on_turn_ended = self.background_compaction.after_turn
         self.terminal.find_disk_trouble = self.runtime.find_disk_trouble
-        indexes = (stores.message_index.index_next_batch, stores.journal_index.index_next_batch)
+        indexes = {"Message": stores.message_index, "Journal entry": stores.journal_index}
         self.maintenance = Maintenance(
             stores.conversation,
             stores.files,
@@ -196,6 +196,7 @@ class App:
             self.progress,
             stores.home_guard,
             self.dispatcher.bridge_states,
+            lambda: self.maintenance.passed_over,
             self.models,
             self.estimates,
             self.contexts.window,

@@ -23,7 +23,7 @@ from sleep.compaction.budget import OFFLINE, BudgetedModel, SleepBudget
 from sleep.compaction.values import CompactionResult
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.curate import CurationPhase
-from sleep.cycle.cycle import PhaseFunction, SleepCycle
+from sleep.cycle.cycle import SleepCycle
 from sleep.cycle.dry_run import SleepDryRun
 from sleep.cycle.extract import Extractor
 from sleep.cycle.judge import EntryJudge, ScoringPhase
@@ -75,9 +75,9 @@ def build_learning(base: Base) -> Learning:
 
 
 def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -> Sleep:
-    settings, stores = base.settings, base.stores
-    values = settings.values
+    settings, stores, values = base.settings, base.stores, base.settings.values
     notes = DayNotes(stores.journal, stores.files, settings.zone)
+    score, consolidate, curate = _memory_phases(settings, stores, learning.model)
     cycle = SleepCycle(
         stores.conversation,
         stores.log_reader,
@@ -88,7 +88,7 @@ def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -
         failures=values.compaction.breaker_failures,
         cool_down=timedelta(minutes=values.compaction.breaker_minutes),
         clock=base.clock,
-        extra_phases=_memory_phases(settings, stores, learning.model),
+        extra_phases=(("score", score.run), ("consolidate", consolidate.run), ("curate", curate.run)),
         write_notes=notes.run,
         sleep_budget=learning.budget,
         tracer=base.tracer,
@@ -105,6 +105,7 @@ def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -
         stores.log_reader,
         stores.journal,
         stores.consolidations,
+        consolidate,
         learning.extractor,
         lambda: base.models.writing,
         partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
@@ -137,7 +138,7 @@ def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -
 
 def _memory_phases(
     settings: Settings, stores: Stores, model: Callable[[], Model]
-) -> tuple[tuple[str, PhaseFunction], ...]:
+) -> tuple[ScoringPhase, ConsolidationPhase, CurationPhase]:
     """How journal entries become memories, memory files and profiles."""
     cost = partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE))
 
@@ -155,4 +156,4 @@ def _memory_phases(
         stores.counter.count_text,
         settings.values.memory.file_max_tokens,
     )
-    return ("score", score.run), ("consolidate", consolidate.run), ("curate", curate.run)
+    return score, consolidate, curate

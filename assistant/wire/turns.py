@@ -14,7 +14,7 @@ from assistant.gateway.attachments import AttachmentIntake
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.notices import NoticeSender
 from assistant.memory.service import MemoryService
-from assistant.models.prices import cost_usd_of_call, load_prices
+from assistant.models.prices import cost_usd_of_call, find_price_rise, load_prices
 from assistant.runtime.approvals import ApprovalGate, ApprovalService
 from assistant.runtime.background_compaction import BackgroundCompaction
 from assistant.runtime.compaction_service import CompactionService
@@ -24,6 +24,7 @@ from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.delegation import DelegationRunner
 from assistant.runtime.recall import HistoryRecall, MemoryRecall, ProfileRecall
+from assistant.runtime.recall_streaks import RecallStreaks
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.runtime import Runtime
 from assistant.runtime.sleep_scheduler import SleepLock
@@ -80,6 +81,7 @@ class Contexts:
     compaction: CompactionService
     economy: ContextEconomy
     window: ContextWindow
+    streaks: RecallStreaks
 
 
 def build_tools(base: Base, memory: MemoryService, erasure: ErasureService, agenda: AgendaService) -> ToolRegistry:
@@ -137,13 +139,14 @@ def build_contexts(base: Base, toolbox: ToolRegistry) -> Contexts:
         zone=settings.zone,
     )
     compactor = Compactor(_compaction_deps(base), base.tracer)
-    compaction = CompactionService(stores.conversation, compactor, meter, base.notices, base.clock)
     prices, policy = load_prices(shipped_config_dir() / PRICES_FILE), compaction_policy(values)
     economy = ContextEconomy(stores.conversation, meter, base.models, prices, policy, settings.zone)
+    streaks = RecallStreaks()
+    compaction = CompactionService(stores.conversation, compactor, meter, economy, streaks, base.notices, base.clock)
     window = ContextWindow(
         stores.conversation, estimates, meter, compaction, economy, max_output_tokens=values.model.max_output_tokens
     )
-    return Contexts(standing_memory, meter, compaction, economy, window)
+    return Contexts(standing_memory, meter, compaction, economy, window, streaks)
 
 
 def build_background_compaction(base: Base, contexts: Contexts, budget: SleepBudget) -> BackgroundCompaction:
@@ -169,6 +172,7 @@ def _compaction_deps(base: Base) -> CompactionDeps:
         partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
         restored_max_tokens=values.restored_max_tokens,
         timeout_seconds=values.summary_seconds,
+        price_rise=partial(find_price_rise, load_prices(shipped_config_dir() / PRICES_FILE)),
     )
     return CompactionDeps(
         stores.conversation,
@@ -249,6 +253,7 @@ def build_runtime(base: Base, turn_runner: TurnRunner, dispatcher: Dispatcher, c
         MemoryRecall(stores.memory_search, count, zone, memory_budget),
         ProfileRecall(stores.profiles, count, zone, values.memory.profiles_max_tokens),
         contexts.standing_memory,
+        contexts.streaks,
         zone,
     )
     return Runtime(

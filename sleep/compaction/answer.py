@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from assistant.core.messages import SUMMARY_MARKER
 from assistant.core.model_api import ModelReply
@@ -112,6 +113,12 @@ def merge_answers(earlier: SummaryAnswer, later: SummaryAnswer) -> SummaryAnswer
         if kind in earlier.facts or kind in later.facts
     }
     return replace(later, memories=tuple(dict.fromkeys((*earlier.memories, *later.memories))), facts=facts)
+
+
+def append_answers(answers: Sequence[SummaryAnswer]) -> SummaryAnswer:
+    """Answers that each tell a part, one behind the other."""
+    whole = reduce(merge_answers, answers)
+    return replace(whole, text="\n\n".join(answer.text for answer in answers))
 
 
 def fit_to_tokens(text: str, max_tokens: int, count: Count) -> str:

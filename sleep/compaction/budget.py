@@ -54,6 +54,11 @@ class SleepBudget:
         self._since, self.exhausted_reason = None, ""
 
     @property
+    def is_limited(self) -> bool:
+        """Whether the sleep that is under way has a limit of its own, so that its calls are counted one by one."""
+        return self._since is not None and bool(self._max_usd)
+
+    @property
     def is_exhausted(self) -> bool:
         """Whether the sleep that is under way asks no model any more."""
         return bool(self.exhausted_reason)

@@ -19,7 +19,7 @@ from sleep.compaction.values import BreakerLimits, CompactionInputs, CompactionP
 
 SUMMARY_BREAKER = "summary"
 # Triggers behind which nobody waits to be answered.
-BACKGROUND_TRIGGERS = ("sleep", "nap", "manual", "economy")
+BACKGROUND_TRIGGERS = ("sleep", "nap", "manual", "economy", "summary")
 # Those of which nothing but money is the reason: between turns, and before a call that finds the cache cold.
 ECONOMY_TRIGGERS = ("economy", "cold")
 MODEL_TIERS = ("full", "partial")
@@ -76,7 +76,7 @@ class CompactionDeps:
         view = self.conversation.load_view(request.session)
         await self.yield_to_chat(request)
         ids = [number for row in view.messages if (number := original_id(row)) is not None]
-        places, inputs = self.conversation.find_log_places(ids), self._inputs(request, view)
+        places, inputs = self.conversation.find_log_places(ids), self.make_inputs(request, view)
         await self.yield_to_chat(request)
         policy = replace(self.policy, strategy="mask") if request.masks_only else self.policy
         return plan_compaction(view, places, request.terms, policy, inputs, self.clock(), trigger=request.trigger)
@@ -86,7 +86,8 @@ class CompactionDeps:
         live = [c for c in self.conversation.checkpoints(session) if c.state == "live" and c.generation == generation]
         return tuple(sorted(live, key=lambda checkpoint: checkpoint.from_message_id))
 
-    def _inputs(self, request: CompactionRequest, view: ContextView) -> CompactionInputs:
+    def make_inputs(self, request: CompactionRequest, view: ContextView) -> CompactionInputs:
+        """What a plan of the view takes account of beside it."""
         since = self.clock() - timedelta(days=1)
         entries = self.journal.entries(view.scope, since=since, limit=_MOST_KNOWN)
         return CompactionInputs(

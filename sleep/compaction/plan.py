@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import reduce
 from typing import Any, cast
 
 from assistant.context.pressure import Pressure, message_size
@@ -239,7 +240,11 @@ def reuse_single_summary(pair: Sequence[Checkpoint], counter: TokenCounter) -> S
         return None
     if not summarised:
         return Summary("", "floor", 0)
-    (single,) = summarised
+    return summary_of(summarised[0], counter)
+
+
+def summary_of(single: Checkpoint, counter: TokenCounter) -> Summary:
+    """What a checkpoint says, word for word."""
     return Summary(
         single.summary,
         cast(SummaryTier, single.tier),
@@ -253,44 +258,46 @@ def reuse_single_summary(pair: Sequence[Checkpoint], counter: TokenCounter) -> S
 
 def merge_checkpoints(
     view: ContextView,
-    pair: Sequence[Checkpoint],
+    group: Sequence[Checkpoint],
     live: Sequence[Checkpoint],
     summary: Summary,
     counter: TokenCounter,
     trigger: str,
     now: datetime,
 ) -> Compaction:
-    """The compaction by which `summary` takes the place of the pair; nothing else leaves the view."""
-    first, second = pair
-    rest = [checkpoint for checkpoint in live if checkpoint.id not in (first.id, second.id)]
-    section = replace(join_sections(make_section(first), make_section(second), summary.text), tier=summary.tier)
+    """The compaction by which `summary` takes the place of neighbouring checkpoints, or of one; nothing else leaves the
+    view."""
+    ids = tuple(checkpoint.id for checkpoint in group)
+    rest = [checkpoint for checkpoint in live if checkpoint.id not in ids]
+    joined = reduce(lambda first, second: join_sections(first, second, ""), map(make_section, group))
+    section = replace(joined, text=summary.text, tier=summary.tier)
     row = render_summary_row([section, *make_sections(rest)], counter, now)
     before = [message for message in view.messages if is_compaction_prefix(message)]
     prefix = (row, *(message for message in before if not message.is_summary))
-    # How many rows outside of their ranges the summaries of the pair are of, too.
-    inherited = sum(checkpoint.key_facts.get("inherited", 0) for checkpoint in pair)
+    # How many rows outside of their ranges the summaries are of, too.
+    inherited = sum(checkpoint.key_facts.get("inherited", 0) for checkpoint in group)
     return Compaction(
         session=view.session,
         prefix_rev=view.prefix_rev,
         trigger=trigger,
         tier=summary.tier,
-        from_message_id=first.from_message_id,
-        to_message_id=second.to_message_id,
-        messages_compressed=first.messages_compressed + second.messages_compressed,
+        from_message_id=section.from_id,
+        to_message_id=section.to_id,
+        messages_compressed=section.count,
         prefix=prefix,
         summary=summary.text or row.content,
         original_tokens=sum_sizes([message_size(message, counter) for message in before]).tokens,
         compressed_tokens=sum_sizes([message_size(message, counter) for message in prefix]).tokens,
         key_facts={
-            **_together(pair, checkpoint_facts(summary)),
+            **_together(group, checkpoint_facts(summary)),
             "since": section.since,
             "until": section.until,
             "byte_ranges": [list(span) for span in section.ranges],
-            "merged": [first.id, second.id],
+            "merged": list(ids),
             **({"inherited": inherited} if inherited else {}),
         },
         cost_usd=summary.cost_usd,
-        absorbed_ids=(first.id, second.id),
+        absorbed_ids=ids,
         depth=summary.depth,
         model=summary.model,
         attempts=summary.attempts,
@@ -298,7 +305,7 @@ def merge_checkpoints(
 
 
 def _together(pair: Sequence[Checkpoint], facts: dict[str, Any]) -> dict[str, Any]:
-    """The key facts of a merged checkpoint: its own, and what the two had, the newest last."""
+    """The key facts of a merged checkpoint: its own, and what the others had, the newest last."""
     together = dict(facts)
     for kind in FACT_KINDS:
         sources = (*(checkpoint.key_facts for checkpoint in pair), facts)

@@ -129,6 +129,13 @@ def split_transcript(rows: Sequence[Message], most: int, count: Count, *, partia
     return ["\n\n".join(texts) for texts in made if texts]
 
 
+def split_evenly(texts: Sequence[str], most: int) -> list[Sequence[str]]:
+    """Neighbouring texts in at most so many groups, whose numbers differ by one."""
+    groups = min(most, len(texts))
+    edges = [len(texts) * n // groups for n in range(groups + 1)]
+    return [texts[start:end] for start, end in pairwise(edges)]
+
+
 def render_row(row: Message, most: int, count: Count) -> str:
     """One row as a paragraph of about `most` tokens: its heading, its words with both their ends, its calls, and its
     pictures by name."""

@@ -5,7 +5,9 @@ What always holds:
   boundaries are escaped, and it is smaller than what it stands for. A model's answer that is anything else is not
   used (F12, F25).
 - No request is larger than the window of whoever gets it: what was said is sent in chunks of a quarter of the
-  smaller of both models' windows, each call carrying the record so far on, and what would not fit is not sent (F05).
+  smaller of both models' windows, and what would not fit is not sent (F05). Chunks are summarised side by side, each
+  in its part of the length, and their answers stand one behind the other; where a part would be too short, or a sleep's
+  budget is counted call by call, a call carries on the record of the chunks before it.
 - The prompt that the provider has in its cache is used again where that is cheaper than the economical model (F23).
 - Every call is counted, and its cost, before its answer is looked at. A failure is one of three, since each is
   followed by something else: too long (a smaller piece), of no use (asked again, or left), nobody to ask (what needs
@@ -16,7 +18,7 @@ What always holds:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from assistant.context.tokens import TokenCounter
@@ -30,6 +32,7 @@ from sleep.compaction.answer import (
     SummaryAnswer,
     SummaryOverflow,
     SummaryUnusable,
+    append_answers,
     limit_answer,
     merge_answers,
     parse_summary_answer,
@@ -42,6 +45,7 @@ from sleep.compaction.prompts import (
     build_summary_request,
     render_cached_prompt_question,
     render_instructions,
+    split_evenly,
     split_transcript,
 )
 from sleep.compaction.validate import is_same_language, restore_missing_values
@@ -50,6 +54,8 @@ from sleep.rules.secrets import find_secret_values, leave_out_secrets
 
 _SHARE_OF_WINDOW = 4
 _LEAST_CHUNK = 500
+# Chunks are summarised side by side as long as each has so many tokens of the summary.
+_LEAST_PART = 150
 _ROOM_FOR_MEMORIES = 800
 _ROOM_OF_BUDGET = 1.5
 _TRIES = 2
@@ -100,11 +106,21 @@ class Summariser:
     cost: CostFunction
     restored_max_tokens: int = field(kw_only=True)  # the most that is appended word for word
     timeout_seconds: float = field(kw_only=True)  # for all calls of a summary
+    # of (provider, model): from how many tokens on its prices rise; None where they never do
+    price_rise: Callable[[str, str], int | None] = field(kw_only=True, default=lambda provider, model: None)
 
     async def max_chunk_tokens(self) -> int:
         """The most that one call is given to summarise, in tokens."""
         with self.use_models() as models:
-            return await _max_chunk_tokens(models)
+            return await self._max_chunk_tokens(models)
+
+    async def _max_chunk_tokens(self, models: ModelPair) -> int:
+        """A quarter of the smaller window; with what is told next to it below the size at which the price rises."""
+        windows = [(await model.limits()).window for model in (models.writing, models.answering)]
+        most = min(windows) // _SHARE_OF_WINDOW
+        if (rise := self.price_rise(models.writing.provider, models.writing.name)) is not None:
+            most = min(most, rise // 2)
+        return max(_LEAST_CHUNK, most)
 
     async def summarise(
         self,
@@ -131,7 +147,7 @@ class Summariser:
             return None
         try:
             async with asyncio.timeout(self.timeout_seconds):
-                return await self._by_model(replace(job, most=await _max_chunk_tokens(job.models)), cached_prompt)
+                return await self._by_model(replace(job, most=await self._max_chunk_tokens(job.models)), cached_prompt)
         except TimeoutError:
             why = f"no summary after {self.timeout_seconds:g} seconds (compaction.summary_seconds)"
             job.attempts.failures.append(why)
@@ -143,7 +159,7 @@ class Summariser:
             writer, answerer = models.writing, models.answering
             if writer.provider == OFFLINE:
                 return SummaryEstimate(writer.name, 0, 0, 0, 0.0)
-            job = replace(self._job(material, models), most=await _max_chunk_tokens(models))
+            job = replace(self._job(material, models), most=await self._max_chunk_tokens(models))
             reused = await self._reused(cached_prompt, job) if cached_prompt is not None else None
             model, (usage, calls) = (writer, await self._chunked(job)) if reused is None else (answerer, (reused, 1))
             usd = self.cost(model.provider, model.name, usage)
@@ -166,7 +182,7 @@ class Summariser:
         while True:
             partial = tier == "partial"
             try:
-                return await self._rolling(job, await job.texts(size, partial=partial)), tier
+                return await self._side_by_side(job, await job.texts(size, partial=partial)), tier
             except SummaryUnusable as error:
                 job.attempts.failures.append(str(error))
                 if partial:
@@ -180,10 +196,24 @@ class Summariser:
                 else:
                     return None
 
-    async def _rolling(self, job: _SummaryJob, texts: list[str]) -> SummaryAnswer:
-        """Chunk by chunk, each call carrying on the record so far. Raises `SummaryUnusable`."""
+    async def _side_by_side(self, job: _SummaryJob, texts: list[str]) -> SummaryAnswer:
+        """The chunks in as many groups as the length has room for, one answer for each group. Raises
+        `SummaryUnusable`."""
         if not texts:
             raise SummaryUnusable("there was nothing to summarise")
+        most = 1 if job.sleep_budget is not None and job.sleep_budget.is_limited else job.material.budget // _LEAST_PART
+        groups = split_evenly(texts, max(1, most))
+        part = replace(job, material=replace(job.material, budget=job.material.budget // len(groups)))
+        tasks = [asyncio.create_task(self._rolling(part, group)) for group in groups]
+        try:
+            return append_answers(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _rolling(self, job: _SummaryJob, texts: Sequence[str]) -> SummaryAnswer:
+        """Chunk by chunk, each call carrying on the record so far. Raises `SummaryUnusable`."""
         so_far = SummaryAnswer("")
         for text in texts:
             so_far = merge_answers(so_far, await self._piece(job, text, so_far.text))
@@ -309,11 +339,6 @@ class Summariser:
             attempts.cost_usd,
             material.depth,
         )
-
-
-async def _max_chunk_tokens(models: ModelPair) -> int:
-    windows = [(await model.limits()).window for model in (models.writing, models.answering)]
-    return max(_LEAST_CHUNK, min(windows) // _SHARE_OF_WINDOW)
 
 
 def _holds(request: ModelRequest, material: SummaryInput) -> bool:

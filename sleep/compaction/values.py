@@ -164,6 +164,22 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class PriceInView:
+    """What each token in view is expected to cost over the coming day, in US dollars, or in input tokens where no price
+    is known."""
+
+    price: float
+    is_usd: bool
+
+    def expect(self, removed: int, cost_usd: float | None) -> dict[str, float]:
+        """What the record of a compaction that removed so many tokens says: what it is expected to save over the coming
+        day, its own cost taken off."""
+        if self.is_usd:
+            return {"removed": removed, "expected_usd": round(self.price * removed - (cost_usd or 0.0), 6)}
+        return {"removed": removed, "expected_tokens": round(self.price * removed)}
+
+
+@dataclass(frozen=True, slots=True)
 class CompactionRequest:
     """One compaction to make."""
 
@@ -172,10 +188,10 @@ class CompactionRequest:
     terms: CompactionLimits
     focus: str = ""
     cached_prompt: CachedPrompt | None = None  # the request that the provider has in its cache
-    without_model: bool = False  # asks no model
+    urgent: bool = False  # a person waits: no model is asked, and no other compaction waited for
     min_pressure: float = 0.0  # below it, once its turn has come, nothing is done
     masks_only: bool = False  # shortens tool output and long answers, and removes no message
-    economy: Mapping[str, float] = field(default_factory=dict)  # what it is expected to save, for its record
+    price_in_view: PriceInView | None = None  # for its record: what it is expected to save
     sleep_budget: SleepBudget | None = None  # what a sleep may still spend
     notice_address: NoticeAddress = field(default_factory=NoticeAddress)  # where what it has to tell goes
 

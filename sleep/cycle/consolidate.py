@@ -17,15 +17,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import ceil
 
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange
-from assistant.core.memory_api import ConsolidationsPort, Memories
+from assistant.core.memory_api import ConsolidationsPort, Memories, NearestMemories
 from assistant.core.text import pluralize
 from sleep.cycle.change_plan import LEARNED, MERGED, SUPERSEDED, ChangePlanDraft
 from sleep.cycle.extract import CORRECTION_TAG
-from sleep.cycle.judge import ENTRIES_PER_CALL, EntryJudge, JudgeQuestion
+from sleep.cycle.judge import EntryJudge, JudgeQuestion
 from sleep.cycle.phase import PhaseResult
 from sleep.cycle.validate import find_junk_reason
 from sleep.rules.supersede import EntryDecision, MemoryCandidate, ParsedStatement, decide_entry, parse_entry
@@ -36,6 +35,7 @@ _NEAREST = 8
 # What may say of itself what it takes the place of.
 _TOOK_A_PLACE = ("correction", "import")
 _JUNK = "junk"
+_NO_ENTRY = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,10 @@ class ConsolidationPhase:
             if not pending:
                 return
             batch = [pending[place] for place in _first_batch([entry.scope for entry in pending])]
-            plan, usable = await self._decide(batch, cycle, judge, outcome)
+            plan, usable = await self._decide(self.memories, batch, cycle, judge, outcome)
             judge = judge if usable else None
             self.consolidations.save_plan(plan, now)
             await self._carry_out(plan, now)
-            outcome.read_count += len(batch)
-            outcome.rejected += [why for _, why in plan.rejected]
-            outcome.add_count(_JUNK, len(plan.rejected))
             outcome.report_progress()
             await asyncio.sleep(0)
         outcome.waiting_count = len(self.consolidations.pending_entries(limit=_BATCH))
@@ -119,7 +116,12 @@ class ConsolidationPhase:
         self.consolidations.mark_applied(plan.key, now)
 
     async def _decide(
-        self, batch: Sequence[JournalEntry], cycle: int, judge: EntryJudge | None, outcome: PhaseResult
+        self,
+        memories: NearestMemories,
+        batch: Sequence[JournalEntry],
+        cycle: int,
+        judge: EntryJudge | None,
+        outcome: PhaseResult,
     ) -> tuple[ChangePlan, bool]:
         """The plan of a batch, and whether the model was of use, if one was asked."""
         readings: dict[str, ParsedStatement] = {}
@@ -134,43 +136,90 @@ class ConsolidationPhase:
             else:
                 wanted.append(entry)
             await asyncio.sleep(0)
-        near = await self._nearest(wanted)
-        former = await self._former(wanted)
+        near = await _find_nearest(memories, wanted)
+        former = await self._former(memories, wanted)
         decider = _BatchDecider([memory for row in (*near, *former.values()) for memory in row], readings, former)
         for entry, why in junk:
             decider.draft.reject(entry, why)
         usable = await decider.decide_batch(wanted, near, judge, outcome)
         for name, count in decider.draft.counts.items():
             outcome.add_count(name, count)
+        outcome.read_count += len(batch)
         outcome.written_count += decider.draft.counts[LEARNED]
-        return decider.draft.build_plan(batch, cycle), usable
+        plan = decider.draft.build_plan(batch, cycle)
+        outcome.rejected += [why for _, why in plan.rejected]
+        outcome.add_count(_JUNK, len(plan.rejected))
+        return plan, usable
 
-    async def _former(self, entries: Sequence[JournalEntry]) -> dict[int, list[Memory]]:
+    async def forecast(self, entries: Sequence[JournalEntry]) -> PhaseResult:
+        """What `run` would do with these entries, which have ids; nothing is changed and no model asked. Where one
+        would be, the calls are counted, and the rules decide. Raises `MemoryUnavailable` and `StoreError`."""
+        outcome = PhaseResult(details=dict.fromkeys((LEARNED, MERGED, SUPERSEDED, _JUNK), 0))
+        draft = _DraftMemories(self.memories)
+        judge = None
+        if self.judge is not None and self.judge.has_model:
+            judge = _CallCounter(self.judge.json_model, self.judge.entries_per_call)
+        waiting = list(entries)
+        try:
+            for planned in self.consolidations.unapplied_plans() if waiting else ():
+                draft.apply(planned.changes)
+            while waiting:
+                places = _first_batch([entry.scope for entry in waiting])
+                plan, _ = await self._decide(draft, [waiting[place] for place in places], 0, judge, outcome)
+                draft.apply(plan.changes)
+                waiting = [entry for place, entry in enumerate(waiting) if place not in places]
+        finally:
+            await self.memories.aclose()
+        return outcome
+
+    async def _former(self, memories: NearestMemories, entries: Sequence[JournalEntry]) -> dict[int, list[Memory]]:
         """By entry, the memories of what it took the place of before any memory was made of it."""
         entry_ids = [entry.id or 0 for entry in entries if entry.source_type in _TOOK_A_PLACE]
         replaced = self.consolidations.memories_superseded_by(entry_ids) if entry_ids else {}
         return {
-            entry_id: [memory for name in memory_ids if (memory := await self.memories.get(name)) is not None]
+            entry_id: [memory for name in memory_ids if (memory := await memories.get(name)) is not None]
             for entry_id, memory_ids in replaced.items()
         }
 
-    async def _nearest(self, entries: Sequence[JournalEntry]) -> list[list[Memory]]:
-        if not entries:
-            return []
-        texts = [entry.content for entry in entries]
-        rows = await self.memories.nearest(texts, entries[0].scope, limit=_NEAREST)
-        return [[memory for memory, _ in row] for row in rows]
+
+async def _find_nearest(memories: NearestMemories, entries: Sequence[JournalEntry]) -> list[list[Memory]]:
+    if not entries:
+        return []
+    texts = [entry.content for entry in entries]
+    rows = await memories.nearest(texts, entries[0].scope, limit=_NEAREST)
+    return [[memory for memory, _ in row] for row in rows]
 
 
-def count_judge_calls(scopes: Sequence[str]) -> int:
-    """How often a model is asked about entries of these scopes that wait in this order, where none is junk."""
-    calls, waiting = 0, list(scopes)
-    while waiting:
-        batch = _first_batch(waiting)
-        calls += ceil(len(batch) / ENTRIES_PER_CALL)
-        for place in reversed(batch):
-            del waiting[place]
-    return calls
+class _CallCounter(EntryJudge):
+    """Counts the calls, and leaves the decisions to the rules."""
+
+    async def decide_entries(
+        self, questions: Sequence[JudgeQuestion], outcome: PhaseResult
+    ) -> Mapping[int, EntryDecision | None]:
+        outcome.calls += 1
+        return {_NO_ENTRY: None}
+
+
+class _DraftMemories:
+    """Memories as they would be: changes stay in this object."""
+
+    def __init__(self, memories: NearestMemories) -> None:
+        self._memories = memories
+        self._changed: dict[str, Memory] = {}
+        self._new: dict[str, None] = {}
+
+    def apply(self, changes: Sequence[MemoryChange]) -> None:
+        self._new |= dict.fromkeys(change.memory.id for change in changes if change.action == "add")
+        self._changed |= {change.memory.id: change.memory for change in changes}
+
+    async def get(self, memory_id: str) -> Memory | None:
+        return self._changed.get(memory_id) or await self._memories.get(memory_id)
+
+    async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
+        """With all that are new: nobody measured how near these are."""
+        new = [(memory, 0.0) for memory_id in self._new if (memory := self._changed[memory_id]).scope == scope]
+        rows = await self._memories.nearest(texts, scope, limit=limit)
+        return [[*((self._changed.get(memory.id, memory), near) for memory, near in row), *new] for row in rows]
 
 
 def _first_batch(scopes: Sequence[str]) -> list[int]:

@@ -345,8 +345,9 @@ def sync_journal_or_log(
 
 
 def _entries_of(checkpoint: Checkpoint) -> Iterator[JournalEntry]:
-    """Nothing of one that only refers to the log, nor of merged ones, which say again what the journal has."""
-    if checkpoint.is_merge:
+    """Nothing of one that only refers to the log, nor of several merged into one, or one with what was recalled put to
+    it, which say again what the journal has."""
+    if len(checkpoint.key_facts.get("merged", ())) > 1 or "recalled" in checkpoint.key_facts:
         return
     if checkpoint.tier not in RECORD_TIERS and checkpoint.summary.strip():
         yield _entry(checkpoint, f"synthesis:{checkpoint.id}", checkpoint.summary, "summary")

@@ -1,17 +1,19 @@
 """What a sleep would do now: counted from what waits, with nothing changed and no model called.
 
-What always holds: the batches are those that the sleep itself would read. Without a model they are read here too, so
-that the number of entries is the sleep's. What a model will find in them nobody knows: the calls that follow from it
-(weighing and judging what is new) are counted for what waits already, and as of one new entry in each scope.
+What always holds: the batches are those that the sleep itself would read. Without a model they are read and decided on
+here too, over memories that are changed nowhere, so that the numbers are the sleep's. What a model will find in them
+nobody knows: the calls that follow from it (weighing and judging what is new) are counted for what waits already, and
+as of one new entry in each scope that has none; what it will decide is foreseen by the rules.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import JournalEntry
 from assistant.core.memory_api import ConsolidationsPort
 from assistant.core.messages import Usage
@@ -21,12 +23,15 @@ from assistant.core.store_ports import Conversation, Journal, LogReaderPort
 from sleep.compaction.budget import OFFLINE, CostFunction
 from sleep.compaction.preview import CompactionPreview
 from sleep.compaction.values import SummaryEstimate
-from sleep.cycle.consolidate import count_judge_calls
+from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.extract import EXTRACT_PHASE, KNOWN_ENTRIES, Extractor, estimate_tokens, known_texts
 from sleep.cycle.judge import SCORE_PHASE, count_scoring_calls
+from sleep.cycle.phase import PhaseResult
 from sleep.rules.classifier import UNCERTAIN_BAND
 
 _COUNT_LIMIT = 100_000
+# From here on are the ids of entries that are not written yet.
+_UNWRITTEN_IDS = 10**12
 # About what stands around the entries of a call, for an entry, and in an answer; in tokens.
 _AROUND = 800
 _AN_ENTRY = 120
@@ -69,6 +74,9 @@ class SleepForecast:
     calls: int
     tokens: int
     usd: float | None  # None where no price is known
+    # what would become of the entries that wait; None where the memory store cannot be asked
+    changes: Mapping[str, int] | None = field(default_factory=dict)
+    calls_by_phase: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,7 @@ class SleepDryRun:
     log: LogReaderPort
     journal: Journal
     consolidations: ConsolidationsPort
+    consolidation: ConsolidationPhase
     extractor: Extractor
     model: Callable[[], Model]  # extracts, weighs and judges
     cost: CostFunction
@@ -93,35 +102,47 @@ class SleepDryRun:
         read = [(info.scope, await self._unread(info, now, found)) for info in to_read]
         unread = [session for _, session in read if session.messages]
         full = [would for info in sessions if (would := await self._full(info.key)) is not None]
-        waiting = [entry.scope for entry in self.consolidations.pending_entries(limit=_COUNT_LIMIT)]
-        pending = len(waiting) + sum(map(len, found.values()))
+        written = self.consolidations.pending_entries(limit=_COUNT_LIMIT)
+        waiting = _in_order([*written, *(entry for new in found.values() for entry in new)])
         last = self.journal.read_position(SCORE_PHASE, "", 0)
         to_score = self.consolidations.unscored_entries(last, *UNCERTAIN_BAND, limit=_COUNT_LIMIT)
-        unscored = len(to_score)
         planned, model = len(self.consolidations.unapplied_plans()), self.model()
+        decided = await self._decided(waiting)
+        changes = decided.details if decided is not None else None
+        counted = (tuple(unread), len(waiting), len(to_score), planned, tuple(full))
         if model.provider == OFFLINE:
-            return SleepForecast(tuple(unread), pending, unscored, planned, tuple(full), "", 0, 0, 0.0)
-        new_scopes = dict.fromkeys(scope for scope, session in read if session.calls)
-        labelled_calls = count_scoring_calls(to_score) + count_judge_calls([*waiting, *new_scopes])
-        calls = sum(session.calls for session in unread) + labelled_calls
-        tokens = sum(session.tokens for session in unread) + labelled_calls * _AROUND + (unscored + pending) * _AN_ENTRY
-        usage = Usage(input=tokens, output=calls * _ANSWER)
+            return SleepForecast(*counted, "", 0, 0, 0.0, changes)
         summaries = [session.estimate for session in full if session.estimate is not None]
+        scopes = {scope for scope, session in read if session.calls} - {entry.scope for entry in waiting}
+        calls = {
+            EXTRACT_PHASE: sum(session.calls for session in unread),
+            SCORE_PHASE: count_scoring_calls(to_score),
+            "consolidate": (decided.calls if decided is not None else 0) + len(scopes),
+        }
+        labelled = calls[SCORE_PHASE] + calls["consolidate"]
+        tokens = sum(session.tokens for session in unread)
+        tokens += labelled * _AROUND + (len(to_score) + len(waiting)) * _AN_ENTRY
+        usage = Usage(input=tokens, output=sum(calls.values()) * _ANSWER)
         costs = [
-            self.cost(model.provider, model.name, usage) if calls else 0.0,
+            self.cost(model.provider, model.name, usage) if any(calls.values()) else 0.0,
             *(estimate.usd for estimate in summaries),
         ]
+        calls["compact"] = sum(estimate.calls for estimate in summaries)
         return SleepForecast(
-            tuple(unread),
-            pending,
-            unscored,
-            planned,
-            tuple(full),
+            *counted,
             model.name,
-            calls + sum(estimate.calls for estimate in summaries),
+            sum(calls.values()),
             tokens + sum(estimate.input_tokens for estimate in summaries),
             None if None in costs else sum(cost or 0.0 for cost in costs),
+            changes,
+            calls,
         )
+
+    async def _decided(self, waiting: Sequence[JournalEntry]) -> PhaseResult | None:
+        try:
+            return await self.consolidation.forecast(waiting)
+        except MemoryUnavailable:
+            return None
 
     async def _unread(self, info: SessionInfo, now: datetime, found: dict[str, list[JournalEntry]]) -> UnreadSession:
         """`found` are the entries, by scope, that the sleep would have made until then; those of this one are added."""
@@ -152,3 +173,12 @@ class SleepDryRun:
             return None
         before, after = preview.result.before, preview.result.after
         return FullSession(session, before.ratio, before.prompt_tokens, after.prompt_tokens, preview.estimate)
+
+
+def _in_order(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
+    """As they will wait once all of them are written."""
+    numbered = [
+        entry if entry.id is not None else replace(entry, id=_UNWRITTEN_IDS + place)
+        for place, entry in enumerate(entries)
+    ]
+    return sorted(numbered, key=lambda entry: (entry.timestamp, entry.id or 0))

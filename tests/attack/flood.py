@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import itertools
 import math
+import os
 import sqlite3
 import sys
 import time
@@ -84,20 +85,23 @@ def _run_one(name: str, sizes: FloodSizes) -> list[str]:
 async def _during(name: str, daemon: HeldDaemon, flood: _Flood, sizes: FloodSizes) -> list[str]:
     begun = time.monotonic()
     async with link_when_ready(daemon) as link:
+        await daemon.wait_for_health()
         ready = time.monotonic() - begun
+        begun += ready
         problems = await flood(daemon, link, sizes)
         await link.status()
     ended = time.monotonic()
     asked = daemon.asked_between(begun, ended)
     own = max((one.own for one in asked), default=math.inf)
+    worked = max((one.worked for one in asked), default=0.0)
     health = [one.seconds for one in asked] or [math.inf]
     holds = daemon.holds_between(begun, ended)
     held = max((hold.processor_seconds for hold in holds), default=0.0)
     median, nearly_all = (1e3 * percentile(health, share) for share in (0.5, 0.99))
     print(
         f"  {name}: {ended - begun:.0f} s, ready after {ready:.1f} s; health of {len(asked):,}: median {median:.0f},"
-        f" 99 % {nearly_all:.0f}, max {1e3 * max(health):.0f} ms, of these {1e3 * own:.0f} ms its own; longest hold"
-        f" {1e3 * held:.0f} ms of processor",
+        f" 99 % {nearly_all:.0f}, max {1e3 * max(health):.0f} ms, of these {1e3 * own:.0f} ms its own and"
+        f" {1e3 * worked:.0f} ms of work; longest hold {1e3 * held:.0f} ms of processor; load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
     for hold in sorted(holds, key=lambda hold: -hold.processor_seconds)[:4]:

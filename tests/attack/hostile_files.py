@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 from assistant.core.backups import MANIFEST_NAME
 from assistant.core.errors import AssistantError
-from assistant.memory.exchange import parse_import, reject_future_dates, to_journal_entry
+from assistant.memory.exchange import parse_import, plan_import
 from assistant.settings.home import Home
 from assistant.settings.settings import parse_settings_values, shipped_config_dir
 from assistant.store.archive.format import DamagedArchive, check_archive
@@ -149,10 +149,7 @@ def _unpack(place: Path, data: bytes) -> None:
 
 
 def _import(data: bytes) -> None:
-    items = parse_import(data.decode("utf-8", "replace"))
-    reject_future_dates(items, _NOW)
-    for item in items:
-        to_journal_entry(item, "owner", "main", _NOW)
+    plan_import(parse_import(data.decode("utf-8", "replace"), _NOW), {}, "owner", "main", _NOW)
 
 
 def _parse_settings(place: Path, data: bytes) -> None:

@@ -110,8 +110,10 @@ def _wrong_answers(home: Path, world: WorldRecord) -> Iterator[str]:
             yield f"message {names[number]} is {state} and nobody was told"
         if len(world.replies.get(number, ())) > 1:
             yield f"message {names[number]} was answered twice: {sorted(world.replies[number])}"
-    sent = {key for (key,) in rows(home, "SELECT key FROM outbox WHERE state = 'sent'")}
-    yield from (f"{key} was shown and is not kept as sent" for key in world.shown if key not in sent)
+    states = dict(rows(home, "SELECT key, state FROM outbox"))
+    for key in world.shown:
+        if states.get(key) != "sent":
+            yield f"{key} was shown and is kept as {states.get(key, 'nothing')}"
     undelivered = (
         "SELECT key FROM outbox WHERE state NOT IN ('sent', 'ambiguous', 'withheld', 'dropped') AND bridge = 'terminal'"
     )

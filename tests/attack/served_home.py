@@ -114,14 +114,27 @@ class ServedHome:
     async def linked(self) -> AsyncIterator[SocketLink]:
         """A link, once the daemon answers. Raises `LinkLost` when it ends or does not come up."""
         until = time.monotonic() + _CONNECT_SECONDS
-        while self.exit_code is None and time.monotonic() < until:
-            with contextlib.suppress(LinkLost, OSError):
-                async with open_socket_link(self.home / "run" / "control.sock") as link:
-                    await link.status()
-                    yield link
-                    return
+        while not await self._answers():
+            if self.exit_code is not None or time.monotonic() >= until:
+                raise LinkLost()
             await asyncio.sleep(0.02)
-        raise LinkLost()
+        async with open_socket_link(self._socket) as link:
+            yield link
+
+    @property
+    def _socket(self) -> Path:
+        return self.home / "run" / "control.sock"
+
+    async def _answers(self) -> bool:
+        """Be it with an error, as where a disk that refuses keeps the status from being read."""
+        try:
+            async with open_socket_link(self._socket) as link:
+                await link.status()
+        except (LinkLost, OSError):
+            return False
+        except AssistantError:
+            return True
+        return True
 
 
 def _run(environment: Mapping[str, str], output: str, gate: Connection) -> None:

@@ -24,6 +24,7 @@ from tests.bench import (
     start,
     turn,
     verify,
+    waits,
     whole_turn,
 )
 from tests.bench.figures import Row, table
@@ -45,6 +46,7 @@ FIGURES: Mapping[str, Callable[[Sequence[int]], Iterator[Row]]] = {
     "reach": reaching.measure,
     "spending": spending.measure,
     "holds": holding.measure,
+    "waits": waits.measure,
 }
 DEFAULT_SIZES = (1_000, 10_000, 100_000, 1_000_000)
 

@@ -11,6 +11,8 @@ import pytest
 from assistant.bridges.matrix.bridge import login
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Media
+from tests.support.hostile_texts import hostile_text
+from tests.support.loop_texts import texts_parsed_on_the_loop
 from tests.support.matrix_bot import MatrixBot, MatrixInboundRecorder, open_direct_room, outgoing_part, turn_event
 from tests.support.matrix_proxy import FaultyMatrixProxy
 from tests.support.matrix_users import MatrixUser
@@ -27,6 +29,18 @@ async def test_an_answer_is_formatted_and_calls_nobody(bot: MatrixBot, erik: Mat
     bold, plain = (one["content"] for one in erik.messages(room, bot.user))
     assert "<strong>bold</strong> &lt;b&gt;claim&lt;/b&gt;" in bold["formatted_body"]
     assert "formatted_body" not in plain and plain["m.mentions"] == {}
+
+
+async def test_a_long_part_is_formatted_for_matrix_beside_the_loop(
+    bot: MatrixBot, erik: MatrixUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = await open_direct_room(bot, erik, MatrixInboundRecorder())
+    bridge = bot.bridge()
+    with texts_parsed_on_the_loop(monkeypatch) as lengths:
+        for key, text in (("a", "Short."), ("b", hostile_text("brackets", 9_000))):
+            await bridge.send(outgoing_part(room, text, key=key))
+    await bridge.aclose()
+    assert lengths == [len("Short.")]
 
 
 async def test_f36_a_resend_is_shown_once_after_a_restart_too(bot: MatrixBot, erik: MatrixUser) -> None:

@@ -99,13 +99,13 @@ def test_settling_twice_settles_once(db: Database) -> None:
     assert dict(ledger.spent_by("day", NOW))["2026-11-20"].usd == 0.5
 
 
-def test_what_failed_before_it_was_billed_costs_nothing(db: Database) -> None:
+def test_what_failed_before_it_was_billed_costs_nothing_and_is_no_call(db: Database) -> None:
     ledger = Ledger(db, budget(daily=1, daily_tokens=100), OSLO, render_notice)
     for usd in (1.0, None):
         ledger.settle_reservation(ledger.reserve(call(usd), NOW), Usage(), NOW)
         ledger.settle_reservation(ledger.reserve(call(usd), NOW), Usage(), NOW)
     spent = dict(ledger.spent_by("day", NOW))["2026-11-20"]
-    assert (spent.calls, spent.usd, spent.tokens, spent.unpriced_tokens) == (4, 0, 0, 0)
+    assert (spent.calls, spent.failed, spent.usd, spent.tokens, spent.unpriced_tokens) == (0, 4, 0, 0, 0)
 
 
 def test_where_no_price_is_known_tokens_are_capped(db: Database) -> None:

@@ -69,7 +69,12 @@ ROUTES = [
 
 
 # What is asked there may be well-formed and not possible all the same, as a command that there is not.
-MAY_BE_REFUSED = ("POST /v1/commands", "POST /v1/messages", "POST /v1/sessions/{session}/end")
+MAY_BE_REFUSED = (
+    "POST /v1/chat/completions",
+    "POST /v1/commands",
+    "POST /v1/messages",
+    "POST /v1/sessions/{session}/end",
+)
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -240,13 +241,13 @@ async def test_f42_a_silent_crowd_keeps_out_nobody_and_turns_out_nobody_who_is_k
     async with served(app=app, crowd=crowd, protocol=LongRequestTimeout, files=secured, handshake=60) as it:
         known = await it.connect()
         assert b" 200 " in await known.ask(KNOWN)
-        silent = [await it.silent() for _ in range(50)]
+        silent = [await it.silent() for _ in range(82)]
         new = await it.connect()
         assert b" 200 " in await new.ask(KNOWN)
         assert b" 200 " in await known.ask(KNOWN)
-        for one in silent[:-35]:
+        for one in silent[:-67]:
             await one.rest()
-        assert open_files() - before <= len(silent) + 2 + 4 + 32 + 2, "their ends, 36 of ours, and where it listens"
+        assert open_files() - before <= len(silent) + 2 + 4 + 64 + 2, "their ends, 68 of ours, and where it listens"
         for one in (known, new, *silent):
             one.writer.close()
             with contextlib.suppress(OSError):
@@ -265,6 +266,19 @@ async def test_f42_who_asks_for_the_health_is_answered_while_others_connect_and_
         assert await asking.ask(ASKING + b"\r\n") != b""
         for one in (known, asking, *others):
             one.writer.close()
+
+
+async def test_f42_a_question_for_the_health_is_answered_when_a_hundred_connect_after_it_at_once() -> None:
+    async with served(crowd=ConnectionLimit(0), protocol=LongRequestTimeout) as it:
+        # All of them are in the kernel's queue before the server sees the first.
+        asking = socket.create_connection(it.address)
+        asking.send(ASKING + b"\r\n")
+        others = [socket.create_connection(it.address) for _ in range(95)]
+        reader, writer = await asyncio.open_connection(sock=asking)
+        assert b" 200 " in await reader.readline()
+        writer.close()
+        for one in others:
+            one.close()
 
 
 async def test_f42_where_everybody_is_known_one_more_is_told_that_there_is_no_room() -> None:

@@ -14,6 +14,7 @@ import gc
 import importlib
 import json
 import os
+import shutil
 import signal
 import sys
 import traceback
@@ -31,6 +32,9 @@ from tests.crash.homes import picture_of
 from tests.crash.scenarios import find
 from tests.crash.world import settings_of
 from tests.support.scripted import ScriptedModel, SteppingClock
+
+# Files are copied by plain writes: a trace has their bytes, so that a power cut can be replayed over them.
+shutil._USE_CP_SENDFILE = False  # type: ignore[attr-defined]
 
 _IMPORTED_LATE = (
     "assistant.archive.encryption",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import ModelError, StoreError
@@ -29,6 +30,14 @@ def _no_summary(request: ModelRequest) -> ScriptStep:
     asks = " ".join(block.text for block in request.system).casefold()
     is_summary = "summar" in asks and not request.tools
     return ModelError("no summary today", kind="bad_request") if is_summary else _answer(request)
+
+
+def _with_summary(request: ModelRequest) -> ScriptStep:
+    asks = " ".join(block.text for block in request.system).casefold()
+    if "summar" not in asks or request.tools:
+        return _answer(request)
+    told = "They went along the shore and over the hill, and some of what they said is noted here."
+    return f"<summary>\n{told}\n</summary>\n<memories>\n- {_FACTS[0]}\n</memories>\n<facts>\n</facts>"
 
 
 _LONG = CrashEnvironment(
@@ -93,6 +102,46 @@ async def _branch(life: AppRun) -> None:
     await _persistently(life, lambda: _command(life, "/branch"), branched)
 
 
+_PASTED = message("The minutes: " + "and item after item of the pier. " * 500, 90)
+
+
+async def _paste(life: AppRun) -> None:
+    """The person pastes more than there is room for; room is made without a model, and its summary follows, in the
+    background, in this life or in the next one."""
+    work = life.app.background_compaction
+
+    async def paste() -> None:
+        await life.app.runtime.accept(_PASTED)
+        await life.is_busy()
+        await life.app.runtime.wait_until_idle()
+        if _committed(life):
+            work.after_turn("main")
+        await work.wait_until_idle()
+
+    def summarised() -> bool:
+        live = [one for one in _committed(life) if one.state == "live"]
+        return bool(live) and {one.tier for one in live} == {"full"}
+
+    await _persistently(life, paste, summarised)
+
+
+_MANY_MESSAGES = tuple(
+    message(f"{_FACTS[n % 3]} Number {n}. " + "And so on along the shore. " * 60, n) for n in range(36)
+)
+
+
+async def _go_cold(life: AppRun) -> None:
+    """Hours pass, and the background looks again at whatever happens."""
+    await life.app.runtime.wait_until_idle()
+    life.clock.now += timedelta(hours=2)
+
+    async def look_again() -> None:
+        life.app.background_compaction.after_turn("main")
+        await life.app.background_compaction.wait_until_idle()
+
+    await _persistently(life, look_again, lambda: bool(_committed(life)))
+
+
 def _failed_more(before: list[list[object]], after: list[list[object]], faults: Faults) -> bool:
     """Attempts that a fault cut off are noted as failed, one a fault at most (a fault can cut off its retry's note)."""
     kept = [row for row in after if row[-1] != "failed"]
@@ -104,14 +153,39 @@ _CUT_OFF = "what a fault cut off is noted as failed, and done again"
 CARRIED_OUT = but(AllowedDifference("checkpoints", _CUT_OFF, _failed_more))
 
 
-def _scenario(name: str, about: str, before: CrashEnvironment, doing: Callable[[AppRun], Awaitable[None]]) -> Scenario:
+def _asked_again(before: int, after: int, faults: Faults) -> bool:
+    return before <= after <= before + _CALLS_OF_ONE * faults.all
+
+
+def _paid_again(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    made, calls = (sum(row[3] for row in rows) for rows in (before, after))
+    return made <= calls <= made + _CALLS_OF_ONE * faults.all
+
+
+# Its chunks are summarised side by side.
+_CALLS_OF_ONE = 4
+_AGAIN = "a summary that a fault cut off is made again, all its calls"
+IN_BACKGROUND_CARRIED_OUT = but(
+    AllowedDifference("checkpoints", _CUT_OFF, _failed_more),
+    AllowedDifference("model calls", _AGAIN, _asked_again),
+    AllowedDifference("spending", _AGAIN, _paid_again),
+)
+
+
+def _scenario(
+    name: str,
+    about: str,
+    before: CrashEnvironment,
+    doing: Callable[[AppRun], Awaitable[None]],
+    differ: tuple[AllowedDifference, ...] = CARRIED_OUT,
+) -> Scenario:
     return Scenario(
         name,
         about,
         lambda home: live(home, before),
         lambda home: live(home, replace(before, meanwhile=doing)),
         look,
-        CARRIED_OUT,
+        differ,
     )
 
 
@@ -123,6 +197,21 @@ COMPACTION_TOLD = _scenario(
     "a compaction sends a notice: no model could summarise",
     replace(_LONG, answer=_no_summary, writes_summaries=True),
     _compact,
+)
+_SUMMARISED = replace(_LONG, answer=_with_summary, writes_summaries=True)
+IN_BACKGROUND = _scenario(
+    "compaction-background",
+    "room is made without a model in a turn, and the model's summary takes its place in the background",
+    replace(_SUMMARISED, settings={**_LONG.settings, "ASSISTANT_COMPACTION__ECONOMY": "off"}),
+    _paste,
+    IN_BACKGROUND_CARRIED_OUT,
+)
+BY_ECONOMY = _scenario(
+    "compaction-economy",
+    "hours after a conversation its context is compacted, because that is cheaper",
+    replace(_SUMMARISED, messages=_MANY_MESSAGES, settings={}),
+    _go_cold,
+    IN_BACKGROUND_CARRIED_OUT,
 )
 UNCOMPACTION = _scenario("compaction-undone", "a compaction is taken back", _COMPACTED, _take_back)
 BRANCHED = _scenario("branch", "a conversation branches off", _LONG, _branch)

@@ -8,7 +8,14 @@ from tests.crash.archive_scenarios import BROUGHT_BACK
 from tests.crash.arrival_scenarios import ARRIVALS
 from tests.crash.backup_scenarios import BACKUP, RESTORE
 from tests.crash.bridge_scenarios import TELEGRAM
-from tests.crash.compaction_scenarios import BRANCHED, COMPACTION, COMPACTION_TOLD, UNCOMPACTION
+from tests.crash.compaction_scenarios import (
+    BRANCHED,
+    BY_ECONOMY,
+    COMPACTION,
+    COMPACTION_TOLD,
+    IN_BACKGROUND,
+    UNCOMPACTION,
+)
 from tests.crash.config_scenarios import CONFIGURED
 from tests.crash.night_scenarios import NIGHT
 from tests.crash.reset_scenarios import RESET
@@ -39,6 +46,8 @@ _ALL = (
     REPAIR,
     COMPACTION,
     COMPACTION_TOLD,
+    IN_BACKGROUND,
+    BY_ECONOMY,
     UNCOMPACTION,
     BRANCHED,
     NIGHT,

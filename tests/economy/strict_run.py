@@ -32,6 +32,7 @@ class Measured:
     median_prompt: int
     answered: int
     cached_share: float  # of what was sent before, what was read from the cache while it was warm
+    paid_twice: int  # characters that two requests of the conversation, one after the other, paid for in full
     held: StudyRun
 
 
@@ -42,10 +43,11 @@ def measure(
     turns: int = 400,
     questions: int = 40,
     keep: int = 10,
+    seed: int = 7,
     rests: bool = True,
     wanted: Mapping[str, str] | None = None,
 ) -> Measured:
-    conversation = bursts(turns, questions, warm=warm)
+    conversation = bursts(turns, questions, warm=warm, seed=seed)
     with tempfile.TemporaryDirectory(prefix="economy-") as folder:
         held = asyncio.run(run_study(conversation, Path(folder), window=window, keep=keep, rests=rests, wanted=wanted))
     prompts = [one.usage.prompt for one in held.seen if one.purpose == "chat"]
@@ -55,6 +57,7 @@ def measure(
         int(statistics.median(prompts)),
         sum(held.outcomes.places().values()),
         warm_share(held),
+        paid_twice(held),
         held,
     )
 
@@ -72,10 +75,16 @@ def warm_share(held: StudyRun) -> float:
     return read / max(1, sent)
 
 
+def paid_twice(held: StudyRun) -> int:
+    chat = [one for one in held.seen if one.purpose == "chat"]
+    return sum(sum(map(len, before.full & one.full)) for before, one in pairwise(chat))
+
+
 def lines(measured: Measured) -> Iterator[str]:
     held = measured.held
     yield f"${measured.usd:.2f}, of it summaries ${measured.usd_summaries:.2f}"
     yield f"median prompt {measured.median_prompt:,}; read again while warm {measured.cached_share:.1%}"
+    yield f"characters paid for in full twice in a row: {measured.paid_twice:,}"
     yield f"facts answered {measured.answered}: {dict(held.outcomes.places())}"
     yield from (f"missed: {fact.question} ({fact.value}; {fact.said})" for fact in held.outcomes.missed)
     made = [one for one in held.checkpoints if one.state in ("live", "absorbed", "masked")]
@@ -94,6 +103,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=400)
     parser.add_argument("--questions", type=int, default=40)
     parser.add_argument("--keep", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--no-rest", action="store_true", help="nothing runs between bursts")
     parser.add_argument("--set", dest="wanted", action="append", default=[])
     chosen = parser.parse_args()
@@ -105,6 +115,7 @@ def main() -> None:
         turns=chosen.turns,
         questions=chosen.questions,
         keep=chosen.keep,
+        seed=chosen.seed,
         rests=not chosen.no_rest,
         wanted=dict(one.split("=", 1) for one in chosen.wanted),
     )

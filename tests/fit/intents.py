@@ -20,6 +20,8 @@ import numpy as np
 
 from assistant.models.offline.intents import WEIGHTS_FILE, sentence_features
 from assistant.models.offline.matching import ListedItem
+from assistant.models.offline.order_spelling import spell_lists, spell_order
+from tests.support.sentence_tables import read_sentences
 from tests.support.utterances import TABLES, play_given, read_table
 
 PLAIN = TABLES.parent / "intents" / "plain.jsonl"
@@ -36,17 +38,18 @@ LabelledSentence = tuple[str, Sequence[ListedItem], str]
 
 def labelled_sentences() -> list[LabelledSentence]:
     """The lines of the tables that have an intent, each as the person has what `given` made, and orders that need no
-    words of their own also for a person who has nothing; and plain sentences of one intent each."""
+    words of their own also for a person who has nothing; plain sentences of one intent each; and what people tell."""
     sentences: list[LabelledSentence] = []
     for path in sorted(TABLES.glob("*.jsonl")):
         for row in read_table(path):
             if "intent" in row:
-                items = asyncio.run(_items_of(row))
-                sentences.append((row["say"], items, row["intent"]))
+                items, text = asyncio.run(_items_of(row)), spell_order(row["say"])
+                sentences.append((spell_lists(text, {item.list for item in items}), items, row["intent"]))
                 if items and row["intent"] not in _NEEDS_ITEMS:
-                    sentences.append((row["say"], (), row["intent"]))
-    plain = [(row["say"], (), row["intent"]) for row in read_table(PLAIN)]
-    return [*sentences, *plain, *plain]
+                    sentences.append((spell_lists(text, ()), (), row["intent"]))
+    plain = [(spell_lists(spell_order(row["say"]), ()), (), row["intent"]) for row in read_table(PLAIN)]
+    told = [(spell_order(line.split(" => ")[0]), (), "statement") for line in read_sentences("lasting")]
+    return [*sentences, *plain, *plain, *told]
 
 
 async def _items_of(row: dict[str, Any]) -> list[ListedItem]:

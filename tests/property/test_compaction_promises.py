@@ -5,6 +5,7 @@ a million tokens: the window of newest messages, the person's own words, the tar
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assistant.context.economy import ContextState, EconomyMode, economic_size
 from assistant.context.pressure import PromptSize, effective_budgets
 from assistant.context.structure import block_starts
 from assistant.core.messages import Message, ToolCall
@@ -125,7 +127,10 @@ class Compacted:
 
 def compact(rows: list[Message], window: int, frame: int = 3_000) -> Compacted | None:
     """None where it gains nothing."""
-    terms = terms_of(window, frame)
+    return compact_by(rows, terms_of(window, frame))
+
+
+def compact_by(rows: list[Message], terms: CompactionLimits) -> Compacted | None:
     policy = replace(POLICY, strategy="summary")
     plan = plan_compaction(view_of(rows), places_of(rows), terms, policy, CompactionInputs(), NOW, trigger="sleep")
     if plan.pending_summary is None:
@@ -138,6 +143,13 @@ def compact(rows: list[Message], window: int, frame: int = 3_000) -> Compacted |
 @cache
 def compacted(window: int, seed: int) -> Compacted | None:
     return compact(conversation(window, seed), window)
+
+
+def own_words(rows: Sequence[Message], left: Sequence[Message]) -> tuple[list[Message], list[Message]]:
+    """What the person said, and what of it stands whole in what is left."""
+    said = [row for row in rows if is_said_by_person(row)]
+    words = {row.id or row.metadata["carried_from"]: row.content for row in left if is_said_by_person(row)}
+    return said, [row for row in said if words.get(row.id or 0) == row.content]
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -157,9 +169,7 @@ def test_the_persons_own_words_stay_newest_first_up_to_their_limit(window: int, 
     found = compacted(window, seed)
     if found is None:
         return
-    said = [row for row in found.rows if is_said_by_person(row)]
-    words = {row.id or row.metadata["carried_from"]: row.content for row in found.left if is_said_by_person(row)}
-    whole = [row for row in said if words.get(row.id or 0) == row.content]
+    said, whole = own_words(found.rows, found.left)
     assert whole == said[len(said) - len(whole) :]
     if len(whole) < len(said):
         next_one = COUNTER.count_message(said[len(said) - len(whole) - 1])
@@ -210,3 +220,44 @@ def test_in_an_everyday_conversation_the_whole_window_and_the_own_words_stay_tog
     own = sum(COUNTER.count_message(row) for row in found.left if is_said_by_person(row))
     total = sum(COUNTER.count_message(row) for row in found.rows if is_said_by_person(row))
     assert own >= min(total, POLICY.user_budget(found.terms.budgets)) - COUNTER.count_message(exchange[0])
+
+
+def economy_terms(rows: list[Message], window: int, mode: EconomyMode) -> CompactionLimits:
+    """As `ContextEconomy` makes them: those of the small context that economy plans for."""
+    terms = terms_of(window)
+    small = replace(terms.budgets, tokens=min(window, 20_000))
+    state = ContextState(
+        prompt=window,
+        frame=COUNTER.corrected(terms.fixed.tokens),
+        recent=COUNTER.corrected(sum(map(COUNTER.count_message, rows[-SHIPPED.context.preserve_messages :]))),
+        window=terms.budgets.tokens,
+        target=terms.target,
+        summary=POLICY.summary_budget(small) + POLICY.restored_budget(small),
+    )
+    size = economic_size(state, mode)
+    budgets = terms.budgets
+    return replace(terms, budgets=replace(budgets, tokens=size, reserve=budgets.reserve * size // budgets.tokens))
+
+
+@pytest.mark.parametrize("mode", ["balanced", "thrifty"])
+@pytest.mark.parametrize("window", WINDOWS)
+@many
+@given(seed=seeds)
+def test_under_economy_the_own_words_stand_as_in_a_window_of_the_size_that_it_plans_for(
+    window: int, mode: EconomyMode, seed: int
+) -> None:
+    rows = conversation(min(window, 32_000), seed)
+    terms = economy_terms(rows, window, mode)
+    found = compact_by(rows, terms)
+    if found is None:
+        return
+    size = terms.budgets.tokens
+    assert [row.id for row in found.tail] == [row.id for row in rows[len(rows) - len(found.tail) :]]
+    assert len(found.tail) >= 2
+    said, whole = own_words(rows, found.left)
+    assert whole == said[len(said) - len(whole) :]
+    if len(whole) < len(said):
+        next_one = COUNTER.count_message(said[len(said) - len(whole) - 1])
+        tokens = next_one + sum(map(COUNTER.count_message, whole))
+        full = found.prompt_tokens + next_one + found.restored_room > SHIPPED.context.target * size
+        assert tokens > POLICY.user_budget(terms.budgets) or full

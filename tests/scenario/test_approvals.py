@@ -365,6 +365,20 @@ async def test_an_approved_file_goes_out_with_the_answer_to_the_yes(tmp_path: Pa
         assert [medium.name for item in it.bridge.sent for medium in item.outgoing.media] == ["plan.pdf"]
 
 
+@pytest.mark.parametrize("command", ["/undo", "/retry"])
+async def test_what_is_undone_waits_no_longer(tmp_path: Path, command: str) -> None:
+    async with app(tmp_path, READ, PAY, "It is a note.", "It is a note.", "fine") as it:
+        await ask(it, "What does notes.txt say?")
+        shown = await it.app.commands.run(command, MAIN_SESSION)
+        assert "set_reminder" not in shown
+        await it.wait_idle()
+        assert states(it) == ["declined"] and it.app.stores.approvals.list_pending() == []
+        with pytest.raises(UsageError, match="Approval 1 was declined"):
+            await it.app.approvals.decide(1, True)
+        await ask(it, "yes")
+        assert reminders(it) == []
+
+
 async def test_what_is_forgotten_waits_no_longer(tmp_path: Path) -> None:
     async with app(tmp_path) as it:
         await ask(it, "What does notes.txt say?")

@@ -124,6 +124,37 @@ async def test_a_start_by_a_clock_that_is_ahead_is_planned_again_too(tmp_path: P
         assert life.next_times() == {"stretch": "2026-03-11T09:00", "call mum": "2026-03-11T10:00"}
 
 
+async def test_years_ahead_over_a_start_are_taken_back_after_hours_ahead_that_nobody_noticed(tmp_path: Path) -> None:
+    async with a_new_life(tmp_path) as life:
+        machine = life.machine
+    for ahead in (13 * HOUR, YEARS):
+        machine.set_clock(ahead)
+        async with a_life(tmp_path, machine) as life:
+            await life.wake(2 * MINUTE)
+            if ahead == YEARS:
+                assert life.next_times()["stretch"].startswith("2029")
+                await life.set_clock(-ahead)
+                assert life.next_times() == {"stretch": "2026-03-11T09:00"}
+        if ahead != YEARS:
+            machine.set_clock(-ahead)
+
+
+async def test_a_start_by_a_clock_that_is_ahead_is_noticed_where_nothing_was_said_or_an_earlier_jump_was_set_back(
+    tmp_path: Path,
+) -> None:
+    machine = MachineClock(START)
+    async with a_life(tmp_path, machine) as life:
+        place = DeliveryTarget("main", "owner", "kept", "main")
+        await life.it.app.agenda.create_reminder(JobRequest("n", place, "stretch", "", "every day at 9"), START)
+    for _ in range(2):
+        machine.set_clock(YEARS)
+        async with a_life(tmp_path, machine) as life:
+            await life.wake(MINUTE)
+            assert life.next_times()["stretch"].startswith("2029")
+            await life.set_clock(-YEARS)
+            assert life.next_times() == {"stretch": "2026-03-11T09:00"}
+
+
 async def test_a_clock_of_1970_repeats_nothing_and_is_told_until_it_is_right(tmp_path: Path) -> None:
     async with a_new_life(tmp_path) as life:
         await life.wake(2 * HOUR)

@@ -11,7 +11,7 @@ import pytest
 
 from assistant.core.memories import SleepReport
 from assistant.store.script.index import UnreadMessages
-from sleep.cycle.consolidate import ConsolidationPhase, count_judge_calls
+from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.cycle import SleepCycle
 from sleep.cycle.extract import Extractor
 from sleep.cycle.judge import EntryJudge, ScoringPhase, count_scoring_calls
@@ -63,7 +63,7 @@ async def test_the_calls_of_several_scopes_are_foreseen(tmp_path: Path) -> None:
             home.add_entries(f"The box with the number {number} is in the attic.")
             home.add_entries(f"The jar with the number {number} is in the cellar.", scope="peer:x:1")
         pending = home.consolidations.pending_entries(limit=1000)
-        foreseen = count_judge_calls([entry.scope for entry in pending])
+        foreseen = (await home.consolidation().forecast(pending)).calls
         assert foreseen == (await home.consolidate()).calls == len(home.model.requests) == 4
 
 

@@ -46,6 +46,7 @@ async def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     async with run_web_api(home, "Nothing is on your list.", WEB__TOKEN="") as it:
         script = "".join(blocks).replace("8484", str(it.port))
         assert script.count("curl") >= 14
+        await it.tcp.get("/openapi.json")  # the first one to ask waits until it is made
         printed = await run(script, home, tmp_path, ASSISTANT_WEB__PORT=str(it.port))
     assert '"inbox_id":1' in printed
     assert "call Ada" in printed

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.economy.bursts import bursts
-from tests.economy.strict_run import warm_share
+from tests.economy.strict_run import paid_twice, warm_share
 from tests.study.life import run_study
 from tests.support.compaction_app import app_with_long_messages, checkpoints_in, summary_writer
 from tests.support.running_app import LiveApp
@@ -86,5 +86,6 @@ async def test_while_warm_what_was_sent_is_read_again_and_no_token_is_paid_for_w
     assert warm_share(held) >= 0.97
     chat = [one.usage for one in held.seen if one.purpose == "chat"]
     # What is neither read nor written is the volatile block, which is not sent again.
+    assert paid_twice(held) == 0
     assert max(usage.input for usage in chat) < 1_200
     assert any(one.trigger == "economy" for one in held.checkpoints)

@@ -112,6 +112,7 @@ async def test_a_tool_call_that_the_disk_refused_is_logged_and_run_once_when_the
     call = ToolCall("c1", "manage_todo_list", {"action": "add", "items": ["x" * 500] * 50})
     async with lived(disk, filling(disk, call), "noted") as it:
         await it.app.runtime.accept(owner_message("many things", external_id="m1"))
+        await it.model.called.wait()
         await it.wake_ups(10)
         disk.free()
         await it.settled()

@@ -192,8 +192,10 @@ async def test_a_full_disk_under_the_log_alone_keeps_what_was_accepted_until_the
         async with lived(home, "an answer") as it:
             disk.fill()
             accepted = await it.app.runtime.accept(owner_message("hello", external_id="m1"))
-            await it.pass_by(5)
-            (problem,) = [one for one in it.app.status()["problems"] if "waits for the disk" in one]
+            async with asyncio.timeout(30):  # what comes to mind is looked up beside the loop
+                while not (problems := [one for one in it.app.status()["problems"] if "waits for the disk" in one]):
+                    await it.pass_by(1)
+            (problem,) = problems
             assert "No space left" in problem
             assert it.bridge.bodies == [] and len(it.model.requests) == 0, "what is not in the log no model sees"
             disk.free()

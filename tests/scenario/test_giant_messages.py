@@ -27,10 +27,10 @@ class HeldRecall:
     def has_something_out_of(self, view: Any) -> bool:
         return bool(view.session == "main")
 
-    def recall(self, *question: Any) -> str:
+    def recall_lines(self, *question: Any) -> dict[int, str]:
         self.asked.set()
         self.go.wait(5)
-        return str(self._real.recall(*question))
+        return dict(self._real.recall_lines(*question))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)

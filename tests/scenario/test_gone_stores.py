@@ -22,7 +22,7 @@ from assistant.store.backup.make import BackupRequest, make_backup
 from assistant.store.files import WriteThrottle
 from assistant.store.home.inventory import INVENTORY_FILE
 from assistant.store.log.rebuild import is_padding
-from assistant.store.verify.lost_records import LOST_PLACEHOLDER
+from assistant.store.rows import LOST_PLACEHOLDER
 from assistant.wire.checks import build_repairer
 from assistant.wire.stores import Stores
 from tests.support.command_line import one_line_error, run_in_process

@@ -77,11 +77,15 @@ async def test_a_model_chosen_while_the_limits_are_asked_for_answers_the_next_tu
         await it.say("hello")
         waiting = asyncio.create_task(it.wait_idle())
         await first.asked_limits.wait()
+        # Nobody knows yet how large the context is, and that is what is said of it.
+        assert it.app.contexts.window.pressure("main") is None
+        assert [row["pressure"] for row in it.app.status()["sessions"]] == [None]
         use_model(it.app, other)
         first.limits_gate.set()
         await waiting
         assert it.bridge.bodies == ["the first one"] and other.requests == []
         # What the first one said of itself is no measure of a session at rest any more.
+        assert not it.app.contexts.meter.knows_model or it.app.contexts.meter.effective_window() == 8_000
         await it.app.contexts.meter.load_model_limits()
         assert it.app.contexts.meter.effective_window() == 8_000
         await next_turn_is_answered_by(it, other)
@@ -100,20 +104,16 @@ async def test_limits_that_arrive_after_the_choice_are_asked_for_again(tmp_path:
         assert meter.effective_window() == 8_000
 
 
-async def test_a_model_chosen_while_room_is_made_answers_the_next_turn(tmp_path: Path) -> None:
-    """The request was measured and cut for the first model, so that one gets it; the summary is finished by the model
-    that began it."""
+async def test_a_model_chosen_while_a_summary_is_made_answers_the_next_turn(tmp_path: Path) -> None:
+    """The summary is finished by the model that began it."""
     running: list[LiveApp] = []
     writer, other = summary_writer(), other_model()
     async with app_with_long_messages(tmp_path, 28, by=writer) as it:
         running.append(it)
         writer.script = [choosing(lambda: running[0], other, SUMMARY_ANSWER), SUMMARY_ANSWER]
-        before = len(it.model.requests)
-        while not checkpoints_in(it):
-            await it.say("and on along the shore " * 60)
-            await it.wait_idle()
-        assert other.requests == [] and len(it.model.requests) > before
-        assert it.bridge.bodies[-1] == "A fine walk."
+        await it.app.commands.run("/compact", "main")
+        (made,) = checkpoints_in(it)
+        assert (made.tier, made.model) == ("full", "writer-1") and other.requests == []
         await next_turn_is_answered_by(it, other)
 
 

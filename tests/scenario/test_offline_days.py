@@ -59,5 +59,11 @@ async def test_what_a_sentence_keeps_is_not_what_is_cancelled(tmp_path: Path) ->
 
 async def test_a_list_that_nobody_has_empties_no_other_one(tmp_path: Path) -> None:
     given = ["add milk to the shopping list", "add: call the bank"]
-    before, after = await play(tmp_path / "home", {"given": given, "say": "clear teh shoping list"})
+    before, after = await play(tmp_path / "home", {"given": given, "say": "clear the camping list"})
     assert before.todos == after.todos
+
+
+async def test_a_list_whose_name_is_mistyped_is_the_one_that_is_meant(tmp_path: Path) -> None:
+    given = ["add milk to the shopping list", "add: call the bank"]
+    _, after = await play(tmp_path / "home", {"given": given, "say": "clear teh shoping list"})
+    assert [todo.text for todo in after.todos if not todo.done] == ["call the bank"]

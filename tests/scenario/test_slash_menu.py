@@ -54,7 +54,7 @@ async def test_each_command_is_offered_with_what_it_does_and_so_is_what_is_withi
         assert list(await offered(menu, "/remi")) == ["/remind"]
         assert (await offered(menu, "/remind "))["cancel"].startswith("Cancel a reminder")
         assert list(await offered(menu, "/usage --")) == ["--days"]
-        assert list(await offered(menu, "/usage ")) == ["day", "model", "kind", "session"]
+        assert list(await offered(menu, "/usage ")) == ["day", "model", "kind", "session", "part"]
         assert "keys" in await offered(menu, "/help ") and "pins" in await offered(menu, "/help ")
 
 

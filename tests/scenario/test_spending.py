@@ -212,7 +212,7 @@ async def test_f43_each_attempt_is_a_row_and_the_sdk_makes_none_by_itself(
         heard = await call_model(chain, make_request("hi"))
         assert heard.reply.message.content == "here I am"
         ((kind, spent),) = ledger.spent_by("kind", SteppingClock().now - _LONG)
-        assert (kind, spent.calls, len(server.requests)) == ("chat", 4, 4)
+        assert (kind, spent.calls, spent.failed, len(server.requests)) == ("chat", 1, 3, 4)
     finally:
         await chain.aclose()
         await app.models.aclose()

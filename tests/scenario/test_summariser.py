@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+
 import pytest
 
 from assistant.core.messages import Media, Message, ToolCall
+from assistant.core.model_api import ModelRequest
 from sleep.compaction.validate import RESTORED_HEADING
 from tests.strict.behaviour import ScriptedAnswer
 from tests.strict.count import count_tokens
 from tests.strict.validate import RequestLimits
+from tests.support.scripted import ScriptedModel
 from tests.support.summaries import (
     COUNTER,
     FERRY_MESSAGE,
@@ -112,13 +117,41 @@ async def test_records_are_merged_by_their_own_instructions(desk: SummariserSetu
     assert "Record: " in desk.request_texts[0]
 
 
-async def test_what_is_long_is_told_in_chunks_each_carrying_the_record_on(desk: SummariserSetup) -> None:
+async def test_what_is_long_is_told_in_chunks_side_by_side_whose_answers_stand_in_their_order(
+    desk: SummariserSetup,
+) -> None:
+    """No call waits for another: none is answered before all were made."""
+
+    def answer(request: ModelRequest) -> str:
+        first = re.findall(r"#(\d+) ", request.messages[0].content)[0]
+        return summary_answer(f"{SUMMARY_TEXT} From {first} on.", [f"fact {first} of it"])
+
+    writer = ScriptedModel(answer, window=16_000)
+    writer.gate = asyncio.Event()
+    making = asyncio.create_task(
+        desk.summariser(writer=writer).summarise(summary_material(long_conversation(100), budget=900))
+    )
+    while len(writer.requests) < 4:
+        writer.called.clear()
+        await writer.called.wait()
+    writer.gate.set()
+    found = await making
+    firsts = re.findall(r"From (\d+) on", found.text)
+    assert found.tier == "full" and found.attempts == len(firsts) >= 4
+    assert firsts == sorted(firsts, key=int)
+    assert found.memories == tuple(f"fact {first} of it" for first in firsts)
+    assert not any("Your record so far" in request.messages[0].content for request in writer.requests)
+
+
+async def test_where_parts_would_be_too_short_a_call_carries_on_the_record_of_the_one_before(
+    desk: SummariserSetup,
+) -> None:
     answers = [
         ScriptedAnswer(summary_answer(f"{SUMMARY_TEXT} Part {n}.", [f"fact {n} of it"], f"decisions: choice {n}"))
         for n in range(6)
     ]
     desk.play(*answers, bounds=RequestLimits(window=16_000))
-    wanted = summary_material(long_conversation(100), budget=600)
+    wanted = summary_material(long_conversation(100), budget=299)
     found = await desk.summarise(wanted)
     calls = len(desk.server.requests)
     assert calls > 1
@@ -150,7 +183,7 @@ async def test_f05_no_request_passes_the_window_however_much_is_told_beside(desk
 
 
 async def test_f05_a_request_that_cannot_fit_is_not_made(desk: SummariserSetup) -> None:
-    desk.play(bounds=RequestLimits(window=2_000))
+    desk.play(bounds=RequestLimits(window=1_000))
     found = await desk.summarise(summary_material(conversation_with(FERRY_MESSAGE)))
     assert desk.server.requests == []
     assert (found.tier, found.attempts) == ("extractive", 0)
@@ -171,7 +204,7 @@ async def test_f05_half_a_chunk_may_do(desk: SummariserSetup) -> None:
     desk.play(TOO_LONG_ERROR, *[GOOD_ANSWER] * 20)
     found = await desk.summarise(summary_material(long_conversation(900)))
     assert (found.tier, len(found.failures)) == ("full", 1)
-    assert len(desk.request_texts[1]) < 0.6 * len(desk.request_texts[0])
+    assert len(desk.request_texts[-1]) < 0.6 * len(desk.request_texts[0])
 
 
 async def test_f05_what_is_always_too_long_needs_no_model_in_the_end(desk: SummariserSetup) -> None:

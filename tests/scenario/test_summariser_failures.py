@@ -97,7 +97,7 @@ async def test_where_a_message_was_too_large_a_bad_answer_is_followed_by_a_parti
 ) -> None:
     desk.play(ScriptedAnswer(""), ScriptedAnswer(""), *[GOOD_ANSWER] * 9, bounds=RequestLimits(window=16_000))
     huge = alternating_messages(f"It begins so. {'long words ' * 9_000}", first=900)
-    found = await desk.summarise(summary_material((*huge, *conversation_with()), budget=400))
+    found = await desk.summarise(summary_material((*huge, *conversation_with()), budget=299))
     assert found.tier == "partial"
     assert "characters left out" in desk.request_texts[0]
     assert "not shown; it begins: It begins so." in desk.request_texts[2]

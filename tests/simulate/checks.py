@@ -12,7 +12,7 @@ import re
 import tarfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from assistant.models.prices import load_prices
 from assistant.settings.settings import shipped_config_dir
 from assistant.wire.models import PRICES_FILE
 from tests.simulate.network import SENDERS
+from tests.simulate.plan import ZONE
 from tests.simulate.words import FACT
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ _CLOCK = re.compile(r"\bat (\d{1,2}):(\d\d)")
 _DONE = ("answered", "failed", "superseded")
 _DAY = 86_400.0
 # A day of remarks alone: a warning by design, until a sleep learns something.
+_MODEL_AWAY = re.compile(r"(\S+) has not answered since")
+_WITHOUT_MODEL = {
+    "Summaries are made without a model": ("summary", "sleep_summary"),
+    "The journal is written without a model": ("extraction",),
+}
 _LEARNED_NOTHING = "nothing was saved from them"
 
 
@@ -85,12 +91,10 @@ class Checks:
         life, slot = self._life, datetime.fromisoformat(match["slot"])
         text = part.text.partition("Reminder: ")[2].strip()
         asked = _CLOCK.search(self._when.get(text, ""))
-        if asked and (slot.hour, slot.minute) != (int(asked[1]), int(asked[2])):
+        if asked and slot != _on_the_wall(slot, int(asked[1]), int(asked[2])):
             self._complain(f"I11: {text!r} was to come {self._when[text]!r} and is planned for {slot}")
-        now = life.local_time().replace(tzinfo=None)
-        # An hour that is left out comes an hour later.
-        is_change = (now.month, now.weekday(), slot.hour) in ((3, 6, 2), (10, 6, 2))
-        if abs(now - slot) > timedelta(minutes=65 if is_change else 3) and life.is_calm(3600):
+        now = life.local_time()
+        if abs(now.astimezone(UTC) - slot.replace(tzinfo=ZONE)) > timedelta(minutes=3) and life.is_calm(3600):
             self._complain(f"I11: {text!r} was due {slot} and came {now}, without a word of being late")
 
     def newest_message(self, bridge: str, scope: str) -> InboundMessage | None:
@@ -229,8 +233,17 @@ class Checks:
             return
         report = self._life.world.running.status()
         for problem in report["problems"]:
-            if _LEARNED_NOTHING not in problem:
+            if _LEARNED_NOTHING not in problem and self._was_asked_again(problem):
                 self._complain(f"I11: status is not green again: {problem}")
+
+    def _was_asked_again(self, problem: str) -> bool:
+        """A model that was away is known to be back when it answers; nobody asks it where there is nothing to ask
+        (I9)."""
+        answered = self._life.models.answered
+        if match := _MODEL_AWAY.match(problem):
+            return bool(answered[match[1]])
+        purposes = next((purposes for begin, purposes in _WITHOUT_MODEL.items() if problem.startswith(begin)), None)
+        return purposes is None or any(answered[purpose] for purpose in purposes)
 
     def before_fault_ends(self, name: str) -> None:
         """Red while it must be (I11)."""
@@ -276,6 +289,13 @@ class Checks:
         for name, data in _contents(self._life.world.home):
             if match := pattern.search(data):
                 self._complain(f"forget: {match[0].decode()} is forgotten and still in {name}")
+
+
+def _on_the_wall(day: datetime, hour: int, minute: int) -> datetime:
+    """This time of a day, or the first after it where the clocks pass it over."""
+    at = day.replace(hour=hour, minute=minute)
+    there = at.replace(tzinfo=ZONE).astimezone(UTC).astimezone(ZONE).replace(tzinfo=None)
+    return at if there == at else at.replace(hour=hour + 1, minute=0)
 
 
 def _contents(home: Path) -> Iterator[tuple[str, bytes]]:

@@ -11,7 +11,7 @@ import asyncio
 import selectors
 from collections.abc import Callable
 from concurrent.futures import Executor
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 # A reading of the clock, and work in a thread, take a moment: two things never happen at the same time.
@@ -87,7 +87,8 @@ class Machine:
 
     def __init__(self, loop: VirtualLoop, began: datetime) -> None:
         self._loop = loop
-        self._began = began
+        # Not by the clock on the wall: a time zone adds hours as if its clocks were never changed.
+        self._began = began.astimezone(UTC)
         self._suspended = timedelta()
         self._set_by = timedelta()
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tests.simulate.plan import Event
+from tests.simulate.plan import HOUR, Event
 from tests.simulate.words import question_key
+
+_ANSWERED_WITHIN = HOUR
 
 
 @dataclass
@@ -29,15 +31,24 @@ class Knowledge:
     scopes: dict[str, str] = field(default_factory=dict)
     sent: dict[str, tuple[str, str]] = field(default_factory=dict)  # by key: bridge and external id of its last message
     forgotten: set[str] = field(default_factory=set)
+    before: dict[str, str] = field(default_factory=dict)  # by key: what was right before
+    learned_at: dict[str, float] = field(default_factory=dict)
 
-    def learn(self, key: str, word: str, scope: str, place: tuple[str, str]) -> None:
-        self.values[key], self.scopes[key], self.sent[key] = [word], scope, place
+    def learn(self, key: str, word: str, scope: str, place: tuple[str, str], at: float) -> None:
+        self.values[key], self.scopes[key], self.sent[key], self.learned_at[key] = [word], scope, place, at
 
     def doubt(self, key: str) -> None:
+        if words := self.values.get(key):
+            self.before[key] = words[-1]
         self.values[key] = None
 
-    def find_answers(self, question: str) -> frozenset[str]:
-        return frozenset(self.values.get(question_key(question)) or ())
+    def find_answers(self, question: str, at: float) -> frozenset[str]:
+        """What came in after the question may be acknowledged before that is answered."""
+        key = question_key(question)
+        words = set(self.values.get(key) or ())
+        if words and key in self.before and at - self.learned_at[key] < _ANSWERED_WITHIN:
+            words.add(self.before[key])
+        return frozenset(words)
 
     def certain(self, scope: str) -> list[tuple[str, str]]:
         return [(key, words[-1]) for key, words in self.values.items() if words and self.scopes[key] == scope]

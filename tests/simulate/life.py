@@ -25,6 +25,7 @@ from tests.simulate.plan import BEGAN, DAY, HOUR, MINUTE, ZONE, Event
 from tests.simulate.world import World
 
 _FORGET_CODE = re.compile(r"/forget ([0-9A-F]{6,})")
+_THEIRS = "another person's: they said the same words"
 _LOOK = 0.5 * HOUR
 _QUIET_TRIES = 400
 
@@ -151,7 +152,7 @@ class Life:
             self.checks.note_acknowledged(item, receipt)
         place = item.bridge, item.external_id if isinstance(item, InboundMessage) else item.change_id
         if meaning := self._meanings.pop(place, None):
-            self.knowledge.learn(*meaning, (item.bridge, item.external_id))
+            self.knowledge.learn(*meaning, (item.bridge, item.external_id), self.now())
 
     async def _say(self, scope: str, bridge: str, text: str) -> str:
         number = self._post(scope, bridge, text)
@@ -271,7 +272,9 @@ class Life:
             if match is None:
                 continue
             done = await self.command(f"/forget {match[1]}")
-            if "found nowhere" in done:
+            left = done.partition("Still there:")[2].strip().splitlines()
+            # What somebody else said in the same words is theirs; the word itself nobody else says.
+            if "found nowhere" in done or (left and all(line.endswith(_THEIRS) for line in left)):
                 self._to_forget.remove(word)
                 self.knowledge.forgotten.add(word)
                 self.checks.look_for([word])
@@ -360,6 +363,7 @@ class Life:
         match what:
             case "model":
                 self.models.trouble = ""
+                self.models.answered.clear()
             case "bridge":
                 self.world.networks[which].is_down = False
             case "unsure":

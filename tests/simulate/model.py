@@ -57,6 +57,7 @@ class Provider:
     refused_calls: int = 0
     calls_by_purpose: Counter[str] = field(default_factory=Counter)
     recalled: Counter[str] = field(default_factory=Counter)
+    answered: Counter[str] = field(default_factory=Counter)  # since the last outage, by model and by purpose
 
 
 class LifeModel:
@@ -99,6 +100,7 @@ class LifeModel:
             await asyncio.sleep(0.5)
             if self._provider.faults and luck.random() < 0.01:
                 raise ModelError("the connection broke", kind="network", partial=reply.message.content[:20])
+        self._provider.answered.update((self.name, purpose))
         yield reply
 
     # ---------------------------------------------------------------------------------------------------- what is asked

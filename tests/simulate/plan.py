@@ -141,8 +141,10 @@ class _Plan:
         match kind:
             case "tell":
                 key = make_key(luck, scope)
+                # Without a word that says so, rules alone take a second value for another one: both stand.
+                now = "now " if key in known else ""
                 known.append(key)
-                return {"key": key, "word": self._word(scope)}
+                return {"key": key, "word": self._word(scope), "now": now}
             case "correct" | "edit":
                 return {"key": luck.choice(known[-30:]), "word": self._word(scope)} if known else None
             case "ask":

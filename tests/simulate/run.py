@@ -120,7 +120,7 @@ def run_life(
     models = Provider(
         seed,
         complaints.append,
-        lambda question: life.knowledge.find_answers(question),
+        lambda question: life.knowledge.find_answers(question, life.now()),
         lambda *bill: life.checks.note_billed(*bill),
     )
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ from assistant.core.model_api import (
     ModelNotice,
     ModelReply,
     ModelRequest,
+    PromptPart,
     Reservation,
     SystemBlock,
     TextDelta,
@@ -127,6 +128,8 @@ class InMemoryLedger:
         self.open[len(self.calls)] = call
         return Reservation(len(self.calls), call.usd, call.input_tokens + call.max_output)
 
-    def settle_reservation(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
+    def settle_reservation(
+        self, reservation: Reservation, usage: Usage, now: datetime, parts: Mapping[PromptPart, Usage] = {}
+    ) -> None:
         del self.open[reservation.id]
         self.settled.append(usage)

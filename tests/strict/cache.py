@@ -26,6 +26,7 @@ class PromptCache:
     def __init__(self, clock: Callable[[], float], *, least_tokens: int = LEAST_TOKENS) -> None:
         self._clock = clock
         self._least_tokens = least_tokens
+        self.paid_in_full: list[Any] = []  # the blocks of the last request that were neither read nor written
         self._expires: dict[str, tuple[float, float]] = {}  # when it ends, and how long it lives from each reading on
 
     def use(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -48,6 +49,7 @@ class PromptCache:
                 self._expires[hashes[mark]] = (now + life, life)
                 written[ttl] += sum(sizes[end + 1 : mark + 1])
                 end = max(end, mark)
+        self.paid_in_full = [without_marks(block) for _, block in blocks[end + 1 :]]
         read = sum(sizes[: read_to + 1])
         return {
             "input_tokens": sum(sizes) - read - sum(written.values()),

@@ -6,11 +6,13 @@ Prompts are counted by the strict server, and billed at list prices through its 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assistant.core.messages import Usage
+from assistant.core.quoting import NOTE_TAG
 from assistant.models.prices import Prices, cost_usd_of_call, load_prices
 from assistant.settings.settings import shipped_config_dir
 from assistant.wire.models import PRICES_FILE
@@ -39,6 +41,7 @@ class MeasuredRequest:
     usage: Usage
     usd: float
     first: bool = False
+    full: frozenset[str] = frozenset()  # the lines that were neither read from the cache nor written to it
 
 
 class StudyServer(StrictServer):
@@ -80,7 +83,10 @@ class StudyServer(StrictServer):
 
     def seen(self) -> list[MeasuredRequest]:
         """All requests that were answered, in their order. What has no price raises `KeyError`."""
-        return [_seen(noted, usage, self._prices) for noted, usage in zip(self._noted, self._cache.used, strict=True)]
+        return [
+            replace(_seen(noted, usage, self._prices), full=full)
+            for noted, usage, full in zip(self._noted, self._cache.used, self._cache.full, strict=True)
+        ]
 
 
 class _NotedCache(PromptCache):
@@ -89,11 +95,25 @@ class _NotedCache(PromptCache):
     def __init__(self, clock: Callable[[], float], *, least_tokens: int) -> None:
         super().__init__(clock, least_tokens=least_tokens)
         self.used: list[dict[str, Any]] = []
+        self.full: list[frozenset[str]] = []
 
     def use(self, body: dict[str, Any]) -> dict[str, Any]:
         used = super().use(body)
         self.used.append(used)
+        self.full.append(frozenset(line for block in self.paid_in_full for line in _lines(block)))
         return used
+
+
+def _lines(block: Any) -> Iterator[str]:
+    """What is long enough to be told from another one; not of the volatile block, which is new with every message."""
+    texts = block if isinstance(block, str) else json.dumps(block, ensure_ascii=False)
+    if _VOLATILE in texts:
+        return iter(())
+    return (line for line in texts.split("\\n") if len(line) >= _LINE)
+
+
+_LINE = 60
+_VOLATILE = f"<{NOTE_TAG}>\\nNow: "
 
 
 def _seen(

@@ -17,6 +17,7 @@ from assistant.runtime.context_economy import ContextEconomy
 from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
+from assistant.runtime.recall_streaks import RecallStreaks
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import SettingsValues
 from assistant.store.character.journal import StoredJournal
@@ -86,8 +87,9 @@ def make_context_window(
         clock=clock,
     )
     compactor = Compactor(means)
-    compacting = CompactionService(home.conversation, compactor, measures, notice_sender(home.db, clock), clock)
     economy = ContextEconomy(home.conversation, measures, models, {}, policy, UTC)
+    notices = notice_sender(home.db, clock)
+    compacting = CompactionService(home.conversation, compactor, measures, economy, RecallStreaks(), notices, clock)
     return ContextWindow(home.conversation, estimates, measures, compacting, economy, max_output_tokens=1000)
 
 

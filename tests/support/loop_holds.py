@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import asyncio.events
+import os
 import sys
 import threading
 import time
@@ -31,19 +32,27 @@ _Run = Callable[[asyncio.Handle], None]
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """One callback of the loop: when it began by `time.monotonic`, its seconds by the clock and of this processor, and
-    where it was seen most often, the functions of the project innermost first; and where other threads were then."""
+    """One callback of the loop: when it began by `time.monotonic`, its seconds by the clock and of this processor, how
+    long of them the machine had no processor for it, and where it was seen most often, the innermost functions first;
+    and where other threads were then."""
 
     began: float
     seconds: float
     processor_seconds: float
+    starved: float = 0.0
     where: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+
+    @property
+    def own(self) -> float:
+        """Seconds that are the callback's own: it worked, or waited for a file, a lock or the interpreter."""
+        return self.seconds - self.starved
 
     def __str__(self) -> str:
         beside = f" | beside: {' < '.join(self.beside)}" if self.beside else ""
         return (
-            f"{1e3 * self.seconds:.0f} ms ({1e3 * self.processor_seconds:.0f} ms of processor): "
+            f"{1e3 * self.seconds:.0f} ms ({1e3 * self.processor_seconds:.0f} ms of processor, without one for "
+            f"{1e3 * self.starved:.0f} ms): "
             f"{' < '.join(self.where) or 'not seen'}{beside}"
         )
 
@@ -62,6 +71,7 @@ class LoopHolds:
         self._beside: Counter[tuple[str, ...]] = Counter()
         self._closed = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="loop holds", daemon=True)
+        self._schedule = _open_schedule()
         self._run: _Run = asyncio.events.Handle._run
 
     def longest(self) -> Hold | None:
@@ -73,7 +83,7 @@ class LoopHolds:
         def timed(handle: asyncio.Handle) -> None:
             if threading.get_ident() != holds._thread:
                 return run(handle)
-            began, used = time.monotonic(), time.thread_time()
+            began, used, starved = time.monotonic(), time.thread_time(), holds._starved()
             holds._seen.clear()
             holds._beside.clear()
             holds._began = began
@@ -83,7 +93,8 @@ class LoopHolds:
                 holds._began = 0.0
                 seconds = time.monotonic() - began
                 if seconds >= holds._least:
-                    holds._note(Hold(began, seconds, time.thread_time() - used, *holds._places()))
+                    waited = holds._starved() - starved
+                    holds._note(Hold(began, seconds, time.thread_time() - used, waited, *holds._places()))
 
         _replace_run(timed)
         self._watcher.start()
@@ -95,6 +106,12 @@ class LoopHolds:
         _replace_run(self._run)
         self._closed.set()
         self._watcher.join()
+        if self._schedule is not None:
+            os.close(self._schedule)
+
+    def _starved(self) -> float:
+        """How long this thread has waited for a processor, in seconds; 0 where nobody counts that."""
+        return int(os.pread(self._schedule, 100, 0).split()[1]) / 1e9 if self._schedule is not None else 0.0
 
     def _note(self, hold: Hold) -> None:
         self.holds.append(hold)
@@ -115,6 +132,13 @@ class LoopHolds:
                         self._beside[_project_functions(frame)] += 1
 
 
+def _open_schedule() -> int | None:
+    try:
+        return os.open(f"/proc/self/task/{threading.get_native_id()}/schedstat", os.O_RDONLY)
+    except OSError:
+        return None
+
+
 def _replace_run(run: Any) -> None:
     asyncio.events.Handle._run = run  # type: ignore[method-assign]
 
@@ -124,13 +148,13 @@ def _waits(frame: FrameType) -> bool:
 
 
 def _project_functions(frame: FrameType | None) -> tuple[str, ...]:
-    """The innermost function whatever it is of, then those of the project around it."""
+    """The three innermost functions whatever they are of, then those of the project around them."""
     places: list[str] = []
-    while frame is not None and len(places) < 7:
+    while frame is not None and len(places) < 10:
         path = Path(frame.f_code.co_filename)
         if path.is_relative_to(_ROOT) and ".venv" not in path.parts and path.name != Path(__file__).name:
             places.append(f"{path.relative_to(_ROOT)}:{frame.f_lineno} {frame.f_code.co_qualname}")
-        elif not places:
+        elif len(places) < 3:
             places.append(f"{'/'.join(path.parts[-2:])}:{frame.f_lineno} {frame.f_code.co_qualname}")
         frame = frame.f_back
     return tuple(places)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from assistant.service.clock import SteadyClock
+
 
 class MachineClock:
     def __init__(self, now: datetime) -> None:
@@ -24,3 +26,11 @@ class MachineClock:
     def set_clock(self, by: timedelta) -> None:
         """Somebody, or something, sets the wall clock."""
         self._wall += by
+
+
+class SteadyMachineClock(SteadyClock):
+    """The clock of an app on such a machine."""
+
+    def __init__(self, now: datetime) -> None:
+        self.machine = MachineClock(now)
+        super().__init__(self.machine.wall, self.machine.elapsed)

@@ -5,6 +5,7 @@ Real implementations of the ports, without network or time.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -29,7 +30,8 @@ ScriptStep = str | ToolCall | Sequence[ToolCall] | Exception | ModelReply | Call
 
 class ScriptedModel:
     """Answers with the next step of its script: a text, tool calls, an error, a whole reply, or a function of the
-    request that gives one of these. The last step repeats. `gate`, when set, is waited for before each answer."""
+    request that gives one of these. The last step repeats. `gate`, when set, is waited for before each answer.
+    `by_word`: each word comes by itself, as from a network."""
 
     provider = "scripted"
 
@@ -40,6 +42,7 @@ class ScriptedModel:
         self.window = window
         self.gate: asyncio.Event | None = None
         self.called = asyncio.Event()
+        self.by_word = False
 
     async def limits(self) -> ModelLimits:
         return ModelLimits(self.window, 8192, 32_000_000, 100, "default")
@@ -62,8 +65,11 @@ class ScriptedModel:
         if isinstance(step, Exception):
             raise step
         reply = step if isinstance(step, ModelReply) else self._reply(step, request)
-        if reply.message.content:
-            yield TextDelta(reply.message.content)
+        text = reply.message.content
+        for part in re.findall(r"\s*\S+\s*", text) if self.by_word else filter(None, [text]):
+            yield TextDelta(part)
+            if self.by_word:
+                await asyncio.sleep(0)
         yield reply
 
     def _reply(self, step: ScriptStep, request: ModelRequest) -> ModelReply:

@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import random
+import re
 import tarfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -153,7 +154,13 @@ class HomeBytes:
 
     def places(self, value: str) -> list[str]:
         needles = {needle.lower() for needle in _needles(value)}
-        return sorted({name for name, piece in self.pieces for needle in needles if needle in piece})
+        found = [(name, piece, needle) for name, piece in self.pieces for needle in needles if needle in piece]
+        return sorted({name for name, piece, needle in found if not needle.isdigit() or _has_number(piece, needle)})
+
+
+def _has_number(piece: bytes, digits: bytes) -> bool:
+    """A few digits are in one of the log's many hashes by chance: a number stands where no such digit is beside it."""
+    return re.search(rb"(?<![0-9a-f])%s(?![0-9a-f])" % digits, piece) is not None
 
 
 def _needles(value: str) -> Iterator[bytes]:

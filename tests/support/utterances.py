@@ -56,6 +56,7 @@ class Outcome:
     reminders: tuple[Job, ...]
     todos: tuple[TodoItem, ...]
     answer: str
+    messages: int  # in view: what was said, answers, calls and their results
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,8 @@ async def _say(it: LiveApp, text: str) -> None:
 def _look(it: LiveApp) -> Outcome:
     todos = it.app.stores.todos.list_todos("owner", include_done=True)
     reminders = it.app.agenda.list_reminders("owner")
-    return Outcome(tuple(reminders), tuple(todos), it.bridge.bodies[-1] if it.bridge.bodies else "")
+    answer = it.bridge.bodies[-1] if it.bridge.bodies else ""
+    return Outcome(tuple(reminders), tuple(todos), answer, len(it.view_contents()))
 
 
 def find_faults(row: dict[str, Any], before: Outcome, after: Outcome) -> list[str]:
@@ -169,7 +171,7 @@ def _differences(what: str, wanted: list[dict[str, Any]], there: Any, fits: Any)
 
 
 def _when(item: Any) -> str:
-    return f"{_local(item)} {_repeat_name(item)}" if isinstance(item, Job) else f"{item.list!r} {item.due}"
+    return f"{as_local(item)} {_repeat_name(item)}" if isinstance(item, Job) else f"{item.list!r} {item.due}"
 
 
 def _has_words(row: dict[str, Any], item: Any) -> bool:
@@ -178,10 +180,10 @@ def _has_words(row: dict[str, Any], item: Any) -> bool:
 
 def _is_reminder(row: dict[str, Any], job: Job) -> bool:
     dues = row["due"] if isinstance(row["due"], list) else [row["due"]]
-    return _has_words(row, job) and _local(job) in dues and row["repeat"] in (_repeat_name(job), _long_name(job))
+    return _has_words(row, job) and as_local(job) in dues and row["repeat"] in (_repeat_name(job), _long_name(job))
 
 
-def _local(job: Job) -> str:
+def as_local(job: Job) -> str:
     assert job.due is not None
     return utc_to_local(job.due.at, BERLIN).isoformat()[:16]
 

@@ -94,8 +94,8 @@ OUT_OF_RANGE = [
     ("model.base_url", '"localhost:11434"', 'an address that starts with http:// or https://, or ""'),
     ("model.fallback", '["gemini"]', 'a list of "anthropic", "openai" and "offline"'),
     ("model.fallback", '["openai:"]', 'a list of "anthropic", "openai" and "offline"'),
-    ("home.timezone", '"Europe/Atlantis"', "an IANA time zone"),
-    ("home.timezone", '"../../etc/passwd"', "an IANA time zone"),
+    ("home.timezone", '"Europe/Atlantis"', "a time zone by a large city in it"),
+    ("home.timezone", '"../../etc/passwd"', "a time zone by a large city in it"),
 ]
 
 

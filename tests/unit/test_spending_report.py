@@ -139,6 +139,7 @@ def test_json_has_rows_split_caps_forecast_and_what_is_stopped() -> None:
             "tokens": 1500,
             "usd": 1.0,
             "unpriced_tokens": 0,
+            "failed": 0,
         }
     ]
     assert (told["split"]["answering"]["usd"], told["split"]["background"]["usd"]) == (3.0, 1.0)
@@ -195,6 +196,13 @@ def test_as_a_command_it_keeps_its_columns_and_knows_its_keys() -> None:
     assert told.startswith("```\nToday") and told.endswith("\n```") and "extraction" in told
     with pytest.raises(UsageError, match="'week' is not one of"):
         parse_command(command_root(), ["usage", "week"])
+
+
+def test_attempts_that_no_model_answered_are_told_apart_from_calls() -> None:
+    rows = [("chat", SpendTotals(2, Usage(700, 56, 0, 0, 0.0), 0.0, 756, 756, failed=3))]
+    told = "\n".join(usage_lines(UsageReport("kind", 31, STANDING, rows, rows)))
+    assert "756 tokens, 2 calls and 3 failed attempts; 100% answers" in told
+    assert "failed" not in "\n".join(usage_lines(asked("kind", KINDS)))
 
 
 def test_tokens_that_nobody_reported_are_named() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from assistant.bridges.matrix.events import SyncPosition
 from assistant.bridges.matrix.receiver import MatrixReceiver
 from assistant.core.bridge_api import BridgeCapabilities, DeviceLogin, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError
+from assistant.core.text import beside_loop
 
 _EDIT_SECONDS = 2.0
 # Synapse forgets transaction ids after a day; an hour is for clocks and queues.
@@ -111,7 +113,9 @@ class MatrixBridge:
             draft = await self._drafts.claim_for_answer(target, part.key, answer=part.item.outgoing.kind == "reply")
             # A draft in a room that was replaced is left as it is.
             draft = draft if room == form.parse_target(target)[0] else ""
-        content = form.edit_content(draft, part.text) if draft else form.message_content(part.text, thread)
+        text = part.text
+        write = partial(form.edit_content, draft, text) if draft else partial(form.message_content, text, thread)
+        content = await beside_loop(len(text), write)
         try:
             await self._send_event(room, content, transaction)
         except BridgeError:

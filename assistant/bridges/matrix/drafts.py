@@ -18,6 +18,7 @@ import structlog
 from assistant.bridges.matrix import events as form
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import BridgeError
+from assistant.core.text import beside_loop
 
 log = structlog.get_logger()
 
@@ -181,7 +182,8 @@ class MatrixDrafts:
             if draft.event:
                 draft.edits += 1
                 transaction = form.notice_transaction_id(draft.event, str(draft.edits), text)
-                await self.write_event(draft.target, form.edit_content(draft.event, text), transaction)
+                content = await beside_loop(len(text), form.edit_content, draft.event, text)
+                await self.write_event(draft.target, content, transaction)
             else:
                 await self._create(draft, text)
         except BridgeError as error:
@@ -190,7 +192,8 @@ class MatrixDrafts:
             raise
 
     async def _create(self, draft: _Draft, text: str) -> None:
-        content = form.message_content(text, form.parse_target(draft.target)[1])
+        thread = form.parse_target(draft.target)[1]
+        content = await beside_loop(len(text), form.message_content, text, thread)
         draft.event = await self.write_event(draft.target, content, form.draft_transaction_id(draft.turn, draft.target))
         self._remember(draft.event)
         leftover = self._leftover_events.pop(draft.target, "")

@@ -35,6 +35,7 @@ from assistant.bridges.telegram.render import render_markdown, replace_surrogate
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Media
 from assistant.core.records import Button
+from assistant.core.text import beside_loop
 
 _OFFICIAL = "https://api.telegram.org"
 _UPDATE_KINDS = ("message", "edited_message", "callback_query")
@@ -234,7 +235,7 @@ async def send_text(
             thread,
         )
 
-    text, entities = render_markdown(markdown)
+    text, entities = await beside_loop(len(markdown), render_markdown, markdown)
     if not text or utf16_length(text) > MAX_MESSAGE_UNITS:
         await send(replace_surrogates(markdown), ())
         return

@@ -23,7 +23,7 @@ from assistant import __version__
 from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError, RecipientNotConnected, UsageError
 from assistant.core.notices import NoticeKind
-from assistant.core.records import OutboxItem, OutgoingMessage
+from assistant.core.records import OutboxItem, OutgoingMessage, is_answer_key
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Outbox
 from assistant.gateway.parts import split_into_parts
@@ -160,6 +160,11 @@ class TerminalBridge:
             confirmation.recipients.add(terminal)
             confirmation.deadline.reschedule(asyncio.get_running_loop().time() + self._confirm_seconds)
             self._deliver(terminal, confirmation.part)
+
+    def has_delivered(self, turn: str | None) -> bool:
+        """Whether the answer of a turn, or the word that there is none, has arrived."""
+        sent = self._outbox.list_by_turn(turn) if turn else []
+        return any(one.state == "sent" for one in sent if is_answer_key(one.outgoing.key))
 
     def acknowledge(self, key: str) -> bool:
         """A terminal has shown the delivery `key`. False when nothing waits for that (any more). Raises `UsageError`

@@ -8,12 +8,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from operator import attrgetter
 from typing import Annotated, Any, TypeVar
 
 import click
 from pydantic import BeforeValidator
 
+from assistant.cli.aihistory.saving import Saving, SavingItem, find_saving
 from assistant.cli.aihistory.secret_mask import SECRETS_LEFT_OUT, SecretMask, secrets_option
 from assistant.cli.home_stores import load_effective_settings, open_home_stores, scope_of_session
 from assistant.cli.log import print_record
@@ -128,6 +128,7 @@ class CompactionDetail(CompactionItem):
     note: str  # why it failed
     summary: str
     key_facts: dict[str, Any]
+    saving: SavingItem | None = None
 
 
 # Key facts that have a heading, in this order; every other one follows as it is.
@@ -148,18 +149,20 @@ _HEADINGS = {
 class _ShownCompaction:
     checkpoint: Checkpoint
     with_secrets: bool
+    saving: Saving | None = None
 
 
 def _render_detail(shown: _ShownCompaction, zone: tzinfo) -> str:
     checkpoint = shown.checkpoint
     facts = dict(checkpoint.key_facts)
     ranges = facts.pop("byte_ranges", ())
-    for machine_readable in ("since", "until", "pressure"):
+    for machine_readable in ("since", "until", "pressure", "economy", "awaits_summary"):
         facts.pop(machine_readable, None)
     if RESTORED_HEADING in checkpoint.summary:
         # The summary ends with them.
         facts.pop("restored", None)
-    sections = [_head(checkpoint, zone), checkpoint.summary or "(no summary)"]
+    head = _head(checkpoint, zone) + (f"\n- {shown.saving.describe()}" if shown.saving else "")
+    sections = [head, checkpoint.summary or "(no summary)"]
     sections += [_list(title, facts.pop(key)) for key, title in _HEADINGS.items() if facts.get(key)]
     others = {key: value for key, value in facts.items() if value not in (None, "", [], {})}
     if others:
@@ -208,7 +211,13 @@ def _item(item: object) -> str:
     return f"#{item}" if isinstance(item, int) else clean_line(str(item).removeprefix("- "), 400)
 
 
-_DETAIL_JSON = Annotated[CompactionDetail, BeforeValidator(attrgetter("checkpoint"))]
+def _detail_of(shown: _ShownCompaction) -> CompactionDetail:
+    detail = CompactionDetail.model_validate(shown.checkpoint)
+    saving = SavingItem.model_validate(shown.saving) if shown.saving else None
+    return detail.model_copy(update={"saving": saving})
+
+
+_DETAIL_JSON = Annotated[CompactionDetail, BeforeValidator(_detail_of)]
 
 
 @click.command(cls=TableCommand, result=_DETAIL_JSON, render=_render_detail, reads=True, with_session=False)
@@ -224,7 +233,8 @@ def show(
     > aihistory show 3 --json
     """
     checkpoint = find_checkpoint(context.stores.conversation, context.zone, checkpoint_id, since, session)
-    return _ShownCompaction(checkpoint, secrets)
+    saving = find_saving(context.stores.ledger, checkpoint, context.now)
+    return _ShownCompaction(checkpoint, secrets, saving)
 
 
 # ----------------------------------------------------------------------------------------------------------- originals

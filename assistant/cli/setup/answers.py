@@ -76,7 +76,8 @@ def read_dollars_answer(text: str) -> str:
 
 def read_zone_answer(text: str) -> str:
     """A time zone by its name or its city, whatever the case."""
-    wanted = re.sub(r"\s+", "_", text.strip().casefold())
+    city = text.partition(",")[0].strip().casefold().removesuffix(" city")
+    wanted = re.sub(r"\s+", "_", city)
     zones = sorted(available_timezones())
     exact = [zone for zone in zones if zone.casefold() == wanted]
     by_city = [zone for zone in zones if "/" in zone and zone.rpartition("/")[2].casefold() == wanted]

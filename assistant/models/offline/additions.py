@@ -9,12 +9,21 @@ from datetime import datetime
 from itertools import pairwise
 
 from assistant.core.text import lazy_regex
-from assistant.core.time_pieces import FoundTimes, find_times
+from assistant.core.time_language import H
+from assistant.core.time_pieces import FoundTimes, are_joined, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
 from assistant.models.offline.changes import move
 from assistant.models.offline.cues import fold, says
-from assistant.models.offline.lists import list_names, order_subject, quoted_items, split_items, todo_items
+from assistant.models.offline.lists import (
+    ListPart,
+    list_parts,
+    order_subject,
+    quoted_items,
+    spell_headings,
+    split_items,
+    todo_items,
+)
 from assistant.models.offline.matching import ListedItem, count_hits
 from assistant.models.offline.plans import MOMENT, OtherAnswer, Plan, PlanContext, call_tool, describe_todos
 from assistant.models.offline.targets import content_words, find_targets
@@ -25,6 +34,10 @@ _SENTENCE_PARTS = lazy_regex(
     r"\s*[,;.!]\s+|\s+[-–]\s+|\s+(?:so|cos|because|also|weil|denn|donc|car|asi que|porque)\s+", re.IGNORECASE
 )
 _MORE_PARTS = lazy_regex(r"\s*[,;:]\s+(?:(?:and|und|et|y)\s+)?|\s+(?:and|und|et|y)\s+", re.IGNORECASE)
+_BARE_HOUR = lazy_regex(
+    rf"(?:\b(?:for|at|auf|um|a|pour|para|las)\s+)?\b(\d{{1,2}})\b|\b(?:for|at|auf|um|a|las)\s+({H})"
+)
+_FOR = lazy_regex(r"\b(?:auf|für|fur|of|for|de|por|en)\s*$|\b(?:auf|à|a)\b(?=\s+(?:für|pour|para)\b)", re.IGNORECASE)
 # What a reminder without words of its own is called, by how its order begins.
 _NAMES = (
     ("wecker", "Wecker"),
@@ -36,6 +49,7 @@ _NAMES = (
     ("alarm", "Alarm"),
     ("despert", "Despertador"),
     ("despier", "Despertador"),
+    ("levanta", "Despertador"),
     ("wake", "Wake up"),
 )
 _ON_THE_LIST = "It is on the list, without an alarm. To be reminded, say when: remind me to … tomorrow at 9."
@@ -47,10 +61,13 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
         return (yield from call_tool("set_reminder", **again))
     if says("keeps_only", fold(text)) and _names_repeating(text, items, context):
         return (yield from move(text, items, context))
-    answers = []
+    folded = fold(text)
+    if says("snooze", folded) and all(word.startswith("~") for word in content_words(text)):
+        raise OtherAnswer(sure=False)  # there is nothing that could come later
+    wakes, answers = says("wake", folded) or says("alarm", folded), []
     for what, when in _reminders_in(text):
         if when and "set_reminder" in context.tools:
-            answers.append((yield from call_tool("set_reminder", text=what, **_when(when, context.now))))
+            answers.append((yield from call_tool("set_reminder", text=what, **_when(when, context.now, wakes=wakes))))
         else:
             item = f"{what} ({when})" if when else what
             result = yield from call_tool("manage_todo_list", action="add", items=[item])
@@ -58,10 +75,10 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     return "\n".join(answers)
 
 
-def _when(phrase: str, now: datetime | None) -> dict[str, str]:
+def _when(phrase: str, now: datetime | None, *, wakes: bool) -> dict[str, str]:
     """The moment and how often, as the tool takes them; the words themselves where they are not understood here."""
     times = find_times(phrase)
-    resolved = resolve_times(times, now) if now else None
+    resolved = resolve_times(times, now, wakes=wakes) if now else None
     if resolved is None or any(piece.minutes for piece in times.of_kind("delta")):
         return {"when": phrase}
     when = {"when": resolved.at.strftime(MOMENT)}
@@ -102,14 +119,20 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     """(what, when) of each reminder that a sentence asks for."""
     times = find_times(text)
     folded = fold(text)
-    rings = says("wake", folded) or says("alarm", folded)
+    wakes = says("wake", folded)
+    rings = wakes or says("alarm", folded)
     if says("timer", folded) or (not times.pieces and find_length(folded)):
         length = find_length(folded)
         minutes = length.minutes or length.days * 1440 if length else 0
         rest = f"{text[: length.start]} {text[length.end :]}" if length else ""
         if minutes:
-            return [(order_subject(rest) or "Timer", f"in {minutes} minutes")]
+            return [(order_subject(_FOR.sub("", rest)) or "Timer", f"in {minutes} minutes")]
     clocks = times.of_kind("clock")
+    parts = [piece for piece in times.pieces if piece.part and piece.kind in ("part", "repeat")]
+    if len(clocks) < 2 and 1 < len(parts) <= _MOST_PARTS and are_joined(times, parts):
+        # "every morning and every evening"
+        others = [piece for piece in times.pieces if piece not in parts]
+        return [(order_subject(times.words), _phrase(times, [part, *others])) for part in parts]
     if len(clocks) > 1 and (event := _before_event(times)):
         return [event]
     if 1 < len(clocks) <= _MOST_PARTS:
@@ -118,15 +141,23 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
         others = [piece for piece in times.pieces if piece not in days]
         return [(order_subject(times.words.replace(" and ", " ")), _phrase(times, [day, *others])) for day in days]
     when = times.phrase
-    if not when and rings and (hour := re.search(r"\b(\d{1,2})\b", folded)):
-        when = f"at {hour[1]}"
-        text = text.replace(hour[1], " ", 1)
-        times = find_times(text)
-    subject = order_subject(times.words)
-    if not subject or (rings and says("wake", folded) and len(subject.split()) < 2):
-        name = next((name for word, name in _NAMES if word in folded), "Reminder")
-        subject = name if not subject else f"{name}: {subject}"
-    return [(subject, when)]
+    if (
+        rings
+        and not (clocks or times.rule or times.of_kind("delta", "part"))
+        and (hour := _BARE_HOUR.search(fold(times.words)))
+    ):
+        words = f"{times.words[: hour.start()]} {times.words[hour.end() :]}"
+        return [(_subject(words, folded, wakes=wakes), f"{when} at {hour[1] or hour[2]}".strip())]
+    return [(_subject(times.words, folded, wakes=wakes), when)]
+
+
+def _subject(words: str, folded: str, *, wakes: bool) -> str:
+    """What a reminder is called."""
+    subject = order_subject(words)
+    if subject and not (wakes and len(subject.split()) < 2):
+        return subject
+    name = next((name for word, name in _NAMES if word in folded), "Reminder")
+    return f"{name}: {subject}" if subject else name
 
 
 def _phrase(times: FoundTimes, pieces: Sequence[TimePiece]) -> str:
@@ -190,29 +221,36 @@ def _several(times: FoundTimes) -> list[tuple[str, str]]:
 
 
 def add(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
-    """Things on a list, with a day where one is named."""
-    times = find_times(text)
-    names = list_names(text)
-    name = next((name for name in names if name), "") or (
-        _list_of_last_addition(context) if not names and says("more", fold(text)) else ""
-    )
+    """Things on a list, or on several, with a day where one is named."""
+    parts = list_parts(spell_headings(text))
+    if len(parts) == 1:
+        return (yield from _add_to(parts[0], context))
+    answers = []
+    for part in parts:
+        answers.append((yield from _add_to(part, context)))
+    return "\n".join(answers)
+
+
+def _add_to(part: ListPart, context: PlanContext) -> Plan:
+    text, times = part.words, find_times(part.words)
+    name = part.name or (_list_of_last_addition(context) if not part.is_named and says("more", fold(text)) else "")
     heading = says("add_heading", fold(text)) or says("list_heading", fold(text))
     due = times.phrase if times.has_day and not name else ""
     due = (_due(times, context.now) if due and context.now else "") or due
     freely = bool(name) or (bool(heading) and "," in text) or says("several", fold(text)) or "," in text
     words = times.words if due else text
-    words = order_subject(words) if says("set_reminder", fold(text)) and not names else words
+    words = order_subject(words) if says("set_reminder", fold(text)) and not part.is_named else words
     things = quoted_items(text) or split_items(todo_items(words), freely=freely)
     if not all(things):
         raise OtherAnswer
     arguments: dict[str, object] = {"action": "add", "items": things, **({"list": name} if name else {})}
-    own = [find_times(part) for part in split_items(todo_items(text), freely=freely)] if due else []
-    if context.now and len(own) == len(things) > 1 and any(part.has_day for part in own[:-1]):
+    own = [find_times(each) for each in split_items(todo_items(text), freely=freely)] if due else []
+    if context.now and len(own) == len(things) > 1 and any(each.has_day for each in own[:-1]):
         result = ""
-        for thing, part in zip(things, own, strict=True):
-            each = _due(part, context.now)
+        for thing, each in zip(things, own, strict=True):
+            day = _due(each, context.now)
             result = yield from call_tool(
-                "manage_todo_list", **{**arguments, "items": [thing]}, **({"due": each} if each else {})
+                "manage_todo_list", **{**arguments, "items": [thing]}, **({"due": day} if day else {})
             )
         return describe_todos(result)
     return describe_todos((yield from call_tool("manage_todo_list", **arguments, **({"due": due} if due else {}))))

@@ -57,6 +57,8 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return _next(items)
     name = _list_asked_for(text, todos)
     if name is not None:
+        if not any(is_same_list(item.list, name) for item in todos) and not _asks(folded, text):
+            raise OtherAnswer(sure=False)  # "Marc est sur liste d'attente"
         return _of_list(name, [word for word in words if word not in fold(name)], todos, folded)
     if "already_done" in topics and not matching(words, todos) and "when" not in folded:
         return _shown("Done lately", [item for item in todos if item.done], "Nothing was ticked off in the last day.")
@@ -76,6 +78,10 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if words and name is None and not says("todo_only", folded):
         raise OtherAnswer
     return _of_todos([item for item in todos if not item.done], times, folded, context.now)
+
+
+def _asks(folded: str, text: str) -> bool:
+    return "?" in text or any(says(name, folded) for name in ("asks", "question", "show", "list_only", "show_only"))
 
 
 def _about(words: Sequence[str], items: Sequence[ListedItem]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from assistant.core.text import lazy_regex
@@ -21,6 +21,18 @@ from assistant.models.offline.cues import fold, says
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
+from assistant.models.offline.order_signs import (
+    DOUBTFUL,
+    LIKELY,
+    NOUN_CUES,
+    STRONG_CUES,
+    SURE,
+    TOLD,
+    may_be_meant,
+    may_be_request,
+    says_any,
+)
+from assistant.models.offline.order_spelling import spell_lists
 from assistant.models.offline.plans import (
     CANNOT,
     OtherAnswer,
@@ -28,106 +40,35 @@ from assistant.models.offline.plans import (
     PlanContext,
     ToolFailedError,
     ToolStep,
+    call_tool,
+    describe_todos,
     find_last_changed,
     read_items,
     refuse,
 )
 from assistant.models.offline.rewording import rename
+from assistant.models.offline.sentence_forms import intent_of_form
 from assistant.models.offline.targets import content_words
 
-# From this chance on, a sentence is a statement for sure; from the second on, it may be one.
-SURE = 0.93
 # From these chances on, nothing of what the person has would change it.
-# Without any of these, what reads like a statement changes nothing that is there.
-_CHANGE_CUES = (
-    "set_reminder",
-    "wake",
-    "nudges",
-    "wants_reminder",
-    "drop",
-    "not_needed",
-    "move",
-    "rename",
-    "swaps",
-    "done",
-    "mark",
-    "reopen",
-    "snooze",
-    "sense_drop",
-    "sense_done",
-    "sense_not_done",
-    "sense_back",
-    "sense_more",
-    "sense_other",
-    "puts",
-    "runs_out",
-    "needs_no_more",
-    "skips",
-    "asks_for",
-    "goes_through",
-    "agenda_noun",
-    "reminder_noun",
-    "todo_noun",
-)
-_ORDER_CUES = (
-    "question",
-    "asks",
-    "show",
-    "agenda",
-    "list_only",
-    "next_one",
-    "open_todos",
-    "question_word",
-    "anything",
-    "imperative",
-    "commands",
-    "cannot",
-    "of_the_world",
-    "world",
-    "add",
-    "not_due",
-    "latest",
-    "both",
-    "takes_back",
-    "runs_out",
-)
-_WEAK_CUES = ("asks_for", "goes_through", "sense_other", "sense_more")
 _SURELY_NEW = {"cannot": 0.9, "add": 0.9, "remind": 0.9}
-_LIKELY = 0.3
 _CLEAR = 0.8
-# A few words of which no intent is as likely, and no cue is in them, want nothing.
-_LIKELY_MEANT = 0.6
-# From this chance on, a sentence without any cue of an order is a statement, whatever the person has.
-_PLAINLY_TOLD = 0.85
-_FRAGMENT_WORDS = 3
-# Below it, what has mostly unknown words is of another language.
-_DOUBTFUL = 0.5
 # Below it, nothing is done for an intent that is not the likeliest.
 _LEAST = 0.15
 _MOST_ORDERS = 4
 _SURE_PART = 0.6
 _NEW = frozenset(["add", "remind", "ask", "cannot"])
-_REQUEST_CUES = (
-    "set_reminder",
-    "wake",
-    "wants_reminder",
-    "nudges",
-    "puts",
-    "drop",
-    "move",
-    "snooze",
-    "imperative",
-    "skips",
-    "sense_drop",
-    "mark",
-)
 _CHANGING = frozenset(["add", "complete", "drop", "move", "remind", "rename", "relist", "reopen", "undated"])
 _BETWEEN_ORDERS = lazy_regex(
     r"\s*[,;.]\s+(?:(?:and|und|et|y|ach und|oh and)\s+)?|\s+(?:and|und|et|y|but|aber|mais|pero)\s+"
     r"(?:also |auch |aussi |tambien |también )?",
     re.IGNORECASE,
 )
-_TOLD = frozenset(["statement", "question"])
+_INSTEAD = lazy_regex(
+    r"\b(?:instead|in its place|stattdessen|dafür|dafur|à la place|a la place|en su lugar|lieber|plutôt|plutot"
+    r"|mejor)\b",
+    re.IGNORECASE,
+)
 MAYBE_AN_ORDER = (
     "I took that as something you told me: it is noted, and no reminder or to-do was changed. If you wanted one, say "
     'it as an order: "remind me to … tomorrow at 9", "add … to my list", "cancel the reminder about …".'
@@ -172,39 +113,21 @@ def _run(plan: Plan, results: Sequence[str]) -> ToolStep | str | Told:
         return f"That did not work: {error}"
 
 
-def may_be_order(text: str) -> bool:
-    """Whether a sentence may want something done, whatever the person has."""
-    folded = fold(text)
-    intent, chance = rank_without_items(text)[0]
-    if chance < _DOUBTFUL and not is_understood(text) and not may_be_request(text):
-        return False
-    is_fragment = chance < _LIKELY_MEANT and len(text.split()) <= _FRAGMENT_WORDS
-    if is_fragment and not any(says(name, folded) for name in (*_CHANGE_CUES, *_ORDER_CUES)):
-        return bool(find_times(text).pieces) or names_list(folded)
-    no_cue = not any(says(name, folded) for name in _CHANGE_CUES)
-    plain = no_cue and not any(says(name, folded) for name in _ORDER_CUES)
-    told = intent == "question" or (intent == "statement" and chance >= (_PLAINLY_TOLD if plain else SURE))
-    return not told or bool(find_times(text).pieces) or not no_cue
-
-
-def may_be_told(text: str) -> bool:
-    """Whether a sentence may tell something, whatever else it does."""
-    told = sum(chance for intent, chance in rank_without_items(text) if intent in _TOLD)
-    return told >= _LIKELY or not may_be_request(text)
-
-
-def may_be_request(text: str) -> bool:
-    """Whether a sentence has words of an order."""
-    return any(says(name, fold(text)) for name in _REQUEST_CUES)
-
-
 def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Plan:
     """Raises `OtherAnswer` for a statement or a question about what was told."""
     if says("undo", fold(text)):
         return (yield from undo(text, (), context))
-    if corrects and not content_words(text) and not find_last_changed(context)[1]:
-        raise OtherAnswer  # "no, on Thursday", and nothing was set or changed before it
+    if corrects and not content_words(
+        text
+    ):  # "no, on Thursday" is about what was just said, and about nothing before it
+        context = replace(context, earlier=[call for call in context.earlier if call.is_latest])
+        if not find_last_changed(context)[1]:
+            raise OtherAnswer
+    text = spell_lists(text, ())
     items = yield from _read_what_counts(text, context)
+    text = spell_lists(text, {item.list for item in items if item.list})
+    if (swap := _swap(text, items)) is not None:
+        return (yield from _carry_out_swap(*swap, context))
     parts = _several_orders(text, items) if not corrects else [text]
     if len(parts) > 1:
         answers = []
@@ -214,11 +137,36 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
     return (yield from _carry_out_one(text, items, context, corrects=corrects))
 
 
+def _swap(text: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
+    """A to-do that is to go, and the order that puts something else in its place: "milk off and put oat milk on"."""
+    parts = [part for part in _BETWEEN_ORDERS.split(text) if part.strip()]
+    if len(parts) != 2 or find_times(text).pieces:
+        return None
+    gone, new = parts
+    named = matching(
+        subject_words(without_lists(gone)), [item for item in items if item.kind == "todo" and not item.done]
+    )
+    takes = says("drop", fold(gone)) or says("sense_drop", fold(gone))
+    if len(named) != 1 or not takes or says("sense_drop", fold(new)) or not says("puts", fold(new)):
+        return None
+    return (named[0], new) if content_words(_INSTEAD.sub(" ", new)) else None
+
+
+def _carry_out_swap(gone: ListedItem, new: str, context: PlanContext) -> Plan:
+    removed = yield from call_tool("manage_todo_list", action="remove", ids=[gone.id])
+    put = _INSTEAD.sub(" ", new)
+    if gone.list and not any(list_names(put)):
+        put = f"{put} on the {gone.list.replace(' ', '-')} list"
+    return f"{describe_todos(removed)}\n{(yield from add(put, (), context))}"
+
+
 def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, str, list[ListedItem]]:
     """What the person has, as far as it may change how a sentence is read."""
     folded = fold(text)
     intent, chance = rank_without_items(text)[0]
     more_of_it = says("again", folded) or says("sense_more", folded)
+    more_of_it = more_of_it or says_any(("rename", "swaps", "move", "off_list", "sense_drop"), folded) or "→" in text
+    more_of_it = more_of_it or (intent == "add" and not list_names(text))  # perhaps a list by its name alone
     if chance >= _SURELY_NEW.get(intent, 2) and not more_of_it and not _BETWEEN_ORDERS.search(text):
         return []
     only_lists = names_list(text) and not says("reminder_noun", folded)
@@ -256,22 +204,21 @@ def _stands_alone(part: str, intent: str, items: Sequence[ListedItem]) -> bool:
 
 def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext, *, corrects: bool = False) -> Plan:
     ranked = rank_intents(text, items)
+    first = intent_of_form(text, items, context, ranked[0][0], corrects=corrects)
+    ranked.sort(key=lambda pair: pair[0] != first)
     requests = may_be_request(text)
-    cues = ("cannot", *(name for name in _CHANGE_CUES if name not in _WEAK_CUES))
-    plain = not (requests or names_list(text) or any(says(name, fold(text)) for name in cues))
+    plain = not (requests or names_list(text) or says_any(("cannot", *STRONG_CUES, *NOUN_CUES), fold(text)))
     states = (
-        says("states", fold(text))
-        or says("forms", fold(text))
-        or (ranked[0][1] < _DOUBTFUL and not is_understood(text))
+        says("states", fold(text)) or says("forms", fold(text)) or (ranked[0][1] < DOUBTFUL and not is_understood(text))
     )
     chances = dict(ranked)
     for intent, chance in ranked:
-        if intent in _TOLD:
-            if says("erase_words", fold(text)):
+        if intent in TOLD:
+            if says("erase_words", fold(text)) and not says("teller", fold(text)):
                 break
             raise OtherAnswer(
                 asks=intent == "question",
-                sure=chance >= SURE or (plain and (intent == ranked[0][0] or states)),
+                sure=not may_be_meant(text) and (chance >= SURE or (plain and (intent == ranked[0][0] or states))),
             )
         if corrects and intent in _NEW and chance < _CLEAR:
             raise OtherAnswer
@@ -283,7 +230,7 @@ def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext,
             if intent in ("ask", "cannot"):
                 raise OtherAnswer(asks=True) from None
             continue
-    likely_told = sum(chances[intent] for intent in _TOLD) >= _LIKELY
+    likely_told = sum(chances[intent] for intent in TOLD) >= LIKELY
     if not says("erase_words", fold(text)) and (likely_told or not requests):
         raise OtherAnswer(sure=False)
     return refuse(text)

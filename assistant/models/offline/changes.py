@@ -18,7 +18,7 @@ from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import ResolvedTime, resolve_times
 from assistant.models.offline.cues import fold, read_cues, says
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
-from assistant.models.offline.matching import ListedItem, kinds_named, matching, subject_words
+from assistant.models.offline.matching import ListedItem, kinds_named, matching, subject_words, words_of
 from assistant.models.offline.plans import (
     CHANGED,
     MOMENT,
@@ -36,6 +36,7 @@ from assistant.models.offline.targets import Targets, content_words, find_target
 _OF_24 = lazy_regex(r"\d ?h\b|uhr|:\d|heures?|horas?")
 _BARE_HOUR = lazy_regex(r"(?<![\w:.])(\d{1,2})(?![\w:.%]|\s*(?:eggs|kg|km|euro|min))")
 _LAST_HOUR = lazy_regex(r"\b(?:to|auf|à|a|um|at|sur) (\d{1,2})$", re.IGNORECASE)
+_END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
 _PARTS = lazy_regex(r"\s*[,;.!]\s+")
 _BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
 _SET = lazy_regex(
@@ -94,6 +95,8 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
     """To-dos are ticked off; a reminder of what is done need not come, unless it comes again and again."""
     if numbers := numbers_named(text):
         return describe_todos((yield from call_tool("manage_todo_list", action="complete", ids=numbers)))
+    if (says("asks", fold(text)) or text.endswith("?")) and not says("mark", fold(text)):
+        raise OtherAnswer(asks=True)  # "did I buy the milk" asks
     there = waiting(items)
     if not says("except", fold(text)) and not says("all", fold(text)):  # "got the milk, but there was no bread"
         text = _BUT.split(text, maxsplit=1)[0]
@@ -144,7 +147,7 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     now = context.now
     if now is None:
         raise OtherAnswer
-    plain = _LAST_HOUR.sub(r"at \1", text.strip(" .!"))
+    plain = _LAST_HOUR.sub(r"at \1", _END.sub("", text))
     times = find_times(plain)
     snoozes = says("snooze", fold(text))
     pool = items if snoozes else waiting(items)
@@ -155,7 +158,8 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     found = _for_each(targets)
     if targets.unclear:
         return ask_which(found)
-    if says("skips", fold(text)) and len(found) == 1 and (skipped := _skip(found[0], times, now)) is not None:
+    skips = says("skips", fold(text)) or (says("none_of", fold(text)) and not times.has_clock)
+    if skips and len(found) == 1 and found[0].often and (skipped := _skip(found[0], times, now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
     if len(found) > 1 and says("sense_drop", fold(text)):
         raise OtherAnswer  # one of them may not be wanted any more
@@ -189,12 +193,19 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
         says("later_by", folded) or says("longer", folded),
         says("earlier_by", folded) or says("sooner", folded),
     )
+    if item.often and times.rule == find_times(item.often).rule:  # it says which one: "the weekday alarm"
+        times = replace(times, pieces=tuple(piece for piece in times.pieces if piece.kind != "repeat"))
     clocks = times.of_kind("clock")
     # "d'une heure" may be read as one o'clock.
     only_length = length and all(length.start < clock.end and clock.start < length.end for clock in clocks)
     fresh = [piece for piece in times.of_kind("day", "part") if not is_old_time(item, piece, times, now)]
     if length and only_length and not fresh and not times.rule:
-        if (says("snooze", folded) and not (later or sooner)) or item.done or _counts_from_now(folded):
+        if (
+            (says("snooze", folded) and not (later or sooner))
+            or item.done
+            or _counts_from_now(folded)
+            or ("~timer" in words_of(item.text) and not (later or sooner))
+        ):
             when = f"in {length.minutes or length.days * 1440} minutes"
             return (yield from call_tool("change_reminder", id=item.id, when=when))
         if item.due and (later or sooner or times.of_kind("before")):

@@ -80,12 +80,12 @@ def rank_intents(text: str, items: Sequence[ListedItem]) -> list[tuple[str, floa
 
 
 def is_understood(text: str) -> bool:
-    """Whether at least half of the words is known: what is said in other languages is no order."""
+    """Whether at least a third of the words is known: what is said in other languages is no order."""
     tokens = _TOKENS.findall(_mark_times(" ".join(text.split())[:LONGEST_SENTENCE]))
     words = [token for token in tokens if token.isalpha() or token[0] == "<"]
     features = read_weights().features
     known = sum(word[0] == "<" or f"word {word}" in features or word in read_cues().order_words for word in words)
-    return bool(2 * known >= len(words))
+    return bool(3 * known >= len(words))
 
 
 def sentence_features(text: str, items: Sequence[ListedItem]) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from assistant.core.text import lazy_regex
+from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import fold, read_cues
 
 _ORDINARY_LISTS = frozenset(
@@ -61,8 +63,8 @@ _LIST = lazy_regex(
     r"|dem|meine[rnm]?|mes|mis|las?|los|les|our|unsere[rn]?|notre|nos|nuestr[oa]s?|ne|parmi|entre|eine[rn]?|une|una|un|einen|nen|->|=>|→)\s+)*"
     r"(?:\b(?P<plain2>to-?\s?do-?\s?list[es]?)\b|\b(?P<de>\w+?)s?(?:[- ])?(?:zettel|liste)\b(?! (?:de|des|d'|pour)\b)"
     r"(?: (?P<after>vacances|bricolage|courses|valise|noel|travail|maison|voyage|cadeaux|anniversaire|jardin)\b)?"
-    r"|\b(?P<en>\w+(?:[- ]\w+)?) lists?\b"
-    r"|\bliste (?:(?:de la|de l'|des|de|du|d'|pour (?:la |le |les |l')?)\s?)?(?P<fr>\w+)"
+    r"|\b(?P<en>\w+(?:-\w+)+|\w+(?:[- ]\w+)?) lists?\b"
+    r"|\bliste (?:(?:de la|de l'|des|de|du|d'|pour (?:la |le |les |l')?)\s?)?(?P<fr>(?!s'|stp|svp)\w+)"
     r"|\blista (?:(?:de la|de los|de las|del|de|para (?:la |el )?)\s?)?(?P<es>\w+)"
     r"|\b(?P<plain>list|liste|lista|todos(?! l[oa]s\b)|to-dos|tasks|aufgaben|taches|tareas)\b)"
 )
@@ -75,7 +77,7 @@ _SHOPPING = lazy_regex(
 )
 _BETWEEN_ITEMS = lazy_regex(
     r"\s*[;\n]\s*|\s*(?<!\d),(?!\d)\s*(?:(?:and|und|et|y|ni)\s+)?|\.\s+(?:(?:and|und|et|y)\s+)?|"
-    r"\s+(?:and|und|et|y|e|ni|plus|sowie|as well as|\+|&)\s+",
+    r"\s+(?:and|n|und|et|y|e|ni|plus|sowie|as well as|\+|&)\s+",
     re.IGNORECASE,
 )
 
@@ -104,15 +106,25 @@ _SAME_LISTS = (
 )
 
 
-# A list that gets its name here: "a new list called Nursery".
-_NAMED_LIST = lazy_regex(
-    r"(?:\w+ )?(?:a |an |una? |une |eine )?(?:new |neue |nouvelle |nueva )?(?:list|liste|lista) (?:called"
-    r"|named|namens|genannt|mit (?:dem )?namen?"
-    r"|(?:qui s')?appelee?|que se llam[ae]|llamada|de nombre|,? die) (?P<name>[\w-]+)(?: heiß?ss?t| heissen"
-    r"| heißen)?(?:,? (?:and|und|et|y)\b)?",
-    re.IGNORECASE,
-)
 _QUOTED = lazy_regex(r"(?<!\w)[\"'“„«‘]\s*([^\"'“”„«»‘’]{2,80}?)\s*[\"'“”»’](?!\w)")
+# "épicerie : tofu, nouilles"; "Y en ferretería: tacos"
+_HEADING = lazy_regex(
+    r"(?P<before>(?:^|[.;,!]\s+|\s)(?:(?:y|und|and|et|also|auch|aussi|tambien)\s+)?)"
+    r"(?P<to>(?:(?:en|auf|on|to|sur|a|in|for|fur|pour|para|dans|zu|ins|beim)\s+(?:(?:the|my|la|le|les|el|mi|die|den|der|ma)\s+)?)?)"
+    r"(?P<name>[^\W\d_]{3,}(?:[- ][^\W\d_]+)?)\s*:(?=\s)"
+)
+_AND = lazy_regex(
+    r"^(?:(?:and|und|et|y(?! a\b)|also|auch|aussi|tambien|también)\b[\s,]*)+|[\s,]+(?:and|und|et|y)$", re.IGNORECASE
+)
+# What is in a list behind its name.
+_CONTENTS = lazy_regex(
+    r"^(?:(?:and|und|et|y(?! a\b)|with|containing|mit|avec|dedans|con|drauf|darauf)\s+)+", re.IGNORECASE
+)
+# "trag mir drei Sachen als Aufgaben ein: ..."
+_HEAD_OF_TASKS = lazy_regex(
+    r"^[^:,]{0,60}\b(?:things|tasks?|to-?dos?|sachen|dinge|aufgaben?|erledigen|trucs|choses|taches?|deberes|cosas?|cosita"
+    r"|tareas?|pendientes?)\b[^:,]{0,40}:\s"
+)
 # "for the ward:", "Rehearsal to-dos:"
 _HEAD = lazy_regex(r"^(?:[^\s:]+\s+){0,3}[^\s:]+\s*:\s+(?=\S)")
 _DUE = lazy_regex(
@@ -120,7 +132,9 @@ _DUE = lazy_regex(
     r"|date limite|fecha límite|deadline"
     r"|fällig|merci (?:de|d')|veuillez|hm+|äh+|ähm|so ne|oh|ach(?: ja| genau)?"
     r"|ah (?:yes|ja|oui|sí|genau|voilà)|what was it"
-    r"|wie hieß das(?: noch)?|wenn'?s geht|wenn es geht|if (?:you can|possible)|si (?:puedes|tu peux|possible)|porfi"
+    r"|wie hieß das(?: noch)?|wenn'?s geht|wenn es geht|if (?:you can|possible|you'?d be so kind)|si es tan amable"
+    r"|wenn (?:sie|du) so nett (?:sind|wären|bist|wärst)|si ça ne te dérange pas"
+    r"|si (?:puedes|tu peux|possible)|porfi"
     r"|ohne (?:Datum|Termin)|without a date|sans date|sin fecha)\b",
     re.IGNORECASE,
 )
@@ -151,13 +165,51 @@ def names_list(text: str) -> bool:
 
 def list_names(text: str) -> list[str]:
     """The lists that an order names, in its order; "" is the ordinary one."""
-    if named := _NAMED_LIST.search(text):
-        return [fold(named["name"])]
-    folded = fold(text)
+    plain = " ".join(text.split())
+    return [_list_name(plain, match) for match in _mentions(plain)]
+
+
+def _mentions(plain: str) -> list[re.Match[str]]:
+    """Where lists are named, in their order."""
+    folded = fold(plain)
     matches = [*_LIST.finditer(folded), *_SHOPPING.finditer(folded)]
     if heading := read_cues().patterns["list_heading"].match(folded):
-        matches = matches or [heading]
-    return [_list_name(" ".join(text.split()), match) for match in sorted(matches, key=lambda match: match.start())]
+        matches = [heading, *(match for match in matches if match.start() >= heading.end())]
+    matches.sort(key=lambda match: match.start())
+    return [match for place, match in enumerate(matches) if not place or match.start() >= matches[place - 1].end()]
+
+
+@dataclass(frozen=True, slots=True)
+class ListPart:
+    """What of a sentence is to stand on one list; "" is the ordinary one."""
+
+    name: str
+    words: str
+    is_named: bool  # whether the sentence names the list
+
+
+def list_parts(text: str) -> list[ListPart]:
+    """The whole sentence, or what it says of each of several lists: things stand before their list or, where nothing
+    is before it, behind it."""
+    plain = " ".join(text.split())
+    mentions = _mentions(plain)
+    names = [_list_name(plain, match) for match in mentions]
+    if len(set(names)) < 2:
+        return [ListPart(next(filter(None, names), ""), plain, bool(names))]
+    ends = [0, *(match.end() for match in mentions)]
+    starts = [*(match.start() for match in mentions), len(plain)]
+    gaps = [_AND.sub("", plain[end:start].strip(" ,;.:")) for end, start in zip(ends, starts, strict=True)]
+    parts: dict[str, list[str]] = {}
+    things = [bool(todo_items(gap)) for gap in gaps]
+    for place, name in enumerate(names):
+        if not things[place] and things[place + 1]:
+            things[place + 1] = False  # it is this list's, and no longer before the next
+            parts.setdefault(name, []).append(gaps[place + 1])
+        elif things[place]:
+            parts.setdefault(name, []).append(gaps[place])
+    if things[-1] and len(gaps) > 1:
+        parts.setdefault(names[-1], []).append(gaps[-1])
+    return [ListPart(name, ", ".join(words), is_named=True) for name, words in parts.items()]
 
 
 def _list_name(text: str, match: re.Match[str]) -> str:
@@ -165,15 +217,17 @@ def _list_name(text: str, match: re.Match[str]) -> str:
     for name in ("after", "de", "en", "fr", "es", "name", "name2"):
         if groups.get(name):
             word = text[match.start(name) : match.end(name)]
-            words = [
-                part
-                for part in re.split(r"[- ]", fold(word))
-                if part not in _ORDINARY_LISTS | read_cues().order_words or any(part in names for names in _SAME_LISTS)
-            ]
-            kept = " ".join(words)
-            kept = re.sub(r"(?<=\w\w\w)s?(?:liste|zettel)$", "", kept)
-            return "" if not kept or kept in _ORDINARY_LISTS else kept
+            words = re.split(r"[- ]", word.lower())
+            if "-" not in word:
+                words = [part for part in words if not _is_order_word(fold(part))]
+            kept = re.sub(r"(?<=\w\w\w)s?(?:liste|zettel)$", "", " ".join(words))
+            return "" if not kept or fold(kept) in _ORDINARY_LISTS else kept
     return ""
+
+
+def _is_order_word(word: str) -> bool:
+    ordinary = word in _ORDINARY_LISTS or word in read_cues().order_words
+    return ordinary and not any(word in names for names in _SAME_LISTS)
 
 
 def mark_lists(folded: str) -> str:
@@ -191,9 +245,27 @@ def is_same_list(name: str, wanted: str) -> bool:
     return len(other) > 3 and (one.startswith(other) or (other.startswith(one) and bool(one)))
 
 
+def spell_headings(text: str) -> str:
+    """A word with a colon before several things as a list: "épicerie : tofu, riz" is "on the épicerie list: ..."."""
+    plain = " ".join(text.split())
+    for match in reversed(list(_HEADING.finditer(fold(plain)))):
+        is_list = match["to"] or "," in plain[match.end() :]
+        words = match["name"].split()
+        if (
+            not is_list
+            or not read_cues().order_words.isdisjoint(words)
+            or names_list(match[0])
+            or find_times(match[0]).pieces
+        ):
+            continue
+        name = plain[match.start("name") : match.end("name")]
+        plain = f"{plain[: match.end('before')]}on the {name.replace(' ', '-')} list:{plain[match.end() :]}"
+    return plain
+
+
 def without_lists(text: str) -> str:
     """The words of an order without the lists that it names."""
-    plain = _NAMED_LIST.sub(" ", " ".join(text.split()))
+    plain = " ".join(text.split())
     for pattern in (_LIST, _SHOPPING):
         # Tea is no article.
         folded = fold(re.sub("th(?:é|É)", "th~", plain, flags=re.IGNORECASE))
@@ -237,7 +309,10 @@ def tidy_item(text: str) -> str:
 def order_subject(text: str) -> str:
     """What a reminder is about: the words without the order."""
     subject = read_cues().subject
-    plain = " ".join(text.split())
+    plain = " ".join(text.split()).lstrip("¿¡ ")
+    for match in reversed(list(subject["courtesy"].finditer(fold(plain)))):
+        plain = f"{plain[: match.start()]} {plain[match.end() :]}"
+    plain = " ".join(plain.split())
     for match in reversed(list(subject["strip"].finditer(fold(plain)))):
         plain = f"{plain[: match.start()]} {plain[match.end() :]}"
     plain = " ".join(plain.split())
@@ -258,10 +333,12 @@ def order_subject(text: str) -> str:
 def todo_items(text: str) -> str:
     """What is to stand on a list: the words without the order, the list, and clauses that only order."""
     orders = read_cues()
-    plain = _NAMED_LIST.sub(" ", " ".join(text.split()))
+    plain = " ".join(text.split())
     heading = orders.patterns["list_heading"].match(fold(plain)) or orders.patterns["add_heading"].match(fold(plain))
     if heading:
         return plain[heading.end() :]
+    head = _HEAD_OF_TASKS.match(fold(plain))
+    plain = plain[head.end() :] if head else plain
     plain = _HEAD.sub("", without_lists(plain), count=1) if list_names(plain) else without_lists(plain)
     clauses = [_without_order(clause) for clause in _LIST_CLAUSES.split(plain)]
     return ", ".join(clause for clause in clauses if clause)
@@ -272,6 +349,7 @@ def _without_order(clause: str) -> str:
     clause = " ".join(_DUE.sub(" ", clause).split())
     orders = read_cues()
     for _ in range(2):
+        clause = _CONTENTS.sub("", clause)
         for name in ("verb", "need"):
             if match := orders.subject[name].match(fold(clause)):
                 clause = clause[match.end() :]
@@ -280,9 +358,11 @@ def _without_order(clause: str) -> str:
             clause = clause[: match.start()]
     if _POINTS_TO_IT.fullmatch(fold(clause)):
         return ""
-    words = re.findall(r"\w+", orders.patterns["puts"].sub(" ", fold(clause)))
+    puts = orders.patterns["puts"].match(fold(clause))
+    words = re.findall(r"\w+", fold(clause[puts.end() :] if puts else clause))
     return (
         clause
-        if "thé" in clause.casefold() or any(word not in orders.order_words and not word.isdigit() for word in words)
+        if re.search(r"(?i:\bthé\b)|\s[A-ZÀ-Ý]", clause)
+        or any(word not in orders.order_words and not word.isdigit() for word in words)
         else ""
     )

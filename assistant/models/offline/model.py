@@ -164,12 +164,12 @@ def _earlier_calls(messages: Sequence[Message]) -> tuple[EarlierCall, ...]:
     newest = max((place for place, m in enumerate(messages) if _is_from_person(m)), default=0)
     turn = messages[newest].metadata.get("turn") if messages else None
     opener = next((n for n, m in enumerate(messages) if turn is not None and m.metadata.get("turn") == turn), newest)
+    before = max((place for place, m in enumerate(messages[:opener]) if _is_from_person(m)), default=0)
     calls = {call.id: call for m in messages[:opener] for call in m.tool_calls}
-    done = (m for m in messages[:opener] if m.tool_call_id in calls and not m.metadata.get("is_error"))
     return tuple(
-        EarlierCall(calls[m.tool_call_id].name, calls[m.tool_call_id].arguments, m.content)
-        for m in done
-        if m.tool_call_id
+        EarlierCall(call.name, call.arguments, m.content, is_latest=place > before)
+        for place, m in enumerate(messages[:opener])
+        if m.tool_call_id and not m.metadata.get("is_error") and (call := calls.get(m.tool_call_id))
     )
 
 

@@ -18,10 +18,17 @@ from typing import Any, Literal
 from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS
 from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_pieces import find_times
-from assistant.models.offline.carry_out import may_be_order, may_be_told
 from assistant.models.offline.cues import fold, says
 from assistant.models.offline.intents import rank_without_items
 from assistant.models.offline.lists import list_names
+from assistant.models.offline.order_signs import (
+    is_likely_told,
+    may_be_meant,
+    may_be_order,
+    may_be_told,
+    names_what_orders_are_about,
+)
+from assistant.models.offline.order_spelling import spell_order
 from assistant.models.offline.targets import content_words
 from assistant.search.query import asks_about_assistant
 from sleep.rules.pattern_files import compile_patterns, join_fragments
@@ -66,6 +73,8 @@ class UseTool:
 @dataclass(frozen=True, slots=True)
 class Note:
     is_task: bool = False  # sounds like something to be done
+    is_doubtful: bool = False  # has the form of an order
+    is_likely: bool = True  # reads like something told
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +163,8 @@ def parse_message(text: str) -> tuple[Request, ...]:
     notes = [request for request in requests if isinstance(request, Note)]
     work = [request for request in requests if not _is_by_the_way(request)]
     if notes or len(text) > _LONG_TEXT:
-        work = [Note(any(note.is_task for note in notes)), *work]
+        doubtful = not work and any(note.is_doubtful for note in notes)
+        work = [Note(any(n.is_task for n in notes), doubtful, all(n.is_likely for n in notes)), *work]
     return tuple(work[:_MOST_REQUESTS]) or tuple(requests[:1])
 
 
@@ -222,19 +232,23 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     phrases = read_phrases()
     plain = phrases.patterns["courtesy_behind"].sub("", sentence.text.replace("’", "'"), count=1).strip(_ENDS)
     bare = phrases.patterns["courtesy_before"].sub("", plain, count=1)
-    asks = _is_question(sentence, bare)
+    order = spell_order(sentence.text)
+    asks = _is_question(sentence, bare) or (not sentence.has_question_mark and says("asks", fold(order)))
     texts = (plain, bare) if plain and len(plain) <= _LONGEST_SENTENCE else ()
     for text in texts:
         if (request := _by_phrase(phrases.sentences, text, asks=asks)) is not None:
             return request
     by_form = [form for text in texts if (form := _by_phrase(phrases.statements, text, asks=asks))]
     otherwise: PlainRequest = by_form[0] if by_form else as_question(bare) if asks else Note()
-    if not (orders and texts) or says("keep", fold(plain)):
+    if not (orders and texts) or (says("keep", fold(plain)) and not any(True for _ in list_names(plain))):
         return otherwise
-    intent, chance = rank_without_items(sentence.text)[0]
+    intent, chance = rank_without_items(order)[0]
     if not by_form and intent in ("question", "statement") and chance > _LIKELY and not sentence.has_question_mark:
         otherwise = as_question(bare) if intent == "question" else Note()
-    return DoOrder(sentence.text, otherwise) if may_be_order(sentence.text) else otherwise
+    if may_be_order(order) or (isinstance(otherwise, Correction) and names_what_orders_are_about(order)):
+        return DoOrder(order, otherwise)
+    told = Note(is_doubtful=may_be_meant(order), is_likely=is_likely_told(order))
+    return told if otherwise == Note() else otherwise
 
 
 def parse_clause(clause: str) -> Request:

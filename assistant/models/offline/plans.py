@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -50,6 +50,7 @@ class EarlierCall:
     tool: str
     arguments: Mapping[str, Any]
     result: str
+    is_latest: bool = True  # of the turn right before
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,11 @@ def find_last_changed(context: PlanContext) -> tuple[str, list[int]]:
         if report and report.changed:
             return "todo", list(report.changed)
     return "", []
+
+
+def changed_right_before(context: PlanContext) -> bool:
+    """Whether the turn right before changed a reminder or a to-do."""
+    return bool(find_last_changed(replace(context, earlier=[call for call in context.earlier if call.is_latest]))[1])
 
 
 def ask_which(items: Sequence[ListedItem]) -> str:

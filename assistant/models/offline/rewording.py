@@ -9,11 +9,11 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import fold, read_cues
 from assistant.models.offline.lists import tidy_item, without_lists
-from assistant.models.offline.matching import ListedItem, words_of
+from assistant.models.offline.matching import ListedItem, matching, subject_words, words_of
 from assistant.models.offline.plans import OtherAnswer, Plan, PlanContext, ask_which, call_tool, describe_todos
 from assistant.models.offline.targets import find_targets
 
-_ARTICLE = r"(?:the |an? |la |le |les |el |los |die |der |das |den |l')?"
+_ARTICLE = r"(?:(?:the|an?|la|le|les|el|los|las|die|der|das|den|dem|du|des|de la|un|une|una|eine?[nr]?) |de l'|d'|l')?"
 _NEW_NAMES = tuple(
     lazy_regex(pattern)
     for pattern in (
@@ -29,6 +29,7 @@ _NEW_NAMES = tuple(
         r"|en lugar de) (?P<old>.+)$",
         r"(?:donde (?:dice|pone)) (?P<old>\w+) .*\b(?:por|pon) (?P<new>[\w ]+)$",
         r"(?:donde (?:dice|pone)|where it says|wo) (?P<old>.+?) (?:steht |pon|put|schreib|mets)\w*,? (?P<new>.+)$",
+        r"\baus (?P<old>.+?) (?:mach|mache|wird|machen wir)(?: bitte| doch)? (?P<new>.+)$",
         r"(?:call (?:it|that)|ponle|llamalo|nenn (?:es|sie|ihn)|appelle[- ]l[ea]|renomme[- ]l[ea](?: en)?"
         r"|rename it(?: to)?|renombral[oa](?: a| como)?)\s+(?P<new>.+)$",
         r"(?P<old>.+?)\s+(?:should (?:say|be|read)|soll|doit s'appeler"
@@ -36,13 +37,14 @@ _NEW_NAMES = tuple(
     )
 )
 _NOT_BUT = lazy_regex(
-    rf"(?:\bnot|\bpas|\bnicht|\bno es|\bno)\s+{_ARTICLE}(?P<old>[\w -]+?)\s*[,;]?\s*"
-    rf"\b(?:but|it'?s|c'est|mais|sondern|sino(?: que)?|es) {_ARTICLE}(?P<new>[\w' -]+?)(?: soll .*| i need .*"
+    rf"(?:\bnot|n't|\bpas|\bniche?t?|\bno (?:es|era)|\bno)\s+{_ARTICLE}(?P<old>[\w -]+?)\s*[,;]?\s*"
+    rf"\b(?:but|it'?s|it was|c'est|c'etait|mais|sondern|es war|sino(?: que)?|es|era) {_ARTICLE}"
+    rf"(?P<new>[\w' -]+?)(?: soll .*| i need .*"
     rf"| i have .*|,.*)?$"
 )
 # "it's the building society not the bank, fix that"; "era escribir a Pablo, no a Pedro"
 _THIS_NOT_THAT = lazy_regex(
-    rf"\b(?:it'?s|es|c'est|era|ist|is) (?P<new>[^,.;]+?),? (?:and |y |et |und )?"
+    rf"\b(?:it'?s|es|c'est|era|ist|is|mean|meant|meinte?) (?P<new>[^,.;]+?),? (?:and |y |et |und )?"
     rf"(?:not|nicht|pas|no) (?:a |de |to |an )?{_ARTICLE}(?P<old>[\w-]+(?: [\w-]+)?)(?:,.*)?$"
 )
 _SWAPS = tuple(
@@ -51,11 +53,13 @@ _SWAPS = tuple(
         # "not Lukas but Luisa"; "c'est pas Paul que je dois appeler, c'est Paula"
         rf"(?:\bnot|\bpas|\bnicht|\bno es)\s+{_ARTICLE}(?P<old>[\w-]+)\b[^,;]*[,;]?.*?"
         rf"(?:\bit'?s|\bbut|\bc'est|\bsondern|\bsino|\bes)\s+(?:con |con la )?{_ARTICLE}(?P<new>[\w-]+)",
-        # "not butter, margarine"; "pas beurre, margarine"
-        r"\b(?:not|nicht|kein\w*|pas|no)\s+(?:\w+\s+)?(?P<old>[\w-]+)\s*[,;:-]?\s*"
-        r"(?:but |sondern |c'est |sino |mais |it'?s )?(?:\w{1,3} )?(?P<new>[\w-]+)$",
+        # "not butter, margarine"; "pas du lait, du lait d'avoine"
+        rf"\b(?:not|niche?t?|keine?n?|pas|no)\s+{_ARTICLE}(?P<old>[\w-]+(?: [\w-]+)?)\s*[,;:-]\s*"
+        rf"(?:but |sondern |c'est |sino |mais |it'?s |plutot |lieber |rather )?{_ARTICLE}"
+        r"(?P<new>[\w'-]+(?: [\w'-]+){0,3})$",
         # "butter no, margarine"
-        r"(?P<old>[\w-]+) (?:no|nicht|non)\s*,\s*(?:queria decir |sondern |je voulais dire )?(?P<new>[\w-]+)$",
+        r"(?P<old>[\w-]+) (?:no|nicht|non)\s*,\s*(?:queria decir |sondern |sino |je voulais dire |mejor )?"
+        r"(?P<new>[\w'-]+(?: [\w'-]+){0,3})$",
         # "6 eggs not 12"; "it is leclerc and not carrefour"
         r"(?P<new>[\w-]+)(?: \w+)?\s*,?\s*(?:y |and |und |et )?"
         r"(?:not|nicht|pas|no)\s+(?:\w{1,4} ){0,2}(?P<old>[\w-]+)(?: \w+)?$",
@@ -63,14 +67,31 @@ _SWAPS = tuple(
 )
 
 
+def _plain(text: str) -> str:
+    """The words without marks of quotation and at the ends."""
+    return " ".join(re.sub('[«»„“”"]', " ", text).split()).strip(" .!?")
+
+
+def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
+    """Whether a sentence says words of a thing that is there, and which others are to be in their place."""
+    plain = _plain(text)
+    return _find_swap(plain, items) is not None or _find_new_name(plain, items) is not None
+
+
+def _find_swap(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
+    swaps = ((item, _swapped(plain, fold(plain), item)) for item in items if not item.done)
+    return next(((item, new) for item, new in swaps if new), None)
+
+
 def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """A thing gets other words, or one word of it another."""
-    plain = " ".join(text.split()).strip(" .!?")
+    plain = _plain(text)
     folded = fold(plain)
     waiting = [item for item in items if not item.done]
-    for item in waiting:
-        if new := _swapped(plain, folded, item):
-            return (yield from _reword(item, new))
+    if (swap := _find_swap(plain, waiting)) is not None:
+        return (yield from _reword(*swap))
+    if (renamed := _find_new_name(plain, waiting)) is not None:
+        return (yield from _reword(*renamed))
     match = next((m for pattern in _NEW_NAMES if (m := pattern.search(folded))), None)
     if match is None:
         raise OtherAnswer
@@ -83,6 +104,19 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     if len(found) > 1:
         return ask_which(found)
     return (yield from _reword(found[0], new))
+
+
+def _find_new_name(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
+    """The one thing that a sentence names with the name that it is to have: "swap milk for oat milk"."""
+    for pattern in _NEW_NAMES:
+        match = pattern.search(fold(plain))
+        if match is None or not match.groupdict().get("old"):
+            continue
+        new = tidy_item(without_lists(plain[match.start("new") : match.end("new")]))
+        found = matching(subject_words(match["old"]), [item for item in items if not item.done])
+        if len(found) == 1 and _is_thing(fold(new)):
+            return found[0], new
+    return None
 
 
 def _swapped(plain: str, folded: str, item: ListedItem) -> str:
@@ -107,10 +141,16 @@ def _swapped(plain: str, folded: str, item: ListedItem) -> str:
         for match in pattern.finditer(folded):
             old, new = match["old"], match["new"]
             there = re.search(rf"(?<!\w){re.escape(old)}(?!\w)", own)
-            if there and new not in words_of(own) and new not in read_cues().order_words:
+            if there and new != old and new not in own and _is_thing(new):
                 written = plain[match.start("new") : match.end("new")]
                 return f"{item.text[: there.start()]}{written}{item.text[there.end() :]}"
     return ""
+
+
+def _is_thing(words: str) -> bool:
+    """Whether words name something to have or to do, rather than when or what to change."""
+    times = find_times(words)
+    return not times.pieces and not read_cues().order_words.issuperset(words_of(words))
 
 
 def _reword(item: ListedItem, new: str) -> Plan:

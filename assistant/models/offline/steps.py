@@ -21,7 +21,8 @@ from assistant.core.quoting import (
     quote_block,
 )
 from assistant.core.text import pluralize, shorten
-from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, may_be_request, run_look_up, run_plan
+from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, run_look_up, run_plan
+from assistant.models.offline.order_signs import is_likely_told, may_be_request
 from assistant.models.offline.parse import (
     AboutMe,
     Correction,
@@ -35,7 +36,7 @@ from assistant.models.offline.parse import (
     is_statement,
     read_phrases,
 )
-from assistant.models.offline.plans import EarlierCall, PlanContext, ToolStep
+from assistant.models.offline.plans import EarlierCall, PlanContext, ToolStep, changed_right_before
 from assistant.models.offline.ranking import RankedAnswer, content_words, find_replaced_statement, query_words
 from assistant.models.offline.remembered import MEMORY, find_remembered, read_memories
 from sleep.rules.translate import to_english
@@ -78,6 +79,10 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
     match request:
         case Say():
             return request.text
+        case Note(is_doubtful=True):
+            return MAYBE_AN_ORDER
+        case Note(is_likely=False) if changed_right_before(_plan_context(context)):
+            return MAYBE_AN_ORDER
         case Note():
             offer = request.is_task and "manage_todo_list" in context.tools
             return f"{_NOTED} To put it on your to-do list, say: add … to my list." if offer else _NOTED
@@ -98,8 +103,11 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
     if isinstance(step, Told):
         if isinstance(request.otherwise, Note) and step.asks:
             return _answer(as_question(request.text), results[step.used :], context)
-        may_be_meant = isinstance(request.otherwise, Note) or may_be_request(request.text)
-        if not step.sure and may_be_meant and not isinstance(request.otherwise, Question):
+        is_open = isinstance(request.otherwise, Note) or may_be_request(request.text)
+        in_doubt = not step.sure and is_open
+        # What puts right what was just set, and is not understood, is no statement either.
+        in_doubt |= not is_likely_told(request.text) and changed_right_before(_plan_context(context))
+        if in_doubt and not isinstance(request.otherwise, Question):
             return MAYBE_AN_ORDER
         return next_step(request.otherwise, results[step.used :], context)
     return step if isinstance(step, str) or step.tool in context.tools else _unavailable(_NEEDED_FOR[step.tool])

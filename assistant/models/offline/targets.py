@@ -221,8 +221,8 @@ def _without_words(
     *,
     is_empty: bool,
 ) -> Targets:
-    everything = says("all", folded)
-    if not on_list and any(list_names(folded)):
+    everything, lists_named = says("all", folded), any(list_names(folded))
+    if not on_list and lists_named:
         return Targets([])
     if on_list and is_empty:
         return Targets(on_list, all_meant=everything or says("clear", folded))
@@ -232,6 +232,8 @@ def _without_words(
         return Targets(_newest_first(pool, context)[:2], all_meant=True)
     if times.pieces and context.now and (then := _at_first_time(pool, times, context.now)):
         return Targets(then, all_meant=everything)
+    if everything and says("todo_only", folded) and not lists_named:
+        pool = [item for item in pool if not item.list] or pool  # "all my tasks" are not what is to be bought
     if everything and (any(kinds_named(folded)) or not says("names_list", folded)):
         return Targets(pool if not times.pieces else [], all_meant=True)
     if says("latest", folded) and pool:
@@ -284,12 +286,16 @@ def _at_first_time(pool: Sequence[ListedItem], times: FoundTimes, now: datetime)
     return []
 
 
+# "Five in the afternoon" is one time.
+_BESIDE = {"clock": "part"}
+
+
 def new_times(item: ListedItem, times: FoundTimes, now: datetime) -> FoundTimes:
     """The times of a sentence without those by which it says when the item was."""
     kept = list(times.pieces)
     for kind in ("clock", "day", "part"):
         alike = [piece for piece in kept if piece.kind == kind]
-        others = [piece for piece in kept if piece.kind != kind and piece.kind != "span"]
+        others = [piece for piece in kept if piece.kind not in (kind, "span", _BESIDE.get(kind))]
         old = [piece for piece in alike if is_old_time(item, piece, times, now)]
         if len(alike) > 1:
             gone = old if len(old) < len(alike) else alike[:-1]

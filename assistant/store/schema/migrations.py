@@ -136,6 +136,13 @@ def add_approvals(db: Database) -> None:
     db.execute("CREATE INDEX approvals_decided_by ON approvals (decided_by) WHERE decided_by <> ''")
 
 
+@script_migrations(name="0019_usage_parts")
+def add_usage_parts(db: Database) -> None:
+    """What each part of a prompt was billed is kept with the call."""
+    # JSON: {part: [input, output, cache_read, cache_write, usd]}; '' where the provider reported nothing.
+    db.execute("ALTER TABLE usage ADD COLUMN parts TEXT NOT NULL DEFAULT ''")
+
+
 character_migrations = Migrations("character")
 
 
@@ -200,3 +207,12 @@ def add_checksums(db: Database) -> None:
         db.execute(f"DELETE FROM {table}")
         db.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
     db.execute("UPDATE collections SET total = x''")
+
+
+@search_migrations(name="0003_passed_over")
+def add_passed_over(db: Database) -> None:
+    """Messages and journal entries that could not be indexed, or only in part, with the reasons."""
+    db.execute(
+        "CREATE TABLE passed_over (collection INTEGER NOT NULL, source INTEGER NOT NULL, reason TEXT NOT NULL,"
+        " checksum INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (collection, source)) STRICT, WITHOUT ROWID"
+    )

@@ -7,25 +7,31 @@ recorded and nothing but that jump explains that they ended; a clock that is wro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from assistant.core.jobs import DueSlot, Job
 from assistant.store.database import DatabaseStore
 from assistant.store.rows import parse_time
 from assistant.store.script.jobs import read_job
 
+# A jump of less than this over a restart is not told from a machine that was off.
+UNNOTICED = timedelta(days=1)
+
 
 class ClockSteps(DatabaseStore):
     def newest_moment(self) -> datetime | None:
-        """When the newest thing was stored, by the clock of then; None for a new home, and where that clock is known to
-        have been wrong."""
+        """When the newest thing was stored, by the clock of then; None for a new home. Where that clock is known to
+        have been ahead, the moment at which it was set back."""
         moments = [
             self._db.value("SELECT received_at FROM inbox ORDER BY id DESC LIMIT 1"),
             self._db.value("SELECT ended_at FROM slots ORDER BY id DESC LIMIT 1"),
+            self._db.value("SELECT created_at FROM jobs ORDER BY id DESC LIMIT 1"),
         ]
         newest = max((moment for moment in moments if moment is not None), default=None)
-        wrong = self._db.value("SELECT max(before_at) FROM clock_steps WHERE before_at > after_at")
-        return None if newest is None or (wrong is not None and newest <= wrong) else parse_time(newest)
+        back = self._db.row("SELECT before_at, after_at FROM clock_steps WHERE before_at > after_at ORDER BY id DESC")
+        if newest is not None and back is not None and newest <= back["before_at"]:
+            newest = back["after_at"]
+        return None if newest is None else parse_time(newest)
 
     def record(self, before: datetime, after: datetime) -> None:
         """The clock went from one moment to the other. What was recorded of later times than now is over."""
@@ -35,9 +41,11 @@ class ClockSteps(DatabaseStore):
 
     def skipped_until(self, now: datetime) -> datetime | None:
         """Where to the clock jumped when it jumped over `now`; None where it did not. What ended since then ended by a
-        wrong clock."""
+        wrong clock. That it jumped from somewhat later than `now` is as good: before, it may have been ahead by less
+        than what is noticed over a restart."""
         after = self._db.value(
-            "SELECT after_at FROM clock_steps WHERE before_at <= ? AND after_at > ? ORDER BY id LIMIT 1", (now, now)
+            "SELECT after_at FROM clock_steps WHERE before_at <= ? AND after_at > ? ORDER BY id LIMIT 1",
+            (now + UNNOTICED, now),
         )
         return None if after is None else parse_time(after)
 

@@ -136,6 +136,9 @@ class StoredConversation:
     def inbox_item(self, inbox_id: int) -> InboxItem | None:
         return self._inbox.find_item(inbox_id)
 
+    def inbox_item_of(self, message_id: int) -> InboxItem | None:
+        return self._inbox.find_item_of(message_id)
+
     # -------------------------------------------------------------------------------------------------------- turns
 
     def begin_turn(self, item: InboxItem, volatile: str, now: datetime) -> Turn:

@@ -95,6 +95,9 @@ class Inbox:
     def find_item(self, inbox_id: int) -> InboxItem | None:
         return self._db.read_one(read_inbox_item, "SELECT * FROM inbox WHERE id = ?", (inbox_id,))
 
+    def find_item_of(self, message_id: int) -> InboxItem | None:
+        return self._db.read_one(read_inbox_item, "SELECT * FROM inbox WHERE message_id = ?", (message_id,))
+
     def list_by_turn(self, turn: str) -> tuple[InboxItem, ...]:
         return tuple(self._db.read_all(read_inbox_item, "SELECT * FROM inbox WHERE turn = ? ORDER BY id", (turn,)))
 

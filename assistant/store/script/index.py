@@ -80,10 +80,16 @@ def withdrawn_ids(db: Database, record: LogRecord) -> tuple[int, ...]:
 
 
 def hide_messages(db: Database, undo: LogRecord) -> None:
-    """Mark what is withdrawn as hidden by this record; what an earlier one hid stays as it is."""
+    """Mark what is withdrawn as hidden by this record; what an earlier one hid stays as it is. An effect that waits for
+    the owner's word goes with the turn that asked for it."""
     db.execute_many(
         "UPDATE messages SET hidden_by = ? WHERE id = ? AND session = ? AND hidden_by IS NULL",
         [(undo.id, message_id, undo.session) for message_id in undo.refs],
+    )
+    db.execute(
+        "UPDATE approvals SET state = 'declined', decided_at = ?1, ended_at = ?1 WHERE state = 'pending' AND turn IN"
+        " (SELECT turn FROM messages WHERE hidden_by = ?2 AND session = ?3)",
+        (undo.ts, undo.id, undo.session),
     )
 
 

@@ -33,7 +33,7 @@ from assistant.core.budget import (
 )
 from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked
 from assistant.core.messages import Usage
-from assistant.core.model_api import BACKGROUND_PURPOSES, ModelCall, Reservation, SpendTotals, UsageKey
+from assistant.core.model_api import BACKGROUND_PURPOSES, ModelCall, PromptPart, Reservation, SpendTotals, UsageKey
 from assistant.core.notices import Notice
 from assistant.core.permissions import OWNER_ONLY_PERMISSIONS, Permissions
 from assistant.core.sessions import session_role
@@ -42,12 +42,14 @@ from assistant.store.database import Database
 from assistant.store.rows import class_row, parse_time
 from assistant.store.script.notices import StoredNotices
 from assistant.store.script.usage import RepeatedCalls, spent_by
+from assistant.store.script.usage_parts import CarriedTokens, carried_tokens, dump_parts
 
 _ROLE_NAMES = {"guest": "guests", "room": "rooms"}
 _BACKGROUND_PART = "background"
 # What a sleep asks models for.
 _SLEEP_PURPOSES = BACKGROUND_PURPOSES - {"schedule"}
 
+_NO_PARTS: Mapping[PromptPart, Usage] = {}
 _PART_COLUMNS = "usd, 0 AS tokens, unpriced_tokens, 0 AS calls"
 _read_spend = class_row(PeriodSpend)
 
@@ -116,7 +118,9 @@ class Ledger:
             self._add(self._periods(now), call.purpose, call.session, worst_case)
         return Reservation(row_id, call.usd, tokens, call.fingerprint)
 
-    def settle_reservation(self, reservation: Reservation, usage: Usage, now: datetime) -> None:
+    def settle_reservation(
+        self, reservation: Reservation, usage: Usage, now: datetime, parts: Mapping[PromptPart, Usage] = _NO_PARTS
+    ) -> None:
         """Settling again what is settled changes nothing."""
         tokens = usage.prompt + usage.output
         usd = usage.cost_usd if tokens or usage.cost_usd is not None else 0.0
@@ -134,6 +138,7 @@ class Ledger:
                 cache_write=usage.cache_write,
                 usd=usd,
                 settled_at=now,
+                parts=dump_parts(parts),
             )
             periods = self._periods(parse_time(row["ts"]))
             reserved, billed = _spend(row["reserved_usd"], row["reserved_tokens"]), _spend(usd, tokens)
@@ -157,6 +162,10 @@ class Ledger:
     def spent_by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
         """Sums since a moment: days in order, the rest by name."""
         return spent_by(self._db, self._zone, key, since)
+
+    def carried_tokens(self, session: str, since: datetime, until: datetime) -> CarriedTokens:
+        """What each token of the session's summary and history was billed, in the calls of that time together."""
+        return carried_tokens(self._db, session, since, until)
 
     def sleep_usd_since(self, since: datetime) -> float:
         """What sleeps have spent since a moment, in US dollars."""

@@ -26,7 +26,7 @@ from assistant.core.messages import ToolCall
 from assistant.core.records import InboxItem, LogRecord, ToolRun, Turn, TurnState, is_from_schedule
 from assistant.store.database import Database, DatabaseStore
 from assistant.store.log.reader import LogFiles
-from assistant.store.rows import FORGOTTEN_PLACEHOLDER, class_row, dump_json, json_safe
+from assistant.store.rows import FORGOTTEN_PLACEHOLDER, LOST_PLACEHOLDER, class_row, dump_json, json_safe
 from assistant.store.script.index import span_of_row
 from assistant.store.script.sessions import Session, require_session, session_of_turn
 
@@ -169,7 +169,9 @@ class UserRequests:
         return [request for message_id in ids for request in self._list(by_id, (message_id,))]
 
     def _list(self, sql: str, values: Sequence[str | int]) -> list[UserRequest]:
-        return self._db.read_all(class_row(UserRequest, text=self._text_of_row), sql, values)
+        """But those whose words are lost, which nobody can do any more."""
+        found = self._db.read_all(class_row(UserRequest, text=self._text_of_row), sql, values)
+        return [request for request in found if request.text != LOST_PLACEHOLDER]
 
     def _text_of_row(self, row: Row) -> str:
         record = self._log.read(row["session"], span_of_row(row))

@@ -227,6 +227,10 @@ def _undo_chain(db: Database, session: Session, checkpoint_id: int | None) -> li
             raise UsageError(f"Nothing in {session.key!r} is compacted. Nothing was changed.")
     place = next((place for place, row in enumerate(undoable) if row["id"] == checkpoint_id), None)
     if place is not None:
+        # A summary that took the place of one that was made without a model brings back nothing by itself.
+        replaced = json.loads(undoable[place]["absorbs"]) if undoable[place]["is_merge"] else []
+        if len(replaced) == 1:
+            place = next((n for n, row in enumerate(undoable) if row["id"] == replaced[0]), place)
         # Summaries that became one to make room for this compaction, or for those after it, go with it.
         last = place + 1
         while last < len(undoable) and undoable[last]["is_merge"]:

@@ -22,11 +22,14 @@ from assistant.core.model_api import ModelLimits, SpendTotals, UsageKey
 from assistant.core.records import TokenCalibration
 from assistant.store.database import Database, DatabaseStore
 from assistant.store.rows import class_row, parse_time
+from assistant.store.script.usage_parts import NOT_REPORTED, spent_by_part
 
 _COLUMNS: dict[str, str] = {"model": "model", "kind": "purpose", "session": "coalesce(session, '')"}
-_SUMS = """
-    count(*) AS calls, sum(input) AS input, sum(output) AS output, sum(cache_read) AS cache_read,
-    sum(cache_write) AS cache_write, sum(iif(state = 'reserved', reserved_usd, usd)) AS usd,
+_FAILED = "state = 'settled' AND input + output + cache_read + cache_write = 0"
+_SUMS = f"""
+    sum(NOT ({_FAILED})) AS calls, sum({_FAILED}) AS failed, sum(input) AS input, sum(output) AS output,
+    sum(cache_read) AS cache_read, sum(cache_write) AS cache_write,
+    sum(iif(state = 'reserved', reserved_usd, usd)) AS usd,
     sum(iif(state = 'reserved', reserved_tokens, input + output + cache_read + cache_write)) AS tokens,
     sum(iif(iif(state = 'reserved', reserved_usd, usd) IS NULL,
         iif(state = 'reserved', reserved_tokens, input + output + cache_read + cache_write), 0)) AS unpriced_tokens,
@@ -35,9 +38,12 @@ _SUMS = """
 
 
 def spent_by(db: Database, zone: ZoneInfo, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
-    """Sums since a moment: days of the zone in order, the rest by name."""
+    """Sums since a moment: days of the zone in order, the rest by name; last, what no provider reported by part."""
     if key == "day":
         return list(_spent_by_day(db, zone, since))
+    if key == "part":
+        rest = db.rows(f"SELECT {_SUMS} FROM usage WHERE ts >= ? AND parts = ''", (since,))
+        return [*spent_by_part(db, since), *((NOT_REPORTED, _add_up([row])) for row in rest if row["calls"])]
     rows = db.rows(
         f"SELECT {_COLUMNS[key]} AS name, {_SUMS} FROM usage WHERE ts >= ? GROUP BY name ORDER BY name", (since,)
     )
@@ -57,17 +63,18 @@ def _spent_by_day(db: Database, zone: ZoneInfo, since: datetime) -> Iterator[tup
 
 
 def _add_up(rows: Iterable[Row]) -> SpendTotals:
-    calls = tokens = unpriced = priced = 0
+    calls = tokens = unpriced = priced = failed = 0
     usage, usd = Usage(), 0.0
     for row in rows:
-        if row["calls"]:
+        if row["calls"] or row["failed"]:
+            failed += row["failed"]
             calls += row["calls"]
             tokens += row["tokens"]
             unpriced += row["unpriced_tokens"]
             priced += row["priced"]
             usd += row["usd"] or 0.0
             usage += Usage(row["input"], row["output"], row["cache_read"], row["cache_write"])
-    return SpendTotals(calls, replace(usage, cost_usd=usd if priced else None), usd, tokens, unpriced)
+    return SpendTotals(calls, replace(usage, cost_usd=usd if priced else None), usd, tokens, unpriced, failed)
 
 
 _WITHIN = timedelta(hours=1)

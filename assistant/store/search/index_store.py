@@ -175,6 +175,18 @@ class SqliteIndexStore:
                     db.execute("DELETE FROM terms WHERE collection = ? AND id = ?", (self._id, term.id))
             db.update_rows("collections", {"id": self._id}, total=_with_checksum(total))
 
+    def pass_over(self, source: int, reason: str) -> None:
+        if self._writer is None:
+            return
+        with self._writing() as db:
+            if reason:
+                self._put(db, "passed_over", source=source, reason=reason)
+            else:
+                db.execute("DELETE FROM passed_over WHERE collection = ? AND source = ?", (self._id, source))
+
+    def passed_over(self) -> dict[int, str]:
+        return dict(self._checked("passed_over", "source, reason"))
+
     def clear(self, made_by: str | None = None) -> None:
         if self._writer is None:
             return
@@ -256,6 +268,7 @@ _KEYS = {
     "terms": ("id",),
     "postings": ("term", "page"),
     "read_to": ("stream",),
+    "passed_over": ("source",),
 }
 
 

@@ -20,12 +20,11 @@ from assistant.core.records import IntegrityProblem, LogRecord
 from assistant.store.database import Database
 from assistant.store.log.rebuild import KnownRecord
 from assistant.store.log.writer import MessageLog
-from assistant.store.rows import parse_time
+from assistant.store.rows import LOST_PLACEHOLDER, parse_time
 from assistant.store.script.inbox import message_of_inbox_item, read_inbox_item
 from assistant.store.script.index import span_of_row
 from assistant.store.script.view import message_of_view_row
 
-LOST_PLACEHOLDER = "[lost: the disk damaged these words, and no backup has them]"
 _BATCH = 200
 _TRUST: Mapping[str, Trust] = {"assistant": "model", "tool": "tool", "system": "system", "user": "owner"}
 

@@ -16,7 +16,7 @@ def samples() -> list[Notice]:
     """Each that is stored, with a word of its own."""
     notices = []
     for kind in NoticeKind:
-        if kind.form.place != "terminal":
+        if kind.form.place != "live":
             fields = [name for _, name, _, _ in string.Formatter().parse(kind.form.template) if name]
             filled = kind.fill("sample", **dict.fromkeys(fields, "something"))
             notices.append(Notice(kind, f"{filled.text} {_word(kind)}", filled.once))
@@ -79,7 +79,7 @@ async def test_a_guest_gets_what_concerns_their_own_conversation_alone(network: 
         it.app.base.notices.send_to_session("main", *samples())
         await it.wait_for_answer(_word(NoticeKind.MESSAGE_SHORTENED), "guest")
         theirs = sorted(
-            kind.name for kind in NoticeKind if kind.form.to == "conversation" and kind.form.place != "terminal"
+            kind.name for kind in NoticeKind if kind.form.to == "conversation" and kind.form.place != "live"
         )
         assert kinds_seen(it, "guest") == theirs
 

@@ -6,13 +6,15 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from assistant.core.bridge_api import Bridge, BridgeCapabilities
 from assistant.core.model_api import ModelRequest
 from assistant.core.people import Identity
+from assistant.core.ports import Model
 from assistant.core.records import Button, OutboxItem, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key, session_scope
 from assistant.settings.home import Home
@@ -37,14 +39,26 @@ def echo(request: ModelRequest) -> str:
     return f"You said: {last_user_text(request)}"
 
 
+@dataclass(frozen=True)
+class AppParts:
+    """What an app is made of besides its network. With `configured` the models of the settings answer, not `model`."""
+
+    model: ScriptedModel = field(default_factory=lambda: ScriptedModel(echo))
+    writer: Model | None = None
+    configured: bool = False
+    clock: Callable[[], datetime] = field(default_factory=SteppingClock)
+    lets_room_in: bool = True
+
+
 class ConformanceApp:
     """One network, one home, one model; apps come and go. `others` are networks that the same app is on too."""
 
-    def __init__(self, network: Network, home: Path, model: ScriptedModel, environ: Mapping[str, str]) -> None:
+    def __init__(self, network: Network, home: Path, parts: AppParts, environ: Mapping[str, str]) -> None:
         self.network = network
         self.home = home
-        self.model = model
-        self.clock = SteppingClock()
+        self._parts = parts
+        self.model = parts.model
+        self.clock: Any = parts.clock
         self.watch = BridgeProbe()
         self.others: list[Network] = []
         self._environ = environ
@@ -55,10 +69,19 @@ class ConformanceApp:
     # ------------------------------------------------------------------------------------------------------- life cycle
 
     async def start(self) -> None:
-        settings = load_settings(Home(self.home), {**_QUIET, **self._environ})
+        settings = self._read_settings()
         bridges = {one.name: bridge for one in [self.network, *self.others] if (bridge := self._bridge(one, settings))}
-        self.app = build_app(settings, self.clock, bridges=bridges, model=self.model)
+        model = None if self._parts.configured else self.model
+        self.app = build_app(
+            settings,
+            self.clock,
+            bridges=bridges,
+            model=model,
+            writer=self._parts.writer,
+            reread=self._read_settings,
+        )
         self._open.callback(self.app.close)
+        self._open.push_async_callback(self.app.models.aclose)
         for network in [self.network, *self.others]:
             self._let_in(network)
         await self.app.start()
@@ -67,6 +90,9 @@ class ConformanceApp:
         self._running.push_async_callback(self.app.inbound.stop)
         for network in [self.network, *self.others]:
             await self._open.enter_async_context(network.serve_app(self.app))
+
+    def _read_settings(self) -> Settings:
+        return load_settings(Home(self.home), {**_QUIET, **self._environ}, ring=None)
 
     async def stop(self) -> None:
         await self._running.aclose()
@@ -94,7 +120,7 @@ class ConformanceApp:
             people.link_owner(Identity(network.name, network.account("owner")), now)
         if network.account("guest"):
             people.admit_guest(Identity(network.name, network.account("guest")), "Ann", "allowed", now)
-        if network.room:
+        if network.room and self._parts.lets_room_in:
             people.decide_room(network.name, network.room, "The room", "allowed", now)
 
     # ------------------------------------------------------------------------------------------------------ looking on
@@ -200,10 +226,15 @@ async def _ended(running: asyncio.Task[None]) -> None:
 
 @asynccontextmanager
 async def run_conformance_app(
-    network: Network, home: Path, *script: Any, others: tuple[Network, ...] = (), **environ: str
+    network: Network,
+    home: Path,
+    *script: Any,
+    others: tuple[Network, ...] = (),
+    parts: AppParts | None = None,
+    **environ: str,
 ) -> AsyncIterator[ConformanceApp]:
     """An app that runs over `network`; `script` is what the model answers, what it was told where there is none."""
-    it = ConformanceApp(network, home, ScriptedModel(*(script or [echo])), environ)
+    it = ConformanceApp(network, home, parts or AppParts(ScriptedModel(*(script or [echo]))), environ)
     it.others = list(others)
     try:
         await it.start()

@@ -58,6 +58,7 @@ class TerminalNetwork:
         self._shown: dict[str, VisibleMessage] = {}
         self._drafts: list[str] = []
         self._typing = 0
+        self.live_texts: list[str] = []  # what was shown to those who are connected, and is stored nowhere
         self._cuts: list[Literal["before", "after"]] = []
         self._moves = ChangeSignal()
 
@@ -101,6 +102,8 @@ class TerminalNetwork:
                     self._typing += 1
                 if kind == "delta":
                     self._drafts.append(data["text"])
+                if kind == "notice":
+                    self.live_texts.append(data["text"])
                 self._moves.notify()
         return False
 

@@ -75,6 +75,8 @@ class WebNetwork(TerminalNetwork):
                     self._typing += 1
                 if event.event == "delta":
                     self._drafts.append(data["text"])
+                if event.event == "notice":
+                    self.live_texts.append(data["text"])
                 self._moves.notify()
         return False
 

@@ -1,0 +1,180 @@
+"""Whether a sentence may be an order, or may only tell something: by its form, its words, and how likely an intent is.
+Pure.
+
+What always holds: what has the form of an order is never taken as surely told, so that nobody is told "Noted" instead
+of that it was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assistant.core.text import lazy_regex
+from assistant.core.time_pieces import find_times
+from assistant.models.offline.cues import fold, says
+from assistant.models.offline.intents import is_understood, rank_without_items
+from assistant.models.offline.lists import names_list
+
+# From this chance on, a sentence is a statement for sure; from the second on, it may be one.
+SURE = 0.93
+LIKELY = 0.3
+# It begins with what may be a verb that nobody here knows: "entgrate die Spatzen", "dégivre les moineaux".
+_VERB_FIRST = lazy_regex(
+    r"^(?!(?:heute?|gestern|morgen|jetzt|dann|aber|und|weil|wenn|dass|auch|noch|nur|elle|il|je|on|ce|que|une|aujourd\w*|hoy"
+    r"|ayer|ella|este|esta|donde|que|para|come)\b)[^\W\d_]{3,}(?<!st)"
+    r" (?:(?:mal|bitte|mir|uns|den|die|das|dem|meinen?|einen?)"
+    r"|(?<=e )(?:le|la|les|mon|ma|mes|du|des|un|une)|(?<=[ae] )(?:el|los|las|al|mi|mis|un|una))\b"
+)
+# "Ma tâche n'est pas ... mais ..."
+_NOT_BUT = lazy_regex(r"\b(?:not|nicht|pas|no)\b.{1,60}\b(?:but|sondern|mais|sino)\b")
+# A few words of which no intent is as likely, and no cue is in them, want nothing.
+_LIKELY_MEANT = 0.6
+# From this chance on, a sentence without any cue of an order is a statement, whatever the person has.
+_PLAINLY_TOLD = 0.85
+# From this chance on, a sentence that has no word of a change is a statement.
+_TOLD_BY_WORDS = 0.8
+_FRAGMENT_WORDS = 3
+# Below it, what has mostly unknown words is of another language.
+DOUBTFUL = 0.5
+TOLD = frozenset(["statement", "question"])
+# Without any of these, what reads like a statement changes nothing that is there.
+_CHANGE_CUES = (
+    "set_reminder",
+    "wake",
+    "nudges",
+    "wants_reminder",
+    "drop",
+    "not_needed",
+    "move",
+    "rename",
+    "swaps",
+    "done",
+    "mark",
+    "reopen",
+    "snooze",
+    "sense_drop",
+    "sense_done",
+    "sense_not_done",
+    "sense_back",
+    "sense_more",
+    "sense_other",
+    "puts",
+    "runs_out",
+    "needs_no_more",
+    "skips",
+    "asks_for",
+    "goes_through",
+)
+_ORDER_CUES = (
+    "question",
+    "asks",
+    "show",
+    "agenda",
+    "list_only",
+    "next_one",
+    "open_todos",
+    "question_word",
+    "anything",
+    "imperative",
+    "commands",
+    "cannot",
+    "of_the_world",
+    "world",
+    "add",
+    "not_due",
+    "latest",
+    "both",
+    "takes_back",
+    "runs_out",
+)
+NOUN_CUES = ("agenda_noun", "reminder_noun", "todo_noun")
+_WEAK_CUES = ("asks_for", "goes_through", "sense_other", "sense_more")
+STRONG_CUES = tuple(name for name in _CHANGE_CUES if name not in _WEAK_CUES)
+_REQUEST_CUES = (
+    "set_reminder",
+    "wake",
+    "wants_reminder",
+    "nudges",
+    "puts",
+    "drop",
+    "move",
+    "snooze",
+    "imperative",
+    "skips",
+    "sense_drop",
+    "mark",
+)
+# The form of an order, whatever it is about; and what orders are about.
+_ORDER_FORMS = (
+    *_REQUEST_CUES,
+    "commands",
+    "add",
+    "cannot",
+    "rename",
+    "undo",
+    "sense_back",
+)
+_ORDER_NOUNS = ("reminder_noun", "todo_noun", "names_list", "alarm", "timer")
+
+
+def may_be_order(text: str) -> bool:
+    """Whether a sentence may want something done, whatever the person has."""
+    folded = fold(text)
+    if says("resembles", folded):
+        return False
+    if says_any(("bare_done", "not_first"), folded):
+        return True
+    if _NOT_BUT.search(folded) and names_what_orders_are_about(text):
+        return True
+    intent, chance = rank_without_items(text)[0]
+    if chance < DOUBTFUL and not is_understood(text) and not may_be_request(text):
+        return False
+    is_fragment = chance < _LIKELY_MEANT and len(text.split()) <= _FRAGMENT_WORDS
+    if is_fragment and not says_any((*_CHANGE_CUES, *NOUN_CUES, *_ORDER_CUES), folded):
+        return bool(find_times(text).pieces) or names_list(folded)
+    # Who tells of an alarm that rang wants none.
+    nouns = () if says("tells_past", folded) else NOUN_CUES
+    strong, weak = says_any((*STRONG_CUES, *nouns), folded), says_any(_WEAK_CUES, folded)
+    plain = not (strong or weak) and not says_any(_ORDER_CUES, folded)
+    if intent == "statement" and chance >= (_TOLD_BY_WORDS if not strong else SURE) and not may_be_request(text):
+        return False
+    told = intent == "question" or (intent == "statement" and chance >= (_PLAINLY_TOLD if plain else SURE))
+    return not told or bool(find_times(text).pieces) or strong or weak
+
+
+def may_be_meant(text: str) -> bool:
+    """Whether a sentence has the form of an order, or speaks of what orders are about and does not surely tell: it is
+    never answered as if it had only told something."""
+    folded = fold(text)
+    intent, chance = rank_without_items(text)[0]
+    surely_told = intent == "statement" and (chance >= SURE or says("tells_past", folded))
+    if says("resembles", folded):
+        return False
+    nouns = says_any(_ORDER_NOUNS, folded) or _VERB_FIRST.match(folded) is not None
+    return says_any(_ORDER_FORMS, folded) or (not surely_told and nouns)
+
+
+def names_what_orders_are_about(text: str) -> bool:
+    """Whether a sentence speaks of reminders, to-dos or lists."""
+    return says_any(_ORDER_NOUNS, fold(text))
+
+
+def is_likely_told(text: str) -> bool:
+    """Whether a sentence is likelier to tell or ask than to be an order."""
+    return rank_without_items(text)[0][0] in TOLD
+
+
+def says_any(names: Sequence[str], folded: str) -> bool:
+    return any(says(name, folded) for name in names)
+
+
+def may_be_told(text: str) -> bool:
+    """Whether a sentence may tell something, whatever else it does."""
+    told = sum(chance for intent, chance in rank_without_items(text) if intent in TOLD)
+    return told >= LIKELY or not may_be_request(text)
+
+
+def may_be_request(text: str) -> bool:
+    """Whether a sentence has words of an order."""
+    folded = fold(text)
+    return says_any(_REQUEST_CUES, folded) and not says("resembles", folded)

@@ -1,0 +1,189 @@
+"""How orders are written: polite and formal forms, slips of their words, and lists by bare or longer names are put into
+the plain words that everything else here reads: "könnten Sie mich um acht wecken" is "weck mich um acht", "glue on DIY"
+is "glue on the DIY list". Pure.
+
+What always holds: what an order is about stays as it was written, and a plain sentence stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+from assistant.core.text import lazy_regex
+from assistant.models.offline.cues import fold, read_cues
+from sleep.rules.pattern_files import join_fragments
+
+FORMS_FILE = Path(__file__).with_name("order_forms.toml")
+LONGEST_SENTENCE = 400
+_WORDS = lazy_regex(r"[^\W\d_]+")
+_END = lazy_regex(r"[\s?!.]*\Z")
+_SHORTEST_SLIP = 4
+# Prefixes of German verbs that stand behind their order: "aufschreiben" is "schreib ... auf".
+_PARTICLES = lazy_regex(
+    r"(hinzu|herunter|runter|heraus|raus|rein|drauf|dazu|weg|zuruck|auf|ab|ein|an|aus|vor|um|mit|los)(\w{4,})"
+)
+_PRONOUNS = {"me": "moi", "m'": "moi", "nous": "nous", "le": "le", "la": "la", "les": "les", "l'": "le"}
+
+
+@dataclass(frozen=True, slots=True)
+class OrderForms:
+    """What `order_forms.toml` holds."""
+
+    forms: tuple[tuple[str, re.Pattern[str]], ...]  # language, and the form of the whole sentence
+    imperatives: Mapping[str, Mapping[str, str]]  # by language
+    words: Mapping[str, str]
+    slips: Mapping[str, frozenset[str]]  # words by what they are with a letter less
+
+
+@cache
+def read_forms() -> OrderForms:
+    data = tomllib.loads(FORMS_FILE.read_text(encoding="utf-8"))
+
+    def pairs(text: str) -> dict[str, str]:
+        return {fold(one): other for one, other in (pair.split() for pair in text.replace("\n", " ").split(","))}
+
+    irregular = data["imperatives"]
+    words = pairs(irregular.pop("words"))
+    slips: dict[str, set[str]] = {}
+    for word in data["slips"]["words"].split():
+        for short in _with_letter_less(word):
+            slips.setdefault(short, set()).add(word)
+    return OrderForms(
+        tuple(
+            (row["language"], lazy_regex(join_fragments("order_forms", "form", row["pattern"], data["fragments"])))
+            for row in data["form"]
+        ),
+        {language: pairs(text) for language, text in irregular.items()},
+        words,
+        {short: frozenset(whole) for short, whole in slips.items()},
+    )
+
+
+@lru_cache(maxsize=64)
+def spell_order(text: str) -> str:
+    """A sentence in the plain form of an order, where it is one; else as it was, but for slips in words of orders."""
+    plain = " ".join(text.split()).replace("’", "'")
+    if len(plain) > LONGEST_SENTENCE:
+        return text
+    plain = _WORDS.sub(lambda match: _spelled(match[0]), plain)
+    end = _END.search(plain)
+    bare = (plain[: end.start()] if end else plain).lstrip("¿¡ ")
+    folded = fold(bare)
+    for language, pattern in read_forms().forms:
+        if match := pattern.fullmatch(folded):
+            return " ".join(_as_order(language, bare, match).split())
+    return plain
+
+
+def _as_order(language: str, plain: str, match: re.Match[str]) -> str:
+    groups = match.groupdict()
+    rest = plain[match.start("rest") : match.end("rest")]
+    pronoun = (groups.get("pronoun") or "").strip()
+    if gerund := groups.get("gerund"):
+        return f"{gerund}{'e' if gerund[-1] in 'vgkcs' else ''} {rest}"
+    verb, particle = groups["verb"] or "", ""
+    irregular = read_forms().imperatives.get(language, {})
+    if language == "de" and verb not in irregular and (split := _PARTICLES.fullmatch(verb)):
+        particle, verb = split[1].replace("zuruck", "zurück"), split[2]
+    written = irregular.get(verb) or _regular(language, plain, verb)
+    if language == "fr":
+        written += groups.get("joined") or (f"-{_PRONOUNS[pronoun]}" if pronoun else "")
+    elif language == "es":
+        written += groups.get("clitic") or pronoun
+    return f"{written} {rest} {particle}"
+
+
+def _regular(language: str, plain: str, verb: str) -> str:
+    """The order of a verb in its language; with its accents, where it stands in the text as it is."""
+    place = fold(plain).find(verb)
+    written = plain[place : place + len(verb)] if place >= 0 else verb
+    match language:
+        case "de":
+            return re.sub(r"e?n\Z", "", written)
+        case "fr":
+            return re.sub(r"(?:er|ez)\Z", "e", written)
+        case "es":
+            return re.sub(r"ar\Z", "a", re.sub(r"[ei]r\Z", "e", written))
+        case _:
+            return written
+
+
+# --------------------------------------------------------------------------------------------------------------- slips
+
+
+def _spelled(word: str) -> str:
+    folded = fold(word)
+    forms = read_forms()
+    if whole := forms.words.get(folded) or forms.words.get(word.lower()):
+        return whole
+    if len(folded) < _SHORTEST_SLIP or folded in read_cues().order_words:
+        return word
+    near = set(forms.slips.get(folded, ()))
+    for short in _with_letter_less(folded):
+        near |= {whole for whole in forms.slips.get(short, ()) if _is_slip(folded, whole)}
+    return next(iter(near)) if len(near) == 1 and folded not in near else word
+
+
+def _with_letter_less(word: str) -> list[str]:
+    """A word without one of its inner letters."""
+    return [f"{word[:place]}{word[place + 1 :]}" for place in range(1, len(word) - 1)]
+
+
+def _is_slip(word: str, whole: str) -> bool:
+    """One letter twice, or two letters in each other's place; other letters make other words ("charge", "change")."""
+    if len(word) == len(whole) + 1:
+        return any(
+            word[place] == word[place + 1] and f"{word[:place]}{word[place + 1 :]}" == whole
+            for place in range(len(word) - 1)
+        )
+    different = [place for place in range(len(whole)) if word[place] != whole[place]] if len(word) == len(whole) else []
+    return len(different) == 2 and different[1] == different[0] + 1 and sorted(word) == sorted(whole)
+
+
+# --------------------------------------------------------------------------------------------------------------- lists
+
+_TO_LIST = (
+    r"(?P<to>\b(?:to|on|onto|into|in|off|from|for|auf|in|von|aus|fur|zu[rm]?|ins|sur|dans|de|du|pour|cote|en|a|al|del|para)"
+    r" (?:(?:the|my|die|der|das|dem|den|meine[rn]?|la|le|les|ma|mon|mi|el|l')\s?)?)"
+)
+# A list that gets its name here: "create a list called road trip with ...", "neue Liste Geschenke: ...".
+_NAMED = lazy_regex(
+    r"(?P<made>\b(?:create|make|start|open|begin|set up|leg\w*|erstell\w*|mach\w*|eroffne|cree\w*|fais|ouvre|crea\w*"
+    r"|haz(?:me)?|abre|empieza)"
+    r"[- ](?:mir |me |moi )?(?:bitte |please )?)?"
+    r"(?:\b(?:an?|the|my|une?|la|ma|una|mi|die|meine|eine|ne) )?(?P<new>(?:new|neue|nouvelle|nueva) )?"
+    r"\b(?:list|liste|lista)"
+    r"(?P<called> (?:called|named|namens|genannt|mit (?:dem )?namen?|(?:qui s')?appelee|que se llam[ae]|llamada"
+    r"|de nombre)| ?,? die)?"
+    r"(?: (?:pour|para|for|fur|de|des|du)(?: (?:die|das|den|the|la|le|el|les|los))?)? "
+    r"(?P<quote>[\"'«“„]?)\s?(?P<name>(?!an\b)\w[\w'-]*(?: [\w'-]+){0,3}?)\s?[\"'»”]?(?: an)?"
+    r"(?=(?P<heading>\s*:)|,? (?:and|und|et|y) (?:put|add|pop|stick|chuck|jot|write|schreib|setz|pack"
+    r"|mets|ajoute|note|pon|mete|anade|apunta)"
+    r"|,? (?:with|mit|avec|con|containing|dedans|heißt|heisst)\b|(?(called)\s*$|(?!)))(?: hei(?:ß|ss)t)?"
+)
+_LIST_BEFORE = lazy_regex(r"\blist[ea]?\s*\Z")
+
+
+def spell_lists(text: str, known: Collection[str]) -> str:
+    """The text with every list called a list: those of `known` by their bare names, and those that get a name in it."""
+    text = " ".join(text.split())
+    match = _NAMED.search(fold(text))
+    if match and any(match[name] for name in ("made", "new", "called", "heading")):
+        name = text[match.start("name") : match.end("name")].replace(" ", "-")
+        text = f"{text[: match.start()]}add on the {name} list{text[match.end() :]}"
+    names = sorted({fold(name) for name in known if name}, key=len, reverse=True)
+    if not names:
+        return text
+    bare = re.compile(rf"{_TO_LIST}(?P<name>{'|'.join(map(re.escape, names))})(?P<plural>s?)\b(?![- ]?(?:list|zettel))")
+    folded = fold(text)
+    for match in reversed(list(bare.finditer(folded))):
+        if _LIST_BEFORE.search(folded[: match.start()]):
+            continue
+        name = text[match.start("name") : match.end("name")].replace(" ", "-")
+        text = f"{text[: match.start('name')]}{name} list{text[match.end() :]}"
+    return text

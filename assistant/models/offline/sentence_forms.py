@@ -1,0 +1,90 @@
+"""What the form of a sentence says beside what the person has, before its words are weighed: "not butter, margarine" is
+about the butter that is there, whatever else its words make likely. Pure.
+
+What always holds: a form decides only where something is there that it can be about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assistant.core.text import lazy_regex
+from assistant.core.time_pieces import FoundTimes, find_times
+from assistant.core.time_readers import find_length
+from assistant.models.offline.cues import fold, read_cues, says
+from assistant.models.offline.lists import list_names, without_lists
+from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words
+from assistant.models.offline.order_signs import may_be_request
+from assistant.models.offline.plans import PlanContext, find_last_changed
+from assistant.models.offline.rewording import names_swap
+from assistant.models.offline.targets import content_words
+
+_THE_ALARM = lazy_regex(
+    r"^(?:(?:bitte|please|ok|also),? )?(?:the|my|den|der|die|meinen|le|la|mon|ma|el|mi|l') ?(?:\w+ )?"
+    r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
+)
+_SHORT = 5
+
+
+def intent_of_form(
+    text: str, items: Sequence[ListedItem], context: PlanContext, likeliest: str, *, corrects: bool
+) -> str:
+    """The intent that the form alone tells; "" where it tells none."""
+    folded, times = fold(text), find_times(text)
+    if says("recalls", folded):
+        return "question"
+    if says("resembles", folded):
+        return "statement"
+    waiting = [item for item in items if not item.done]
+    if names_swap(text, waiting):
+        return "rename"
+    if says("not_due", folded) and any(item.due and item.kind == "todo" for item in waiting):
+        return "undated"
+    asks = text.endswith("?") or says("asks", folded)
+    named = matching(subject_words(without_lists(text)), waiting)
+    if named and says("off_list", folded) and not says("mark", folded) and not says("relist", folded):
+        return "drop"
+    heading = read_cues().patterns["list_heading"].match(folded)
+    if named and heading and says("drop", folded[heading.end() :]):
+        return "drop"
+    if named and not asks and says("bare_done", folded):
+        return "complete"
+    if not asks and _moves(folded, text, times, named, waiting, context, likeliest, corrects=corrects):
+        return "move"
+    if likeliest == "ask" and not asks and any(list_names(text)) and says("puts", folded):
+        return "add"
+    return ""
+
+
+def _moves(
+    folded: str,
+    text: str,
+    times: FoundTimes,
+    named: Sequence[ListedItem],
+    waiting: Sequence[ListedItem],
+    context: PlanContext,
+    likeliest: str,
+    *,
+    corrects: bool,
+) -> bool:
+    """Whether it says when something that is there is to be instead."""
+    length = find_length(folded)
+    if not (times.pieces or length):
+        return False
+    rest = content_words(text)
+    just_set = any(call.is_latest for call in context.earlier) and bool(find_last_changed(context)[1])
+    if not rest:
+        short = len(folded.split()) <= _SHORT and not may_be_request(folded)
+        return (corrects or short) and just_set
+    reminders = [item for item in named if item.kind == "reminder"]
+    if len(reminders) == 1 and likeliest in ("remind", "ask", "cannot") and _is_the_alarm(folded, reminders[0]):
+        return True
+    whole = len(named) == 1 and count_hits(rest, named[0]) == len(rest) and bool(times.pieces)
+    told = likeliest in ("ask", "statement", "question") and (says("amend", folded) or bool(times.dropped))
+    return whole and (told or "→" in folded)
+
+
+def _is_the_alarm(folded: str, reminder: ListedItem) -> bool:
+    """ "Den Wecker auf sieben", "timer auf zwölf Minuten ändern": one that is there."""
+    rings = says("alarm", folded) or says("timer", folded)
+    return rings and (_THE_ALARM.match(folded) is not None or (says("move", folded) and not says("wake", folded)))

@@ -1,0 +1,312 @@
+"""One request for a compaction being carried out: plan, summarise, commit, look again.
+
+What always holds: what was planned is committed only where the view is still the one that it was planned on; whatever
+fails leaves the view as it was (I4). Where a person waits, no model is asked: what is told of the messages then is
+marked, so that a model's summary takes its place later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from types import MappingProxyType
+
+from assistant.context.pressure import Pressure, measure_pressure
+from assistant.core.checkpoints import Checkpoint, Compaction
+from assistant.core.errors import StaleView
+from assistant.core.notices import Notice, NoticeKind
+from sleep.compaction.deps import ECONOMY_TRIGGERS, MODEL_TIERS, CompactionDeps
+from sleep.compaction.fallback import plan_fallback
+from sleep.compaction.merge import CheckpointMerger
+from sleep.compaction.plan import CompactionPlan, PendingSummary, merge_checkpoints, summary_of
+from sleep.compaction.render import RECORD_TIERS
+from sleep.compaction.values import CachedPrompt, CompactionRequest, CompactionResult, Summary, SummaryInput
+
+# From this many compactions of a generation on, the person is told what long threads cost.
+_MANY = 3
+_MOST_PLANS = 8  # for one request: merges, and new tries where the view changed meanwhile
+# How many summaries more than usual may stand until there is time to merge them with a model.
+_MERGES_THAT_WAIT = 2
+_RECALLED_HEADING = "Recalled again and again:"
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCompaction:
+    """What only has to be committed."""
+
+    request: CompactionRequest
+    compaction: Compaction
+    merge: tuple[tuple[int, ...], Summary] | None = None  # checkpoints that become one after it
+    notices: tuple[Notice, ...] = ()
+
+
+class CompactionRun:
+    """One request being carried out."""
+
+    def __init__(self, deps: CompactionDeps, request: CompactionRequest, notices: Sequence[Notice] = ()) -> None:
+        self._deps = deps
+        self._request = request
+        self._conversation = deps.conversation
+        self._merger = CheckpointMerger(deps, request, lambda material: self._ask(material, None))
+        self.checkpoints: list[Checkpoint] = []
+        self.plans: list[CompactionPlan] = []  # those that were carried out
+        self.notices: list[Notice] = list(notices)
+        self.stuck_reason = ""
+        self.busy = False
+
+    def measure_pressure(self) -> Pressure:
+        terms = self._request.terms
+        view = self._conversation.load_view(self._request.session)
+        return measure_pressure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
+
+    async def run_plans(self) -> None:
+        """Plan and commit until a plan without a merge is carried out, or nothing changes."""
+        for _ in range(_MOST_PLANS):
+            await self._deps.yield_to_chat(self._request)
+            plan = await self._deps.make_plan(self._request)
+            await self._deps.yield_to_chat(self._request)
+            if self._request.trigger != "manual" and plan.minimum.ratio > self._request.terms.threshold:
+                # No summary could bring this down far enough: none is paid for (F02).
+                return
+            merges = self._must_merge(plan)
+            try:
+                if merges:
+                    await self._merge(plan)
+                elif plan.pending_summary is not None:
+                    await self._summarise(plan, plan.pending_summary)
+                else:
+                    self._commit(plan.as_compaction(), *plan.notices)
+            except StaleView:
+                # Somebody undid or compacted meanwhile: what stands now is planned for anew.
+                continue
+            self.plans.append(plan)
+            if self.busy or not merges:
+                return
+
+    def _must_merge(self, plan: CompactionPlan) -> bool:
+        """Whether two checkpoints become one first. Where a person waits that is left for later as long as it can be:
+        without a model two summaries would be cut down to one."""
+        if not plan.merge_ids or not self._request.urgent:
+            return bool(plan.merge_ids)
+        view = self._conversation.load_view(self._request.session)
+        live = self._deps.live_checkpoints(self._request.session, view.generation)
+        return len(live) >= self._deps.policy.max_checkpoints + _MERGES_THAT_WAIT
+
+    async def prepare(self) -> PreparedCompaction | None:
+        """The first plan with its summary, and that of a merge that it needs, not committed; None where it changes
+        nothing, or the view was changed."""
+        plan = await self._deps.make_plan(self._request)
+        if plan.pending_summary is None:
+            shortened = plan.as_compaction()
+            return self._prepared(shortened, None) if shortened else None
+        if not plan.merge_ids:
+            return self._prepared(await self._make_summary(plan.pending_summary), None)
+        try:
+            compaction, merged = await asyncio.gather(
+                self._make_summary(plan.pending_summary), self._merger.summarise_pair(plan)
+            )
+        except StaleView:
+            return None
+        return self._prepared(compaction, (plan.merge_ids, merged))
+
+    def _prepared(self, compaction: Compaction, merge: tuple[tuple[int, ...], Summary] | None) -> PreparedCompaction:
+        return PreparedCompaction(self._request, compaction, merge, tuple(self.notices))
+
+    def commit_prepared(self, prepared: PreparedCompaction, trigger: str) -> bool:
+        """Whether the view was still the one that it was made for."""
+        try:
+            self._commit(replace(prepared.compaction, trigger=trigger))
+        except StaleView:
+            return False
+        if prepared.merge is not None:
+            # The commit before it was one change of the view.
+            self._commit_merge(*prepared.merge, prepared.compaction.prefix_rev + 1, trigger)
+        return True
+
+    async def replace_deterministic(self, checkpoint: Checkpoint) -> bool:
+        """A model's summary takes the place of one that was made without a model because a person was waiting, unless
+        the view was changed meanwhile; False where no model gives one."""
+        prefix_rev = self._conversation.load_view(self._request.session).prefix_rev
+        summary = await self._merger.summarise_again(checkpoint)
+        await self._deps.yield_to_chat(self._request)
+        if summary.tier not in MODEL_TIERS:
+            return False
+        self._commit_merge((checkpoint.id,), summary, prefix_rev, checkpoint.trigger)
+        return True
+
+    def add_to_summary(self, lines: Mapping[int, str]) -> None:
+        """The newest summary, with these lines at its end; nothing where no summary has words."""
+        view = self._conversation.load_view(self._request.session)
+        live = self._deps.live_checkpoints(self._request.session, view.generation)
+        told = [checkpoint for checkpoint in live if checkpoint.tier not in RECORD_TIERS]
+        if told:
+            counter = self._request.terms.counter
+            summary = summary_of(told[-1], counter)
+            text = "\n".join([summary.text, _RECALLED_HEADING, *lines.values()])
+            longer = replace(summary, text=text, tokens=counter.count_text(text))
+            trigger = told[-1].trigger
+            self._commit_merge((told[-1].id,), longer, view.prefix_rev, trigger, {"recalled": list(lines)})
+
+    def _commit_merge(
+        self,
+        ids: tuple[int, ...],
+        summary: Summary,
+        prefix_rev: int,
+        trigger: str,
+        facts: Mapping[str, list[int]] = MappingProxyType({}),
+    ) -> None:
+        try:
+            merged = self._merger.compaction(ids, summary, prefix_rev)
+            self._commit(replace(merged, trigger=trigger, key_facts={**merged.key_facts, **facts}))
+        except StaleView:
+            # Taken back or merged meanwhile: then there is nothing to replace.
+            return
+
+    def finish(self, before: Pressure) -> CompactionResult:
+        """What came of it, once all is committed."""
+        if self.checkpoints:
+            self.merge_records()
+            self._deps.sync_journal(self._deps.clock())
+        after = self.measure_pressure()
+        return CompactionResult(
+            before, after, tuple(self.checkpoints), tuple(self.notices), self.stuck_reason, self.busy
+        )
+
+    def run_fallback(self) -> None:
+        """What is above the threshold still is brought down without a model, or the person told why it cannot be."""
+        view = self._conversation.load_view(self._request.session)
+        ids = [message.id for message in view.messages if message.id is not None]
+        places, now = self._conversation.find_log_places(ids), self._deps.clock()
+        plan = plan_fallback(view, places, self._request.terms, now, trigger=self._request.trigger)
+        notices = list(plan.notices)
+        if plan.stuck_reason:
+            notices.append(Notice(NoticeKind.CONTEXT_STAYS_FULL, plan.stuck_reason, view.session))
+        try:
+            self._commit(plan.as_compaction(), *notices)
+        except StaleView:
+            # What the next call sees is measured again, and shortened then.
+            return
+        self.plans.append(plan)
+        self.stuck_reason = plan.stuck_reason
+
+    def merge_records(self) -> None:
+        """Checkpoints without a summary say where messages stand, and one says it for many: beyond the most that may
+        stand side by side neighbours become one, which takes no model."""
+        while True:
+            view = self._conversation.load_view(self._request.session)
+            live = self._deps.live_checkpoints(self._request.session, view.generation)
+            pairs = (pair for pair in pairwise(live) if {checkpoint.tier for checkpoint in pair} <= RECORD_TIERS)
+            pair = next(pairs, None)
+            if len(live) <= self._deps.policy.max_checkpoints or pair is None:
+                return
+            record, now, request = Summary("", "floor", 0), self._deps.clock(), self._request
+            joined = merge_checkpoints(view, pair, live, record, request.terms.counter, request.trigger, now)
+            try:
+                self._conversation.commit_compaction(joined, now)
+            except StaleView:
+                return
+
+    # ------------------------------------------------------------------------------------------------------------ steps
+
+    def _commit(self, compaction: Compaction | None, *notices: Notice) -> None:
+        """What the person is told goes out in the same transaction."""
+        told = list(dict.fromkeys([*self.notices, *notices]))
+        if compaction is not None:
+            told += self._length_notices(compaction, told)
+            removed, price = compaction.original_tokens - compaction.compressed_tokens, self._request.price_in_view
+            economy = {"economy": price.expect(removed, compaction.cost_usd)} if price and removed > 0 else {}
+            telling = replace(
+                compaction,
+                key_facts={**compaction.key_facts, **economy},
+                notices=tuple(told),
+                notice_address=self._request.notice_address,
+            )
+            self.checkpoints.append(self._conversation.commit_compaction(telling, self._deps.clock()))
+        self.notices = told
+
+    def _length_notices(self, compaction: Compaction, told: Sequence[Notice]) -> list[Notice]:
+        """At its floor a context is compacted with every message, which is told once (F02), and is enough then. What is
+        compacted to save money is no sign of a long conversation."""
+        is_stuck = any(notice.kind is NoticeKind.CONTEXT_STAYS_FULL for notice in told)
+        saves = compaction.trigger in ECONOMY_TRIGGERS
+        if is_stuck or saves or not compaction.prefix or "merged" in compaction.key_facts:
+            return []
+        view = self._conversation.load_view(compaction.session)
+        earlier = sum(
+            checkpoint.generation == view.generation
+            and checkpoint.state in ("live", "absorbed")
+            and not checkpoint.is_merge
+            and checkpoint.trigger not in ECONOMY_TRIGGERS
+            for checkpoint in self._conversation.checkpoints(compaction.session)
+        )
+        once = f"{view.session}:{view.generation}"
+        return [NoticeKind.LONG_CONVERSATION.fill(once)] if earlier + 1 >= _MANY else []
+
+    async def _commit_under_lease(
+        self, plan: CompactionPlan, ids: tuple[int, int], make: Callable[[], Awaitable[Compaction]]
+    ) -> None:
+        """Make a compaction of the messages `ids` (first, last), which takes a while, and commit it, unless another
+        process is at it. Where a person waits it takes no while, and another one is overtaken. Raises `StaleView`."""
+        if self._request.urgent:
+            self._commit(await make(), *plan.notices)
+            return
+        now = self._deps.clock()
+        started = self._conversation.begin_compaction(
+            plan.session,
+            plan.prefix_rev,
+            plan.trigger,
+            ids,
+            now + self._deps.lease_duration,
+            now,
+        )
+        if started is None:
+            self.busy = True
+            return
+        committed = False
+        try:
+            self._commit(replace(await make(), started_id=started), *plan.notices)
+            committed = True
+        finally:
+            if not committed:
+                self._conversation.abandon_compaction(started, "cut off, or overtaken")
+
+    async def _summarise(self, plan: CompactionPlan, pending: PendingSummary) -> None:
+        """Raises `StaleView`."""
+        rows = pending.removed.rows
+        await self._commit_under_lease(plan, (rows[0].id or 0, rows[-1].id or 0), partial(self._make_summary, pending))
+
+    async def _make_summary(self, pending: PendingSummary) -> Compaction:
+        summary = await self._ask(pending.summary_input, self._request.cached_prompt)
+        await self._deps.yield_to_chat(self._request)
+        compaction = pending.complete(summary, self._deps.clock())
+        if not self._request.urgent or "inherited" in compaction.key_facts:
+            return compaction
+        return replace(compaction, key_facts={**compaction.key_facts, "awaits_summary": True})
+
+    async def _merge(self, plan: CompactionPlan) -> None:
+        """The two checkpoints that the plan names become one. Raises `StaleView`."""
+        first, last = self._merger.find(plan.merge_ids)
+
+        async def make() -> Compaction:
+            summary = await self._merger.summarise_pair(plan)
+            return self._merger.compaction(plan.merge_ids, summary, plan.prefix_rev)
+
+        await self._commit_under_lease(plan, (first.from_message_id, last.to_message_id), make)
+
+    async def _ask(self, summary_input: SummaryInput, live: CachedPrompt | None) -> Summary:
+        sleep_budget = self._request.sleep_budget
+        exhausted = sleep_budget is not None and sleep_budget.is_exhausted
+        plain = self._request.urgent or exhausted or not self._deps.may_call_model()
+        summary = await self._deps.summariser.summarise(
+            summary_input, cached_prompt=live, without_model=plain, sleep_budget=sleep_budget
+        )
+        if not plain and not (sleep_budget is not None and sleep_budget.is_exhausted):
+            self._deps.record_summary(summary)
+            if summary.failures and summary.tier not in MODEL_TIERS:
+                once = f"{self._request.session}:{self._deps.clock():%Y-%m-%d}"
+                why = summary.failures[-1].rstrip(".")
+                self.notices.append(NoticeKind.SUMMARY_WITHOUT_MODEL.fill(once, why=why))
+        return summary

@@ -1,0 +1,94 @@
+"""Each notice that is declared, brought about in the whole app over every bridge: it is read there, in its own words,
+once, by those whom the table names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assistant.core.notices import NoticeKind
+from tests.strict.server import StrictServer
+from tests.support.networks.conformance_app import AppParts, ConformanceApp, run_conformance_app
+from tests.support.networks.network import Network
+from tests.support.networks.provocations import PROVOCATIONS, Provocation, words_of
+from tests.support.networks.terminal import TerminalNetwork
+
+# What only an encrypted room of Matrix can bring about, with the test that does and words of it.
+ELSEWHERE = {
+    NoticeKind.KEY_MISSING: ("tests/contract/test_bridge_matrix_encrypted.py", "its key has not reached me"),
+}
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[StrictServer]:
+    with StrictServer() as server:
+        yield server
+
+
+def test_each_kind_is_provoked_over_each_bridge() -> None:
+    assert set(NoticeKind) == PROVOCATIONS.keys() | ELSEWHERE.keys()
+    for kind, (page, words) in ELSEWHERE.items():
+        assert words in kind.form.template and words in (ROOT / page).read_text(encoding="utf-8")
+
+
+def provider(server: StrictServer) -> dict[str, str]:
+    """Two models, and offline mode behind them."""
+    return {
+        "ASSISTANT_MODEL__PROVIDER": "anthropic",
+        "ASSISTANT_MODEL__RETRIES": "0",
+        "ASSISTANT_MODEL__FALLBACK": '["openai:gpt-6-luna", "offline"]',
+        "ANTHROPIC_API_KEY": server.key,
+        "ANTHROPIC_BASE_URL": server.url,
+        "OPENAI_API_KEY": server.key,
+        "OPENAI_BASE_URL": f"{server.url}/v1",
+    }
+
+
+def can(network: Network, provocation: Provocation) -> bool:
+    """Whether the network has what this is about. Elsewhere there is nobody whom it could be told to."""
+    match provocation.needs:
+        case "":
+            return True
+        case "live":
+            return isinstance(network, TerminalNetwork)
+        case needs:
+            return bool(getattr(network.abilities, needs))
+
+
+def read(it: ConformanceApp, kind: NoticeKind, provocation: Provocation) -> str:
+    """All that the one whom it is for has read, without marks. What cannot be told on the bridge itself is told in the
+    terminal; what is shown and not stored is seen by those who are connected."""
+    if kind.form.place == "live":
+        texts = it.network.live_texts if isinstance(it.network, TerminalNetwork) else []
+    elif kind.form.place == "terminal":
+        texts = [item.outgoing.body for item in it.app.stores.outbox.pending_items("terminal")]
+    else:
+        texts = it.texts(provocation.reader, provocation.where)
+    return " ".join(" ".join(texts).replace("`", "").split())
+
+
+@pytest.mark.parametrize("kind", PROVOCATIONS, ids=lambda kind: kind.name.lower())
+async def test_what_brings_a_notice_about_has_it_read_once(
+    network: Network, home: Path, kind: NoticeKind, shared: StrictServer
+) -> None:
+    provocation = PROVOCATIONS[kind]
+    if not can(network, provocation):
+        return
+    parts, environ = provocation.parts(), dict(provocation.environ)
+    if provocation.script:
+        shared.play(*provocation.script)
+        parts, environ = AppParts(configured=True), {**provider(shared), **environ}
+    pattern = words_of(kind, provocation.words)
+    async with run_conformance_app(network, home, parts=parts, **environ) as it:
+        await provocation.act(it)
+        await it.wait_until(lambda: bool(pattern.search(read(it, kind, provocation))))
+        await it.wait_idle()
+        seen = pattern.findall(read(it, kind, provocation))
+        assert len(seen) == 1 or kind.form.place == "live" or not kind.form.once
+        stored = [item.outgoing.body for item in it.outbox() if item.outgoing.kind == "notice"]
+        assert kind.form.place != "live" or not any(pattern.search(body) for body in stored)
+        if provocation.reader != "owner":
+            assert not pattern.search(" ".join(it.texts()))

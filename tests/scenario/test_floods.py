@@ -1,0 +1,112 @@
+"""What a flood would make everybody wait for is not done on the loop: shapes are made before, memories are looked up
+beside it, the collector leaves alone what is loaded, and of many messages at once a few are accepted in a round.
+Counted, not timed."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pydantic
+import pytest
+
+from assistant.web.app import build_web_app
+from tests.support.control_api import ScriptedControl, control_deps, open_terminal
+from tests.support.running_app import run_app
+from tests.support.scripted import owner_message
+from tests.support.web_api import run_web_api
+
+_DAEMON = """
+import asyncio, gc, os, signal, sys
+from assistant.daemon import main
+from assistant.settings.settings import load_settings
+
+def look():
+    sys.stderr.write(f"{gc.get_freeze_count() > 20_000} {len(gc.get_objects()) < 20_000} {sys.getswitchinterval()}")
+    os.kill(os.getpid(), signal.SIGTERM)
+
+asyncio.run(main(load_settings(), look))
+"""
+
+
+async def test_the_first_request_makes_no_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_terminal() as terminal:
+        app = build_web_app(control_deps(ScriptedControl(), terminal), trusted=False)
+    made: list[object] = []
+    init = pydantic.TypeAdapter.__init__
+
+    def noted(self: object, type: object, **rest: object) -> None:
+        made.append(type)
+        init(self, type, **rest)  # type: ignore[arg-type, call-overload]
+
+    monkeypatch.setattr(pydantic.TypeAdapter, "__init__", noted)
+    answers: list[dict[str, object]] = []
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, object]) -> None:
+        answers.append(message)
+
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "path": "/v1/nothing",
+        "raw_path": b"/v1/nothing", "query_string": b"", "headers": [], "scheme": "http", "root_path": "", "state": {},
+        "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2),
+    }  # fmt: skip
+    await app(scope, receive, send)  # type: ignore[arg-type]
+    assert answers[0]["status"] == 404 and made == []
+
+
+async def test_the_description_of_the_web_api_is_made_once_and_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    describe = build_web_app.__globals__["_describe"]
+
+    def noted(app: object) -> object:
+        threads.append(threading.get_ident())
+        return describe(app)
+
+    monkeypatch.setitem(build_web_app.__globals__, "_describe", noted)
+    async with run_web_api(tmp_path) as it:
+        answers = await asyncio.gather(*(it.tcp.get("/openapi.json") for _ in range(5)))
+        assert all("paths" in answer for answer in answers)
+    assert len(threads) == 1 and threads[0] != threading.get_ident()
+
+
+def test_the_collector_leaves_alone_what_a_daemon_has_loaded(tmp_path: Path) -> None:
+    environment = {"ASSISTANT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-c", _DAEMON], env=environment, capture_output=True, text=True)
+    assert done.stderr == "True True 0.001", done.stderr
+
+
+async def test_of_many_messages_at_once_a_few_are_accepted_in_a_round_of_the_loop(tmp_path: Path) -> None:
+    async with run_app(tmp_path, *["ok"] * 5) as it:
+        messages = [owner_message(f"Note {number}.", external_id=f"m{number}") for number in range(40)]
+        accepting = [asyncio.create_task(it.app.runtime.accept(message)) for message in messages]
+        in_a_round, before = [], 0
+        while not all(task.done() for task in accepting):
+            await asyncio.sleep(0)
+            kept = len(it.app.stores.conversation.list_accepted("main", limit=100))
+            in_a_round.append(kept - before)
+            before = kept
+        assert before == 40 and max(in_a_round) <= 4
+        await it.wait_idle()
+
+
+async def test_what_memory_has_is_looked_up_beside_the_loop(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "ok") as it:
+        context = it.app.runtime._turn_context
+        recall, threads = context._memory_recall.recall, []
+
+        def noted(*question: object) -> str:
+            threads.append(threading.get_ident())
+            return recall(*question)  # type: ignore[arg-type]
+
+        context._memory_recall.recall = noted  # type: ignore[method-assign]
+        await it.say("Where is the boat?")
+        await it.wait_idle()
+        assert len(threads) == 1 and threads[0] != threading.get_ident()
