@@ -2,7 +2,8 @@
 
 Two stages, so that what a search costs hardly grows with the collection: a cheap score over the postings of the
 question's words and of words that mean about the same (those that more than 30 % of all units have bring nobody in),
-spread to neighbours; then the exact score (`scoring`) of the best thousand. A small collection is scored as a whole.
+spread to neighbours, with those units whose vectors are most like the question's; then the exact score (`scoring`) of
+the units of the best thousand messages. A small collection is scored as a whole.
 
 What always holds: scope, session, roles, dates and what is gone decide who is a candidate; nothing else can add one,
 and what stands around a candidate is of its own stream (I10).
@@ -11,13 +12,14 @@ and what stands around a candidate is of its own stream (I10).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assistant.core.text import is_spaceless
-from assistant.search.dtypes import Bools, EmbedTexts, Floats, Ints
+from assistant.search.dtypes import ROLE_BITS, Bools, EmbedTexts, Floats, Ints, kind_number
 from assistant.search.index import SearchIndex, epoch_second
 from assistant.search.index_values import IndexStore, SearchFilter, SourceHit
 from assistant.search.query import FindStems, ParsedQuestion, SearchLimits, parse_question
@@ -34,9 +36,22 @@ from assistant.search.scoring import (
 _K1 = 1.2
 _NEVER_COMMON = 50
 _NEWER = 1e-3
-# The cosine from which something without any word of the question is found for its meaning; and where nobody said any of
-# its words, so that what nobody spoke of is not found.
-_LIKE, _LIKE_ALONE, _NOTHING = 0.1, 0.2, 2.0
+# The cosine from which something is found for its meaning alone where nobody said any word of the question.
+_LIKE_ALONE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSearch:
+    """A question with the candidates that may answer it."""
+
+    candidates: Ints  # numbers of units
+    table: CandidateTable
+    terms: list[QueryTerm]
+    vector: Floats  # of the question, without what all units have in common, of length 1
+    asked_for: AskedFor
+    sources: int  # how many there are in the collection
+    likeness: Floats  # of each candidate to the question
+    is_spaceless: bool  # whether words of it are written without spaces
 
 
 class SearchEngine:
@@ -50,25 +65,38 @@ class SearchEngine:
 
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
         """Best first, each source once. Raises `StoreError`."""
-        index = self.index
+        asked = self.prepare(question, where)
+        if asked is None:
+            return []
+        scores = score_candidates(asked.table, asked.terms, asked.vector, asked.asked_for, sources=asked.sources)
+        like_enough: Bools = np.ones(len(scores.total), bool)
+        if not (scores.bm25 > 0).any():
+            # Meaning says little of scripts without spaces, whose words are found piece by piece.
+            like_enough = (asked.likeness >= _LIKE_ALONE) & (not asked.is_spaceless)
+        return self._ranked(asked.candidates, scores, asked.likeness, like_enough, limit)
+
+    def prepare(self, question: str, where: SearchFilter) -> PreparedSearch | None:
+        """What there is to score; None where there is nothing. Raises `StoreError`."""
         parsed = parse_question(question, self._stems)
         allowed = self._allowed(where)
         if not parsed.words or allowed is None or not allowed.any():
-            return []
+            return None
         terms = self._terms(parsed)
         plain, centred = self._vectors_of(question)
         candidates = self._candidates(terms, allowed, centred)
         if not len(candidates):
-            return []
+            return None
         table = self._table(candidates, terms, parsed)
-        scores = score_candidates(
-            table, self._weighed(terms, parsed), centred, _asked_for(parsed), sources=self.index.source_count
+        return PreparedSearch(
+            candidates,
+            table,
+            self._weighed(terms, parsed),
+            centred,
+            _asked_for(parsed),
+            self.index.source_count,
+            table.vectors[table.around[:, NEIGHBOUR_REACH]] @ plain,
+            any(map(is_spaceless, parsed.words)),
         )
-        likeness = table.vectors[table.around[:, NEIGHBOUR_REACH]] @ plain
-        # Meaning says little of scripts without spaces, whose words are found piece by piece.
-        is_alone = not (scores.bm25 > 0).any()
-        least = _NOTHING if is_alone and any(map(is_spaceless, parsed.words)) else _LIKE_ALONE if is_alone else _LIKE
-        return self._ranked(candidates, scores, likeness, least, limit)
 
     def _vectors_of(self, question: str) -> tuple[Floats, Floats]:
         """The vector of a question as it is, and without what all units have in common, of length 1."""
@@ -88,11 +116,12 @@ class SearchEngine:
         meta, scope = self.index.meta, self.index.name_number(where.scope)
         if scope is None:
             return None
-        allowed: Bools = (meta["scope"] == scope) & (meta["gone"] == 0)
+        roles = {self.index.name_number(f"role {role}") for role in where.roles}
+        allowed = np.zeros(self.index.count, bool)
+        for role in roles - {None}:
+            allowed |= self.index.kinds == kind_number(scope, role or 0)
         if where.stream:
             allowed &= meta["stream"] == (self.index.name_number(f"{where.scope}\n{where.stream}") or 0)
-        roles = [self.index.name_number(f"role {role}") or -1 for role in where.roles]
-        allowed &= np.isin(meta["role"], roles)
         if where.after is not None:
             allowed &= meta["second"] >= epoch_second(where.after)
         if where.before is not None:
@@ -144,17 +173,26 @@ class SearchEngine:
                 worth = np.float32(terms[stem][0] * self._plain_idf(sources) * (_K1 + 1))
                 rough[occurrences.units] += worth * occurrences.counts / (occurrences.counts + np.float32(_K1))
         # What is not allowed may be a neighbour of what is, in the same scope; among equals the newer one is taken.
-        rough[index.meta["scope"] != index.meta["scope"][np.argmax(allowed)]] = 0
-        rough *= np.where(allowed, np.float32(1), np.float32(0.5))
-        rough *= np.linspace(1 - _NEWER, 1, index.count, dtype=np.float32)
-        seeds = _largest(rough, self._limits.seed_units)
-        around = self._around(seeds)
-        reached = np.unique(around[around >= 0])
+        touched = np.flatnonzero(rough)
+        scopes = index.kinds[touched] >> ROLE_BITS
+        rough[touched] *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
+        rough[touched] *= 1 - _NEWER + _NEWER * touched / index.count
+        rough[touched[scopes != index.kinds[np.argmax(allowed)] >> ROLE_BITS]] = 0
+        around = self._around(touched[_largest(rough[touched], self._limits.seed_units)])
+        reached = index.distinct(around)
         nearby = self._around(reached)
         spread = (np.where(nearby >= 0, rough[nearby], 0) * NEIGHBOUR_WEIGHTS).sum(axis=1)
         spread[~allowed[reached]] = 0
-        chosen = reached[_largest(spread, self._limits.scored_units)]
-        return np.union1d(chosen, index.nearest(vector, allowed, self._limits.like_units))
+        best = _largest(spread, self._limits.scored_units)
+        chosen = self._of_so_many_sources(reached[best[np.argsort(-spread[best], kind="stable")]])
+        return index.distinct(np.concatenate([chosen, index.nearest(vector, allowed, self._limits.like_units)]))
+
+    def _of_so_many_sources(self, units: Ints) -> Ints:
+        """The first of these units, of as many sources as are scored."""
+        _, first = np.unique(self.index.meta["source"][units], return_index=True)
+        return (
+            units if len(first) <= (most := self._limits.scored_sources) else units[: np.partition(first, most)[most]]
+        )
 
     def _around(self, units: Ints) -> Ints:
         """(n, 9) numbers of what stands around units in their streams, -1 for nothing."""
@@ -178,14 +216,15 @@ class SearchEngine:
     def _table(self, candidates: Ints, terms: dict[str, tuple[float, str]], question: ParsedQuestion) -> CandidateTable:
         index = self.index
         around = self._around(candidates)
-        units = np.unique(around[around >= 0])
+        units = index.distinct(around)
+        places = np.full(index.count + 1, -1, np.intp)  # the last is for a place where nothing is
+        places[units] = np.arange(len(units))
         counts = np.zeros((len(terms), len(units)), np.float32)
         for row, stem in enumerate(terms):
             occurrences = index.occurrences(stem)
-            if len(occurrences.units):
-                places = np.minimum(np.searchsorted(occurrences.units, units), len(occurrences.units) - 1)
-                counts[row] = np.where(occurrences.units[places] == units, occurrences.counts[places], 0)
-        placed = np.where(around >= 0, np.searchsorted(units, around), -1)
+            at = places[occurrences.units]
+            counts[row, at[at >= 0]] = occurrences.counts[at >= 0]
+        placed = places[around]
         meta = index.meta[units]
         own = index.meta[candidates]
         seconds = own["second"].astype(np.float32)
@@ -199,7 +238,7 @@ class SearchEngine:
             index.vectors(units),
             index.mean,
             self._fits(own, question),
-            self._by_person(own, question),
+            own["role"] == (self.index.name_number("role assistant") or 0),
             (seconds - seconds.min()) / span,
         )
 
@@ -221,14 +260,6 @@ class SearchEngine:
         fits: Bools = own["role"] == (self.index.name_number(f"role {role}") or 0) if role else np.zeros(len(own), bool)
         return fits & (own["speaker"] == 0) if role == "user" else fits
 
-    def _by_person(self, own: NDArray[np.void], question: ParsedQuestion) -> Bools:
-        """(n): whether a candidate was not said by the assistant, where it speaks too and is not asked for its words."""
-        assistant = self.index.name_number("role assistant")
-        if assistant is None or question.about_assistant:
-            return np.zeros(len(own), bool)
-        by_person: Bools = own["role"] != assistant
-        return by_person
-
     # ------------------------------------------------------------------------------------------------------------ names
 
     def _speaker_stems(self) -> frozenset[str]:
@@ -249,13 +280,12 @@ class SearchEngine:
         return math.log(1 + (max(self.index.source_count - sources, 0) + 0.5) / (sources + 0.5))
 
     def _ranked(
-        self, candidates: Ints, scores: CandidateScores, likeness: Floats, least: float, limit: int
+        self, candidates: Ints, scores: CandidateScores, likeness: Floats, like_enough: Bools, limit: int
     ) -> list[SourceHit]:
-        """`least` is the likeness of what has none of the words of the question around it."""
         meta = self.index.meta
         ranked: dict[int, SourceHit] = {}
         for place in np.argsort(-scores.total, kind="stable"):
-            if scores.bm25[place] <= 0 and likeness[place] < least:
+            if not like_enough[place]:
                 continue
             source = int(meta["source"][candidates[place]])
             if source not in ranked:
@@ -266,7 +296,14 @@ class SearchEngine:
 
 
 def _asked_for(question: ParsedQuestion) -> AskedFor:
-    return AskedFor(question.asks_time, question.asks_number, question.about_user)
+    return AskedFor(
+        question.asks_time,
+        question.asks_number,
+        question.asks_name,
+        question.about_user,
+        question.about_assistant,
+        question.is_request,
+    )
 
 
 def date_parts(days: NDArray[np.int32], kind: str) -> NDArray[np.int64]:

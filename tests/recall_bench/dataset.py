@@ -1,5 +1,5 @@
-"""Files of LoCoMo's form: conversations over months, with questions and the turns that answer them. Where it is a person
-who talks to an assistant, a turn has a `role`, and may have a `time` of its own.
+"""Files of LoCoMo's form: conversations over months, with questions and the turns that answer them. Where it is a
+person who talks to an assistant, a turn has a `role`, and may have a `time` of its own.
 
 What always holds: a file that is not of that form ends in `BadFile`, which names the file and the place; nothing of a
 file is written anywhere but into temporary homes.

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tests.recall_bench.talk_words import HALVES, TalkWords
+from tests.recall_bench.talk_words import TalkWords, read_words
 
 EXCHANGES = (300, 300, 500, 500, 1_000)
 """The lives of a half, by how many questions the person asks."""
@@ -36,7 +36,7 @@ def write_talks(folder: Path, seed: int = 1) -> list[Path]:
     """A file for each half, of talks with an assistant and of those between friends."""
     paths = []
     for form, friends in (("assistant", None), ("friends", ("Oskar", "Mirela"))):
-        for half, words in HALVES.items():
+        for half, words in read_words().items():
             lives = [
                 _Life(words, random.Random(f"{seed} {half} {number}"), friends).talk(size)
                 for number, size in enumerate(EXCHANGES)
@@ -51,10 +51,6 @@ class _Life:
         self._words = words
         self._chance = chance
         self._friends = friends
-        self._openings, self._asides, self._answers, self._echoes, self._follow_ups = (
-            words.lines(text) for text in (words.openings, words.asides, words.answers, words.echoes, words.follow_ups)
-        )
-        self._slots = {slot: text.split(", ") for slot, text in words.slots.items()}
 
     def talk(self, exchanges: int) -> dict[str, object]:
         """A conversation as a file has it."""
@@ -112,10 +108,10 @@ class _Life:
         """The questions with the number of things that answer each, and where these are said."""
         questions = []
         planted: dict[int, list[tuple[tuple[int, int] | None, str]]] = {}
-        for number, line in enumerate(self._words.lines(self._words.planted)):
+        for number, line in enumerate(self._words.planted):
             kind, asked, said = (part.strip() for part in line.split(" | "))
-            chosen = {slot: self._chance.choice(values) for slot, values in self._slots.items()}
-            asked, said = (_SLOT.sub(lambda found: chosen[found[1]], text) for text in (asked, said))
+            chosen = {slot: self._chance.choice(values) for slot, values in self._words.slots.items()}
+            asked, said = (re.sub(_SLOT, lambda found, of=chosen: of[found[1]], text) for text in (asked, said))
             parts = said.split(" || ")
             questions.append((kind, asked, len(parts)))
             for part, place in enumerate(sorted(self._chance.sample(range(exchanges), len(parts)))):
@@ -128,7 +124,7 @@ class _Life:
             said = said.removeprefix("bot ")
             answer = self._answer(topic)
             answer.insert(self._chance.randint(0, len(answer)), said)
-            yield "user", self._about(self._follow_ups, said)
+            yield "user", self._about(self._words.follow_ups, said)
             yield "assistant", self._joined(answer)
             return
         yield "user", said
@@ -137,11 +133,11 @@ class _Life:
             yield "assistant", self._joined(answer)
             return
         for place in range(self._chance.randint(1, 4)):
-            answer.insert(place, self._about(self._echoes, said))
+            answer.insert(place, self._about(self._words.echoes, said))
         yield "assistant", self._joined(answer)
         for _ in range(self._chance.randint(0, 2)):
-            yield "user", self._about(self._follow_ups, said)
-            yield "assistant", self._joined([self._about(self._echoes, said), *self._answer(topic)])
+            yield "user", self._about(self._words.follow_ups, said)
+            yield "assistant", self._joined([self._about(self._words.echoes, said), *self._answer(topic)])
 
     def _about(self, templates: Sequence[str], said: str) -> str:
         """Words about something that was said, with words of it."""
@@ -154,16 +150,16 @@ class _Life:
 
     def _request(self, topic: str) -> str:
         if self._chance.random() < 0.25:
-            return self._chance.choice(self._asides)
-        return self._filled(self._chance.choice(self._openings), topic)
+            return self._chance.choice(self._words.asides)
+        return self._filled(self._chance.choice(self._words.openings), topic)
 
     def _answer(self, topic: str) -> list[str]:
         few, many = _SENTENCES if self._friends is None else _SENTENCES_OF_FRIENDS
-        count = min(self._chance.randint(few, many), len(self._answers))
-        return [self._filled(one, topic) for one in self._chance.sample(list(self._answers), count)]
+        count = min(self._chance.randint(few, many), len(self._words.answers))
+        return [self._filled(one, topic) for one in self._chance.sample(list(self._words.answers), count)]
 
     def _filled(self, template: str, topic: str) -> str:
-        part = self._chance.choice(self._words.topics[topic].split(", "))
+        part = self._chance.choice(self._words.topics[topic])
         return template.format(topic=topic, part=part)
 
     def _joined(self, sentences: Sequence[str]) -> str:
