@@ -68,7 +68,7 @@ attack: $(VENV)/.dev
 	@$(BIN)/python -m tests.attack $(ARGS)
 
 simulate: $(VENV)/.dev
-	@$(BIN)/python -m tests.simulate --seed $(or $(SEED),1) --days $(or $(DAYS),365) --years $(or $(YEARS),20) $(ARGS)
+	@$(BIN)/python -m tests.simulate --seed $(or $(SEED),1) --days $(or $(DAYS),365) --years $(or $(YEARS),20) --journal .bench/simulate.jsonl $(ARGS)
 
 study: $(VENV)/.dev
 	@$(BIN)/python -m tests.study $(ARGS)

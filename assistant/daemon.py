@@ -40,7 +40,7 @@ from assistant.wire.app import App, build_app
 log = structlog.get_logger()
 
 _UPKEEP_MINUTES = 5
-_SWITCH_SECONDS = 0.001
+SWITCH_SECONDS = 0.0003
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,14 @@ async def serve_daemon(
     *,
     warm_after: float = 0.0,
     role: LockRole = "daemon",
+    listens: bool = True,
 ) -> AsyncIterator[Daemon]:
     """The daemon, in this process, while the context is open. What is heavy and was not needed to be ready is loaded
-    `warm_after` seconds later."""
+    `warm_after` seconds later. Without `listens` the page is served only where a port was chosen."""
     every = beat_interval(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     with home_lock(settings.home.path, role):
         async with contextlib.AsyncExitStack() as stack:
-            app = build_app(settings, SteadyClock())
+            app = build_app(settings, SteadyClock(), listens=listens)
             stack.callback(app.close)
             app.agenda.stays = partial(will_stay, settings.home.path)
             await app.start()
@@ -184,10 +185,10 @@ def _schedule(app: App, settings: Settings) -> AsyncIOScheduler:
 
 
 async def main(
-    settings: Settings, on_ready: Callable[[], None] | None = None, manager: NotifyTarget | None = None
+    settings: Settings, on_ready: Callable[[str], None] | None = None, manager: NotifyTarget | None = None
 ) -> None:
     """Serve in the foreground until SIGINT, SIGTERM, or SIGHUP (the terminal went away); a second one hurries the
-    shutdown, which has a limit in any case: see `stop_signals`."""
+    shutdown, which has a limit in any case: see `stop_signals`. `on_ready` gets the page's address, "" for none."""
     stop, force_stop, manager = asyncio.Event(), asyncio.Event(), manager or NotifyTarget()
     loop = asyncio.get_running_loop()
     drain_seconds = settings.values.daemon.drain_seconds
@@ -201,10 +202,10 @@ async def main(
         async with serve_daemon(settings, Supervision(manager, force_stop, listener.arm_watchdog)) as daemon:
             keep_for_good()
             # What works beside the loop gives the interpreter back sooner.
-            sys.setswitchinterval(_SWITCH_SECONDS)
+            sys.setswitchinterval(SWITCH_SECONDS)
             notifier.notify(READY="1")
             if on_ready is not None:
-                on_ready()
+                on_ready(await daemon.app.web.first_url())
             await daemon.wait_until(stop)
             log.info("stopping")
 

@@ -7,15 +7,15 @@ it, and the answer is the list of what is still open. Closing what is closed cha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import UserRequest
 from assistant.core.errors import ToolError
 from assistant.core.permissions import ALL_ROLES
-from assistant.core.ports import Tool, ToolContext
+from assistant.core.ports import Tool, ToolContext, WordsOfCall
 from assistant.core.quoting import QuotedMessage, format_quote, quote_text
 from assistant.core.text import shorten_line
 from assistant.store.script.turns import UserRequests, turn_id_of_message
@@ -30,12 +30,27 @@ def close_requests_tool(requests: UserRequests, zone: ZoneInfo) -> Tool:
         """The request that the turn answers is the model's to close."""
         return all(turn_id_of_message(id) == context.turn for id in ids)
 
+    def texts(context: ToolContext, ids: Sequence[int]) -> list[str]:
+        open_texts = {request.message_id: request.text for request in requests.list_open(context.session)}
+        return [open_texts.get(id, "") for id in ids]
+
+    def subjects(context: ToolContext, arguments: Mapping[str, Any]) -> list[str]:
+        """An earlier request is closed without a question where the person speaks of it: "the train is booked"."""
+        return texts(context, arguments["ids"])
+
     def effect(context: ToolContext, ids: list[int], state: str, **_: object) -> str:
-        texts = {request.message_id: request.text for request in requests.list_open(context.session)}
-        named = ", ".join(f"#{id} {quote_text(shorten_line(texts.get(id, ''), _FIRST_WORDS))}" for id in ids)
+        quoted = (quote_text(shorten_line(text, _FIRST_WORDS)) for text in texts(context, ids))
+        named = ", ".join(f"#{id} {words}" for id, words in zip(ids, quoted, strict=True))
         return f"close as {state}: {named}"
 
-    @tool(effects="keyed", roles=ALL_ROLES, touches={"reads", "writes"}, harmless=is_own, effect=effect)
+    @tool(
+        effects="keyed",
+        roles=ALL_ROLES,
+        touches={"reads", "writes"},
+        words=WordsOfCall(subjects=subjects),
+        harmless=is_own,
+        effect=effect,
+    )
     def close_requests(
         context: ToolContext,
         ids: list[StorableInt],

@@ -43,14 +43,17 @@ class HandedOver(LinkLost):
 
 
 @asynccontextmanager
-async def serve_in_process(settings: Settings, *, follows: bool = False) -> AsyncIterator[Link]:
+async def serve_in_process(
+    settings: Settings, *, follows: bool = False, on_page: Callable[[str], None] | None = None
+) -> AsyncIterator[Link]:
     """The whole daemon within this process, until another one wants to serve; `follows`: one serves now, and this
-    process does when it is gone. Raises `HomeLocked` when another process has the home; if the runtime ends by itself,
-    this task is cancelled and what ended it is raised."""
+    process does when it is gone; `on_page`: it serves the page as well, and this gets its address, "" for none. Raises
+    `HomeLocked` when another process has the home; if the runtime ends by itself, this task is cancelled and what ended
+    it is raised."""
     from assistant.cli.home_stores import remark_missing_home
 
     remark_missing_home(settings)
-    link, task = HandoverLink(settings, follows=follows), asyncio.current_task()
+    link, task = HandoverLink(settings, follows=follows, on_page=on_page), asyncio.current_task()
     assert task is not None
     serving = asyncio.create_task(link.serve(), name="serving")
     try:
@@ -66,9 +69,12 @@ class HandoverLink:
     """A `Link` to the runtime of this process, and after a handover, or from the start where it `follows`, to the
     daemon that serves. What is asked while the home changes hands waits."""
 
-    def __init__(self, settings: Settings, *, follows: bool = False) -> None:
+    def __init__(
+        self, settings: Settings, *, follows: bool = False, on_page: Callable[[str], None] | None = None
+    ) -> None:
         self._settings = settings
         self._follows = follows
+        self._on_page = on_page
         self._link: Link | None = None
         self._linked = asyncio.Event()
         # Set while new work is taken: not while this process ends what it is at.
@@ -96,8 +102,11 @@ class HandoverLink:
         from assistant.daemon import serve_daemon  # all of the program: loaded where it has to run here, and only then
 
         try:
-            async with serve_daemon(self._settings, warm_after=_WARM_AFTER, role="chat") as daemon:
+            listens = self._on_page is not None
+            async with serve_daemon(self._settings, warm_after=_WARM_AFTER, role="chat", listens=listens) as daemon:
                 self.handed_over.clear()
+                if self._on_page is not None:
+                    self._on_page(await daemon.app.web.first_url())
                 self._attach(InProcessLink(daemon.app.control, daemon.app.terminal))
                 self._may_be_locked_out = True
                 await self._serve_until_wanted(daemon)
@@ -228,7 +237,7 @@ _HOLDERS = {"chat": "a chat, which hands it over after its answer", "command": "
 _TELL_EVERY, _EXTEND_BY = 10.0, 60.0
 
 
-async def serve_when_free(settings: Settings, on_ready: Callable[[], None], manager: NotifyTarget) -> None:
+async def serve_when_free(settings: Settings, on_ready: Callable[[str], None], manager: NotifyTarget) -> None:
     """Serve in the foreground until told to stop. A chat or a command that has the data folder is waited for: under a
     service manager for as long as it takes, else for the longest turn and a stop.
 
@@ -240,9 +249,9 @@ async def serve_when_free(settings: Settings, on_ready: Callable[[], None], mana
     with contextlib.ExitStack() as stack:
         stack.enter_context(claim_home(home))
 
-        def ready() -> None:
+        def ready(page_url: str) -> None:
             stack.close()
-            on_ready()
+            on_ready(page_url)
 
         deadline = None if manager.address else asyncio.get_running_loop().time() + limit
         while True:

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 _MENU = {
     "Talk": {
         "chat": "Talk, or ask one thing with -m.",
+        "open": "The page, in your browser.",
         "undo": "Remove the last exchange from a conversation.",
         "log": "What was said, from the message log.",
         "sessions": "Conversations, also those that ended.",
         "reset": "End a conversation and begin the next.",
         "compact": "Summarise older messages now, to make room.",
+        "context": "What the model sees now, and what it costs.",
         "branch": "Continue from an earlier message.",
         "requests": "What you asked for, and what became of it.",
         "approvals": "What waits for your yes or no.",
@@ -47,7 +49,7 @@ _MENU = {
         "people": "Who may talk to it, and as whom.",
         "bridge": "Telegram, Matrix: set up, test, pause.",
         "deliveries": "What did not arrive, or may not have.",
-        "web": "The web API.",
+        "web": "The page and the web API: address, logins, token.",
     },
     "Set up and run": {
         "setup": "Model, persona, time zone, budget, bridge, service.",
@@ -81,7 +83,9 @@ def _load(name: str) -> click.Command:
         case "archive":
             from assistant.cli.verify import archive as command
         case "web":
-            from assistant.cli.serve import web as command
+            from assistant.cli.web import web as command
+        case "open":
+            from assistant.cli.web import open_page as command
         case "bridge":
             from assistant.cli.bridge.command import bridge as command
         case "setup":
@@ -119,6 +123,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.sessions import reset as command
         case "compact":
             from assistant.commands.compaction import compact as command
+        case "context":
+            from assistant.commands.context_parts import context as command
         case "branch":
             from assistant.commands.compaction import branch as command
         case "requests":

@@ -1,4 +1,4 @@
-"""`assistant run` and `stop`: the daemon in the foreground, and its end; `assistant web token`."""
+"""`assistant run` and `stop`: the daemon in the foreground, and its end."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 
 import click
 
 from assistant.cli.chat.command import answer_lines, print_unattended, talk_here
-from assistant.cli.handover import HandoverLink, serve_when_free
-from assistant.cli.home_stores import load_effective_settings, remark_missing_home
+from assistant.cli.handover import HandoverLink, serve_in_process, serve_when_free
+from assistant.cli.home_stores import remark_missing_home
 from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file, log_to_stderr
-from assistant.cli.output import json_result, print_remark, print_text
+from assistant.cli.output import json_result, print_remark
 from assistant.cli.prompts import read_stdin_lines
 from assistant.core.errors import AssistantError, SettingsError, UsageError
 from assistant.core.sessions import MAIN_SESSION
@@ -26,11 +27,8 @@ from assistant.core.shutdown import service_manager_timeout
 from assistant.service.home_lock import is_home_served, lock_holder
 from assistant.service.malloc import limit_heap
 from assistant.service.presence import detect_service_manager, is_service_enabled
-from assistant.settings.home import Home, home_from_environment, notify_target_from_environment
-from assistant.settings.secrets import IN_FILE
-from assistant.settings.sections import WEB_TOKEN_KEY
+from assistant.settings.home import home_from_environment, notify_target_from_environment
 from assistant.settings.settings import Settings, load_settings, parse_settings_values
-from assistant.store.home.config_file import create_web_token
 
 _HOW_TO_TALK = (
     "The assistant runs with {home}. Talk to it from another terminal with `assistant chat`, "
@@ -38,6 +36,7 @@ _HOW_TO_TALK = (
 )
 _KEEP_OPEN = "Keep this terminal open: reminders come while it runs."
 _IN_BACKGROUND = " `assistant service install` runs it in the background."
+_PAGE = "In a browser it is at {}; `assistant open` logs one in."
 # Input that stays silent for this long (seconds) may never come: say how to talk meanwhile.
 _SILENT_AFTER = 1.0
 _LOOK_EVERY = 0.05
@@ -65,13 +64,13 @@ def run(context: click.Context, with_chat: bool) -> None:
     if not with_chat:
         log_to_stderr(settings.values.log.level)
         remark_missing_home(settings)
-        asyncio.run(serve_when_free(settings, lambda: print_remark(hint), manager))
+        asyncio.run(serve_when_free(settings, partial(_say_ready, hint), manager))
         return
     log_to_file(settings.home.program_log, settings.values.log.level)
     if is_home_served(settings.home.path):
         print_remark(f"Process {lock_holder(settings.home.path)} runs it already; this terminal connects to it.")
     if _talks_at_a_terminal():
-        context.exit(talk_here(settings, MAIN_SESSION))
+        context.exit(talk_here(settings, MAIN_SESSION, partial(serve_in_process, on_page=_print_page)))
     context.exit(run_with_signals(_answer_or_serve(settings, hint)))
 
 
@@ -117,6 +116,15 @@ def stop() -> StoppedProcess:
     return StoppedProcess(holder)
 
 
+def _say_ready(hint: str, page_url: str) -> None:
+    print_remark(hint + (f" {_PAGE.format(page_url)}" if page_url else ""))
+
+
+def _print_page(url: str) -> None:
+    if url:
+        print_remark(_PAGE.format(url))
+
+
 def _talks_at_a_terminal() -> bool:
     """A person sits at this terminal, and it is ours to read: a job in the background would be halted."""
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -152,73 +160,3 @@ async def _with_first(
     yield first
     async for line in rest:
         yield line
-
-
-_WEB_IS_OFF = "The web API is off. `assistant config set web.port 8484` turns it on at the next start."
-
-
-@click.group(invoke_without_command=True)
-@click.pass_context
-def web(context: click.Context) -> None:
-    """The web API, for other programs. docs/web-api.md describes it. Without a command it shows the address.
-
-    Exits with 1 while the assistant runs and nothing listens there.
-
-    > assistant config set web.port 8484
-    > assistant web token
-    """
-    if context.invoked_subcommand is None:
-        settings = load_effective_settings()
-        web = settings.values.web
-        print_text(f"{'https' if web.certificate else 'http'}://{web.host}:{web.port}" if web.port else _WEB_IS_OFF)
-        if web.port and (problem := _why_nothing_listens(settings.home)):
-            print_remark(problem)
-            context.exit(int(is_home_served(settings.home.path)))
-
-
-def _why_nothing_listens(home: Home) -> str:
-    """Why nobody is answered at the web API's address, and what to do; "" where it listens."""
-    from assistant.cli.status import read_status_report  # and all that it looks at
-
-    if not is_home_served(home.path):
-        return "Nothing listens there now: the assistant is not running. `assistant run` starts it."
-    web = read_status_report(home).get("web")
-    if web is None:
-        return "Nothing listens there yet: web.port takes effect when the assistant is started again."
-    return "" if web["address"] else f"Nothing listens there: {' '.join(web['problems'])}"
-
-
-@dataclass(frozen=True, slots=True)
-class WebToken:
-    """The token of the web API, and where it comes from."""
-
-    token: str
-    origin: str
-
-
-@web.command()
-@click.option("--new", is_flag=True, help="Make a new one; the old one is no longer accepted.")
-@json_result(WebToken)
-def token(new: bool) -> WebToken:
-    """Print the token of the web API. Anyone who has it can act as you.
-
-    It is made at the first start with a port, and stored in secrets.toml of your data folder.
-
-    > assistant web token
-    > TOKEN=$(assistant web token)
-    > curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8484/v1/status
-    """
-    if new:
-        create_web_token(home_from_environment().secrets)
-    settings = load_effective_settings()
-    current, origin = settings.values.web.token.get_secret_value(), settings.origins[WEB_TOKEN_KEY]
-    if new and origin != IN_FILE:
-        print_remark(f"{origin} has another web.token, which overrides the new one.")
-    if not current:
-        raise UsageError("There is no token yet. It is made at the first start with web.port set, or by --new.")
-    print_text(current)
-    if not settings.values.web.port:
-        print_remark(_WEB_IS_OFF)
-    elif new and origin == IN_FILE and is_home_served(settings.home.path):
-        print_remark("The running assistant accepts the new token from now on, and not the old one.")
-    return WebToken(current, origin)

@@ -21,13 +21,14 @@ ALIASES = {
 }
 # The commands that a conversation knows: offered for completion, and told from messages that begin with a slash.
 _NAMES = """
-help status model usage agenda todo session sessions reset compact branch pin unpin pins requests done drop remind
-schedule memory search why forget sleep approvals people pair start bridge deliveries backup archive undo retry stop
+help status model usage agenda todo session sessions reset compact context branch pin unpin pins requests done drop
+remind schedule memory search why forget sleep approvals people pair start bridge deliveries web backup archive undo
+retry stop
 """
 SLASH_COMMANDS = tuple(f"/{name}" for name in _NAMES.split())
 LEAVE_COMMANDS = ("/quit", "/exit")
 _LEAVE_WORDS = ("exit", "quit", "bye")
-SHELL_ONLY_COMMANDS = ("chat", "config", "doctor", "log", "run", "service", "setup", "verify", "web")
+SHELL_ONLY_COMMANDS = ("chat", "config", "doctor", "log", "open", "run", "service", "setup", "verify")
 # These a shell does not have, or it means something else there.
 _CHAT_ONLY = frozenset({"/help", "/model", "/session", "/retry", "/start", "/stop"})
 _TOKEN = re.compile(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.people.pairing import PairingService
     from assistant.runtime.approvals import ApprovalService
     from assistant.runtime.compaction_service import CompactionService
+    from assistant.runtime.context_parts import ContextParts
     from assistant.runtime.current_models import ModelChoice
     from assistant.sessions.listing import SessionReader
     from assistant.sessions.scheduler import ResetScheduler
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.character.journal import StoredJournal
     from assistant.store.character.memory_files import StoredMemoryFiles
     from assistant.store.character.todos import StoredTodos
+    from assistant.store.home.browser_sessions import BrowserSessions
     from assistant.store.home.workspace import WorkspaceFiles
     from assistant.store.script.approvals import StoredApprovals
     from assistant.store.script.conversation import StoredConversation
@@ -105,6 +107,9 @@ class CommandServices:
     approvals: ApprovalService
     bridge_names: Callable[[], Sequence[str]]  # to networks
     wake: Callable[[], None]  # something waits to be answered
+    browsers: BrowserSessions
+    context_parts: ContextParts
+    page_url: Callable[[], str]  # where the page is served; "" while it is not
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from assistant.commands import (
     backups,
     bridges,
     compaction,
+    context_parts,
     erasure,
     general,
     memory,
@@ -30,6 +31,7 @@ from assistant.commands import (
     tasks,
     todo,
     usage,
+    web,
 )
 from assistant.commands import argv as argv_words
 from assistant.commands import help as help_command
@@ -50,11 +52,12 @@ from assistant.core.sessions import SessionRole, session_role
 _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
     "Talk": (
         *(help_command.help, general.undo, general.retry, general.stop, sessions.session, sessions.sessions),
-        *(sessions.reset, compaction.compact, compaction.branch, compaction.pins, tasks.requests, approvals.approvals),
+        *(sessions.reset, compaction.compact, context_parts.context, compaction.branch, compaction.pins),
+        *(tasks.requests, approvals.approvals),
     ),
     "Remember": (memory.memory, erasure.forget, sleep.sleep, archive.archive),
     "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule),
-    "People and networks": (people.people, bridges.bridge, bridges.deliveries),
+    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }
 

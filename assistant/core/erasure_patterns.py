@@ -42,6 +42,7 @@ class WordForm:
     text_pattern: str
     data_pattern: str
     is_grouped: bool = False  # the signs of the anchor may have others between them (`SIGNS_BETWEEN`)
+    is_name: bool = False  # a plain word, which is written in bytes as it was said
 
     @cached_property
     def text(self) -> re.Pattern[str]:
@@ -49,6 +50,11 @@ class WordForm:
 
     @cached_property
     def data(self) -> re.Pattern[bytes]:
+        return re.compile(self.data_pattern.encode(), 0 if self.is_name else re.IGNORECASE)
+
+    @cached_property
+    def data_in_any_case(self) -> re.Pattern[bytes]:
+        """What `text` finds, in bytes."""
         return re.compile(self.data_pattern.encode(), re.IGNORECASE)
 
 
@@ -92,11 +98,11 @@ def _word_forms(text: str, is_value: bool) -> Iterator[WordForm]:
     # As it is, too: somebody may have put marks in an order that neither form has.
     for form in (unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text), text):
         if pattern := _pattern(form):
-            data = pattern
-            if is_value and form.isalpha():
-                # A plain word is looked for as a whole word; in bytes a name is written as it was.
-                pattern, data = rf"(?<!\w){pattern}(?!\w)", rf"(?-i:(?:(?<!\w)|(?<=\\[nrt])){pattern}(?!\w))"
-            yield WordForm(text, _anchor(text), pattern, data)
+            is_name, data = is_value and form.isalpha(), pattern
+            if is_name:
+                # A plain word is looked for as a whole word.
+                pattern, data = rf"(?<!\w){pattern}(?!\w)", rf"(?:(?<!\w)|(?<=\\[nrt])){pattern}(?!\w)"
+            yield WordForm(text, _anchor(text), pattern, data, is_name=is_name)
 
 
 def _anchor(text: str) -> bytes:

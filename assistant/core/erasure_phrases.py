@@ -82,6 +82,10 @@ class PhraseMatcher:
         """Which of the phrases and values are in UTF-8 bytes."""
         return {form.source for form in self._present(data.lower()) if form.data.search(data)}
 
+    def matched_in_any_case(self, data: bytes) -> set[str]:
+        """As `matched`, with names in any case, as they are found in texts."""
+        return {form.source for form in self._present(data.lower()) if form.data_in_any_case.search(data)}
+
     def blank_bytes(self, data: bytes) -> bytes:
         """Bytes of the same length with spaces in place of the words."""
         blanked = bytearray(data)

@@ -114,7 +114,8 @@ class Message:
 
     @property
     def is_summary(self) -> bool:
-        return self.metadata.get("type") == "compaction"
+        # Asked of every message of a view, several times a turn; most have no metadata.
+        return bool(self.metadata) and self.metadata.get("type") == "compaction"
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,8 @@ from assistant.health.problems import FindProblems, free_bytes
 from assistant.mem0.client import MemoryStoreSettings
 from assistant.mem0.embedders import open_embedder
 from assistant.settings.home import Home
-from assistant.settings.sections import SettingsValues, WebSettings
-from assistant.settings.settings import Settings, load_settings
+from assistant.settings.sections import WEB_PORT_KEY, SettingsValues, WebSettings
+from assistant.settings.settings import DEFAULTS_ORIGIN, Settings, load_settings
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.home.guard import has_fts5, measure_sync_seconds, sqlite_version
 from assistant.store.script.conversation import StoredConversation
@@ -161,8 +161,9 @@ def _check_others(
     yield _check_tokenizer(settings, deps, fix=options.fix)
     embedder = partial(_check_embedder, deps.memory_settings(settings), options)
     yield from run_check("embedder", embedder, "`assistant config set memory.embedder wordllama`.")
-    # A running daemon reports in its status whether it could listen.
-    if settings.values.web.port and not serving.served:
+    # A running daemon reports in its status whether it could listen; a port that nobody chose may be another one.
+    is_chosen = settings.origins[WEB_PORT_KEY] != DEFAULTS_ORIGIN
+    if is_chosen and settings.values.web.port and not serving.served:
         yield from run_check("web", partial(_check_port, settings.values.web, deps), "")
     yield from asyncio.run(check_bridges(deps.open_bridges(settings), _BRIDGE_SECONDS))
 

@@ -78,7 +78,7 @@ class ApprovalGate:
     async def _is_asked_for(self, turn: Turn, call: ToolCall, context: ToolContext) -> bool:
         role = session_role(turn.session)
         tool, own = self.toolbox.find(call.name, role), read_own_words(turn, self.zone)
-        if tool is not None and tool.words is not None and own.ask_for(tool.words, call.arguments):
+        if tool is not None and tool.words is not None and own.ask_for(tool.words, call.arguments, context):
             return True
 
         async def run_reading(reading: ToolCall) -> str:

@@ -61,6 +61,11 @@ class Home:
         return self.run / "control.sock"
 
     @property
+    def browser_sessions(self) -> Path:
+        """Which browsers are logged in; no backup has it."""
+        return self.run / "browsers.json"
+
+    @property
     def vocabularies(self) -> Path:
         """Vocabularies that were downloaded to count tokens; no backup has them."""
         return self.path / "vocabularies"

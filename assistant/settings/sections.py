@@ -119,6 +119,8 @@ class ToolSettings(SettingsSection):
     output_split: Share
     timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
     approval_hours: Annotated[float, Field(ge=1, le=720)]
+    fetch_pages: bool
+    fetch_private_hosts: list[str]
 
 
 class TurnSettings(SettingsSection):
@@ -222,6 +224,12 @@ class WebSettings(SettingsSection):
     certificate_key: Annotated[str, Field(max_length=1000)]
 
 
+class WebSearchSettings(SettingsSection):
+    provider: Literal["", "searxng", "brave", "tavily"]
+    url: str
+    key: SecretStr
+
+
 class TelemetrySettings(SettingsSection):
     traces: Literal["off", "otlp"]
     endpoint: WebAddress
@@ -260,6 +268,7 @@ class SettingsValues(SettingsSection):
     telegram: TelegramSettings
     matrix: MatrixSettings
     web: WebSettings
+    web_search: WebSearchSettings
     telemetry: TelemetrySettings
     daemon: DaemonSettings
     log: LogSettings
@@ -324,6 +333,7 @@ def _number(bound: Any, share: bool) -> str:
 MIN_TOKEN_LENGTH = 16
 """What the web API starts with at all."""
 WEB_TOKEN_KEY = "web.token"
+WEB_PORT_KEY = "web.port"
 STRONG_TOKEN_LENGTH = 43
 """Characters of a token that is made here: 256 bits, in base64."""
 _FEWEST_DIFFERENT = 10

@@ -21,7 +21,7 @@ import tzlocal
 from pydantic import SecretStr, ValidationError
 
 from assistant.core.errors import SettingsError, UsageError
-from assistant.settings.consistency import context_contradictions
+from assistant.settings.consistency import context_contradictions, web_search_contradictions
 from assistant.settings.home import FileStamps, Home, home_from_environment, settings_stamps
 from assistant.settings.layers import (
     SettingsLayer,
@@ -281,6 +281,7 @@ def _merge(layers: list[SettingsLayer]) -> tuple[SettingsValues, dict[str, str]]
         values = SettingsValues.model_validate(merged)
         problems += web_exposure_problems(values.web, origins)
         problems += context_contradictions(values, origins)
+        problems += web_search_contradictions(values, origins)
     except ValidationError as error:
         problems += explain_validation_error(error, origins)
     if problems:

@@ -2,8 +2,9 @@
 
 What always holds: there is one write path, `write()`. It takes the write lock at once (`BEGIN IMMEDIATE`), refuses to
 nest, and ends in a commit or a rollback, so that no transaction is ever left open. A commit is on the disk when
-`write()` returns (WAL with `synchronous=FULL`). Errors of SQLite leave as `StoreError` with a line for people; after
-one the connection works again as soon as the cause is gone.
+`write()` returns (WAL with `synchronous=FULL`); one with `durable=False` is there with the next one that waits for the
+disk. Errors of SQLite leave as `StoreError` with a line for people; after one the connection works again as soon as the
+cause is gone.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class Database:
         self._connection: sqlite3.Connection = utils.conn
         self._writing = threading.Lock()
         self._after: list[Callable[[], None]] = []
+        self._durable = True
         self._file = file_identity(path)
 
     @classmethod
@@ -158,10 +160,12 @@ class Database:
     # ---------------------------------------------------------------------------------------------------- writing
 
     @contextmanager
-    def write(self, *, references: bool = True) -> Iterator[Database]:
+    def write(self, *, references: bool = True, durable: bool = True) -> Iterator[Database]:
         """The one write path: everything inside is committed together, or nothing of it. Raises `StoreError`.
 
-        `references=False` leaves foreign keys unchecked meanwhile, for a table that is made again as a whole."""
+        `references=False` leaves foreign keys unchecked meanwhile, for a table that is made again as a whole.
+        `durable=False` does not wait for the disk: a power cut may lose it, the end of the process cannot. For what a
+        start can do without, and a commit that follows makes durable too."""
         if not self._writing.acquire(blocking=False):
             raise RuntimeError(f"{self.path.name}: a transaction within a transaction")
         try:
@@ -169,6 +173,9 @@ class Database:
             self._after = []
             if not references:
                 self._connection.execute("PRAGMA foreign_keys = OFF")
+            if durable != self._durable:
+                self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
             with translated_errors(self.path), self._transaction():
                 yield self
             after = self._after

@@ -27,6 +27,7 @@ from assistant.web.deps import ApiDeps
 from assistant.web.errors import add_error_handlers
 from assistant.web.routes_chat import chat_routes
 from assistant.web.routes_completions import completion_routes
+from assistant.web.routes_page import page_routes
 from assistant.web.routes_read import read_routes
 from assistant.web.schemas_chat import reject_unknown_parameters
 
@@ -66,7 +67,8 @@ def _health_answer(name: str, problems: list[str], details: bool) -> Response:
 
 _DESCRIPTION = (
     "Talk with your assistant and read what it stores. Over the control socket only the file's mode protects it; over "
-    "TCP every request but `/healthz` and `/readyz` needs the bearer token. Times are UTC. Every error is one line: "
+    "TCP every request but `/healthz` and `/readyz` needs the bearer token, or the cookie of a browser that logged in "
+    "at `/v1/login`. Times are UTC. Every error is one line: "
     '`{"error": "..."}`.'
 )
 
@@ -88,6 +90,7 @@ def _build(deps: ApiDeps, trusted: bool) -> FastAPI:
     )
     app.include_router(chat_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
     app.include_router(read_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
+    app.include_router(page_routes(deps.browsers))
     app.include_router(completion_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
     app.include_router(health_routes(deps.status, details=trusted))
     app.include_router(_description_route(app))

@@ -7,6 +7,7 @@ Light: no web framework is loaded here, since none is needed before a client con
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,16 +22,20 @@ from assistant.commands.sleep import render_sleep_report
 from assistant.commands.table import CommandResult
 from assistant.commands.usage import UsageReport, load_usage
 from assistant.core.checkpoints import Checkpoint
-from assistant.core.errors import UsageError
+from assistant.core.errors import BridgeError, UsageError
 from assistant.core.memories import MemoryHit, MemoryList, SleepReport
+from assistant.core.messages import Media
 from assistant.core.model_api import UsageKey
 from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, LogRecord, SearchHit
 from assistant.core.sessions import OWNER_SCOPE, session_role
 from assistant.core.store_ports import Conversation, Journal
+from assistant.gateway.attachments import load_outgoing_file
 from assistant.health.status import DaemonStatus
 from assistant.memory.service import MemoryService
 from assistant.runtime.runtime import Runtime
 from assistant.sessions.listing import SessionReader, SessionRow
+from assistant.store.home.browser_sessions import BrowserSessions
+from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.script.ledger import Ledger
 from assistant.store.search.history import StoredHistory
 
@@ -98,6 +103,7 @@ class OwnerReadApi:
     ledger: Ledger
     session_reader: SessionReader
     memory: MemoryService
+    files: WorkspaceFiles
     clock: Callable[[], datetime]
     zone: ZoneInfo
 
@@ -143,6 +149,20 @@ class OwnerReadApi:
             raise UsageError(f"There is no message {message_id} in your conversations.")
         return records
 
+    async def read_file(self, message_id: int, number: int) -> tuple[Media, bytes]:
+        """A file that came with a message, and its bytes."""
+        (record,) = await self.read_around(message_id, 0)
+        if number >= len(record.media):
+            raise UsageError(f"Message {message_id} has no file {number}.")
+        medium = record.media[number]
+        if medium.data is None and medium.path is None:
+            raise UsageError("Of this file only the name was kept.")
+        try:
+            loaded = await asyncio.to_thread(load_outgoing_file, self.files, medium)
+        except BridgeError as error:
+            raise UsageError(f"This file cannot be read: {error}") from None
+        return medium, base64.b64decode(loaded.data or "")
+
     # ------------------------------------------------------------------------------------------------------- remembered
 
     async def memories(self) -> MemoryList:
@@ -182,6 +202,7 @@ class ApiDeps:
     read_api: OwnerReadApi
     terminal: TerminalBridge
     status: DaemonStatus
+    browsers: BrowserSessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,3 +212,4 @@ class AccessRules:
     token: Callable[[], str]  # what a caller has to show at this moment; "" lets nobody in
     hosts: frozenset[str] = frozenset()  # names of this assistant beside the loopback ones
     behind_proxy: bool = False  # the last X-Forwarded-For says who asks: the proxy wrote it
+    browsers: BrowserSessions | None = None  # the logins that let a browser in without the token; None for none

@@ -2,13 +2,20 @@
 
 What always holds, in this order, before a byte of a body is read: a request names this assistant by a name of its own
 (Host), so that no page in a browser reaches it under another; it comes from no page, or from one of its own (Origin);
-and it shows the token. The right one is let in whoever else tried from the same address; after ten wrong ones within a
-minute, wrong ones are not even called so. No answer may be read by another page (there is no CORS), cached, or shown in
-a frame.
+and it shows the token, or the cookie of a browser that is logged in. The right one is let in whoever else tried from
+the same address; after ten wrong ones within a minute, wrong ones are not even called so. No answer may be read by
+another page (there is no CORS), cached, or shown in a frame.
+
+A browser sends its cookie by itself. So a request with a cookie alone has to come from an own page (Sec-Fetch-Site),
+and one that may change something has to say so (Origin). When a login is revoked, what it has open ends at once.
+
+Without either there are the files of the page, which tell nothing, and the login itself.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import hmac
 import math
@@ -75,8 +82,12 @@ _HEADERS = {
     "x-frame-options": "DENY",
 }
 _MAX_SHOWN = 100
-# For monitoring: they answer no more than yes or no, and need no token.
-_OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+# For monitoring: they answer no more than yes or no, and need no token. The page's files are the same for everybody.
+_OPEN_PATHS = frozenset({"/", "/healthz", "/readyz"})
+_PAGE_FILES = "/page/"
+_LOGIN_PATH = "/v1/login"
+_LOGIN_SCHEME = "login"
+_READING = frozenset({"GET", "HEAD"})
 
 
 def _refuse(scope: Scope, status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
@@ -106,13 +117,15 @@ class AccessGuard:
         self._attempts = TokenAttempts(clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_closed = not _is_open(scope)
+
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=list(message.get("headers", ())))
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
                 message = {**message, "headers": headers.raw}
-            elif message.get("more_body") and not self._has_token(scope):
+            elif message.get("more_body") and is_closed and not self._is_known(scope):
                 raise _Revoked
             await send(message)
 
@@ -121,9 +134,30 @@ class AccessGuard:
             await refusal(scope, receive, guarded)
             return
         try:
-            await self._app(scope, receive, guarded)
+            if self._rules.browsers is not None and (secret := self._browser_secret(scope)):
+                await self._serve_until(self._rules.browsers.ended(secret), scope, receive, guarded)
+            else:
+                await self._app(scope, receive, guarded)
         except _Revoked:
             await send({"type": "http.response.body"})
+
+    async def _serve_until(self, ended: asyncio.Event, scope: Scope, receive: Receive, send: Send) -> None:
+        """An event stream goes on for as long as its browser is logged in; everything else is answered."""
+        if scope["path"] != "/v1/events":
+            await self._app(scope, receive, send)
+            return
+        serving = asyncio.ensure_future(self._app(scope, receive, send))
+        ending = asyncio.ensure_future(ended.wait())
+        # The end of the daemon cancels this, and what serves then says its last words itself.
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([serving, ending], return_when=asyncio.FIRST_COMPLETED)
+        is_revoked = ending.done()
+        for task in (serving, ending):
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await serving
+        if is_revoked:
+            raise _Revoked
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
         host = _single_header(scope, "host")
@@ -134,8 +168,10 @@ class AccessGuard:
         origins = Headers(scope=scope).getlist("origin")
         if origins and not (len(origins) == 1 and self._is_own_origin(origins[0], host)):
             return _refuse(scope, 403, "Web pages of other sites may not use this assistant. Nothing was done.")
-        if scope["path"] in _OPEN_PATHS:
+        if _is_open(scope):
             return None
+        if not self._has_token(scope) and self._browser_secret(scope) and not _is_from_own_page(scope):
+            return _refuse(scope, 403, "A browser that is logged in may be used by this assistant's page alone.")
         return self._check_token(scope)
 
     def _is_own_origin(self, origin: str, host: str) -> bool:
@@ -148,12 +184,16 @@ class AccessGuard:
     def _check_token(self, scope: Scope) -> JSONResponse | None:
         """Refuses a caller without the token. The right one never waits: an address is shared, on this machine by every
         program that runs here, and no count of guesses finds a token of this length."""
-        if self._has_token(scope):
+        if self._is_known(scope):
             if self._has_room(scope):
                 return None
             problem = "There are too many connections. Nothing was done; try again when one has ended."
             return _refuse(scope, 503, problem, {"Connection": "close"})
-        caller, shown = self._caller(scope), _credentials(scope)[1]
+        caller, (scheme, shown) = self._caller(scope), _credentials(scope)
+        if scheme == _LOGIN_SCHEME and scope["path"] == _LOGIN_PATH and not self._attempts.seconds_to_wait(caller):
+            # What the route refuses counts as well; a good link is used up by it.
+            self._attempts.record_wrong_token(caller)
+            return None
         if shown and (wait := self._attempts.seconds_to_wait(caller)):
             return _refuse(
                 scope,
@@ -171,6 +211,17 @@ class AccessGuard:
             {"WWW-Authenticate": 'Bearer realm="assistant"'},
         )
 
+    def _is_known(self, scope: Scope) -> bool:
+        return self._has_token(scope) or bool(self._browser_secret(scope))
+
+    def _browser_secret(self, scope: Scope) -> str:
+        """What the browser's cookie shows, where that is a login that holds and there is no other credential."""
+        browsers = self._rules.browsers
+        if browsers is None or Headers(scope=scope).getlist("authorization"):
+            return ""
+        secret = cookie_secret(scope)
+        return secret if secret and browsers.is_valid(secret) else ""
+
     def _has_token(self, scope: Scope) -> bool:
         token, (scheme, shown) = self._rules.token(), _credentials(scope)
         return scheme == "bearer" and bool(token) and hmac.compare_digest(_digest(shown, "latin-1"), _digest(token))
@@ -184,6 +235,40 @@ class AccessGuard:
         if self._rules.behind_proxy and forwarded:
             return forwarded[-1].rpartition(",")[2].strip()[:_MAX_SHOWN]
         return _address_of(scope, "client")
+
+
+def _is_open(scope: Scope) -> bool:
+    return scope["path"] in _OPEN_PATHS or scope["path"].startswith(_PAGE_FILES)
+
+
+def _is_from_own_page(scope: Scope) -> bool:
+    """A browser says where a request comes from; `none` is an address that was typed. One that may change something
+    names its page as well, which was found to be an own one."""
+    headers = Headers(scope=scope)
+    if any(site not in ("same-origin", "none") for site in headers.getlist("sec-fetch-site")):
+        return False
+    return scope["method"] in _READING or len(headers.getlist("origin")) == 1
+
+
+def cookie_name(scope: Scope) -> str:
+    """Browsers keep cookies by host alone: several assistants of a machine are told apart by their ports."""
+    return f"nocturne-{_port(_single_header(scope, 'host'))}"
+
+
+def cookie_secret(scope: Scope) -> str:
+    """ "" where there is none."""
+    name = cookie_name(scope)
+    for header in Headers(scope=scope).getlist("cookie"):
+        for pair in header.split(";"):
+            key, _, value = pair.strip().partition("=")
+            if key == name:
+                return value
+    return ""
+
+
+def _port(authority: str) -> str:
+    match = _AUTHORITY.fullmatch(authority)
+    return (match["port"] if match else None) or "0"
 
 
 def _credentials(scope: Scope) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from assistant.core.errors import UsageError
 from assistant.core.sessions import BRANCH_PREFIX, MAIN_SESSION
 from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
+from assistant.web.html_events import with_html
 from assistant.web.schemas_chat import (
     CommandAnswer,
     ConfirmationNeeded,
@@ -30,6 +31,7 @@ from assistant.web.schemas_chat import (
     TurnStopped,
     Typed,
 )
+from assistant.web.schemas_read import as_html
 
 _KEEPALIVE_SECONDS = 15.0
 # Each takes a connection for as long as a client likes: some are left for everything else.
@@ -79,11 +81,13 @@ def _message_routes(control: DaemonControl, reader: OwnerReadApi, terminal: Term
     @routes.post("/commands", responses=error_responses(413), summary="Run a command")
     async def command(body: Typed) -> CommandAnswer:
         if not body.argv:
-            return CommandAnswer(text=await control.command(body.text, body.session, bridge=terminal.name))
+            text = await control.command(body.text, body.session, bridge=terminal.name)
+            return CommandAnswer(text=text, html=as_html(text) if body.html else None)
         done = await control.run_argv(body.argv, body.session, bridge=terminal.name)
         confirmation = done.confirmation
         return CommandAnswer(
             text=done.text,
+            html=as_html(done.text) if body.html else None,
             remark=done.remark,
             value=done.value,
             exit_code=done.exit_code,
@@ -128,6 +132,14 @@ def _stream_routes(terminal: TerminalBridge) -> APIRouter:
                 pattern=_MARK_PATTERN, description="The id of the last delivery that you have: you get all after it."
             ),
         ] = None,
+        html: Annotated[
+            bool,
+            Query(
+                description="`deliver` has its text as `html`, too, and `delta` the blocks (paragraphs, lists, code) "
+                "that changed: `html` is what they are from the block number `first` on. Words that come together are "
+                "one event."
+            ),
+        ] = False,
     ) -> StreamingResponse:
         """Without an id: what waits to be delivered, and what comes from now on. With one: every delivery after it,
         each once, in order, whatever happened to the connection or the daemon meanwhile; naming it confirms those up
@@ -137,7 +149,8 @@ def _stream_routes(terminal: TerminalBridge) -> APIRouter:
                 503, f"{MAX_EVENT_STREAMS} event streams are open, which is the limit. Close one of them."
             )
         last_id = last_event_id or after
-        frames = streams.frames(session, inbox_id, None if last_id is None else DeliveryMark.parse(last_id))
+        since = None if last_id is None else DeliveryMark.parse(last_id)
+        frames = streams.frames(session, inbox_id, since, as_html=html)
         return StreamingResponse(frames, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
     @routes.post("/deliveries/ack", responses=error_responses(404, 413), summary="Confirm a delivery")
@@ -157,11 +170,14 @@ class _Streams:
         self.open = 0
         self._terminal = terminal
 
-    async def frames(self, session: str, inbox_id: int | None, since: DeliveryMark | None) -> AsyncIterator[bytes]:
+    async def frames(
+        self, session: str, inbox_id: int | None, since: DeliveryMark | None, *, as_html: bool
+    ) -> AsyncIterator[bytes]:
         self.open += 1
         try:
             with self._terminal.attach(session, inbox_id, since) as attached:
-                async for name, data in attached.events(_KEEPALIVE_SECONDS):
+                events = attached.events(_KEEPALIVE_SECONDS)
+                async for name, data in with_html(attached, events) if as_html else events:
                     yield KEEPALIVE_COMMENT if name == "idle" else _format_event(name, data)
         finally:
             self.open -= 1

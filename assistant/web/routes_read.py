@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query
+from fastapi.responses import Response
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 from starlette.exceptions import HTTPException
 
@@ -37,6 +39,12 @@ SearchText = Annotated[
     UnicodeText, Query(min_length=1, max_length=1000, pattern=r"\S", description="What to look for.")
 ]
 UtcTime = Annotated[AwareDatetime, BeforeValidator(refuse_number), AfterValidator(to_utc)]
+AsHtml = Annotated[bool, Query(description="Texts also as HTML that is safe to show.")]
+# What a browser shows without running any of it.
+SHOWN_TYPES = {
+    *("image/png", "image/jpeg", "image/gif", "image/webp"),
+    *("audio/webm", "audio/ogg", "audio/mpeg", "audio/mp4", "audio/wav"),
+}
 After = Annotated[UtcTime | None, Query(description="From this time on; with its offset, as in 2026-03-01T00:00:00Z.")]
 Before = Annotated[UtcTime | None, Query(description="Up to, and without, this time.")]
 
@@ -45,6 +53,7 @@ def read_routes(control: DaemonControl, reader: OwnerReadApi, terminal: Terminal
     routes = APIRouter(responses=error_responses())
     routes.include_router(_conversations(control, reader, terminal))
     routes.include_router(_history(reader))
+    routes.include_router(_files(reader))
     routes.include_router(_memories(reader))
     routes.include_router(_running(control, reader))
     return routes
@@ -85,10 +94,11 @@ def _history(reader: OwnerReadApi) -> APIRouter:
             RowId | None, Query(description="Only messages with smaller ids: for the page before.")
         ] = None,
         limit: MaxResults = 50,
+        html: AsHtml = False,
     ) -> MessagePage:
         """The newest messages, oldest of them first."""
         records = await reader.recent_messages(session, limit=limit, before_id=before)
-        return MessagePage.model_validate({"messages": records})
+        return MessagePage.of(records, html=html)
 
     @routes.get("/history", summary="Search what was said")
     async def history(
@@ -103,12 +113,43 @@ def _history(reader: OwnerReadApi) -> APIRouter:
 
     @routes.get("/history/{message_id}", responses=error_responses(404), summary="Read one message")
     async def message(
-        message_id: Annotated[RowId, Path()], neighbours: Annotated[int, Query(ge=0, le=100)] = 0
+        message_id: Annotated[RowId, Path()],
+        neighbours: Annotated[int, Query(ge=0, le=100)] = 0,
+        html: AsHtml = False,
     ) -> MessagePage:
         """Whole, with so many on each side of it."""
         with _or_not_found():
             records = await reader.read_around(message_id, neighbours)
-        return MessagePage.model_validate({"messages": records})
+        return MessagePage.of(records, html=html)
+
+    return routes
+
+
+def _files(reader: OwnerReadApi) -> APIRouter:
+    routes = APIRouter(tags=["history"])
+
+    @routes.get(
+        "/history/{message_id}/files/{number}",
+        responses={**error_responses(404), 200: {"description": "Its bytes.", "content": {"*/*": {}}}},
+        response_class=Response,
+        summary="A file that came with a message",
+    )
+    async def message_file(
+        message_id: Annotated[RowId, Path()],
+        number: Annotated[int, Path(ge=0, le=1000, description="Which one; the first is 0.")],
+    ) -> Response:
+        """Pictures and sound as what they are; everything else to be saved."""
+        with _or_not_found():
+            medium, content = await reader.read_file(message_id, number)
+        shown = medium.mime in SHOWN_TYPES
+        return Response(
+            content,
+            media_type=medium.mime if shown else "application/octet-stream",
+            headers={
+                "Content-Disposition": f"{'inline' if shown else 'attachment'}; filename*=UTF-8''{quote(medium.name)}",
+                "Cache-Control": "private, max-age=3600",
+            },
+        )
 
     return routes
 
@@ -139,9 +180,10 @@ def _running(control: DaemonControl, reader: OwnerReadApi) -> APIRouter:
     routes = APIRouter(tags=["running"])
 
     @routes.get("/sleeps", summary="Reports of sleeps")
-    async def sleeps(limit: MaxResults = 10) -> SleepList:
+    async def sleeps(limit: MaxResults = 10, html: AsHtml = False) -> SleepList:
         reports = reader.list_sleeps(limit)
-        return SleepList(sleeps=[SleepEntry.of(report, reader.render_cycle_report(report)) for report in reports])
+        texts = [reader.render_cycle_report(report) for report in reports]
+        return SleepList(sleeps=[SleepEntry.of(*pair, html=html) for pair in zip(reports, texts, strict=True)])
 
     @routes.get("/compactions", summary="What was compacted in a session")
     async def compactions(session: OwnerSession = MAIN_SESSION, limit: MaxResults = 100) -> CompactionList:

@@ -135,11 +135,12 @@ class NewMessage(_Body):
 
 class Typed(_Body):
     """A command: as typed in a conversation (`text`, "/pins remove 3"), or as the words of a shell (`argv`, ["pins",
-    "remove", "3"]). Give one of them."""
+    "remove", "3"]). Give one of them. With `html` the answer's text is given as HTML, too."""
 
     text: Annotated[UnicodeText, Field(max_length=100_000)] = ""
     argv: Annotated[list[Annotated[UnicodeText, Field(max_length=100_000)]], Field(max_length=10_000)] = []
     session: OwnerSession = MAIN_SESSION
+    html: bool = False
 
     @model_validator(mode="after")
     def _one_form(self) -> Typed:
@@ -199,6 +200,7 @@ class CommandAnswer(Answer):
     value: Any = None
     exit_code: int = 0
     confirmation: ConfirmationNeeded | None = None
+    html: str | None = None
 
 
 class TurnStopped(Answer):

@@ -6,6 +6,7 @@ Words of people, models and tools are given as they were said; escape them where
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -14,8 +15,15 @@ from pydantic import AliasPath, BeforeValidator, ConfigDict, Field
 
 from assistant.commands.sessions import session_item
 from assistant.core.memories import MemoryList, SleepReport
+from assistant.core.records import LogRecord
 from assistant.sessions.listing import SessionRow
 from assistant.web.schemas_chat import Answer
+
+
+def as_html(text: str) -> str:
+    from assistant.web.markdown_html import render_html  # only for the page
+
+    return render_html(text)
 
 
 class ReadAnswer(Answer):
@@ -31,7 +39,7 @@ class LoggedToolCall(ReadAnswer):
 
 
 class LoggedFile(ReadAnswer):
-    """A picture or file that came with a message; its bytes are not given here."""
+    """A picture or file that came with a message; `GET /v1/history/{message_id}/files/{number}` gives its bytes."""
 
     kind: str
     mime: str
@@ -56,12 +64,22 @@ class LoggedMessage(ReadAnswer):
     tool_calls: list[LoggedToolCall]
     tool_call_id: str | None
     media: list[LoggedFile]
+    html: str | None = None
+
+    def with_html(self) -> LoggedMessage:
+        """What people and the model said, also as HTML that is safe to show."""
+        return self.model_copy(update={"html": as_html(self.text)})
 
 
 class MessagePage(ReadAnswer):
     """Oldest first."""
 
     messages: list[LoggedMessage]
+
+    @classmethod
+    def of(cls, records: Sequence[LogRecord], *, html: bool) -> MessagePage:
+        page = cls.model_validate({"messages": records})
+        return cls(messages=[message.with_html() for message in page.messages]) if html else page
 
 
 class FoundMessage(ReadAnswer):
@@ -171,10 +189,11 @@ class SleepEntry(ReadAnswer):
     ended_at: datetime | None
     phases: dict[str, dict[str, Any]]
     text: str
+    html: str | None = None
 
     @classmethod
-    def of(cls, report: SleepReport, text: str) -> SleepEntry:
-        return cls(**asdict(report), text=text)
+    def of(cls, report: SleepReport, text: str, *, html: bool) -> SleepEntry:
+        return cls(**asdict(report), text=text, html=as_html(text) if html else None)
 
 
 class SleepList(ReadAnswer):

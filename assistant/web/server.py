@@ -29,8 +29,8 @@ from uvicorn import Config, Server
 from assistant.web.app import build_web_app
 from assistant.web.deps import AccessRules, ApiDeps
 from assistant.web.guard import AccessGuard, ClientAddress
-from assistant.web.servers import ServeSocket
 from assistant.web.strict_http import StrictProtocol
+from assistant.web.tcp_listener import ServeSocket
 
 # Requests in flight get this long when the daemon stops; event streams end with the terminal bridge before that.
 _SHUTDOWN_SECONDS = 1

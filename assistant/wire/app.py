@@ -35,8 +35,10 @@ from assistant.runtime.sleep_scheduler import SleepLock
 from assistant.service.clock import SteadyClock
 from assistant.service.heartbeat import StallDetector
 from assistant.settings.consistency import check_names
-from assistant.settings.settings import Settings, load_settings
+from assistant.settings.sections import WEB_PORT_KEY
+from assistant.settings.settings import DEFAULTS_ORIGIN, Settings, load_settings
 from assistant.settings.watch import SettingsWatch
+from assistant.store.home.browser_sessions import BrowserSessions
 from assistant.store.home.config_file import keep_valid_config
 from assistant.store.home.guard import remember_home
 from assistant.web.deps import ApiDeps, DaemonControl, OwnerReadApi
@@ -78,9 +80,12 @@ class App:
         bridges: Mapping[str, Bridge],
         models: ModelPair | None,
         read_settings: Callable[[], Settings],
+        *,
+        listens: bool,
     ) -> None:
         """Each part is built from parts that are there already; `models` answer and write instead of the configured
-        ones."""
+        ones. `listens`: the web API is served over TCP as well, if it has a port."""
+        self._listens = listens
         self.stores, self._clock = stores, clock
         self.started_at = clock()
         self.telemetry = open_telemetry(settings.values.telemetry)
@@ -189,6 +194,7 @@ class App:
     def _build_access(self, settings: Settings) -> None:
         """What people and programs see of it."""
         stores, clock = self.stores, self._clock
+        self.browsers = BrowserSessions(settings.home.browser_sessions, clock)
         self.daemon_status = DaemonStatus(
             self.watch,
             status_sources(settings, stores, is_served=True),
@@ -218,11 +224,16 @@ class App:
             stores.ledger,
             session_reader(settings, stores),
             self.memory,
+            stores.workspace,
             clock,
             settings.zone,
         )
-        deps = ApiDeps(self.control, self.read_api, self.terminal, self.daemon_status)
-        self.web = WebServers(settings.home.socket, settings.values.web, deps, self._web_token)
+        deps = ApiDeps(self.control, self.read_api, self.terminal, self.daemon_status, self.browsers)
+        web = settings.values.web
+        any_port = settings.origins[WEB_PORT_KEY] == DEFAULTS_ORIGIN
+        self.web = WebServers(
+            settings.home.socket, web, deps, self._web_token, listens=self._listens, any_port=any_port
+        )
 
     # ------------------------------------------------------------------------------------------------------- life cycle
 
@@ -329,10 +340,11 @@ def build_app(
     model: Model | None = None,
     writer: Model | None = None,
     reread: Callable[[], Settings] | None = None,
+    listens: bool = False,
 ) -> App:
     """Open the data folder and build everything. `model` answers instead of the configured one, and then `writer`
     summarises, without one the built-in model. `reread` reads changed settings instead of the folder and the
-    environment.
+    environment. `listens`: the web API is served over TCP as well where nobody chose a port.
 
     Raises `HomeError`, `StoreError`, `SettingsError`."""
     stores = Stores(settings, clock())
@@ -340,7 +352,9 @@ def build_app(
     models = None if model is None else ModelPair(model, writer or OfflineModel())
     read_settings = reread or partial(load_settings, settings.home, ring=None)
     try:
-        return App(ensure_web_token(settings), stores, clock, bridges or {}, models, read_settings)
+        listens = listens or settings.origins[WEB_PORT_KEY] != DEFAULTS_ORIGIN
+        known = ensure_web_token(settings) if listens else settings
+        return App(known, stores, clock, bridges or {}, models, read_settings, listens=listens)
     except BaseException:
         stores.close()
         raise

@@ -28,7 +28,7 @@ from assistant.store.database import Database
 from assistant.store.files import make_directory, write_file
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.usage import ModelFacts
-from assistant.web.servers import listen_tcp
+from assistant.web.tcp_listener import listen_tcp
 from assistant.wire.models import ModelDeps, ask_test_question
 from assistant.wire.stores import Stores, backup_problems, learned_counter, memory_store_settings, token_counter_for
 
@@ -76,7 +76,7 @@ def _open_unpacked(settings: Settings, home: Path, now: datetime) -> Iterator[Un
                 while index.index_next_batch():
                     continue
 
-        yield UnpackedStores(stores.conversation, stores.verifier, make_indexes)
+        yield UnpackedStores(stores.conversation, stores.verifier, stores.archive, make_indexes)
 
 
 def setting_name_problems(values: SettingsValues) -> list[str]:

@@ -26,6 +26,7 @@ from assistant.gateway.inbound import InboundHandler
 from assistant.health.status_text import render_lines
 from assistant.memory.service import MemoryService
 from assistant.people.pairing import PairingRules, PairingService
+from assistant.runtime.context_parts import ContextParts
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
 from assistant.sessions.scheduler import ResetScheduler
 from assistant.settings.settings import Settings
@@ -234,6 +235,11 @@ def _command_services(app: App) -> CommandServices:
         approvals=app.approvals,
         bridge_names=lambda: [name for name in app.dispatcher.bridges if name != app.terminal.name],
         wake=app.running_turns.wake.set,
+        browsers=app.browsers,
+        context_parts=ContextParts(
+            app.stores.conversation, app.models, app.contexts.meter, app.contexts.window, app.contexts.economy
+        ),
+        page_url=lambda: app.web.url(),
     )
 
 

@@ -25,6 +25,7 @@ from tests.bench import (
     turn,
     verify,
     waits,
+    web_turn,
     whole_turn,
 )
 from tests.bench.figures import Row, table
@@ -34,6 +35,7 @@ from tests.bench.machine import description
 FIGURES: Mapping[str, Callable[[Sequence[int]], Iterator[Row]]] = {
     "turn": turn.measure,
     "whole-turn": whole_turn.measure,
+    "web-turn": web_turn.measure,
     "start": start.measure,
     "search": search.measure,
     "verify": verify.measure,

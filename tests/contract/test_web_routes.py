@@ -89,7 +89,7 @@ async def test_a_parameter_that_is_misspelt_or_given_twice_is_refused_at_every_a
         assert ("/v1/events", "get") in asked and ("/v1/messages", "post") in asked
         bodies = {"/v1/messages": {"text": "hi", "external_id": "a"}, "/v1/deliveries/ack": {"key": "a"}}
         for path, method in asked:
-            where = path.format(session="main", inbox_id=1, message_id=1, model="nocturne")
+            where = path.format(session="main", inbox_id=1, message_id=1, number=0, model="nocturne")
             body = bodies.get(path, {"text": "/help"} if path == "/v1/commands" else {})
             answer = await it.tcp.request(method, f"{where}?limt=5", json=body)
             assert answer.status_code == 400, path

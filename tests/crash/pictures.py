@@ -92,6 +92,7 @@ def stored(home: Path) -> dict[str, Any]:
         ),
         "coverage": _uncovered(script),
         "running totals": _wrong_totals(script),
+        "length not told": _length_not_told(script),
         "spending": rows(script, "SELECT purpose, model, state, count(*) FROM usage GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"),
         "spending totals": _wrong_spending(script),
     }
@@ -123,6 +124,25 @@ def _uncovered(script: Path) -> list[list[Any]]:
             AND c.state = 'live' AND m.seq BETWEEN c.from_seq AND c.to_seq) AS covered, (SELECT count(*)
             FROM conversation_history h WHERE h.message_id = m.id AND h.carried_from IS NULL AND {_IN_VIEW}) AS shown
         FROM messages m WHERE m.hidden_by IS NULL AND m.kind <> 'undo' AND covered + shown <> 1""",
+    )
+
+
+LONG = "long_conversation:"
+"""How the keys of the notice begin that comes with a conversation's third compaction."""
+
+
+def _length_not_told(script: Path) -> list[list[Any]]:
+    """Conversations of three compactions for room or more that were not told of their length, or of fewer that were:
+    the notice is committed with the compaction that it is about."""
+    return rows(
+        script,
+        f"""WITH made AS (SELECT session_id AS session, count(*) AS compactions FROM checkpoints
+            WHERE state IN ('live', 'absorbed') AND trigger NOT IN ('economy', 'cold')
+            AND json_extract(key_facts, '$.merged') IS NULL GROUP BY 1)
+        SELECT s.key, ifnull(compactions, 0) FROM sessions s LEFT JOIN made ON made.session = s.key
+        WHERE (ifnull(compactions, 0) >= 3) <> EXISTS (SELECT 1 FROM outbox o
+            WHERE o.session = s.key AND o.key LIKE '{LONG}%')
+        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.session = s.key AND o.key LIKE 'context_stays_full:%')""",
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.strict.server import StrictServer
+from tests.support.browser import Browser, run_browser
 from tests.support.summaries import SummariserSetup, summariser_at
 
 
@@ -14,6 +15,12 @@ from tests.support.summaries import SummariserSetup, summariser_at
 def shared() -> Iterator[StrictServer]:
     with StrictServer() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with run_browser() as started:
+        yield started
 
 
 @pytest.fixture

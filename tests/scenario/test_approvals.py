@@ -15,14 +15,13 @@ import pytest
 from assistant.core.approvals import ProposedEffect, read_answer
 from assistant.core.errors import UsageError
 from assistant.core.messages import Message, ToolCall
-from assistant.core.model_api import ModelRequest
 from assistant.core.ports import ToolContext
 from assistant.core.sessions import MAIN_SESSION, peer_session_key
 from assistant.runtime.approvals import ApprovalService
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.store.script.approvals import StoredApprovals
 from tests.support.running_app import ANN, OWNER, BridgePeople, LiveApp, run_app
-from tests.support.scripted import ScriptStep, SteppingClock, owner_message
+from tests.support.scripted import SteppingClock, owner_message
 from tests.support.store_home import NOW, StoreHome
 from tools.declaration import tool
 
@@ -202,15 +201,6 @@ async def test_a_turn_that_has_read_nothing_else_asks_nothing(tmp_path: Path) ->
     async with app(tmp_path, PAY, "Done.") as it:
         assert await ask(it, "You know what") == "Done."
         assert reminders(it) == ["pay Bob"]
-
-
-async def test_the_request_that_a_turn_answers_is_closed_without_a_word(tmp_path: Path) -> None:
-    def close(request: ModelRequest) -> ScriptStep:
-        return ToolCall("c1", "close_requests", {"ids": [1], "state": "done"})
-
-    async with app(tmp_path, READ, close, "Booked.") as it:
-        assert await ask(it, "Please book the ferry as notes.txt says") == "Booked."
-        assert it.app.stores.requests.list_open(MAIN_SESSION) == []
 
 
 # ----------------------------------------------------------------------------------------------------------- whose word

@@ -7,12 +7,19 @@ import socket
 from pathlib import Path
 
 import httpx2
+import pexpect
 import pytest
 
 from assistant.cli.config.change import store_secret
 from assistant.core.errors import UsageError
 from assistant.settings.home import Home
-from tests.support.command_line import one_line_error, run_daemon, run_in_process
+from tests.support.command_line import (
+    ASSISTANT_COMMAND,
+    command_environment,
+    one_line_error,
+    run_daemon,
+    run_in_process,
+)
 from tests.support.web_api import free_port
 
 TOKEN = "q8W-3ZtV_7pLmX0sRyB5nKd2HfJc9GaUeToI4vEwQ1r"
@@ -114,3 +121,58 @@ def test_a_token_of_ones_own_that_is_as_strong_as_ours_is_kept(tmp_path: Path) -
     home = Home(tmp_path / "home")
     store_secret(home, "web.token", TOKEN, in_file=True)
     assert run_in_process(home.path, "web", "token").out == f"{TOKEN}\n"
+
+
+def test_where_nobody_chose_a_port_each_assistant_listens_and_says_where(tmp_path: Path) -> None:
+    addresses = set()
+    with (
+        run_daemon(tmp_path / "a", ASSISTANT_WEB__PORT="") as one,
+        run_daemon(tmp_path / "b", ASSISTANT_WEB__PORT="") as two,
+    ):
+        for home, daemon in ((tmp_path / "a", one), (tmp_path / "b", two)):
+            told = run_in_process(home, "web", ASSISTANT_WEB__PORT="")
+            assert told.returncode == 0 and told.out.strip() in daemon.hint
+            assert told.out.strip().endswith(":8484") or "is taken" in told.err
+            addresses.add(told.out)
+            link = run_in_process(home, "open", "--print", ASSISTANT_WEB__PORT="")
+            assert link.returncode == 0 and link.out.startswith(f"{told.out.strip()}/#login=")
+    assert len(addresses) == 2
+
+
+def test_f42_a_link_to_the_page_stands_in_no_log(tmp_path: Path) -> None:
+    settings = {"ASSISTANT_WEB__PORT": str(free_port()), "ASSISTANT_LOG__LEVEL": "debug"}
+    with run_daemon(tmp_path / "home", **settings) as daemon:
+        code = run_in_process(tmp_path / "home", "open", "--print", **settings).out.strip().partition("#login=")[2]
+        address = f"http://127.0.0.1:{settings['ASSISTANT_WEB__PORT']}"
+        with httpx2.Client(base_url=address, transport=httpx2.HTTPTransport(retries=8), timeout=30) as client:
+            done = client.post("/v1/login", headers={"Authorization": f"Login {code}"})
+        assert done.status_code == 200
+        secret = done.headers["set-cookie"].partition(";")[0].partition("=")[2]
+        daemon.process.terminate()
+        said = (daemon.process.communicate(timeout=60)[1]).decode()
+    kept = [file.read_bytes() for file in (tmp_path / "home").rglob("*") if file.is_file()]
+    for word in (code, secret):
+        assert len(word) > 40 and word not in said and not any(word.encode() in content for content in kept)
+
+
+def test_a_page_is_not_opened_while_nothing_runs(tmp_path: Path) -> None:
+    done = run_in_process(tmp_path / "home", "open", "--print", ASSISTANT_WEB__PORT="")
+    assert done.returncode == 2 and "`assistant run` starts it" in one_line_error(done)
+    off = run_in_process(tmp_path / "home", "open", "--print", ASSISTANT_WEB__PORT="0")
+    assert off.returncode == 2 and "`assistant config unset web.port` turns them on" in one_line_error(off)
+
+
+def test_a_conversation_that_runs_the_assistant_serves_the_page_and_says_where(tmp_path: Path) -> None:
+    home, settings = tmp_path / "home", {"ASSISTANT_WEB__PORT": ""}
+    said = pexpect.spawn(
+        ASSISTANT_COMMAND[0],
+        [*ASSISTANT_COMMAND[1:], "run", "--chat"],
+        env={"NO_COLOR": "1", **command_environment(home, **settings)},
+        dimensions=(40, 100),
+        timeout=60,
+    )
+    said.expect(rb"In a browser it is at (http://127\.0\.0\.1:\d+); `assistant open`")
+    address = said.match.group(1).decode()
+    link = run_in_process(home, "open", "--print", **settings)
+    assert link.returncode == 0 and link.out.startswith(f"{address}/#login="), link.err
+    said.close(force=True)

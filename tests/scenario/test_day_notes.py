@@ -126,6 +126,15 @@ async def test_a_secret_is_in_no_note_and_not_in_memory_md_and_the_report_says_s
     assert any("Hunter2-blue" in text for text in home.entry_texts()), "it is kept"
 
 
+async def test_a_secret_is_in_no_profile(home: SleepHome) -> None:
+    home.model.provider = "offline"
+    say_facts(home, "My sister Anna's password is Hunter2-blue.", "My sister Marta lives in Bergen.")
+    report = await home.run_sleep()
+    assert [profile.name for profile in home.profiles.list_profiles("owner")] == ["Marta"]
+    assert report.phases["curate"]["secrets"] == 1
+    assert any("Hunter2-blue" in text for text in home.entry_texts()), "it is kept"
+
+
 async def test_a_full_day_keeps_no_other_day_from_being_noted(home: SleepHome) -> None:
     home.model.provider = "offline"
     (home.path / "memory").mkdir()

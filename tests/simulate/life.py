@@ -45,6 +45,7 @@ class Life:
         self.world = World(folder, seed, self.machine, networks)
         self.checks = Checks(self)
         self.counts: Counter[str] = Counter()
+        self.event: Event | None = None  # what happens, or happened last
         self._sent = 0
         self._meanings: dict[tuple[str, str], tuple[str, str, str]] = {}  # by message: key, word, scope
         self._to_forget: list[str] = []
@@ -104,6 +105,7 @@ class Life:
                     if failure := await self._check(None, daily=True):
                         return failure
                 await self.pass_until(event.at)
+                self.event = event
                 self.counts[event.kind] += 1
                 if self.world.app is None and event.kind != "end":
                     continue

@@ -165,6 +165,7 @@ class World:
     def _environment(self) -> dict[str, str]:
         fixed = {
             "ASSISTANT_HOME": str(self.home),
+            "ASSISTANT_WEB__PORT": "0",
             "ASSISTANT_HOME__TIMEZONE": "Europe/Oslo",
             "ASSISTANT_BACKUP__KEEP": "2",
             "ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "16000",

@@ -40,7 +40,8 @@ class FinishedCommand:
 
 
 def command_environment(home: Path, **settings: str) -> dict[str, str]:
-    return {
+    """With `ASSISTANT_WEB__PORT=""` nobody chose a port."""
+    environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(home.parent),
         "LANG": "C.UTF-8",
@@ -50,8 +51,11 @@ def command_environment(home: Path, **settings: str) -> dict[str, str]:
         "TMPDIR": tempfile.gettempdir(),
         "PYTHONPATH": str(ROOT),
         "ASSISTANT_HOME": str(home),
+        # Many daemons run at once; those that are asked to listen get a port of their own.
+        "ASSISTANT_WEB__PORT": "0",
         **settings,
     }
+    return {name: value for name, value in environment.items() if value or name != "ASSISTANT_WEB__PORT"}
 
 
 def run_assistant(home: Path, *arguments: str | bytes, said: bytes | None = None, **settings: str) -> FinishedCommand:
@@ -120,7 +124,8 @@ def run_daemon(home: Path, *arguments: str, **settings: str) -> Iterator[DaemonP
         running = DaemonProcess(process)
         try:
             running.hint = running.next_line()
-            if "hands it over" in running.hint:  # a chat that serves itself is waited for first
+            # A chat that serves itself is waited for first, and the log says what it likes.
+            while "hands it over" in running.hint or running.hint.startswith("timestamp="):
                 running.hint = running.next_line()
             assert "assistant chat" in running.hint, running.hint
             yield running

@@ -23,6 +23,7 @@ from assistant.core.telemetry import Metrics
 from assistant.service.home_lock import short_address
 from assistant.sessions.listing import SessionRow
 from assistant.store.database import Database
+from assistant.store.home.browser_sessions import BrowserSessions
 from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.outbox import StoredOutbox
 from assistant.web.deps import ApiDeps
@@ -146,7 +147,8 @@ class StubHealth:
 
 
 def control_deps(control: ScriptedControl, terminal: TerminalBridge) -> ApiDeps:
-    return ApiDeps(control, EmptyReadApi(), terminal, StubHealth())  # type: ignore[arg-type]
+    browsers = BrowserSessions(Path("/nowhere/browsers.json"), lambda: NOW)
+    return ApiDeps(control, EmptyReadApi(), terminal, StubHealth(), browsers)  # type: ignore[arg-type]
 
 
 @contextmanager

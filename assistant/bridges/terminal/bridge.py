@@ -238,6 +238,7 @@ class TerminalBridge:
             "message_id": outgoing.message_id,
             "inbox_id": outgoing.inbox_id,
             "waited": waited,
+            "buttons": [{"label": button.label, "command": button.command} for button in outgoing.buttons],
         }
         return "deliver", data
 

@@ -23,6 +23,7 @@ from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.link import (
     Link,
     LinkLost,
+    LocalLinkFactory,
     ProcessTerminated,
     open_link,
     run_with_signals,
@@ -95,12 +96,13 @@ def chat(context: click.Context, message: str | None, json_out: bool, session: s
     context.exit(run_with_signals(from_pipe(settings, session, json_out)))
 
 
-def talk_here(settings: Settings, session: str) -> int:
-    """A conversation in this terminal, until the person leaves or the process is told to end; the exit code."""
+def talk_here(settings: Settings, session: str, inside: LocalLinkFactory | None = None) -> int:
+    """A conversation in this terminal, until the person leaves or the process is told to end; the exit code. `inside`
+    as in `open_link`."""
     from assistant.cli.chat.dialog import run_dialog  # draws, which a pipe does without
 
     async def talk() -> None:
-        async with open_link(settings, stays=True) as link:
+        async with open_link(settings, inside, stays=True) as link:
             await run_dialog(link, session, settings)
             print_unattended(await read_unattended(link))
 

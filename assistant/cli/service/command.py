@@ -70,6 +70,7 @@ class ServiceReport:
     process: int | None
     restarts: int
     detail: str
+    page: str | None  # where the running assistant serves its page
 
 
 @click.group(invoke_without_command=True)
@@ -195,7 +196,8 @@ def show_status(options: _ServiceOptions) -> ServiceReport:
         print_text(f"The service is not installed. {_HOW_TO_INSTALL}")
         return report
     described = _describe_file(placed, read_service_file(placed.file) or "")
-    print_text(f"{placed.name} ({manager.name}): {report.detail}{process}\n{described}")
+    page = f"\nPage: {report.page}" if report.page else ""
+    print_text(f"{placed.name} ({manager.name}): {report.detail}{process}\n{described}{page}")
     return report
 
 
@@ -242,7 +244,14 @@ def _report(placed: ServiceDefinition, manager: ServiceManager) -> ServiceReport
         process=status.pid or None,
         restarts=status.restarts,
         detail=status.detail,
+        page=_find_page(placed) if status.running else None,
     )
+
+
+def _find_page(placed: ServiceDefinition) -> str | None:
+    from assistant.cli.web import read_web_report  # and all that it looks at
+
+    return (read_web_report(placed.home) or {}).get("address") or None
 
 
 def _on_this_machine(options: _ServiceOptions) -> tuple[ServiceDefinition, ServiceManager]:

@@ -1,8 +1,8 @@
 """Whether a sentence may be an order, or may only tell something: by its form, its words, and how likely an intent is.
 Pure.
 
-What always holds: what has the form of an order is never taken as surely told, so that nobody is told "Noted" instead
-of that it was done.
+What always holds: what has the form of an order is never taken as surely told, and neither is what speaks of something
+done, off, back or otherwise, so that nobody is told "Noted" alone instead of that nothing was done.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ _TOLD_BY_WORDS = 0.8
 _FRAGMENT_WORDS = 3
 # Below it, what has mostly unknown words is of another language.
 DOUBTFUL = 0.5
+# From this chance on, what has no sign of a change only tells something.
+_ONLY_TELLS = 0.85
 TOLD = frozenset(["statement", "question"])
 # Without any of these, what reads like a statement changes nothing that is there.
 _CHANGE_CUES = (
@@ -86,6 +88,12 @@ _ORDER_CUES = (
     "both",
     "takes_back",
     "runs_out",
+)
+# What may be about a thing that is there: that it is done, off, back, due at another time or to be otherwise.
+_SIGNS_OF_CHANGE = (
+    *("done", "already_done", "sense_done", "sense_not_done", "sense_drop", "sense_back", "sense_more", "sense_other"),
+    *("amend", "swaps", "not_due", "earlier_by", "later_by", "sooner", "longer", "still", "keeps", "runs_out"),
+    *("asks_for", "commands", "points_to_several", "todo_noun", "reminder_noun", "alarm", "timer"),
 )
 NOUN_CUES = ("agenda_noun", "reminder_noun", "todo_noun")
 _WEAK_CUES = ("asks_for", "goes_through", "sense_other", "sense_more")
@@ -152,6 +160,11 @@ def may_be_meant(text: str) -> bool:
         return False
     nouns = says_any(_ORDER_NOUNS, folded) or _VERB_FIRST.match(folded) is not None
     return says_any(_ORDER_FORMS, folded) or (not surely_told and nouns)
+
+
+def only_tells(text: str) -> bool:
+    """Whether a sentence tells something, and has no sign that a reminder or a to-do was to change."""
+    return dict(rank_without_items(text))["statement"] >= _ONLY_TELLS and not says_any(_SIGNS_OF_CHANGE, fold(text))
 
 
 def names_what_orders_are_about(text: str) -> bool:

@@ -27,6 +27,7 @@ from assistant.models.offline.order_signs import (
     may_be_order,
     may_be_told,
     names_what_orders_are_about,
+    only_tells,
 )
 from assistant.models.offline.order_spelling import spell_order
 from assistant.models.offline.targets import content_words
@@ -75,6 +76,7 @@ class Note:
     is_task: bool = False  # sounds like something to be done
     is_doubtful: bool = False  # has the form of an order
     is_likely: bool = True  # reads like something told
+    is_plain: bool = True  # and has no sign that anything was to change
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,8 @@ def parse_message(text: str) -> tuple[Request, ...]:
     work = [request for request in requests if not _is_by_the_way(request)]
     if notes or len(text) > _LONG_TEXT:
         doubtful = not work and any(note.is_doubtful for note in notes)
-        work = [Note(any(n.is_task for n in notes), doubtful, all(n.is_likely for n in notes)), *work]
+        is_plain = bool(work) or all(note.is_plain for note in notes)
+        work = [Note(any(n.is_task for n in notes), doubtful, all(n.is_likely for n in notes), is_plain), *work]
     return tuple(work[:_MOST_REQUESTS]) or tuple(requests[:1])
 
 
@@ -247,7 +250,7 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
         otherwise = as_question(bare) if intent == "question" else Note()
     if may_be_order(order) or (isinstance(otherwise, Correction) and names_what_orders_are_about(order)):
         return DoOrder(order, otherwise)
-    told = Note(is_doubtful=may_be_meant(order), is_likely=is_likely_told(order))
+    told = Note(is_doubtful=may_be_meant(order), is_likely=is_likely_told(order), is_plain=only_tells(order))
     return told if otherwise == Note() else otherwise
 
 

@@ -8,7 +8,7 @@ or the message log does not show, and quotes instead of retelling.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from assistant.core.messages import Message
@@ -22,7 +22,7 @@ from assistant.core.quoting import (
 )
 from assistant.core.text import pluralize, shorten
 from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, run_look_up, run_plan
-from assistant.models.offline.order_signs import is_likely_told, may_be_request
+from assistant.models.offline.order_signs import is_likely_told, may_be_request, only_tells
 from assistant.models.offline.parse import (
     AboutMe,
     Correction,
@@ -46,6 +46,7 @@ INTRODUCTION = (
     "to-do list. Say `help` for examples.*"
 )
 _NOTED = "Noted."
+_NOT_CHANGED = "No reminder or to-do was changed."
 _NOWHERE_ELSE = "Offline I can't look anywhere else. Tell me, and I will know it next time."
 _NEEDED_FOR = {
     "manage_todo_list": "a to-do list",
@@ -84,8 +85,9 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
         case Note(is_likely=False) if changed_right_before(_plan_context(context)):
             return MAYBE_AN_ORDER
         case Note():
-            offer = request.is_task and "manage_todo_list" in context.tools
-            return f"{_NOTED} To put it on your to-do list, say: add … to my list." if offer else _NOTED
+            if request.is_task and "manage_todo_list" in context.tools:
+                return f"{_NOTED} {_NOT_CHANGED} To put it on your to-do list, say: add … to my list."
+            return _NOTED if request.is_plain else f"{_NOTED} {_NOT_CHANGED}"
         case AboutMe():
             return _about_person([quote for quote in context.own_words if is_statement(quote.text)])
         case Question():
@@ -109,7 +111,10 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
         in_doubt |= not is_likely_told(request.text) and changed_right_before(_plan_context(context))
         if in_doubt and not isinstance(request.otherwise, Question):
             return MAYBE_AN_ORDER
-        return next_step(request.otherwise, results[step.used :], context)
+        otherwise = request.otherwise
+        if isinstance(otherwise, Note):
+            otherwise = replace(otherwise, is_plain=only_tells(request.text))
+        return next_step(otherwise, results[step.used :], context)
     return step if isinstance(step, str) or step.tool in context.tools else _unavailable(_NEEDED_FOR[step.tool])
 
 
@@ -211,7 +216,8 @@ def _correct(correction: Correction, results: Sequence[str], context: StepContex
     if old is None and len(words) < 2 and context.own_words:
         old = context.own_words[-1]
     if old is None:
-        return _with_failure(f"{_NOTED} I found nothing earlier that it replaces; from now on this counts.", results)
+        nothing = f"{_NOTED} I found nothing earlier that it replaces; from now on this counts. {_NOT_CHANGED}"
+        return _with_failure(nothing, results)
     return _with_failure(_quotation(f"{_NOTED} It replaces what you told me on", old), results)
 
 

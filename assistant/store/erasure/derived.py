@@ -41,7 +41,7 @@ _TURN = re.compile(rb'"turn":"([^"]*)"')
 # Where the workspace has files that came with messages, and that went out with them.
 TRANSFER_FOLDERS = ("received/", f"{SENT_FOLDER}/")
 # What these tools answer was said by somebody else.
-_FROM_OUTSIDE = frozenset({"read_file", "list_files"})
+_FROM_OUTSIDE = frozenset({"read_file", "list_files", "fetch_url"})
 
 
 @dataclass
@@ -105,7 +105,8 @@ def add_derived(
     questions = [record for record in sources if record.turn and record.role == "user"]
     asked = {record.turn for record in questions if record.turn}
     words = {word for record in questions for word in _weighty_words(record.content)}
-    echoes = list(_find_echoes(plan, values, asked, log, sessions))
+    matcher = PhraseMatcher((), (*values.own, *values.weak))
+    echoes = list(_find_echoes(plan, matcher, values, asked, log, sessions))
     own = {value for value in values.own if value not in values.said}
     alone = values.words.keys()
     repeated = [
@@ -118,7 +119,7 @@ def add_derived(
     ]
     ids = {record.id for record in repeated}
     others = [(echo, met) for echo, met in echoes if echo.id not in ids]
-    elsewhere = {value for _, met in others for value in met}
+    elsewhere = {value for echo, _ in others for value in matcher.matched_in_any_case(_said(echo).encode())}
     return replace(
         plan,
         records=(*plan.records, *(RecordLocation(record.id, record.session, record.span) for record in repeated)),
@@ -193,32 +194,35 @@ def _weighty_words(text: str) -> Iterator[str]:
 
 
 def _find_echoes(
-    plan: ErasurePlan, values: _Values, asked: Collection[str], log: LogFiles, sessions: Sequence[str]
+    plan: ErasurePlan,
+    matcher: PhraseMatcher,
+    values: _Values,
+    asked: Collection[str],
+    log: LogFiles,
+    sessions: Sequence[str],
 ) -> Iterator[tuple[LogRecord, set[str]]]:
     """Messages that the assistant wrote after the erased ones, with the values they have, and all that it wrote in the
-    turns `asked`. What others said is noted."""
-    matcher = PhraseMatcher((), (*values.own, *values.weak))
+    turns `asked`. What others said is noted, in any case: what is a noun here may be another word there."""
     for session in sessions:
         for offset, line in log.iterate_lines(session):
             at = line.find(SALT_KEY)
             if at < 0 or is_blank_line(line):
                 continue
-            met = matcher.matched(line)
-            if met:
-                # Names of models and accounts, and the like.
-                values.said |= matcher.matched(line[:at])
-                met = matcher.matched(line[at:])
+            # Names of models and accounts, and the like.
+            values.said |= matcher.matched(line[:at])
+            in_any_case = matcher.matched_in_any_case(line[at:])
+            met = matcher.matched(line[at:]) if in_any_case else set()
             shared = {path for path in values.files if path.encode() in line}
             has_words = bool(values.words) and values.may_have_words(line[at:].decode(errors="replace"))
             in_turn = _TURN.search(line, 0, at)
             is_of_turn = in_turn is not None and in_turn[1].decode() in asked
-            if not (met or shared or is_of_turn or has_words) or json.loads(line[:at] + b"}")["id"] in plan.ids:
+            if not (in_any_case or shared or is_of_turn or has_words) or json.loads(line[:at] + b"}")["id"] in plan.ids:
                 continue
             record = decode_record(line, offset)
             values.files -= {media.path for media in record.media}
             words = _words_among(values.words, _said(record))
             if _is_independent(record):
-                values.said |= met
+                values.said |= in_any_case
                 values.drop_words(words)
                 continue
             values.drop_words(word for word in words if values.words[word] > record.id)

@@ -19,7 +19,7 @@ import httpx2
 
 from assistant.web.deps import AccessRules
 from assistant.web.server import build_tcp_server
-from assistant.web.servers import TcpAddress, TcpListener
+from assistant.web.tcp_listener import TcpAddress, TcpListener
 from assistant.wire.app import App
 from tests.support.networks.network import ConversationPlace, Network, NetworkRefused, PersonKind, VisibleMessage
 from tests.support.networks.terminal import TerminalNetwork

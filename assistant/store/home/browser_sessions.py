@@ -1,0 +1,162 @@
+"""Which browsers are logged in to the page, and the links that log one in.
+
+What always holds:
+- A link is good once, for five minutes, in the process that made it. A session's secret goes to the browser and nowhere
+  else: of both only hashes are kept, of sessions in the file, which no backup has.
+- A session that was revoked, or not used for 90 days, lets nobody in; `ended` of those that are watched is set at once.
+- A file that cannot be read lets nobody in. One that cannot be written refuses a login, and never keeps a revoked
+  session alive in this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from assistant.core.errors import StoreError, UsageError
+from assistant.store.files import sync_directory, write_file
+from assistant.store.rows import format_time, parse_time
+
+LINK_MINUTES = 5
+IDLE_DAYS = 90
+_MAX_LINKS = 10
+_MAX_SESSIONS = 100
+_LONGEST_AGENT = 200
+# How much later a session was used before that is written down.
+_NOTED_EVERY = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSession:
+    """A browser that is logged in."""
+
+    id: int
+    agent: str  # what the browser calls itself
+    created_at: datetime
+    used_at: datetime
+
+
+class BrowserSessions:
+    def __init__(self, path: Path, clock: Callable[[], datetime]) -> None:
+        """Nothing is read before somebody asks."""
+        self._path = path
+        self._clock = clock
+        self._links: dict[str, datetime] = {}  # by hash, until when
+        self._sessions: dict[str, BrowserSession] | None = None  # by hash
+        self._watched: dict[str, asyncio.Event] = {}
+
+    # ------------------------------------------------------------------------------------------------------------ login
+
+    def create_link_code(self) -> str:
+        """The secret of a link that logs one browser in."""
+        now = self._clock()
+        self._links = {hash_: until for hash_, until in self._links.items() if until > now}
+        while len(self._links) >= _MAX_LINKS:
+            self._links.pop(next(iter(self._links)))
+        code = secrets.token_urlsafe(32)
+        self._links[_hash(code)] = now + timedelta(minutes=LINK_MINUTES)
+        return code
+
+    def log_in(self, code: str, agent: str) -> str:
+        """The secret of a new session. Raises `UsageError` where the link is not good, `StoreError` where the session
+        cannot be kept; the link is used up in any case."""
+        now = self._clock()
+        if self._links.pop(_hash(code), now) <= now:
+            raise UsageError(
+                f"This link is used or older than {LINK_MINUTES} minutes. Nobody was logged in; `assistant open` makes "
+                "a new one."
+            )
+        sessions = self._read(now)
+        secret = secrets.token_urlsafe(32)
+        number = max((session.id for session in sessions.values()), default=0) + 1
+        made = BrowserSession(number, agent[:_LONGEST_AGENT], now, now)
+        newest = sorted(sessions.items(), key=lambda item: item[1].used_at, reverse=True)[: _MAX_SESSIONS - 1]
+        self._write({**dict(newest), _hash(secret): made})
+        return secret
+
+    # --------------------------------------------------------------------------------------------------------- sessions
+
+    def is_valid(self, secret: str) -> bool:
+        """Whether the session lets its browser in now, which counts as a use. Raises nothing."""
+        now, hash_ = self._clock(), _hash(secret)
+        try:
+            session = self._read(now).get(hash_)
+            if session is not None and now - session.used_at >= _NOTED_EVERY:
+                self._write({**self._read(now), hash_: replace(session, used_at=now)})
+        except StoreError:
+            return self._sessions is not None and hash_ in self._sessions
+        return session is not None
+
+    def ended(self, secret: str) -> asyncio.Event:
+        """Set once the session is revoked."""
+        return self._watched.setdefault(_hash(secret), asyncio.Event())
+
+    def list_sessions(self) -> list[BrowserSession]:
+        """Raises `StoreError`."""
+        return sorted(self._read(self._clock()).values(), key=lambda session: session.id)
+
+    def revoke(self, ids: Collection[int]) -> list[BrowserSession]:
+        """End these sessions, and what they have open. Raises `StoreError`."""
+        sessions = self._read(self._clock())
+        ended = {hash_: session for hash_, session in sessions.items() if session.id in ids}
+        self._sessions = {hash_: session for hash_, session in sessions.items() if hash_ not in ended}
+        for hash_ in ended:
+            if event := self._watched.pop(hash_, None):
+                event.set()
+        self._write(self._sessions)
+        return sorted(ended.values(), key=lambda session: session.id)
+
+    def revoke_secret(self, secret: str) -> None:
+        """End the session that has this secret. Raises `StoreError`."""
+        session = self._read(self._clock()).get(_hash(secret))
+        if session is not None:
+            self.revoke({session.id})
+
+    # ------------------------------------------------------------------------------------------------------------- file
+
+    def _read(self, now: datetime) -> dict[str, BrowserSession]:
+        if self._sessions is None:
+            self._sessions = self._load()
+        oldest = now - timedelta(days=IDLE_DAYS)
+        return {hash_: session for hash_, session in self._sessions.items() if session.used_at > oldest}
+
+    def _load(self) -> dict[str, BrowserSession]:
+        try:
+            kept = json.loads(self._path.read_text(encoding="utf-8"))
+            return {
+                hash_: BrowserSession(
+                    int(row["id"]), str(row["agent"]), parse_time(row["created_at"]), parse_time(row["used_at"])
+                )
+                for hash_, row in kept.items()
+            }
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(
+                f"{self._path} cannot be read, so no browser is let in; remove it and log in again with "
+                "`assistant open`."
+            ) from error
+
+    def _write(self, sessions: dict[str, BrowserSession]) -> None:
+        rows = {
+            hash_: {**asdict(it), "created_at": format_time(it.created_at), "used_at": format_time(it.used_at)}
+            for hash_, it in sessions.items()
+        }
+        new = self._path.with_name(f"{self._path.name}.new")
+        try:
+            write_file(new, json.dumps(rows).encode())
+            new.replace(self._path)
+            sync_directory(self._path.parent)
+        except OSError as error:
+            raise StoreError(f"{self._path} was not written: {error.strerror}.") from error
+        self._sessions = sessions
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()

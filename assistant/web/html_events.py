@@ -1,0 +1,47 @@
+"""Events of a session with their words as HTML: deliveries whole, and what a model writes block by block.
+
+Words that wait together are given as one event, so that a reader who is slower than the model is not further behind
+with each word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from assistant.bridges.terminal.bridge import Terminal, TerminalEvent
+
+
+async def with_html(terminal: Terminal, events: AsyncIterator[TerminalEvent]) -> AsyncIterator[TerminalEvent]:
+    """`events` are those of the terminal."""
+    from assistant.web.markdown_html import StreamedHtml, render_html  # only for the page
+
+    written: dict[str, StreamedHtml] = {}
+    async for event in events:
+        following: TerminalEvent | None = event
+        while following is not None:
+            name, data = following
+            following = None
+            if name == "delta":
+                data, following, is_over = _join_deltas(terminal, data)
+                first, blocks = written.setdefault(data["turn"], StreamedHtml()).add(data["text"])
+                data = {**data, "first": first, "html": blocks}
+                yield name, data
+                if is_over:
+                    return
+                continue
+            if name in ("discard", "turn", "tool"):
+                # What is written after a tool is a text of its own.
+                written.pop(data.get("turn", ""), None)
+            yield name, {**data, "html": render_html(data["body"])} if name == "deliver" else data
+
+
+def _join_deltas(terminal: Terminal, data: Mapping[str, Any]) -> tuple[Mapping[str, Any], TerminalEvent | None, bool]:
+    """The words with those that wait behind them, the event after these if one waits, and whether that is the end."""
+    pieces = [data["text"]]
+    while not terminal.queue.empty():
+        following = terminal.queue.get_nowait()
+        if following is None or following[0] != "delta" or following[1]["turn"] != data["turn"]:
+            return {**data, "text": "".join(pieces)}, following, following is None
+        pieces.append(following[1]["text"])
+    return {**data, "text": "".join(pieces)}, None, False

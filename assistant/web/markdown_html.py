@@ -1,0 +1,144 @@
+"""Markdown of messages, reports and summaries as HTML that is safe to show in the page.
+
+What always holds: no text makes an element that Markdown does not have (HTML in it is shown as text), runs anything, or
+loads anything: pictures are links, and links name what they lead to (http, https, mailto) and tell it nothing of this
+page. Code is coloured by classes; mathematics is MathML without links.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping, MutableMapping, Sequence
+from functools import lru_cache
+from html import escape, unescape
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+_SCHEMES = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+# Longer code is shown without colours, and longer mathematics as it was written.
+_MAX_COLOURED = 50_000
+_MAX_MATH = 2_000
+_MATHML_NAME = re.compile(
+    r"math|m(?:n|i|o|s|text|space|row|frac|sqrt|root|sub|sup|subsup|under|over|underover|table|tr|td|padded|phantom)"
+    r"|m(?:style|multiscripts|enclose)"
+)
+_MATHML_ATTRIBUTES = re.compile(
+    r"display|mathvariant|stretchy|fence|form|linethickness|columnalign|rowspacing|columnspacing|columnlines|accent"
+    r"|movablelimits|minsize|maxsize|width|height|depth|lspace|rspace|separator|displaystyle|scriptlevel|notation"
+)
+_Environment = MutableMapping[str, Any]
+
+
+def render_html(text: str) -> str:
+    return str(_parser().render(text))
+
+
+class StreamedHtml:
+    """A text that grows, as HTML of its blocks (paragraphs, lists, code): of all but the last one nothing changes any
+    more, so each addition costs as much as the last block is long."""
+
+    def __init__(self) -> None:
+        self._first = 0  # the number of the first block that may still change
+        self._text = ""  # from that one on
+
+    def add(self, text: str) -> tuple[int, list[str]]:
+        """The number of the first block that changed, and the HTML from that one on."""
+        self._text += text
+        parser = _parser()
+        environment: _Environment = {}
+        tokens = parser.parse(self._text, environment)
+        blocks = list(_blocks(tokens))
+        rendered = [str(parser.renderer.render(block, parser.options, environment)) for block in blocks]
+        first = self._first
+        if len(blocks) > 1 and (lines := blocks[-1][0].map) is not None:
+            self._text = "".join(self._text.splitlines(keepends=True)[lines[0] :])
+            self._first += len(blocks) - 1
+        return first, rendered
+
+
+def _blocks(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The tokens of each block of the top level."""
+    blocks: list[list[Token]] = []
+    depth = 0
+    for token in tokens:
+        if depth == 0:
+            blocks.append([])
+        blocks[-1].append(token)
+        depth += token.nesting
+    return blocks
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "highlight": _highlight})
+    parser.enable(["table", "strikethrough"])
+    # With blanks or digits around its signs it is a price.
+    parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True, renderer=_math)
+    parser.validateLink = lambda url: _SCHEMES.match(url) is not None  # type: ignore[method-assign] # it asks for that
+    parser.add_render_rule("link_open", _link_open)
+    parser.add_render_rule("image", _image)
+    return parser
+
+
+def _link_open(
+    renderer: RendererHTML, tokens: Sequence[Token], number: int, options: OptionsDict, env: _Environment
+) -> str:
+    tokens[number].attrSet("rel", "noopener noreferrer")
+    tokens[number].attrSet("target", "_blank")
+    return renderer.renderToken(tokens, number, options, env)
+
+
+def _image(
+    renderer: RendererHTML, tokens: Sequence[Token], number: int, options: OptionsDict, env: _Environment
+) -> str:
+    """As a link: a picture from elsewhere would tell there that this was read."""
+    token = tokens[number]
+    source = escape(str(token.attrGet("src") or ""))
+    text = escape(renderer.renderInlineAsText(token.children, options, env)) or source
+    return f'<a href="{source}" rel="noopener noreferrer" target="_blank">{text}</a>'
+
+
+def _highlight(code: str, language: str, _attributes: str) -> str:
+    """ "" where there are no colours for it: then it is escaped as it is."""
+    if not language or len(code) > _MAX_COLOURED:
+        return ""
+    from pygments import highlight  # only where there is code
+    from pygments.formatters.html import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        lexer = get_lexer_by_name(language)
+    except ClassNotFound:
+        return ""
+    return str(highlight(code, lexer, HtmlFormatter(nowrap=True)))
+
+
+def _safe_mathml(element: Element) -> str:
+    """Written out here: the library's own way leaves what looks like an element in a text as one, and it makes links.
+    Raises `ValueError` for any element that is not mathematics."""
+    if not _MATHML_NAME.fullmatch(element.tag):
+        raise ValueError(element.tag)
+    attributes = "".join(
+        f' {name}="{escape(value)}"' for name, value in element.attrib.items() if _MATHML_ATTRIBUTES.fullmatch(name)
+    )
+    inner = "".join(f"{_safe_mathml(child)}{escape(unescape(child.tail or ''))}" for child in element)
+    return f"<{element.tag}{attributes}>{escape(unescape(element.text or ''))}{inner}</{element.tag}>"
+
+
+def _math(content: str, options: Mapping[str, Any]) -> str:
+    display = "block" if options.get("display_mode") else "inline"
+    if len(content) <= _MAX_MATH:
+        from latex2mathml.converter import convert_to_element  # only where there is mathematics
+
+        # It raises what it likes for what is no mathematics.
+        with contextlib.suppress(Exception):
+            return _safe_mathml(convert_to_element(content, display=display))
+    return f"<code>{escape(content)}</code>"

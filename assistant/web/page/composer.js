@@ -1,0 +1,179 @@
+/** What a person types, with completion of commands, and the files, pictures and voice notes that go with it. */
+import { html, useEffect, useRef, useState } from "./vendor/preact.js";
+import { run } from "./api.js";
+import { Problem } from "./parts.js";
+
+const LARGEST = 40 * 1024 * 1024;
+let commands = null;
+
+const readBase64 = (file) =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result).split(",", 2)[1] ?? "");
+    reader.onerror = () => reject(new Error(`${file.name} cannot be read. Nothing was sent.`));
+    reader.readAsDataURL(file);
+  });
+
+async function attachmentOf(file) {
+  if (file.size > LARGEST) throw new Error(`${file.name} is larger than 40 MB. It was not attached.`);
+  const mime = file.type.split(";")[0] || "application/octet-stream";
+  const preview = /^(image|audio)\//.test(mime) ? URL.createObjectURL(file) : null;
+  return { mime, name: file.name, size: file.size, data: await readBase64(file), preview };
+}
+
+/** The commands that begin with what was typed; loaded once. */
+function useCommands(text) {
+  const [found, setFound] = useState([]);
+  useEffect(() => {
+    const typed = /^\/[a-z ]*$/i.test(text);
+    if (!typed) return setFound([]);
+    commands ??= run(["help"]).then((answer) => answer.value.commands);
+    commands.then((all) => setFound(all.filter((it) => it.name.startsWith(text.toLowerCase()) && it.name !== text).slice(0, 8)), () => {});
+    return undefined;
+  }, [text]);
+  return found;
+}
+
+function useRecorder(attach, fail) {
+  const [recorder, setRecorder] = useState(null);
+  const start = async () => {
+    const sound = await navigator.mediaDevices.getUserMedia({ audio: true });
+    const recording = new MediaRecorder(sound);
+    const pieces = [];
+    recording.ondataavailable = (event) => pieces.push(event.data);
+    recording.onstop = () => {
+      sound.getTracks().forEach((track) => track.stop());
+      setRecorder(null);
+      attach([new File(pieces, "voice-note.webm", { type: recording.mimeType })]);
+    };
+    recording.start();
+    setRecorder(recording);
+  };
+  return [recorder, () => (recorder ? recorder.stop() : start().catch(() => fail(new Error("The microphone cannot be used."))))];
+}
+
+export function Composer({ submit, draft, setDraft, running, stop }) {
+  const [files, setFiles] = useState([]);
+  const [error, setError] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const [over, setOver] = useState(false);
+  const [chosen, setChosen] = useState(0);
+  const box = useRef(null);
+  const picker = useRef(null);
+  const offered = useCommands(draft);
+
+  useEffect(() => {
+    box.current.style.height = "auto";
+    box.current.style.height = `${Math.min(box.current.scrollHeight, 260)}px`;
+  }, [draft]);
+  useEffect(() => box.current.focus(), []);
+  useEffect(() => setChosen(0), [draft]);
+
+  const attach = async (list) => {
+    setError(null);
+    try {
+      const added = await Promise.all([...list].map(attachmentOf));
+      setFiles((was) => [...was, ...added]);
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  const [recorder, record] = useRecorder(attach, setError);
+
+  const send = async () => {
+    const text = draft.trim();
+    if (busy || (!text && !files.length)) return;
+    setBusy(true);
+    setError(null);
+    setDraft("");
+    setFiles([]);
+    try {
+      await submit(text, files);
+    } catch (failure) {
+      setError(failure);
+      setDraft(text);
+      setFiles(files);
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  const complete = (entry) => {
+    setDraft(`${entry.name} `);
+    box.current.focus();
+  };
+
+  const keys = (event) => {
+    if (offered.length && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      event.preventDefault();
+      setChosen((was) => (was + (event.key === "ArrowDown" ? 1 : -1) + offered.length) % offered.length);
+    } else if (offered.length && event.key === "Tab" && !event.shiftKey) {
+      event.preventDefault();
+      complete(offered[chosen]);
+    } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      send();
+    }
+  };
+
+  const dropped = (event) => {
+    event.preventDefault();
+    setOver(false);
+    attach(event.dataTransfer.files);
+  };
+  const pasted = (event) => {
+    if (!event.clipboardData.files.length) return;
+    event.preventDefault();
+    attach(event.clipboardData.files);
+  };
+
+  return html`<form
+    class=${`composer column ${over ? "over" : ""}`}
+    onSubmit=${(event) => (event.preventDefault(), send())}
+    onDragOver=${(event) => (event.preventDefault(), setOver(true))}
+    onDragLeave=${() => setOver(false)}
+    onDrop=${dropped}
+  >
+    ${offered.length > 0 &&
+    html`<ul class="offered" role="listbox" id="offered" aria-label="Commands">
+      ${offered.map(
+        (entry, n) => html`<li id=${`offered-${n}`} role="option" aria-selected=${n === chosen} onMouseDown=${(event) => (event.preventDefault(), complete(entry))}>
+          <code>${entry.name}</code> <span>${entry.about}</span>
+        </li>`,
+      )}
+    </ul>`}
+    ${files.length > 0 &&
+    html`<ul class="attached" aria-label="Attached">
+      ${files.map(
+        (file, n) => html`<li>
+          ${file.preview && file.mime.startsWith("image/") ? html`<img src=${file.preview} alt=${file.name} />` : file.name}
+          <button type="button" class="link" aria-label=${`Remove ${file.name}`} onClick=${() => setFiles(files.filter((_, other) => other !== n))}>×</button>
+        </li>`,
+      )}
+    </ul>`}
+    <${Problem} error=${error} />
+    <div class="line">
+      <textarea
+        ref=${box}
+        rows="1"
+        value=${draft}
+        placeholder="Message, or / for commands"
+        aria-label="Message"
+        role=${offered.length ? "combobox" : undefined}
+        aria-expanded=${offered.length ? "true" : undefined}
+        aria-controls=${offered.length ? "offered" : undefined}
+        aria-activedescendant=${offered.length ? `offered-${chosen}` : undefined}
+        onInput=${(event) => setDraft(event.target.value)}
+        onKeyDown=${keys}
+        onPaste=${pasted}
+      ></textarea>
+      <input ref=${picker} type="file" multiple hidden aria-hidden="true" tabindex="-1" onChange=${(event) => (attach(event.target.files), (event.target.value = ""))} />
+      <button type="button" class="icon" aria-label="Attach a file" title="Attach a file" onClick=${() => picker.current.click()}>+</button>
+      ${window.MediaRecorder &&
+      html`<button type="button" class="icon" aria-label=${recorder ? "Stop recording" : "Record a voice note"} title="Voice note" aria-pressed=${Boolean(recorder)} onClick=${record}>${recorder ? "■" : "●"}</button>`}
+      ${running
+        ? html`<button type="button" class="primary" onClick=${() => stop().catch(setError)}>Stop</button>`
+        : html`<button type="submit" class="primary" disabled=${busy || (!draft.trim() && !files.length)}>Send</button>`}
+    </div>
+  </form>`;
+}

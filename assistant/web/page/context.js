@@ -1,0 +1,85 @@
+/** Context: what the model sees of a conversation now, what that costs, and what was compacted. */
+import { html, useState } from "./vendor/preact.js";
+import { get, read, runAsked, run } from "./api.js";
+import { dollars, number, plural } from "./format.js";
+import { Action, Facts, Page, Problem, Time, useLoaded } from "./parts.js";
+import { Plot } from "./plot.js";
+
+const NAMES = { tools: "Tools", persona: "PERSONA.md", rules: "Rules", pins: "Pinned", memory: "What is remembered", summary: "Summary", message: "Message" };
+const SHOWN = 60;
+
+export default function Context({ rest }) {
+  const session = rest[0] || "main";
+  const [report, error, reload] = useLoaded(() => read(["context"], session), [session]);
+  const [made, madeError, reloadMade] = useLoaded(() => get("/compactions", { session, limit: 200 }), [session]);
+  const [sessions] = useLoaded(() => get("/sessions", { limit: 1 }), []);
+  const [all, setAll] = useState(false);
+  const again = () => (reload(), reloadMade());
+  const price = report && (report.cached ? report.read_price : report.write_price);
+  const parts = report?.parts ?? [];
+  const shown = all ? parts : parts.slice(0, SHOWN);
+  return html`<${Page} title="Context" aside=${html`<select aria-label="Conversation" value=${session} onChange=${(event) => (location.hash = `#/context/${event.target.value}`)}>
+      ${(sessions?.sessions ?? [{ session, current: true }]).filter((it) => it.current).map((it) => html`<option value=${it.session}>${it.session}</option>`)}
+    </select>`}>
+    <${Problem} error=${error ?? madeError} />
+    ${report && html`<${Facts} rows=${[
+        ["Model", report.model],
+        ["Tokens", `${number(report.tokens)} of ${number(report.window_tokens)}`],
+        ["Full", `${Math.round(report.pressure * 100)}%`],
+        ["Next call", price === null ? "no price is known" : `${dollars(report.tokens * price)}, ${report.cached ? "read from the cache" : "written to the cache"}`],
+      ]} />
+      <span class=${`bar ${report.pressure > 0.8 ? "full" : ""}`}><i ref=${(it) => it && (it.style.width = `${Math.min(100, report.pressure * 100)}%`)}></i></span>`}
+    <p class="row"><${Action} does=${async () => (await run(["compact"], session), again())}>Compact now</${Action}></p>
+    ${made?.compactions.length > 0 && html`<${Pressure} of=${made.compactions} now=${report?.tokens ?? 0} />`}
+    <h2>What the model sees, in order</h2>
+    <ol class="list">${shown.map((part) => html`<${Part} part=${part} price=${price} session=${session} />`)}</ol>
+    ${parts.length > shown.length && html`<button type="button" onClick=${() => setAll(true)}>All ${number(parts.length)} parts</button>`}
+    ${made?.compactions.length > 0 && html`<h2>What was compacted</h2>${made.compactions.map((it) => html`<${Compaction} key=${it.id} of=${it} done=${again} />`)}`}
+  </${Page}>`;
+}
+
+function Part({ part, price, session }) {
+  const name = part.kind === "message" ? { user: "You", assistant: "Assistant", tool: "Tool" }[part.role] ?? "Note" : NAMES[part.kind];
+  return html`<li>
+    <details>
+      <summary class="row"><span>${name} <span class="quiet">${part.text.slice(0, 60)}</span></span>
+        <span class="quiet small">${plural(part.tokens, "token")}${price !== null && price !== undefined ? `, ${dollars(part.tokens * price)}` : ""}</span></summary>
+      <div class="quote">${part.text}</div>
+      ${part.kind === "message" && part.message_id && html`<a class="small" href=${`#/talk/${session}/${part.message_id}`}>Where it was said</a>`}
+    </details>
+  </li>`;
+}
+
+/** The size of the context over time: it falls with each compaction, and grows again. */
+function Pressure({ of, now }) {
+  const [times, tokens] = [[], []];
+  let before = 0;
+  for (const it of [...of].reverse().filter((one) => one.state === "live")) {
+    const at = new Date(it.at).getTime() / 1000;
+    const after = before + it.summary_tokens;
+    times.push(at, at + 1);
+    tokens.push(after + it.original_tokens - it.summary_tokens, after);
+    before = after;
+  }
+  times.push(Date.now() / 1000);
+  tokens.push(now);
+  return html`<h2>Size over time</h2><${Plot} label="Tokens over time; it falls with each compaction" times=${times} series=${[{ label: "Tokens", values: tokens, show: number }]} />`;
+}
+
+function Compaction({ of, done }) {
+  const [originals, setOriginals] = useState(null);
+  const show = async () => {
+    const { messages } = await get("/messages", { session: of.session, before: of.to_message_id + 1, limit: 200, html: false });
+    setOriginals(messages.filter((it) => it.id >= of.from_message_id));
+  };
+  const undo = async () => (await runAsked(["compact", "--undo", String(of.id)], of.session), done());
+  return html`<details class="compaction">
+    <summary class="row"><span>#${of.id} ${plural(of.messages, "message")} <span class="quiet">${of.trigger}, ${of.state}</span></span>
+      <span class="quiet small">${number(of.original_tokens)} → ${number(of.summary_tokens)} tokens, ${dollars(of.cost_usd)}, <${Time} at=${of.at} /></span></summary>
+    <p class="row"><${Action} does=${show}>Show the originals</${Action}>${of.state === "live" && html`<${Action} does=${undo}>Undo</${Action}>`}</p>
+    <div class="columns">
+      <section><h3>Summary</h3><p class="words plain">${of.summary}</p></section>
+      ${originals && html`<section><h3>Originals</h3>${originals.map((it) => html`<p class="words plain"><a class="small" href=${`#/talk/${of.session}/${it.id}`}>${it.role}</a> ${it.text}</p>`)}</section>`}
+    </div>
+  </details>`;
+}

@@ -1,0 +1,94 @@
+/**
+ * A conversation as a list of entries, made of what was said (`/v1/messages`) and what happens (`/v1/events`). Pure: each
+ * function gives the next list. Nothing is shown twice: entries are told apart by the ids of messages and the keys of
+ * deliveries.
+ */
+
+/** @typedef {{key: string, id?: number, role: string, html?: string, text?: string, at?: string, turn?: string,
+ *   media?: object[], steps?: object[], buttons?: object[], pending?: boolean}} Entry */
+
+/** Messages of the API as entries; tools and what they gave become steps of the answer that follows. */
+export function entriesOf(messages) {
+  const entries = [];
+  let steps = [];
+  for (const message of messages) {
+    if (message.role === "tool") {
+      const step = steps.find((it) => it.call === message.tool_call_id);
+      if (step) step.result = message.text;
+      continue;
+    }
+    if (message.kind !== "message") continue;
+    if (message.role === "user") steps = [];
+    for (const call of message.tool_calls) {
+      steps.push({ call: call.id, name: call.name, arguments: call.arguments, state: "done" });
+    }
+    if (message.role === "assistant" && message.tool_calls.length && !message.text) continue;
+    const { id, role, html, text, at, turn, media } = message;
+    entries.push({ key: `m${id}`, id, role, html, text, at, turn, media, steps: role === "assistant" ? steps : [] });
+    if (role === "assistant") steps = [];
+  }
+  return entries;
+}
+
+/** With newer messages, each once; what was sent and is stored now takes the place of what was shown meanwhile. */
+export function merge(entries, newer) {
+  const known = new Set(newer.map((entry) => entry.id));
+  const kept = entries.filter((entry) => !known.has(entry.id));
+  return [...kept, ...newer].sort((a, b) => (a.id ?? Infinity) - (b.id ?? Infinity));
+}
+
+/** With what the person just sent. */
+export const withSent = (entries, key, text, media) => [
+  ...entries,
+  { key, role: "user", text, media, at: new Date().toISOString(), pending: true, steps: [] },
+];
+
+/** With the id that a sent message was stored under. */
+export const withAccepted = (entries, key, id) => {
+  const rest = entries.filter((entry) => entry.id !== id);
+  return rest.map((entry) => (entry.key === key ? { ...entry, id, pending: false } : entry));
+};
+
+/** With a delivery: a reply that is shown already, or comes again, changes nothing. */
+export function withDelivery(entries, data, steps) {
+  if (entries.some((entry) => entry.key === data.key || (data.message_id && entry.id === data.message_id))) return entries;
+  const role = data.kind === "notice" ? "notice" : "assistant";
+  const entry = {
+    key: data.key,
+    id: data.message_id ?? undefined,
+    role,
+    html: data.html,
+    text: data.body,
+    at: new Date().toISOString(),
+    steps: role === "assistant" ? steps : [],
+    buttons: data.buttons,
+    media: [],
+  };
+  return merge(entries, [entry]);
+}
+
+/** What is being written: its blocks of HTML, and its steps. */
+export const NOTHING_WRITTEN = { turn: "", blocks: [], steps: [], notice: "" };
+
+export function written(now, name, data) {
+  switch (name) {
+    case "turn":
+      return data.state === "started" ? { ...NOTHING_WRITTEN, turn: data.turn } : NOTHING_WRITTEN;
+    case "delta": {
+      const same = now.turn === data.turn ? now : { ...NOTHING_WRITTEN, turn: data.turn };
+      return { ...same, blocks: [...same.blocks.slice(0, data.first), ...data.html], notice: "" };
+    }
+    case "tool": {
+      const steps = now.steps.filter((step) => step.call !== data.call);
+      return { ...now, turn: data.turn, blocks: [], steps: [...steps, { call: data.call, name: data.name, state: data.state }] };
+    }
+    case "discard":
+      return { ...now, blocks: [] };
+    case "notice":
+      return { ...now, notice: data.text };
+    case "deliver":
+      return data.kind === "notice" ? now : NOTHING_WRITTEN;
+    default:
+      return now;
+  }
+}

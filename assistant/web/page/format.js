@@ -1,0 +1,49 @@
+/** Times, numbers and amounts as the reader's browser writes them; times in the reader's zone. */
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const short = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const long = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+const weekday = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
+const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
+
+const sameDay = (a, b) => a.toDateString() === b.toDateString();
+
+/** 09:30 today, "3 May 09:30" this year, else with the year. */
+export function when(iso) {
+  if (!iso) return "";
+  const at = new Date(iso);
+  const now = new Date();
+  if (sameDay(at, now)) return clock.format(at);
+  return `${(at.getFullYear() === now.getFullYear() ? short : long).format(at)} ${clock.format(at)}`;
+}
+
+/** The day alone. */
+export function day(iso) {
+  if (!iso) return "";
+  return long.format(new Date(iso));
+}
+
+/** "Friday, 5 June" of "2026-06-05". */
+export const dayName = (date) => weekday.format(new Date(`${date}T12:00:00`));
+
+/** "2026-06-05" of a Date in the reader's zone. */
+export const isoDay = (at) =>
+  `${at.getFullYear()}-${String(at.getMonth() + 1).padStart(2, "0")}-${String(at.getDate()).padStart(2, "0")}`;
+
+export const number = (value) => (value === null || value === undefined ? "" : whole.format(value));
+
+/** US dollars; small amounts with as many digits as they need. */
+export function dollars(value) {
+  if (value === null || value === undefined) return "no price";
+  if (value === 0) return "$0";
+  return value < 0.01 ? `$${value.toPrecision(2)}` : `$${value.toFixed(value < 1 ? 3 : 2)}`;
+}
+
+export function bytes(value) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let at = 0;
+  while (value >= 1000 && at < units.length - 1) [value, at] = [value / 1000, at + 1];
+  return `${at ? value.toFixed(1) : value} ${units[at]}`;
+}
+
+export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;

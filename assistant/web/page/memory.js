@@ -1,0 +1,111 @@
+/** Memory: what is remembered, searched or as a timeline; each memory down to the words it came from; put right. */
+import { html, useEffect, useState } from "./vendor/preact.js";
+import { read, runAsked, run } from "./api.js";
+import { day } from "./format.js";
+import { Action, Markdown, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
+
+const PAGE = 100;
+const WAIT_MILLISECONDS = 200;
+
+export default function Memory({ rest }) {
+  return rest[0] ? html`<${One} key=${rest[0]} reference=${rest[0]} />` : html`<${All} />`;
+}
+
+function All() {
+  const [text, setText] = useState("");
+  const [asked, setAsked] = useState("");
+  const [state, setState] = useState("current");
+  const [limit, setLimit] = useState(PAGE);
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(text.trim()), WAIT_MILLISECONDS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const load = () =>
+    asked
+      ? read(["memory", "search", "--limit", "30", "--", asked])
+      : read(["memory", "list", "--limit", String(limit), ...(state === "former" ? ["--former"] : [])]);
+  const [found, error] = useLoaded(load, [asked, state, limit]);
+  return html`<${Page} title="Memory" aside=${html`<${Tabs} label="Which memories" of=${[["current", "Current"], ["former", "With former ones"]]} chosen=${state} choose=${setState} />`}>
+    <input type="search" value=${text} placeholder="Search what is remembered" aria-label="Search what is remembered" onInput=${(event) => setText(event.target.value)} />
+    <${Problem} error=${error} />
+    ${found && (asked ? html`<${List} of=${found} />` : html`<${Timeline} of=${found} />`)}
+    ${found?.length === 0 && html`<p class="quiet">${asked ? "No memory has that." : "Nothing is remembered yet. The assistant learns in its sleep; `Sleep` shows when."}</p>`}
+    ${!asked && found?.length >= limit && html`<button type="button" onClick=${() => setLimit(limit + PAGE)}>Earlier ones</button>`}
+  </${Page}>`;
+}
+
+const List = ({ of }) =>
+  html`<ul class="list memories">
+    ${of.map(
+      (memory) => html`<li class="row">
+        <a class=${memory.until ? "former" : ""} href=${`#/memory/${memory.id}`}>${memory.text}</a>
+        <span class="quiet small">${memory.kind} · <${Time} at=${memory.said_at} /></span>
+      </li>`,
+    )}
+  </ul>`;
+
+/** By the day on which it was said, newest first. */
+function Timeline({ of }) {
+  const days = new Map();
+  for (const memory of [...of].sort((a, b) => b.said_at.localeCompare(a.said_at))) {
+    const name = day(memory.said_at);
+    days.set(name, [...(days.get(name) ?? []), memory]);
+  }
+  return [...days].map(([name, memories]) => html`<section key=${name}><h2>${name}</h2><${List} of=${memories} /></section>`);
+}
+
+/** One memory: what it says, said, and was; what may be done with it. */
+function One({ reference }) {
+  const [loaded, error, reload] = useLoaded(() => read(["memory", "why", reference]), [reference]);
+  const [text, setText] = useState(null);
+  const [done, setDone] = useState(null);
+  const memory = Array.isArray(loaded) ? loaded[0] : loaded;
+  const correct = async (event) => {
+    event.preventDefault();
+    const answer = await run(["memory", "edit", reference, text]);
+    setText(null);
+    setDone(answer);
+    reload();
+  };
+  const forget = async () => {
+    const answer = await runAsked(["memory", "forget", reference]);
+    if (answer) setDone({ ...answer, forgotten: true });
+  };
+  return html`<${Page} title="A memory" aside=${html`<a href="#/memory">All memories</a>`}>
+    <${Problem} error=${error} />
+    ${done && html`<div role="status"><${Markdown} of=${done.html} /></div>`}
+    ${memory && !done?.forgotten && html`<p class=${`words ${memory.until ? "former" : ""}`}>${memory.text}</p>
+      <p class="quiet small">${memory.kind}, said <${Time} at=${memory.said_at} />${memory.until && html`, true until <${Time} at=${memory.until} />`}
+        ${memory.superseded_by && html`, now: <a href=${`#/memory/${memory.superseded_by}`}>what replaced it</a>`}</p>
+      ${text === null
+        ? html`<p class="row"><button type="button" onClick=${() => setText(memory.text)}>Correct</button><${Action} class="danger" does=${forget}>Forget</${Action}></p>`
+        : html`<form onSubmit=${(event) => (event.preventDefault(), 0)}>
+            <textarea rows="3" cols="70" aria-label="What is right" value=${text} onInput=${(event) => setText(event.target.value)}></textarea>
+            <p class="row"><${Action} class="primary" does=${() => correct({ preventDefault() {} })}>Keep this instead</${Action}><button type="button" onClick=${() => setText(null)}>Cancel</button></p>
+          </form>`}
+      <h2>Why it is known</h2>
+      ${memory.said.map((entry) => html`<${Said} entry=${entry} />`)}
+      ${!memory.said.length && html`<p class="quiet">No message says it.</p>`}
+      ${memory.versions.length > 1 && html`<h2>What it said over time</h2>
+        <ul class="list">${memory.versions.map((version) => html`<li><${Time} at=${version.at} /> ${version.after}</li>`)}</ul>`}
+      <${Related} memory=${memory} />`}
+  </${Page}>`;
+}
+
+const Said = ({ entry }) =>
+  html`<section>
+    <p class="quiet small">Noted <${Time} at=${entry.at} />: ${entry.text}</p>
+    ${entry.messages.map(
+      (message) => html`<blockquote class="quote">
+        <a class="small" href=${`#/talk/${message.session}/${message.id}`}>${message.role === "user" ? "You" : "Assistant"}, <${Time} at=${message.at} /></a>
+        <br />${message.text || "(forgotten)"}
+      </blockquote>`,
+    )}
+  </section>`;
+
+/** Memories of the same thing: the ones that the same words find. */
+function Related({ memory }) {
+  const [found] = useLoaded(() => read(["memory", "search", "--limit", "8", "--", memory.text.slice(0, 300)]), [memory.id]);
+  const others = (found ?? []).filter((it) => it.id !== memory.id);
+  return others.length ? html`<h2>Related</h2><${List} of=${others} />` : null;
+}

@@ -1,0 +1,49 @@
+/** At the side of a conversation: the others, a new one, and the search in everything that was ever said. */
+import { html, useEffect, useState } from "./vendor/preact.js";
+import { get } from "./api.js";
+import { Problem, Time, useLoaded } from "./parts.js";
+
+const WAIT_MILLISECONDS = 200;
+
+export function Sessions({ chosen }) {
+  const [loaded, error] = useLoaded(() => get("/sessions", { limit: 1 }), [chosen]);
+  const [text, setText] = useState("");
+  const shown = (loaded?.sessions ?? []).filter((it) => it.current);
+  const names = new Set(["main", chosen, ...shown.map((it) => it.session)]);
+  const begin = (event) => {
+    event.preventDefault();
+    const name = new FormData(event.target).get("name").trim();
+    if (!name) return;
+    event.target.reset();
+    location.hash = `#/talk/thread:${encodeURIComponent(name.toLowerCase().replace(/[^\w.-]+/g, "-").slice(0, 40))}`;
+  };
+  return html`<aside class="sessions" aria-label="Conversations">
+    <input type="search" value=${text} placeholder="Search all that was said" aria-label="Search all that was said" onInput=${(event) => setText(event.target.value)} />
+    ${text.trim()
+      ? html`<${Found} text=${text.trim()} />`
+      : html`<${Problem} error=${error} />
+          <ul>
+            ${[...names].map((name) => {
+              const row = shown.find((it) => it.session === name);
+              return html`<li><a href=${`#/talk/${name}`} aria-current=${name === chosen ? "true" : undefined}>${name.replace(/^thread:/, "")}</a> <${Time} at=${row?.last_at} /></li>`;
+            })}
+          </ul>
+          <form onSubmit=${begin}><input name="name" placeholder="New thread" aria-label="Name of a new thread" maxlength="40" /><button class="link">Begin</button></form>`}
+  </aside>`;
+}
+
+function Found({ text }) {
+  const [asked, setAsked] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(text), WAIT_MILLISECONDS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const [found, error] = useLoaded(() => (asked ? get("/history", { q: asked, limit: 20 }) : Promise.resolve(null)), [asked]);
+  return html`<${Problem} error=${error} />
+    <ul class="found" role="status">
+      ${(found?.hits ?? []).map(
+        (hit) => html`<li><a href=${`#/talk/${hit.session}/${hit.id}`}><span class="quiet">${hit.session.replace(/^thread:/, "")}, <${Time} at=${hit.at} /></span><br />${hit.text}</a></li>`,
+      )}
+      ${found && !found.hits.length && html`<li class="quiet">Nothing was found.</li>`}
+    </ul>`;
+}

@@ -1,0 +1,45 @@
+/** Spending: what models cost, by day, model, kind or conversation; the caps, and what the month comes to. */
+import { html, useState } from "./vendor/preact.js";
+import { get } from "./api.js";
+import { dollars, number } from "./format.js";
+import { Facts, Page, Problem, Tabs, useLoaded } from "./parts.js";
+import { Plot } from "./plot.js";
+
+const BY = [["day", "Day"], ["model", "Model"], ["kind", "Kind"], ["session", "Conversation"]];
+
+export default function Spending() {
+  const [by, setBy] = useState("day");
+  const [usage, error] = useLoaded(() => get("/usage", { by, days: 31 }), [by]);
+  return html`<${Page} title="Spending" aside=${html`<${Tabs} label="By" of=${BY} chosen=${by} choose=${setBy} />`}>
+    <${Problem} error=${error} />
+    ${usage && html`<${Facts} rows=${[
+        ["Today", dollars(usage.today.cost_usd ?? usage.today.usd)],
+        ["This month", dollars(usage.month.cost_usd ?? usage.month.usd)],
+        ["At this pace", usage.forecast_usd === null ? "" : `${dollars(usage.forecast_usd)} at the end of the month`],
+      ]} />
+      ${usage.caps.map((cap) => html`<${Cap} of=${cap} />`)}
+      ${usage.by === "day" && usage.rows.length > 1 && html`<${Days} rows=${usage.rows} />`}
+      ${usage.by === by && html`<${Rows} usage=${usage} />`}`}
+  </${Page}>`;
+}
+
+const Cap = ({ of }) =>
+  html`<p><span class="row small quiet">${of.setting.replaceAll("_", " ")}: ${of.setting.endsWith("usd") ? `${dollars(of.used)} of ${dollars(of.most)}` : `${number(of.used)} of ${number(of.most)} tokens`}</span>
+    <span class=${`bar ${of.used_up ? "full" : ""}`} role="meter" aria-valuenow=${Math.round(of.share * 100)} aria-valuemin="0" aria-valuemax="100" aria-label=${of.setting.replaceAll("_", " ")}><i ref=${(it) => it && (it.style.width = `${Math.min(100, of.share * 100)}%`)}></i></span></p>`;
+
+const amount = (row) => row.cost_usd ?? row.usd ?? 0;
+
+function Days({ rows }) {
+  const sorted = [...rows].sort((a, b) => a.day.localeCompare(b.day));
+  const times = sorted.map((row) => new Date(`${row.day}T12:00:00`).getTime() / 1000);
+  return html`<${Plot} label="US dollars a day" times=${times} series=${[{ label: "US dollars", values: sorted.map(amount), show: dollars, bars: true }]} />`;
+}
+
+function Rows({ usage }) {
+  if (!usage.rows.length) return html`<p class="quiet">No model was asked in the last ${usage.days} days.</p>`;
+  const columns = ["calls", "input", "cache_read", "cache_write", "output"].filter((name) => usage.rows.some((row) => row[name] !== undefined));
+  return html`<table class="plain">
+    <thead><tr><th scope="col">${usage.by}</th>${columns.map((name) => html`<th scope="col" class="amount">${name.replace("_", " ")}</th>`)}<th scope="col" class="amount">cost</th></tr></thead>
+    <tbody>${usage.rows.map((row) => html`<tr><th scope="row">${row[usage.by] || "(none)"}</th>${columns.map((name) => html`<td class="amount">${number(row[name])}</td>`)}<td class="amount">${dollars(amount(row))}</td></tr>`)}</tbody>
+  </table>`;
+}

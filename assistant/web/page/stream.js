@@ -1,0 +1,65 @@
+/**
+ * The events of one conversation (`/v1/events`), for as long as somebody looks at it. It goes on where it ended, whatever
+ * happened to the connection or the assistant. A page that is hidden for a minute lets go: browsers allow only six
+ * connections to one address.
+ */
+import { get, post } from "./api.js";
+
+const HIDDEN_MILLISECONDS = 60_000;
+const NAMES = ["hello", "deliver", "turn", "delta", "tool", "discard", "notice"];
+
+/**
+ * @param {string} session
+ * @param {(name: string, data: object) => void} onEvent also gets `connected` and `lost`
+ * @returns {() => void} ends it
+ */
+export function follow(session, onEvent) {
+  let source = null;
+  let last = "";
+  let timer = 0;
+  let retry = 0;
+
+  function open() {
+    clearTimeout(retry);
+    const query = new URLSearchParams({ session, html: "true", ...(last && { after: last }) });
+    source = new EventSource(`/v1/events?${query}`);
+    for (const name of NAMES) {
+      source.addEventListener(name, (event) => {
+        if (event.lastEventId) last = event.lastEventId;
+        const data = JSON.parse(event.data);
+        if (name === "deliver") post("/deliveries/ack", { key: data.key }).catch(() => {});
+        onEvent(name === "hello" ? "connected" : name, data);
+      });
+    }
+    source.onerror = () => {
+      onEvent("lost", {});
+      // A browser gives up where it was answered with no stream, and otherwise connects again by itself.
+      if (source.readyState === EventSource.CLOSED) retry = setTimeout(again, 1000);
+    };
+  }
+
+  /** Whoever was logged out is told by the answer, and is not let in by asking on. */
+  function again() {
+    get("/status").then(open, (error) => error.status !== 401 && (retry = setTimeout(again, 1000)));
+  }
+
+  function close() {
+    clearTimeout(retry);
+    source?.close();
+    source = null;
+  }
+
+  function visibility() {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(close, HIDDEN_MILLISECONDS);
+    else if (!source) open();
+  }
+
+  document.addEventListener("visibilitychange", visibility);
+  open();
+  return () => {
+    document.removeEventListener("visibilitychange", visibility);
+    clearTimeout(timer);
+    close();
+  };
+}

@@ -1,0 +1,149 @@
+/** Talk: a conversation, the others at its side, and a search in everything that was ever said. */
+import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
+import { get, newId, post, type } from "./api.js";
+import { Composer } from "./composer.js";
+import { NOTHING_WRITTEN, entriesOf, merge, withAccepted, withDelivery, withSent, written } from "./conversation.js";
+import { Entry, Writing } from "./entry.js";
+import { Problem, useLoaded } from "./parts.js";
+import { Sessions } from "./sessions.js";
+import { follow } from "./stream.js";
+
+const PAGE = 60;
+// Nearer to the end than this (pixels) the view follows what is written.
+const NEAR = 120;
+
+/** What a conversation holds, what is written in it now, and what may be done. */
+function useConversation(session, place) {
+  const [entries, setEntries] = useState([]);
+  const [writing, setWriting] = useState(NOTHING_WRITTEN);
+  const [more, setMore] = useState(false);
+  const [lost, setLost] = useState(false);
+  const [error, setError] = useState(null);
+  const steps = useRef([]);
+
+  const refresh = useCallback(async () => {
+    const { messages } = await get("/messages", { session, limit: PAGE, html: true });
+    setEntries((was) => merge(was, entriesOf(messages)));
+    return messages.length === PAGE;
+  }, [session]);
+
+  useEffect(() => {
+    setEntries([]);
+    setWriting(NOTHING_WRITTEN);
+    if (place) {
+      get(`/history/${place}`, { neighbours: 30, html: true }).then(({ messages }) => setEntries(entriesOf(messages)), setError);
+      return undefined;
+    }
+    return follow(session, (name, data) => {
+      setLost(name === "lost");
+      if (name === "connected") refresh().then(setMore, setError);
+      if (name === "turn" && data.state === "started") refresh().catch(setError);
+      if (name === "deliver") setEntries((was) => withDelivery(was, data, steps.current));
+      setWriting((now) => {
+        const next = written(now, name, data);
+        steps.current = next.steps.length ? next.steps : name === "deliver" ? [] : steps.current;
+        return next;
+      });
+    });
+  }, [session, place]);
+
+  const earlier = async () => {
+    const before = entries.find((entry) => entry.id)?.id;
+    const { messages } = await get("/messages", { session, before, limit: PAGE, html: true });
+    setMore(messages.length === PAGE);
+    setEntries((was) => merge(was, entriesOf(messages)));
+  };
+
+  /** Sent again under the same id after a failure, so it is accepted once. */
+  const say = async (text, media) => {
+    const key = newId();
+    setEntries((was) => withSent(was, key, text, media));
+    const message = { text, session, external_id: key, media: media.map(({ mime, name, data }) => ({ mime, name, data })) };
+    try {
+      const accepted = await post("/messages", message);
+      setEntries((was) => withAccepted(was, key, accepted.message_id));
+    } catch (failure) {
+      setEntries((was) => was.filter((entry) => entry.key !== key));
+      throw failure;
+    }
+  };
+
+  const command = async (line) => {
+    const answer = await type(line, session);
+    const entry = { key: newId(), role: "command", typed: line, html: answer.html, at: new Date().toISOString(), steps: [] };
+    const changed = /^\/(undo|retry|reset|compact)\b/i.test(line);
+    if (changed) setEntries([]);
+    if (changed) await refresh();
+    setEntries((was) => [...was, entry]);
+  };
+
+  return { entries, writing, more, lost, error, earlier, say, command };
+}
+
+export default function Talk({ rest }) {
+  const [session, place] = [rest[0] || "main", rest[1] ? Number(rest[1]) : null];
+  const talk = useConversation(session, place);
+  const [draft, setDraft] = useState("");
+  const [aside, setAside] = useState(false);
+  const list = useRef(null);
+  const follows = useRef(true);
+
+  useEffect(() => setAside(false), [session, place]);
+  useLayoutEffect(() => {
+    const found = place && document.getElementById(`m${place}`);
+    if (found) found.scrollIntoView({ block: "center" });
+    else if (follows.current && list.current) list.current.scrollTop = list.current.scrollHeight;
+  }, [talk.entries, talk.writing]);
+
+  const scrolled = () => {
+    const { scrollTop, scrollHeight, clientHeight } = list.current;
+    follows.current = scrollHeight - scrollTop - clientHeight < NEAR;
+  };
+
+  const submit = async (text, media) => {
+    follows.current = true;
+    if (text.startsWith("/") && !media.length && /^\/[a-z]+(\s|$)/i.test(text)) await talk.command(text);
+    else await talk.say(text, media);
+  };
+
+  /** The last exchange is taken back, and its words are there to be changed. */
+  const edit = async (entry) => {
+    await talk.command("/undo");
+    setDraft(entry.text);
+  };
+
+  const lastUser = talk.entries.findLast((entry) => entry.role === "user" && entry.id);
+  return html`<div class=${aside ? "talk aside" : "talk"}>
+    <${Sessions} chosen=${session} />
+    <main id="main" tabindex="-1" aria-label=${`Conversation ${session}`}>
+      <div class="side-button"><button type="button" class="link" aria-expanded=${aside} onClick=${() => setAside(!aside)}>Conversations and search</button></div>
+      <div class="said" ref=${list} onScroll=${scrolled} tabindex="0" role="log" aria-label="What was said">
+        <div class="column">
+          ${place && html`<p class="quiet"><a href=${`#/talk/${session}`}>Back to the end of this conversation</a></p>`}
+          ${talk.more && !place && html`<button type="button" class="link" onClick=${talk.earlier}>Earlier messages</button>`}
+          ${talk.entries.map(
+            (entry) => html`<${Entry}
+              key=${entry.key}
+              entry=${entry}
+              found=${entry.id === place}
+              command=${talk.command}
+              edit=${entry === lastUser ? edit : null}
+            />`,
+          )}
+          <${Writing} now=${talk.writing} />
+          ${!talk.entries.length && !place && html`<p class="quiet">Say something. What you say here is kept, and remembered.</p>`}
+          <${Problem} error=${talk.error} />
+        </div>
+      </div>
+      ${talk.lost && html`<p class="column lost" role="status">The connection was lost. It is tried again by itself; nothing is lost.</p>`}
+      ${!place &&
+      html`<${Composer}
+        submit=${submit}
+        draft=${draft}
+        setDraft=${setDraft}
+        running=${Boolean(talk.writing.turn)}
+        stop=${() => post("/stop", { session })}
+      />`}
+    </main>
+  </div>`;
+}

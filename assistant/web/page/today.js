@@ -1,0 +1,127 @@
+/** Today: what is on, as a day, a week or a month; reminders are moved by dragging, or by typing when. */
+import { html, useState } from "./vendor/preact.js";
+import { read, run } from "./api.js";
+import { dayName, isoDay } from "./format.js";
+import { Action, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
+
+const SPANS = [["day", "Day"], ["week", "Week"], ["month", "Month"]];
+const plusDays = (date, days) => isoDay(new Date(new Date(`${date}T12:00:00`).getTime() + days * 86_400_000));
+
+/** The days that are shown: of a month whole weeks, from Monday on. */
+function daysOf(span, date) {
+  if (span === "day") return [date];
+  const first = span === "month" ? `${date.slice(0, 8)}01` : date;
+  const monday = plusDays(first, -((new Date(`${first}T12:00:00`).getDay() + 6) % 7));
+  if (span === "week") return Array.from({ length: 7 }, (_, n) => plusDays(monday, n));
+  const days = Array.from({ length: 42 }, (_, n) => plusDays(monday, n));
+  return days.filter((_, n) => days[n - (n % 7)].slice(0, 7) <= date.slice(0, 7));
+}
+
+/** The agenda of a week at a time, as the command reads it. */
+async function loadItems(span, days) {
+  const weeks = span === "day" ? [days[0]] : days.filter((_, n) => n % 7 === 0);
+  const answers = await Promise.all(weeks.map((first) => read(["agenda", first, ...(span === "day" ? [] : ["--week"])])));
+  const seen = new Map(answers.flatMap((it) => it.items).map((item) => [`${item.kind}${item.id}${item.day}${item.time}`, item]));
+  return [...seen.values()].filter((item) => days.includes(item.day));
+}
+
+export default function Today() {
+  const [span, setSpan] = useState("day");
+  const [date, setDate] = useState(isoDay(new Date()));
+  const days = daysOf(span, date);
+  const [items, error, reload] = useLoaded(() => loadItems(span, days), [span, date]);
+  const [ended] = useLoaded(() => read(["remind", "history", "--limit", "20"]), []);
+  const [failure, setFailure] = useState(null);
+  const move = async (id, day, time) => {
+    setFailure(null);
+    try {
+      await run(["remind", "change", String(id), "--at", `${day} ${time || "09:00"}`]);
+      reload();
+    } catch (refused) {
+      setFailure(refused);
+    }
+  };
+  const step = span === "day" ? 1 : span === "week" ? 7 : 28;
+  const missed = (ended ?? []).filter((slot) => slot.state !== "sent" && slot.state !== "done");
+  return html`<${Page} title=${span === "month" ? date.slice(0, 7) : dayName(date)} aside=${html`<div class="row">
+      <${Tabs} label="Span" of=${SPANS} chosen=${span} choose=${setSpan} />
+      <button type="button" aria-label="Earlier" onClick=${() => setDate(plusDays(date, -step))}>‹</button>
+      <button type="button" onClick=${() => setDate(isoDay(new Date()))}>Today</button>
+      <button type="button" aria-label="Later" onClick=${() => setDate(plusDays(date, step))}>›</button>
+    </div>`}>
+    <${Problem} error=${error ?? failure} />
+    <${NewReminder} added=${reload} />
+    <div class=${span === "month" ? "month" : ""}>
+      ${days.map((day) => html`<${Day} key=${day} day=${day} span=${span} items=${(items ?? []).filter((it) => it.day === day)} move=${move} reload=${reload} />`)}
+    </div>
+    ${missed.length > 0 && html`<h2>Late or missed</h2>
+      <ul class="list">${missed.map((slot) => html`<li class="row"><span>${slot.text || slot.name}</span><span class="quiet small">${slot.state} · <${Time} at=${slot.due} /></span></li>`)}</ul>`}
+  </${Page}>`;
+}
+
+function Day({ day, span, items, move, reload }) {
+  const [over, setOver] = useState(false);
+  const dropped = (event) => {
+    event.preventDefault();
+    setOver(false);
+    const { id, time } = JSON.parse(event.dataTransfer.getData("text/plain") || "{}");
+    if (id) move(id, day, time);
+  };
+  const name = span === "month" ? Number(day.slice(8)) : dayName(day);
+  return html`<div
+    class=${[over && "target", day === isoDay(new Date()) && "now"].filter(Boolean).join(" ")}
+    data-day=${day}
+    onDragOver=${(event) => (event.preventDefault(), setOver(true))}
+    onDragLeave=${() => setOver(false)}
+    onDrop=${dropped}
+  >
+    ${span === "month" ? html`<span class="date">${name}</span>` : span === "week" && html`<h2>${name}</h2>`}
+    ${span === "month"
+      ? items.map((item) => html`<span class="thing" title=${item.text} ...${dragged(item)}>${item.time} ${item.text}</span>`)
+      : html`<ul class="list">
+          ${items.map((item) => html`<li class="row" ...${dragged(item)}><${Item} item=${item} move=${move} reload=${reload} /></li>`)}
+          ${!items.length && html`<li class="quiet">Nothing is on.</li>`}
+        </ul>`}
+  </div>`;
+}
+
+const canMove = (item) => item.kind === "reminder" && !item.came;
+const dragged = (item) =>
+  canMove(item)
+    ? { draggable: true, onDragStart: (event) => event.dataTransfer.setData("text/plain", JSON.stringify({ id: item.id, time: item.time })) }
+    : {};
+
+function Item({ item, move, reload }) {
+  const [when, setWhen] = useState(null);
+  const act = (...argv) => async () => (await run(argv), reload());
+  return html`<span><span class="quiet">${item.time || "all day"}</span> ${item.text} ${item.late && html`<span class="problem small">late${item.since && ` since ${item.since}`}</span>`}
+      ${item.repeats && html`<span class="quiet small">${item.repeats}</span>`}</span>
+    <span class="row small">
+      ${item.kind === "todo" && html`<${Action} class="link" does=${act("todo", "done", String(item.id))}>Done</${Action}>`}
+      ${canMove(item) && when === null && html`<button type="button" class="link" onClick=${() => setWhen(`${item.day}T${item.time || "09:00"}`)}>Move</button>`}
+      ${canMove(item) && html`<${Action} class="link" does=${act("remind", "cancel", String(item.id))}>Cancel</${Action}>`}
+      ${when !== null && html`<input type="datetime-local" aria-label="When" value=${when} onInput=${(event) => setWhen(event.target.value)} />
+        <${Action} class="link" does=${() => move(item.id, ...when.split("T"))}>Keep</${Action}>`}
+      <span class="quiet">${item.kind}</span>
+    </span>`;
+}
+
+function NewReminder({ added }) {
+  const [text, setText] = useState("");
+  const [error, setError] = useState(null);
+  const add = async (event) => {
+    event.preventDefault();
+    try {
+      await run(["remind", "add", ...text.split(/\s+/)]);
+      setText("");
+      setError(null);
+      added();
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return html`<form class="row" onSubmit=${add}>
+    <input value=${text} size="40" aria-label="New reminder" placeholder="New reminder: tomorrow at 9 call Ada" onInput=${(event) => setText(event.target.value)} />
+    <button disabled=${!text.trim()}>Remind me</button>
+  </form><${Problem} error=${error} />`;
+}

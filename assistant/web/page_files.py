@@ -1,0 +1,65 @@
+"""The files of the page: read, compressed and kept in memory when somebody first asks for one.
+
+What always holds: an address with the version (a hash over all files) never changes what it gives, so browsers keep it;
+the page itself names that version, and is asked for again each time. Nothing outside of the folder is given.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+PAGE_FOLDER = Path(__file__).parent / "page"
+_INDEX = "index.html"
+# Where the page names its files.
+_VERSION = b"{version}"
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    media_type: str
+    compressed: bytes  # gzip
+    etag: str
+
+    @property
+    def content(self) -> bytes:
+        return gzip.decompress(self.compressed)
+
+
+@dataclass(frozen=True, slots=True)
+class PageFiles:
+    version: str
+    index: PageFile
+    files: dict[str, PageFile]  # by path below the folder, with "/"
+
+
+@lru_cache(maxsize=1)
+def load_page_files() -> PageFiles:
+    contents = {
+        path.relative_to(PAGE_FOLDER).as_posix(): path.read_bytes()
+        for path in sorted(PAGE_FOLDER.rglob("*"))
+        if path.suffix in _TYPES
+    }
+    digest = hashlib.sha256()
+    for name, content in contents.items():
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    version = digest.hexdigest()[:16]
+    index = contents.pop(_INDEX).replace(_VERSION, version.encode())
+    return PageFiles(
+        version, _page_file(_INDEX, index), {name: _page_file(name, content) for name, content in contents.items()}
+    )
+
+
+def _page_file(name: str, content: bytes) -> PageFile:
+    # Without a time, so that the same content is the same bytes.
+    compressed = gzip.compress(content, 9, mtime=0)
+    return PageFile(_TYPES[Path(name).suffix], compressed, f'"{hashlib.sha256(content).hexdigest()[:16]}"')

@@ -1,0 +1,224 @@
+"""Talk in the page, in a real browser: what a person sees and does in a conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from assistant.core.bridge_api import TurnEvent
+from assistant.core.messages import ToolCall
+from tests.support.browser import Browser, in_browser, open_page
+from tests.support.web_api import LiveApi, free_port, run_web_api
+
+ANSWER = (
+    "Here is the **plan**:\n\n| Day | What |\n|---|---|\n| Friday | Dentist |\n\n"
+    "```python\ndef area(r): return 3 * r ** 2\n```\n\nThe area is $A = \\pi r^2$."
+)
+HOSTILE = (
+    "<script>document.title = 'run'</script><img src=http://elsewhere.example/a.png onerror=\"document.title='run'\">"
+    "![a](http://elsewhere.example/b.png) [x](javascript:document.title='run') $\\text{<img src=x onerror=alert(1)>}$"
+)
+
+
+def loaded_from(browser: Browser) -> set[str]:
+    """The hosts that the page asked for anything."""
+    script = "return performance.getEntriesByType('resource').map(it => new URL(it.name).host)"
+    return set(browser.run(script))
+
+
+async def test_an_answer_is_shown_with_its_table_code_and_mathematics(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path, ANSWER) as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            browser.type("textarea", "What is on?\n")
+            browser.find(".entry.user", "What is on?")
+            browser.find(".entry.assistant td", "Dentist")
+            browser.find(".entry.assistant .nf", "area")
+            browser.find(".entry.assistant math")
+            assert "login=" not in browser.driver.current_url
+            assert browser.run("return history.length") <= 3
+            browser.screenshot("talk")
+            assert browser.complaints() == []
+
+        await in_browser(look)
+
+
+async def test_words_are_shown_as_they_are_written_and_steps_are_folded(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path, ToolCall("c1", "current_time", {}), "It is nine.") as it:
+        await open_page(browser, it)
+        it.model.gate = asyncio.Event()
+
+        def ask() -> None:
+            browser.type("textarea", "What time is it?\n")
+            browser.find(".entry.writing")
+
+        def part() -> None:
+            browser.find(".entry.writing strong", "half")
+
+        def whole() -> None:
+            browser.find(".entry.assistant:not(.writing)", "It is nine.")
+            assert len(browser.find_all(".entry.assistant")) == 1
+            browser.find(".steps summary", "Did: current time")
+
+        await in_browser(ask)
+        await it.model.called.wait()
+        it.app.terminal.show(TurnEvent("delta", "main", "t00000001", {"text": "One\n\n**half"}), "")
+        it.app.terminal.show(TurnEvent("delta", "main", "t00000001", {"text": "** done"}), "")
+        await in_browser(part)
+        it.app.terminal.show(TurnEvent("discard", "main", "t00000001", {}), "")
+        it.model.gate.set()
+        await in_browser(whole)
+
+
+async def test_hostile_words_run_nothing_and_load_nothing_from_elsewhere(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path, HOSTILE) as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            browser.type("textarea", f"{HOSTILE}\n")
+            browser.find(".entry.assistant", "<script>")
+            browser.run("location.reload()")
+            browser.find(".entry.assistant", "<script>")
+            assert browser.find_all(".entry img, .entry script, .entry [onerror]") == []
+            assert browser.driver.title == "Talk · Nocturne"
+            assert loaded_from(browser) <= {f"127.0.0.1:{it.port}"}
+            assert browser.complaints() == []
+
+        await in_browser(look)
+
+
+async def test_commands_are_completed_and_what_they_did_is_shown(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path) as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            browser.type("textarea", "/todo a")
+            browser.find(".offered [aria-selected=true]", "/todo add")
+            browser.type("textarea", "\t")
+            browser.wait(lambda: browser.find("textarea").get_property("value") == "/todo add ")
+            browser.type("textarea", "call Ada\n")
+            browser.find(".entry.command", "call Ada")
+            browser.screenshot("talk-command")
+            assert browser.complaints() == []
+
+        await in_browser(look)
+
+
+async def test_two_tabs_show_the_same_and_nothing_twice(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path, "First.", "Second.") as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            first = browser.driver.current_window_handle
+            browser.find("textarea")
+            browser.driver.switch_to.new_window("tab")
+            browser.open(f"http://127.0.0.1:{it.port}/")
+            browser.size(390, 844)
+            browser.type("textarea", "one\n")
+            browser.find(".entry.assistant", "First.")
+            browser.screenshot("talk-phone")
+            browser.driver.switch_to.window(first)
+            browser.find(".entry.user", "one")
+            browser.find(".entry.assistant", "First.")
+            browser.type("textarea", "two\n")
+            browser.find(".entry.assistant", "Second.")
+            assert len(browser.find_all(".entry")) == 4
+            browser.driver.switch_to.window(browser.driver.window_handles[-1])
+            browser.find(".entry.assistant", "Second.")
+            assert len(browser.find_all(".entry")) == 4
+            browser.driver.close()
+            browser.driver.switch_to.window(first)
+
+        await in_browser(look)
+
+
+async def test_a_page_goes_on_after_a_restart_and_shows_nothing_twice(tmp_path: Path, browser: Browser) -> None:
+    port = str(free_port())
+    async with run_web_api(tmp_path, "Before.", WEB__PORT=port) as it:
+        await open_page(browser, it)
+        await in_browser(lambda: (browser.type("textarea", "one\n"), browser.find(".entry.assistant", "Before.")))
+    await in_browser(lambda: browser.find(".lost"))
+    async with run_web_api(tmp_path, "After.", WEB__PORT=port):
+
+        def look() -> None:
+            browser.wait(lambda: not browser.find_all(".lost"))
+            browser.type("textarea", "two\n")
+            browser.find(".entry.assistant", "After.")
+            assert len(browser.find_all(".entry")) == 4
+
+        await in_browser(look)
+
+
+async def test_what_was_said_is_found_and_the_place_is_shown(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path, "Noted.") as it:
+        for text in ("The heron stands at the pond.", "It rains.", "The coat is blue."):
+            await it.socket.say(text)
+            await it.wait_idle()
+        await it.app.maintenance.index_new_messages()
+        await open_page(browser, it)
+
+        def look() -> None:
+            browser.type(".sessions input[type=search]", "heron")
+            browser.click(".found a", "heron")
+            browser.find(".entry.found", "The heron stands at the pond.")
+
+        await in_browser(look)
+
+
+async def test_a_picture_is_attached_sent_and_shown(tmp_path: Path, browser: Browser) -> None:
+    picture = tmp_path / "boat.png"
+    picture.write_bytes(
+        bytes.fromhex(
+            "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c4944415408d763f8cfc000000301010018"
+            "dd8db00000000049454e44ae426082"
+        )
+    )
+    async with run_web_api(tmp_path / "home", "A boat.") as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            browser.find("input[type=file]").send_keys(str(picture))
+            browser.find(".attached img")
+            browser.type("textarea", "What is this?\n")
+            browser.find(".entry.assistant", "A boat.")
+            browser.run("location.reload()")
+            image = browser.find(".entry.user img")
+            browser.wait(lambda: browser.run("return arguments[0].naturalWidth", image) == 1)
+
+        await in_browser(look)
+
+
+async def test_the_last_exchange_is_changed_and_asked_again(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path, "Wrong.", "Right.") as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            browser.type("textarea", "Where is teh key?\n")
+            browser.find(".entry.assistant", "Wrong.")
+            browser.click(".entry.user button", "Edit")
+            browser.wait(lambda: browser.find("textarea").get_property("value") == "Where is teh key?")
+            assert browser.find_all(".entry.assistant") == []
+            browser.run("document.querySelector('textarea').select()")
+            browser.type("textarea", "Where is the key?\n")
+            browser.find(".entry.assistant", "Right.")
+
+        await in_browser(look)
+
+
+async def test_a_browser_that_is_logged_out_elsewhere_says_so(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path) as it:
+        await open_page(browser, it)
+        await in_browser(lambda: browser.find("textarea"))
+        await revoke_all(it)
+
+        def look() -> None:
+            browser.find("h1", "Nocturne")
+            browser.find("pre", "assistant open")
+
+        await in_browser(look)
+
+
+async def revoke_all(it: LiveApi) -> None:
+    done = await it.socket.request("POST", "/v1/commands", json={"argv": ["web", "revoke", "--all"]})
+    assert done.status_code == 200

@@ -1,0 +1,178 @@
+"""A headless Chromium (Debian's package, by Debian's driver) that looks at the page of a running app, in threads beside
+the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from selenium.common.exceptions import NoAlertPresentException, StaleElementReferenceException
+from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.support.web_api import LiveApi
+
+T = TypeVar("T")
+
+
+@lru_cache(maxsize=1)
+def _axe() -> str:
+    """axe-core, as a package of Python has it."""
+    return (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+
+
+# For looking at afterwards; ignored by git.
+SCREENSHOTS = Path(__file__).parents[2] / ".screenshots"
+_SECONDS = 15
+_ENDED = re.compile(r"net::ERR_(?:CONNECTION_|INCOMPLETE_CHUNKED|EMPTY_RESPONSE)")
+
+
+class Browser:
+    def __init__(self, driver: Chrome) -> None:
+        self.driver = driver
+
+    def open(self, url: str) -> None:
+        self.driver.get(url)
+
+    def wait(self, condition: Callable[[], T], what: str = "") -> T:
+        """Until it gives something true."""
+        found: T = WebDriverWait(self.driver, _SECONDS, poll_frequency=0.03).until(lambda _: condition(), what)
+        return found
+
+    def find(self, selector: str, text: str = "") -> WebElement:
+        """The first element that has the text, once there is one."""
+
+        def found() -> WebElement | None:
+            script = (
+                "return [...document.querySelectorAll(arguments[0])].find(it => it.textContent.includes(arguments[1]))"
+            )
+            element: WebElement | None = self.driver.execute_script(script, selector, text)
+            return element
+
+        element = self.wait(found, f"{selector} with {text!r}; there is: {self.text()[:2000]}")
+        assert element is not None
+        return element
+
+    def find_all(self, selector: str) -> list[WebElement]:
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def text(self) -> str:
+        return str(self.driver.execute_script("return document.body ? document.body.innerText : ''"))
+
+    def click(self, selector: str, text: str = "") -> None:
+        self.find(selector, text)
+        script = (
+            "const it = [...document.querySelectorAll(arguments[0])].find(it => it.textContent.includes(arguments[1]));"
+            "it?.scrollIntoView({block: 'center'}); it?.click(); return Boolean(it)"
+        )
+        # What is shown again meanwhile is another element: it is looked up where it is pressed.
+        self.wait(lambda: self.driver.execute_script(script, selector, text))
+
+    def type(self, selector: str, text: str) -> None:
+        def typed() -> bool:
+            try:
+                self.find(selector).send_keys(text)
+            except StaleElementReferenceException:
+                return False
+            return True
+
+        self.wait(typed)
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(script, *arguments)
+
+    def complaints(self) -> list[str]:
+        """What the browser refused or failed at: a broken rule of the page's policy, a fault of its scripts."""
+        told = [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
+        # An app that has ended is not at fault.
+        return [message for message in told if not _ENDED.search(message)]
+
+    def settle(self) -> None:
+        """Until the page has asked for nothing new for a while."""
+        script = (
+            "const done = arguments[0]; let timer; const idle = () => { clearTimeout(timer); timer = setTimeout(() => "
+            "{ seen.disconnect(); done() }, 150) }; const seen = new PerformanceObserver(idle); "
+            "seen.observe({type: 'resource'}); idle()"
+        )
+        self.driver.execute_async_script(script)
+
+    def has_question(self) -> bool:
+        """Whether the page asks for a yes."""
+        try:
+            return bool(self.driver.switch_to.alert.text)
+        except NoAlertPresentException:
+            return False
+
+    def serious_findings(self) -> list[str]:
+        """What axe-core finds that keeps people from using the page."""
+        self.driver.execute_script(_axe())
+        found = self.driver.execute_async_script(
+            "const done = arguments[0];axe.run(document, {resultTypes: ['violations']}).then(it => done(it.violations))"
+        )
+        return [
+            f"{it['id']}: {it['nodes'][0]['html'][:150]} {it['nodes'][0]['failureSummary'][:200]}"
+            for it in found
+            if it["impact"] in ("serious", "critical")
+        ]
+
+    def size(self, width: int, height: int) -> None:
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def dark(self, on: bool) -> None:
+        features = [{"name": "prefers-color-scheme", "value": "dark" if on else "light"}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def screenshot(self, name: str) -> None:
+        SCREENSHOTS.mkdir(exist_ok=True)
+        self.driver.save_screenshot(str(SCREENSHOTS / f"{name}.png"))
+
+
+@contextmanager
+def run_browser() -> Iterator[Browser]:
+    options = ChromeOptions()
+    options.binary_location = shutil.which("chromium") or "chromium"
+    for argument in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900"):
+        options.add_argument(argument)
+    options.add_argument("--use-fake-ui-for-media-stream")
+    options.add_argument("--use-fake-device-for-media-stream")
+    if os.geteuid() == 0:
+        options.add_argument("--no-sandbox")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = Chrome(options=options, service=ChromeService(shutil.which("chromedriver") or "chromedriver"))
+    try:
+        yield Browser(driver)
+    finally:
+        driver.quit()
+
+
+async def in_browser(look: Callable[..., T], *arguments: Any) -> T:
+    """Run what a person does in the browser while the app goes on."""
+    return await asyncio.to_thread(look, *arguments)
+
+
+async def open_page(browser: Browser, it: LiveApi, where: str = "") -> None:
+    """The page, logged in by a link as `assistant open` makes it; `where` as in "#/memory"."""
+    answer = await it.socket.request("POST", "/v1/commands", json={"argv": ["web", "link"]})
+    url = answer.json()["value"]["url"]
+
+    def look() -> None:
+        browser.size(1280, 900)
+        browser.driver.delete_all_cookies()
+        browser.open("about:blank")
+        browser.open(url)
+        browser.find("nav")
+        if where:
+            browser.run("location.hash = arguments[0]", where)
+
+    await in_browser(look)
