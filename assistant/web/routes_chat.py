@@ -87,7 +87,7 @@ def _message_routes(control: DaemonControl, reader: OwnerReadApi, terminal: Term
         if not body.argv:
             text = await control.command(body.text, body.session, bridge=terminal.name)
             return CommandAnswer(text=text, html=as_html(text) if body.html else None)
-        done = await control.run_argv(body.argv, body.session, bridge=terminal.name)
+        done = await control.run_argv(body.argv, body.session, bridge=terminal.name, typed=body.typed)
         confirmation = done.confirmation
         return CommandAnswer(
             text=done.text,

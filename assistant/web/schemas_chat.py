@@ -152,10 +152,12 @@ class NewMessage(_Body):
 
 class Typed(_Body):
     """A command: as typed in a conversation (`text`, "/pins remove 3"), or as the words of a shell (`argv`, ["pins",
-    "remove", "3"]). Give one of them. With `html` the answer's text is given as HTML, too."""
+    "remove", "3"]). Give one of them. `typed` is what a command of a shell asks for: a key, or the answers of a setup.
+    With `html` the answer's text is given as HTML, too."""
 
     text: Annotated[UnicodeText, Field(max_length=100_000)] = ""
     argv: Annotated[list[Annotated[UnicodeText, Field(max_length=100_000)]], Field(max_length=10_000)] = []
+    typed: Annotated[UnicodeText, Field(max_length=100_000)] = ""
     session: OwnerSession = MAIN_SESSION
     html: bool = False
 
