@@ -198,9 +198,8 @@ class LifeModel:
             return "", (ToolCall(call_id, "search_history", {"query": question}),)
         if tail and len(tail) <= 2 * _MOST_LOOKS and (more := _MORE.search(tail[-1].content)):
             # What was shortened in its middle is read on from a little later each time.
-            place = {"offset": _STEP * (len(tail) // 2)} | {
-                n: int(found) for n, found in more.groupdict().items() if found
-            }
+            offset = int(more["offset"] or _STEP * (len(tail) // 2))
+            place = {"message_id": int(more["message_id"]), "offset": offset}
             return "", (ToolCall(call_id, "read_history", place),)
         self._provider.recalled["missing"] += 1
         self._complain(f"recall: {question!r} is not found in {said[:80]!r}")
