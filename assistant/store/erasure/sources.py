@@ -67,6 +67,14 @@ class ErasureSources:
         said = {row["id"] for row in rows}
         return {row["id"]: (row["content"], sources.isdisjoint(said)) for row, sources in found}
 
+    def _entries_of_others(self, plan: ErasurePlan) -> Iterator[str]:
+        """What journal entries say that were made of other messages than those of the plan."""
+        rows = self._people.rows("SELECT id, content, sources, source_type FROM journal WHERE scope = ?", (plan.scope,))
+        for row in rows:
+            is_range = row["source_type"] in RANGE_ENTRIES
+            if not is_range and row["id"] not in plan.entries and plan.ids.isdisjoint(json.loads(row["sources"])):
+                yield row["content"]
+
     def _messages_of(self, entries: Sequence[Row], scope: str) -> list[int]:
         """The messages of people that entries came from, and are not forgotten yet; of an entry made of a whole range
         of messages, those that have its values."""
