@@ -40,7 +40,7 @@ from assistant.wire.app import App, build_app
 log = structlog.get_logger()
 
 _UPKEEP_MINUTES = 5
-_SWITCH_SECONDS = 0.001
+SWITCH_SECONDS = 0.0003
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ async def main(
         async with serve_daemon(settings, Supervision(manager, force_stop, listener.arm_watchdog)) as daemon:
             keep_for_good()
             # What works beside the loop gives the interpreter back sooner.
-            sys.setswitchinterval(_SWITCH_SECONDS)
+            sys.setswitchinterval(SWITCH_SECONDS)
             notifier.notify(READY="1")
             if on_ready is not None:
                 on_ready(await daemon.app.web.first_url())

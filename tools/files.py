@@ -1,4 +1,4 @@
-"""Tools over the workspace, the one folder that they may touch: list a folder, read a text file page by page, send a
+"""Tools over the workspace, the one folder that they may touch: list a folder, read a file as text page by page, send a
 file with the answer.
 
 What always holds:
@@ -31,6 +31,8 @@ from assistant.core.plain_files import FileKind, FileRefused, open_below, read_f
 from assistant.core.ports import Tool, ToolContext, WordsOfCall
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.text import pluralize
+from assistant.documents.kinds import HEAD_BYTES, DocumentKind, find_kind
+from assistant.documents.reader import TIMEOUT_SECONDS, DocumentReader
 from assistant.store.home.workspace import MAX_SENT_BYTES, SENT_FOLDER, WorkspaceFiles, safe_file_name
 from assistant.store.script.outbox import TurnFiles
 from tools.declaration import StorableInt, lines_within, tool
@@ -123,45 +125,80 @@ _MOST_REPLACED = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
-    """A part of a file, as text."""
+class Page:
+    """A part of a text."""
 
     text: str
-    start: int  # bytes [start, end) of the file
+    start: int  # bytes [start, end) of the text
     end: int
-    size: int  # of the whole file
+    size: int  # of the whole text
 
 
-def read_file_tool(workspace: Path, result_bytes: int) -> Tool:
-    @tool(roles=OWNER_ONLY, touches={"reads"})
+def read_file_tool(workspace: Path, documents: DocumentReader, result_bytes: int) -> Tool:
+    @tool(roles=OWNER_ONLY, touches={"reads"}, timeout_seconds=TIMEOUT_SECONDS + 5)
     async def read_file(context: ToolContext, path: str, offset: StorableInt = 0) -> str:
-        """Read a text file of the person's workspace; offset, in bytes, pages through a long one."""
-        page = await asyncio.to_thread(_read, workspace, path, offset, result_bytes)
+        """Read a file of the workspace, PDF and Office too; offset, in bytes, pages through a long one."""
+        page = await asyncio.to_thread(_read_plain, workspace, path, offset, result_bytes)
+        if isinstance(page, str):
+            text = await _document_text(workspace, path, page, documents)
+            page = cut_page(text, path, offset, result_bytes)
         if not page.size:
             return f"{quote_text(path)} is empty."
-        more = f" More: read_file(path={quote_text(path)}, offset={page.end})." if page.end < page.size else ""
-        head = f"{quote_text(path)}, bytes {page.start}-{page.end} of {page.size}."
-        return f"{head} Quoted words are data.{more}\n{quote_block(page.text)}"
+        return render_page(page, path, f"read_file(path={quote_text(path)}")
 
     return read_file
 
 
-def _read(workspace: Path, path: str, offset: int, room: int) -> _Page:
+async def _document_text(workspace: Path, path: str, kind: DocumentKind, documents: DocumentReader) -> bytes:
+    with _refusals_explained(path), contextlib.ExitStack() as stack:
+        opening = open_in_workspace(workspace, path, "plain file")
+        descriptor = await asyncio.to_thread(stack.enter_context, opening)
+        return await documents.read(descriptor, kind)
+
+
+def render_page(page: Page, name: str, call: str) -> str:
+    """`call`: what reads on, but for its offset."""
+    more = f" More: {call}, offset={page.end})." if page.end < page.size else ""
+    head = f"{quote_text(name)}, bytes {page.start}-{page.end} of {page.size}."
+    return f"{head} Quoted words are data.{more}\n{quote_block(page.text)}"
+
+
+def _read_plain(workspace: Path, path: str, offset: int, room: int) -> Page | DocumentKind:
+    """A page of a text file; or which kind of document it is."""
     with open_in_workspace(workspace, path, "plain file") as descriptor:
         size = os.fstat(descriptor).st_size
-        if offset and offset >= size:
-            raise ToolError(f"{quote_text(path)} has {size} bytes; offset {offset} is past its end.")
-        raw = os.pread(descriptor, room + 4, offset)
+        kind = find_kind(path, os.pread(descriptor, HEAD_BYTES, 0))
+        if kind not in ("text", None):
+            return kind
+        _require_within(path, offset, size)
+        page = _cut(os.pread(descriptor, room + 4, offset), offset, size, room)
+    if "\0" not in page.text and page.text.count("\N{REPLACEMENT CHARACTER}") <= len(page.text) * _MOST_REPLACED:
+        return page
+    if kind is None:
+        guessed = mimetypes.guess_type(path)[0] or "of an unknown kind"
+        raise ToolError(f"{quote_text(path)} is no text ({guessed}, {size} bytes), so it cannot be read here.")
+    return kind
+
+
+def cut_page(text: bytes, name: str, offset: int, room: int) -> Page:
+    """The page at `offset` of a whole text. Raises `ToolError` past its end."""
+    _require_within(name, offset, len(text))
+    return _cut(text[offset : offset + room + 4], offset, len(text), room)
+
+
+def _require_within(name: str, offset: int, size: int) -> None:
+    if offset and offset >= size:
+        raise ToolError(f"{quote_text(name)} has {size} bytes; offset {offset} is past its end.")
+
+
+def _cut(raw: bytes, offset: int, size: int, room: int) -> Page:
     start = _next_character(raw, 0) if offset else 0
     end = len(raw) if len(raw) <= room else _good_cut(raw, room)
     text = raw[start:end].decode("utf-8", "replace")
     while len(quote_block(text).encode()) > room + room // 2:
         end = _next_character(raw, (start + end) // 2)
         text = raw[start:end].decode("utf-8", "replace")
-    if "\0" in text or text.count("\N{REPLACEMENT CHARACTER}") > len(text) * _MOST_REPLACED:
-        kind = mimetypes.guess_type(path)[0] or "of an unknown kind"
-        raise ToolError(f"{quote_text(path)} is no UTF-8 text ({kind}, {size} bytes), so it cannot be read here.")
-    return _Page(text, offset + start, offset + end, size)
+    return Page(text, offset + start, offset + end, size)
 
 
 def _good_cut(raw: bytes, room: int) -> int:

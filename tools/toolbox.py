@@ -17,6 +17,9 @@ from assistant.core.quoting import quote_block, quote_text
 from assistant.core.store_ports import Journal
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import shorten
+from assistant.documents.fetch import PageFetcher
+from assistant.documents.reader import DocumentReader
+from assistant.documents.web_search import WebSearch
 from assistant.erasure.service import ErasureService
 from assistant.memory.service import MemoryService
 from assistant.runtime.delegation import DelegationRunner
@@ -37,6 +40,7 @@ from tools.profile import edit_memory_file_tool, update_profile_tool
 from tools.reminders import reminder_tools
 from tools.tasks import close_requests_tool, current_time_tool
 from tools.todo import manage_todo_list_tool
+from tools.web_pages import fetch_url_tool, search_web_tool
 
 MAX_RESULT_BYTES = 12_000
 
@@ -74,13 +78,16 @@ def build_toolbox(
     memory: MemoryToolDeps | None = None,
     reminders: tuple[AgendaService, AgendaDays] | None = None,
     sending: tuple[WorkspaceFiles, TurnFiles] | None = None,
+    pages: PageFetcher | None = None,
+    web_search: WebSearch | None = None,
     timeout_seconds: float = 60.0,
     result_bytes: int = MAX_RESULT_BYTES,
     tracer: Tracer = NULL_TRACER,
     authority: Permissions = OWNER_ONLY_PERMISSIONS,
 ) -> ToolRegistry:
-    """Without `requests`, `memory`, `reminders` or `sending` there are no tools over them; a page of quoted words has
-    at most `result_bytes` of UTF-8. `delegate` is added by whoever has the helpers."""
+    """Without `requests`, `memory`, `reminders`, `sending`, `pages` or `web_search` there are no tools over them; a
+    page of quoted words has at most `result_bytes` of UTF-8. `delegate` is added by whoever has the helpers."""
+    documents = DocumentReader()
     tools: list[Tool] = [
         search_history_tool(history, zone, result_bytes),
         read_history_tool(history, zone, result_bytes),
@@ -91,9 +98,11 @@ def build_toolbox(
     tools += [
         current_time_tool(zone),
         list_files_tool(workspace, zone, result_bytes),
-        read_file_tool(workspace, result_bytes),
+        read_file_tool(workspace, documents, result_bytes),
     ]
     tools += [send_file_tool(workspace, *sending)] if sending else []
+    tools += [fetch_url_tool(pages, documents, sending[0], zone, result_bytes)] if pages and sending else []
+    tools += [search_web_tool(web_search, zone, result_bytes)] if web_search else []
     tools += memory.tools(history, zone, result_bytes) if memory else []
     return ToolRegistry(
         tools,
@@ -142,6 +151,8 @@ def tool_roles() -> dict[str, frozenset[str]]:
         memory=memory,
         reminders=(nothing, nothing),
         sending=(nothing, nothing),
+        pages=PageFetcher(),
+        web_search=WebSearch("searxng"),
     )
     registry.add(delegate_tool(nothing))
     return registry.allowed_roles

@@ -1,5 +1,5 @@
 """A damaged data folder made whole again (`assistant verify --repair`): from what can be read of it, from the message
-log and from the newest backup together.
+log, from backups and from archives together.
 
 What always holds: it never goes back in time. A backup only fills what cannot be read; what came after it stays. What
 is damaged is kept, under another name. What could not be had is named, as far as anything tells what it was.
@@ -8,7 +8,7 @@ is damaged is kept, under another name. What could not be had is named, as far a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,8 @@ from assistant.backup.restore import UnpackedStores
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.records import IntegrityProblem, IntegrityReport
 from assistant.core.text import pluralize
+from assistant.store.archive.archive import StoredArchive
+from assistant.store.archive.restore import write_log_copy
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.database import Database
@@ -40,9 +42,11 @@ from assistant.store.home.repair_files import (
     finish_interrupted_repair,
     made_databases,
     put_in_place,
+    repair_errors,
     work_folder,
 )
 from assistant.store.log.reader import LogFiles
+from assistant.store.log.rebuild import LogCopies, LogCopy
 from assistant.store.schema.migrations import (
     character_migrations,
     memory_migrations,
@@ -68,6 +72,9 @@ class _Copy:
     made_at: datetime
     home: Path
 
+    def logs(self) -> LogCopy:
+        return LogCopy(LogFiles(self.home), f"the backup of {self.made_at:%Y-%m-%d %H:%M} UTC")
+
 
 @dataclass(slots=True)
 class _Outcome:
@@ -86,12 +93,13 @@ class HomeRepairer:
         finish_interrupted_repair(self._home)
         begin_work(self._home)
         outcome, inventory = _Outcome(), self._inventory()
-        with ExitStack() as stack:
-            copy = self._unpack_newest(outcome)
-            self._repair_databases(copy, inventory, outcome, now)
-            copies = [] if copy is None else [stack.enter_context(closing(LogFiles(copy.home)))]
-            with self._open_stores(self._home, now) as stores:
-                report = stores.verifier.repair(now, copies)
+        copies = self._unpack_backups(outcome)
+        newest = next(copies, None)
+        self._repair_databases(newest, inventory, outcome, now)
+        with self._open_stores(self._home, now) as stores:
+            others = self._list_other_logs(stores.archive, copies, outcome)
+            logs = LogCopies(None if newest is None else newest.logs(), others)
+            report = stores.verifier.repair(now, logs)
         if inventory is not None:
             outcome.gone += self._shortfalls(inventory)
         end_work(self._home)
@@ -105,13 +113,13 @@ class HomeRepairer:
         except CorruptStore:
             return None
 
-    def _unpack_newest(self, outcome: _Outcome) -> _Copy | None:
-        """The newest backup that is whole; None where there is none. Its databases have all migrations."""
+    def _unpack_backups(self, outcome: _Outcome) -> Iterator[_Copy]:
+        """The backups that are whole, newest first. Their databases have all migrations."""
         try:
             backups = self._folder.list_backups()
         except StoreError as error:
             outcome.repaired.append(f"{error} No backup was used.")
-            return None
+            return
         for number, backup in enumerate(reversed(backups)):
             target = work_folder(self._home) / f"backup-{number}"
             try:
@@ -121,8 +129,18 @@ class HomeRepairer:
             except CorruptStore as error:
                 outcome.gone.append(IntegrityProblem("backup", backup.name, str(error)))
             else:
-                return _Copy(backup.made_at, target)
-        return None
+                yield _Copy(backup.made_at, target)
+
+    def _list_other_logs(
+        self, archive: StoredArchive, backups: Iterator[_Copy], outcome: _Outcome
+    ) -> Iterator[LogCopy]:
+        """Unpacked only where the log and the newest backup do not have all. A backup may have a log that was damaged
+        already when it was made; those before it do not."""
+        target = work_folder(self._home) / "archives"
+        with repair_errors(self._home):
+            outcome.gone += [IntegrityProblem("archive", "archive", text) for text in write_log_copy(archive, target)]
+        yield LogCopy(LogFiles(target), "archives")
+        yield from (copy.logs() for copy in backups)
 
     def _repair_databases(
         self, copy: _Copy | None, inventory: Inventory | None, outcome: _Outcome, now: datetime

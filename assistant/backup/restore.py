@@ -17,6 +17,7 @@ from pathlib import Path
 from assistant.core.backups import BackupManifest
 from assistant.core.errors import CorruptStore, StoreError, UsageError
 from assistant.core.records import IntegrityReport
+from assistant.store.archive.archive import StoredArchive
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.make import is_database_intact
 from assistant.store.backup.restore import (
@@ -44,6 +45,7 @@ class UnpackedStores:
 
     conversation: StoredConversation
     verifier: Verifier
+    archive: StoredArchive
     make_indexes: Callable[[], None]  # the search index, which no backup has
 
 

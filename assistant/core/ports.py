@@ -119,7 +119,8 @@ ASKED_TOUCHES: frozenset[ToolTouch] = frozenset({"writes", "network", "money", "
 class WordsOfCall:
     """When the person's own words are found to ask for a call: their words have these arguments.
 
-    - `words`, `times`, `files`: arguments whose content words, whose time, and the name of whose file they have.
+    - `words`, `times`, `files`, `addresses`: arguments whose content words, whose time, the name of whose file, and
+      whose address of a page they have. Addresses, and words with `in_questions`, may stand in a question, too.
     - `free`: arguments that change nothing of what is done.
     - `fixed`: the values that other arguments must have. Any other argument is not asked for by words alone.
     - `subjects`: texts that a call is about; it is asked for where the words have some content word of each.
@@ -128,7 +129,9 @@ class WordsOfCall:
     words: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
+    in_questions: bool = False
     fixed: Mapping[str, str] = field(default_factory=dict)
     subjects: Callable[[ToolContext, Mapping[str, Any]], Sequence[str]] | None = None
 

@@ -213,13 +213,12 @@ class ContextMeter:
                 self._frames.pop(next(iter(self._frames)))
         return self._frames[key]
 
-    def request_parts(self, view: ContextView, model: str, terms: CompactionLimits) -> PromptParts:
-        """About what the parts of a request over this view take."""
-        frame, size = self.frame(view.session, model)
+    def request_parts(self, view: ContextView, frame: PromptFrame, model: str, terms: CompactionLimits) -> PromptParts:
+        """About what the parts of a request over this view take, in the frame that `terms` count."""
         key = (frame.role, model)
         if key not in self._tool_tokens:
             self._tool_tokens[key] = frame.tool_tokens(self._estimates.counter(model))
-        return measure_view_parts(view, self._tool_tokens[key], size.tokens, terms.adding.tokens, terms.counter)
+        return measure_view_parts(view, self._tool_tokens[key], terms.fixed.tokens, terms.adding.tokens, terms.counter)
 
     def untrusted_sources(self, view: ContextView, volatile: str) -> tuple[str, ...]:
         """What a request over this view has that its person does not say now."""

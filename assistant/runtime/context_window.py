@@ -115,7 +115,7 @@ class ContextWindow:
         room = answer_token_limit(limits, pressure, self._max_output)
         frame, _ = self._meter.frame(turn.session, model.name)
         request = build_request(view, frame, limits, volatile=turn.volatile, max_output_tokens=room)
-        parts = self._meter.request_parts(view, model.name, terms)
+        parts = self._meter.request_parts(view, frame, model.name, terms)
         request = replace(request, cache_lifetime=lifetime, parts=parts)
         self._prepared[turn.id] = _Prepared(model, view, terms, request, pressure.prompt_tokens)
         self._estimates.remember_size(turn.id, request, model.name, pressure.prompt_tokens)

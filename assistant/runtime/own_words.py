@@ -41,28 +41,30 @@ RunReading = Callable[[ToolCall], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class OwnWords:
-    """What the person said in a turn, without questions and quotations."""
+    """What the person said in a turn, without questions and quotations. `whole`: with the questions."""
 
     text: str
+    whole: str
     said_at: datetime
     zone: ZoneInfo
 
     def ask_for(self, form: WordsOfCall, arguments: Mapping[str, Any], context: ToolContext) -> bool:
         """Whether the person's words have every value of a call, or speak of each thing that it is about."""
-        words = frozenset(distinct_words(self.text))
+        words = frozenset(distinct_words(self.whole if form.in_questions else self.text))
         if form.subjects is not None:
             subjects = [_content_words(text) for text in form.subjects(context, arguments)]
             return bool(subjects) and not any(map(words.isdisjoint, subjects))
         given = {name: value for name, value in arguments.items() if value not in (None, "", [], {})}
-        known = {*form.words, *form.times, *form.files, *form.free, *form.fixed}
+        known = {*form.words, *form.times, *form.files, *form.addresses, *form.free, *form.fixed}
         if not given.keys() <= known or any(arguments.get(name, "") != value for name, value in form.fixed.items()):
             return False
         has_all = (
             all(self._has_words(words, given[name]) for name in form.words if name in given)
             and all(self._has_time(words, str(given[name])) for name in form.times if name in given)
             and all(self._has_file(words, str(given[name])) for name in form.files if name in given)
+            and all(self._has_address(str(given[name])) for name in form.addresses if name in given)
         )
-        return has_all and any(name in given for name in (*form.words, *form.files))
+        return has_all and any(name in given for name in (*form.words, *form.files, *form.addresses))
 
     def _has_words(self, words: frozenset[str], value: Any) -> bool:
         texts = list(_texts(value))
@@ -91,12 +93,24 @@ class OwnWords:
         asked = distinct_words(PurePosixPath(path).stem)
         return bool(asked) and words.issuperset(asked)
 
+    def _has_address(self, address: str) -> bool:
+        """As it stands, but for the scheme and what a sentence puts around it: nothing may be added to it."""
+        return _plain_address(address) in map(_plain_address, self.whole.split())
+
+
+def _plain_address(word: str) -> str:
+    address = word.strip("<>()[]{}\"'.,;:!?*_")
+    scheme, _, rest = address.partition("://") if "://" in address else ("https", "", address)
+    host, slash, path = rest.partition("/")
+    return f"{host.lower()}{slash}{path}".rstrip("/") if scheme.lower() in ("http", "https") else ""
+
 
 def read_own_words(turn: Turn, zone: ZoneInfo) -> OwnWords:
     whole = "\n".join(strip_schedule_heading(item.incoming.content) for item in turn.items)[:_LOOKED_AT]
     orders = [_words_of_order(sentence) for sentence in split_sentences(whole)[:_MOST_SENTENCES]]
     said_at = turn.items[-1].received_at if turn.items else turn.started_at
-    return OwnWords("\n".join(orders), said_at, zone)
+    unquoted = "\n".join(line for line in whole.splitlines() if not line.lstrip().startswith(">"))
+    return OwnWords("\n".join(orders), unquoted, said_at, zone)
 
 
 def _words_of_order(sentence: Sentence) -> str:

@@ -64,6 +64,13 @@ def context_contradictions(values: SettingsValues, origins: Mapping[str, str]) -
         )
 
 
+def web_search_contradictions(values: SettingsValues, origins: Mapping[str, str]) -> Iterator[str]:
+    search = values.web_search
+    if search.provider == "searxng" and not search.url:
+        origin = origins["web_search.provider"]
+        yield f'{origin}: `web_search.provider` is "searxng", which needs its address in `web_search.url`.'
+
+
 AllowedRoles = Mapping[str, Collection[str]]
 
 

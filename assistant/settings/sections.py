@@ -119,6 +119,8 @@ class ToolSettings(SettingsSection):
     output_split: Share
     timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
     approval_hours: Annotated[float, Field(ge=1, le=720)]
+    fetch_pages: bool
+    fetch_private_hosts: list[str]
 
 
 class TurnSettings(SettingsSection):
@@ -222,6 +224,12 @@ class WebSettings(SettingsSection):
     certificate_key: Annotated[str, Field(max_length=1000)]
 
 
+class WebSearchSettings(SettingsSection):
+    provider: Literal["", "searxng", "brave", "tavily"]
+    url: str
+    key: SecretStr
+
+
 class TelemetrySettings(SettingsSection):
     traces: Literal["off", "otlp"]
     endpoint: WebAddress
@@ -260,6 +268,7 @@ class SettingsValues(SettingsSection):
     telegram: TelegramSettings
     matrix: MatrixSettings
     web: WebSettings
+    web_search: WebSearchSettings
     telemetry: TelemetrySettings
     daemon: DaemonSettings
     log: LogSettings

@@ -2,8 +2,8 @@
 
 What always holds: there is one write path, `write()`. It takes the write lock at once (`BEGIN IMMEDIATE`), refuses to
 nest, and ends in a commit or a rollback, so that no transaction is ever left open. A commit is on the disk when
-`write()` returns (WAL with `synchronous=FULL`). Errors of SQLite leave as `StoreError` with a line for people; after
-one the connection works again as soon as the cause is gone.
+`write()` returns (WAL with `synchronous=FULL`); with `durable=False` it is there with the next one that is. Errors of
+SQLite leave as `StoreError` with a line for people; after one the connection works again as soon as its cause is gone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-import sqlite_utils
+from assistant.core.imports import hidden_modules
+
+with hidden_modules("numpy", "pandas"):  # whose arrays it could store
+    import sqlite_utils
 from sqlite_utils import Migrations
 
 from assistant.core.errors import HomeReplaced, NewerSchema, OlderSchema, StoreError
@@ -56,6 +59,7 @@ class Database:
         self._connection: sqlite3.Connection = utils.conn
         self._writing = threading.Lock()
         self._after: list[Callable[[], None]] = []
+        self._durable = True
         self._file = file_identity(path)
 
     @classmethod
@@ -145,6 +149,10 @@ class Database:
         with translated_errors(self.path):
             yield from self._run(sql, parameters)
 
+    def column_names(self, table: str) -> frozenset[str]:
+        """Empty where there is no such table."""
+        return frozenset(row["name"] for row in self.rows("SELECT name FROM pragma_table_info(?)", (table,)))
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Queries inside see one state of the database, whatever is committed meanwhile."""
@@ -158,10 +166,11 @@ class Database:
     # ---------------------------------------------------------------------------------------------------- writing
 
     @contextmanager
-    def write(self, *, references: bool = True) -> Iterator[Database]:
+    def write(self, *, references: bool = True, durable: bool = True) -> Iterator[Database]:
         """The one write path: everything inside is committed together, or nothing of it. Raises `StoreError`.
 
-        `references=False` leaves foreign keys unchecked meanwhile, for a table that is made again as a whole."""
+        `references=False` leaves foreign keys unchecked meanwhile, for a table that is made again as a whole.
+        `durable=False` does not wait for the disk: for what a start can do without, and the next commit syncs too."""
         if not self._writing.acquire(blocking=False):
             raise RuntimeError(f"{self.path.name}: a transaction within a transaction")
         try:
@@ -169,6 +178,9 @@ class Database:
             self._after = []
             if not references:
                 self._connection.execute("PRAGMA foreign_keys = OFF")
+            if durable != self._durable:
+                self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
             with translated_errors(self.path), self._transaction():
                 yield self
             after = self._after
@@ -377,8 +389,8 @@ class Database:
 
 
 def _migration_names(migrations: Migrations) -> list[str]:
-    """Of all that there are, in their order."""
-    return [migration.name for migration in migrations.pending(sqlite_utils.Database(memory=True))]
+    empty = sqlite_utils.Database(memory=True, execute_plugins=False)
+    return [migration.name for migration in migrations.pending(empty)]
 
 
 class DatabaseStore:
@@ -386,8 +398,3 @@ class DatabaseStore:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-
-
-def column_names(db: Database, table: str) -> frozenset[str]:
-    """Empty where there is no such table."""
-    return frozenset(row["name"] for row in db.rows("SELECT name FROM pragma_table_info(?)", (table,)))

@@ -76,7 +76,7 @@ def _open_unpacked(settings: Settings, home: Path, now: datetime) -> Iterator[Un
                 while index.index_next_batch():
                     continue
 
-        yield UnpackedStores(stores.conversation, stores.verifier, make_indexes)
+        yield UnpackedStores(stores.conversation, stores.verifier, stores.archive, make_indexes)
 
 
 def setting_name_problems(values: SettingsValues) -> list[str]:

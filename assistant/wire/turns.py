@@ -9,6 +9,8 @@ from functools import partial
 
 from assistant.agenda.service import AgendaService
 from assistant.core.telemetry import Tracer
+from assistant.documents.fetch import PageFetcher
+from assistant.documents.web_search import WebSearch
 from assistant.erasure.service import ErasureService
 from assistant.gateway.attachments import AttachmentIntake
 from assistant.gateway.dispatcher import Dispatcher
@@ -33,7 +35,7 @@ from assistant.runtime.turn import TurnRunner
 from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
 from assistant.runtime.turn_guard import TurnGuard
 from assistant.settings.prompts import load_persona, load_prompt, load_prompt_asking_for, load_system_prompt
-from assistant.settings.sections import SettingsValues, ToolSettings
+from assistant.settings.sections import SettingsValues, ToolSettings, WebSearchSettings
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.wire.models import PRICES_FILE
 from assistant.wire.stores import Stores
@@ -98,11 +100,19 @@ def build_tools(base: Base, memory: MemoryService, erasure: ErasureService, agen
         ),
         reminders=(agenda, stores.agenda_days),
         sending=(stores.workspace, stores.turn_files),
+        pages=PageFetcher(frozenset(map(str.lower, tools.fetch_private_hosts))) if tools.fetch_pages else None,
+        web_search=_web_search(settings.values.web_search),
         timeout_seconds=tools.timeout_seconds,
         result_bytes=_max_page_bytes(tools),
         authority=settings.values.permissions(),
         tracer=base.tracer,
     )
+
+
+def _web_search(settings: WebSearchSettings) -> WebSearch | None:
+    if not settings.provider:
+        return None
+    return WebSearch(settings.provider, settings.url, settings.key.get_secret_value())
 
 
 def _max_page_bytes(settings: ToolSettings) -> int:

@@ -54,6 +54,7 @@ _PATTERNS = (
     ("password", load_pattern("secrets", "clave_is"), "clave"),
     ("card number", _CARD, ""),
 )
+_NEEDED = frozenset(needed for _, _, needed in _PATTERNS if needed)
 _CARD_WORD = load_pattern("secrets", "card_word")
 _HARMLESS_CODE = load_pattern("secrets", "harmless_code")
 _ASKED_FOR = load_pattern("secrets", "asked_for")
@@ -61,6 +62,7 @@ _BEFORE_CODE = 16
 _CARD_DIGITS = 16
 # Characters of a private key, and of a sentence with anything else.
 _LONGEST_KEY, _LONGEST = 8_200, 1_000
+_SHORT = 16_000
 _END = ".,;:!?)]}\"'»”"
 
 
@@ -118,13 +120,25 @@ def _candidates(text: str) -> Iterator[Secret]:
     def names_card() -> bool:
         return any(True for _ in find_in_windows(_CARD_WORD, text, _LONGEST))
 
+    absent = _absent_words(text)
     for kind, pattern, needed in _PATTERNS:
+        if needed in absent:
+            continue
         longest = _LONGEST_KEY if pattern is _KNOWN_FORM else _LONGEST
         for match in find_in_windows(pattern, text, longest, _needed_words(needed)):
             for group, found in match.groupdict().items():
                 value = (found or "").rstrip(_END)
                 if value and _is_secret(pattern, match, value, text, names_card):
                     yield Secret(kind, match.start(group), match.start(group) + len(value))
+
+
+def _absent_words(text: str) -> frozenset[str]:
+    """Which `needed` have no word in a short text: asked once, and not for each pattern. A long one is looked through
+    in windows, where they differ."""
+    if len(text) > _SHORT:
+        return frozenset()
+    folded = text.casefold()
+    return frozenset(name for name in _NEEDED if not any(word in folded for word in _needed_words(name)))
 
 
 @cache

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import io
+import math
 import random
 import re
 import shutil
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -159,9 +160,16 @@ class _Seen:
 
     lines: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    starts: list[float] = field(default_factory=list)
+    """Seconds, of each start until it served or was refused."""
 
     def read(self, *lines: str) -> None:
         self.lines += lines
+
+    def start_took(self, seconds: float, what: str) -> None:
+        self.starts.append(seconds)
+        if seconds > _LONGEST_START:
+            self.failures.append(f"{what} after {seconds:.1f} s")
 
     def names(self, kind: str, name: str) -> bool:
         # Of most kinds people read how many are gone: "2 journal entries of 18".
@@ -170,8 +178,8 @@ class _Seen:
         return any(word.search(line) for line in self.lines)
 
 
-def run_case(lived: LivedHome, case: Case, place: Path) -> list[str]:
-    """What went wrong; nothing where it held."""
+def run_case(lived: LivedHome, case: Case, place: Path) -> _Seen:
+    """It held where there are no failures."""
     home = place / "home"
     shutil.copytree(lived.stopped if case.variant == "stopped" else lived.killed, home)
     seen = _Seen()
@@ -192,7 +200,7 @@ def run_case(lived: LivedHome, case: Case, place: Path) -> list[str]:
             seen.failures.append(f"it does not start after the repair: {seen.lines[-1]}")
     finally:
         shutil.rmtree(home)
-    return seen.failures
+    return seen
 
 
 def _start(home: Path, now: datetime, seen: _Seen, what: str) -> bool:
@@ -202,8 +210,7 @@ def _start(home: Path, now: datetime, seen: _Seen, what: str) -> bool:
         seen.read(str(error))
         if "`" not in str(error) and "correct it" not in str(error):
             seen.failures.append(f"{what}: refused without what to do: {error}")
-        if time.monotonic() - begun > _LONGEST_START:
-            seen.failures.append(f"{what}: refused after {time.monotonic() - begun:.1f} s")
+        seen.start_took(time.monotonic() - begun, f"{what}: refused")
     elif error is not None:
         seen.failures.append(f"{what}: {_traceback(error)}")
     return error is None
@@ -222,8 +229,7 @@ def _traceback(error: BaseException) -> str:
 async def _started(home: Path, now: datetime, seen: _Seen, begun: float) -> None:
     clock = SetClock(now)
     async with living(home, clock) as it:
-        if (took := time.monotonic() - begun) > _LONGEST_START:
-            seen.failures.append(f"a start took {took:.1f} s")
+        seen.start_took(time.monotonic() - begun, "a start")
         seen.read(*it.app.status()["problems"])
         it.app.stores.history.search("lamp", "owner")
         it.app.stores.memory_search.search("boat", "owner")
@@ -254,7 +260,7 @@ def _repair(home: Path, now: datetime, seen: _Seen) -> None:
     def repair() -> None:
         report = build_repairer(settings_of(home)).repair(now)
         seen.read(*report.repaired, *(f"{problem.where}: {problem.text}" for problem in report.problems))
-        left = [problem for problem in report.problems if problem.kind not in ("gone", "backup", "store")]
+        left = [problem for problem in report.problems if problem.kind not in ("gone", "backup", "archive", "store")]
         if left:
             seen.failures.append(f"still wrong after the repair: {[f'{one.where}: {one.text}' for one in left][:3]}")
 
@@ -293,35 +299,48 @@ def _is_told_as_a_whole(kind: str, seen: _Seen) -> bool:
     )
 
 
-def run(seed: int, cases: int, only: int | None = None) -> Tally:
-    """Try so many cases, drawn with the seed, or `only` one of them."""
+@dataclass(slots=True)
+class _Tried:
+    """Cases of one kind of damage to one kind of file."""
+
+    held: int = 0
+    cases: int = 0
+    longest_start: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.held}/{self.cases} {self.longest_start:.1f} s"
+
+
+def run(seed: int, cases: int = 500, until: float = math.inf, only: int | None = None) -> Tally:
+    """Try so many cases, drawn with the seed, or `only` one of them. Prints, for each kind of file and of damage, how
+    many held of those tried, and the longest start."""
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(io.StringIO()))
     failures: list[str] = []
-    by_damage: Counter[tuple[str, str, bool]] = Counter()
+    tried: dict[tuple[str, str], _Tried] = defaultdict(_Tried)
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(prefix="nocturne-damage-", dir=memory if memory.is_dir() else None) as folder:
         lived = live_once(Path(folder))
-        drawn = [case for case in draw_cases(lived, seed, cases) if only in (None, case.number)]
-        for case in drawn:
-            went_wrong = run_case(lived, case, Path(folder))
-            by_damage[case.damage, case.file_kind, bool(went_wrong)] += 1
-            if went_wrong:
-                failures.append(f"{case}: {'; '.join(went_wrong[: 1 if only is None else 9])}")
+        for case in draw_cases(lived, seed, cases):
+            if only not in (None, case.number) or time.monotonic() >= until:
+                continue
+            seen = run_case(lived, case, Path(folder))
+            row = tried[case.file_kind, case.damage]
+            row.cases += 1
+            row.held += not seen.failures
+            row.longest_start = max([row.longest_start, *seen.starts])
+            if seen.failures:
+                failures.append(f"{case}: {'; '.join(seen.failures[: 1 if only is None else 9])}")
                 print(failures[-1], file=sys.stderr, flush=True)
-    _print_table(by_damage)
-    return Tally("damage", len(drawn), tuple(failures))
+    _print_table(tried)
+    return Tally("damage", sum(row.cases for row in tried.values()), tuple(failures))
 
 
-def _print_table(counts: Counter[tuple[str, str, bool]]) -> None:
-    """Held of tried, by file and kind of damage."""
-    files = sorted({file for _, file, _ in counts})
-    print(f"{'':24}" + "".join(f"{damage:>10}" for damage in _DAMAGE))
-    for file in files:
-        cells = []
-        for damage in _DAMAGE:
-            held, failed = counts[damage, file, False], counts[damage, file, True]
-            cells.append(f"{held}/{held + failed}" if held + failed else "")
-        print(f"{file[:23]:24}" + "".join(f"{cell:>10}" for cell in cells))
+def _print_table(tried: Mapping[tuple[str, str], _Tried]) -> None:
+    """Held of tried and the longest start, by file and kind of damage."""
+    print(f"{'':24}" + "".join(f"{damage:>12}" for damage in _DAMAGE))
+    for file in sorted({file for file, _ in tried}):
+        cells = (str(tried[file, damage]) if (file, damage) in tried else "" for damage in _DAMAGE)
+        print(f"{file[:23]:24}" + "".join(f"{cell:>12}" for cell in cells))
 
 
 def main() -> int:
@@ -330,7 +349,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, default=None, help="the case of this number alone")
     arguments = parser.parse_args()
-    tally = run(arguments.seed, arguments.cases, arguments.only)
+    tally = run(arguments.seed, arguments.cases, only=arguments.only)
     print(tally)
     return 1 if tally.failures else 0
 

@@ -14,6 +14,7 @@ from tests.bench import (
     backing_up,
     compaction,
     holding,
+    page,
     reaching,
     recollection,
     reminding,
@@ -25,6 +26,7 @@ from tests.bench import (
     turn,
     verify,
     waits,
+    web_turn,
     whole_turn,
 )
 from tests.bench.figures import Row, table
@@ -34,6 +36,7 @@ from tests.bench.machine import description
 FIGURES: Mapping[str, Callable[[Sequence[int]], Iterator[Row]]] = {
     "turn": turn.measure,
     "whole-turn": whole_turn.measure,
+    "web-turn": web_turn.measure,
     "start": start.measure,
     "search": search.measure,
     "verify": verify.measure,
@@ -46,6 +49,7 @@ FIGURES: Mapping[str, Callable[[Sequence[int]], Iterator[Row]]] = {
     "reach": reaching.measure,
     "spending": spending.measure,
     "holds": holding.measure,
+    "page": page.measure,
     "waits": waits.measure,
 }
 DEFAULT_SIZES = (1_000, 10_000, 100_000, 1_000_000)

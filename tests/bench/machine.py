@@ -6,10 +6,9 @@ import os
 import platform
 import sqlite3
 import subprocess
-import time
 from pathlib import Path
 
-_SYNCS = 50
+from tests.bench.appends import durable_append
 
 
 def description(folder: Path) -> str:
@@ -18,7 +17,7 @@ def description(folder: Path) -> str:
     facts = {
         "machine": f"{platform.platform()}, {os.cpu_count()} x {_processor()}, {_memory()}",
         "software": f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}",
-        "disk": f"{_file_system(folder)}, {_sync_time(folder)} an fsync of 4 KB (median of {_SYNCS})",
+        "disk": f"{_file_system(folder)}, {1000 * durable_append(folder):.2f} ms a durable append of 4 KB (median)",
         "load before": load + (" (busy: figures are worse than they are)" if os.getloadavg()[0] > 1 else ""),
     }
     return "\n".join(f"{name:12} {fact}" for name, fact in facts.items())
@@ -47,18 +46,3 @@ def _file_system(folder: Path) -> str:
         device, kind = listed.stdout.splitlines()[-1].split()[:2]
         return f"{kind} on {device}"
     return "file system unknown"
-
-
-def _sync_time(folder: Path) -> str:
-    probe = folder / "fsync.probe"
-    samples = []
-    try:
-        with probe.open("wb", buffering=0) as file:
-            for _ in range(_SYNCS):
-                file.write(b"\0" * 4096)
-                began = time.perf_counter()
-                os.fsync(file.fileno())
-                samples.append(time.perf_counter() - began)
-    finally:
-        probe.unlink(missing_ok=True)
-    return f"{1000 * sorted(samples)[_SYNCS // 2]:.2f} ms"

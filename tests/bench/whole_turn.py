@@ -19,6 +19,7 @@ from pathlib import Path
 
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
+from assistant.daemon import SWITCH_SECONDS
 from assistant.models.failover import FailoverModel, RetryPolicy
 from assistant.models.metered import MeteredModel
 from assistant.models.prices import Prices
@@ -63,6 +64,7 @@ async def _child(path: Path, number: int) -> None:
     )
     use_model(app, FailoverModel([metered], RetryPolicy()))
     await app.start()
+    sys.setswitchinterval(SWITCH_SECONDS)
     worker = asyncio.create_task(app.runtime.run())
     seconds = []
     for turn in range(_WARM_UP + _TURNS):

@@ -47,7 +47,7 @@ class Journal:
     def begin(self) -> None:
         """Name the machine and the commit of what is appended from now on."""
         if self._path is not None:
-            self._append({"machine": description(self._path.resolve().parent), "commit": _commit()})
+            self._append({"machine": description(self._path.resolve().parent), "commit": checked_out_commit()})
 
     def list_points(self, scenario: str, points: Sequence[Point]) -> None:
         self._append({"scenario": scenario, "points": [str(point) for point in points]})
@@ -136,7 +136,7 @@ def _lasting(machine: str) -> str:
     return "\n".join(line for line in machine.splitlines() if line.startswith(("machine", "software")))
 
 
-def _commit() -> str:
+def checked_out_commit() -> str:
     def git(*arguments: str) -> str:
         return subprocess.run(
             ["git", *arguments], cwd=_CHECKOUT, capture_output=True, text=True, check=False

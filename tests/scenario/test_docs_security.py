@@ -32,4 +32,4 @@ def test_every_row_of_what_leaves_names_a_setting() -> None:
     table = PAGE.partition("| What | Where to |")[2].partition("\n\n")[0].splitlines()[2:]
     assert len(table) >= 9
     for row in table:
-        assert re.search(r"`[a-z]+\.[a-z_]+`", row.rsplit("|", 2)[1]), row
+        assert re.search(r"`[a-z_]+\.[a-z_]+`", row.rsplit("|", 2)[1]), row

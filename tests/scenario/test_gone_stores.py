@@ -4,13 +4,15 @@ a repair brings back what can be had, from what is left, the log and the newest 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +39,7 @@ def settings_of(home: Path) -> Settings:
     return load_settings(None, {"ASSISTANT_HOME": str(home), "TIKTOKEN_CACHE_DIR": ""})
 
 
-async def live(home: Path, *said: str, todo: str = "") -> None:
+async def live(home: Path, *said: str, todo: str = "", reset: bool = False) -> None:
     async with run_app(home, *["Noted."] * len(said)) as it:
         for text in said:
             await it.say(text, text)
@@ -45,10 +47,17 @@ async def live(home: Path, *said: str, todo: str = "") -> None:
         if todo:
             await it.app.commands.run(f"/todo add {todo}", "main")
             await it.app.commands.run(f"/remind {todo} --at 'in 40 days'", "main")
+        if reset:
+            await it.app.commands.run("/reset", "main")
+            await it.wait_idle()
 
 
-def back_up(home: Path) -> None:
-    make_backup(BackupFolder(home), BackupRequest("manual", LATER), WriteThrottle(throttled=False))
+def logged(home: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (home / LOG).read_bytes().splitlines() if line.strip()]
+
+
+def back_up(home: Path, at: datetime = LATER) -> None:
+    make_backup(BackupFolder(home), BackupRequest("manual", at), WriteThrottle(throttled=False))
 
 
 def repair(home: Path) -> IntegrityReport:
@@ -178,8 +187,42 @@ async def test_a_tail_that_a_backup_has_comes_back_byte_for_byte(tmp_path: Path)
     before = (tmp_path / LOG).read_bytes()
     (tmp_path / LOG).write_bytes(before[:300])
     report = repair(tmp_path)
-    assert report.ok and any("came back from a backup" in line for line in report.repaired)
+    assert report.ok and any("came back from the backup of" in line for line in report.repaired)
     assert (tmp_path / LOG).read_bytes() == before
+
+
+async def test_a_tail_that_an_archive_has_comes_back_byte_for_byte(tmp_path: Path) -> None:
+    await live(tmp_path, *SAID, reset=True)
+    before = (tmp_path / LOG).read_bytes()
+    (tmp_path / LOG).write_bytes(before[:300])
+    report = repair(tmp_path)
+    assert report.ok and any("came back from archives" in line for line in report.repaired)
+    after = (tmp_path / LOG).read_bytes()
+    archived = before[: before.index(b'"generation":2')]
+    assert len(archived) > 2000 and after.startswith(archived[: archived.rindex(b"\n") + 1])
+
+
+async def test_an_archive_that_cannot_be_read_is_named_and_the_rest_is_repaired(tmp_path: Path) -> None:
+    await live(tmp_path, *SAID, reset=True)
+    (tmp_path / LOG).write_bytes((tmp_path / LOG).read_bytes()[:300])
+    (archive,) = (tmp_path / "archive").rglob("*.jsonl.gz")
+    archive.write_bytes(archive.read_bytes()[:100])
+    report = repair(tmp_path)
+    assert [problem.text.partition(":")[0] for problem in report.problems if problem.kind == "archive"]
+    assert set(SAID) <= {record["content"] for record in logged(tmp_path)}
+
+
+async def test_words_that_the_newest_backup_has_damaged_come_back_from_an_older_one(tmp_path: Path) -> None:
+    await live(tmp_path, *SAID)
+    back_up(tmp_path)
+    before = (tmp_path / LOG).read_bytes()
+    (tmp_path / LOG).write_bytes(before.replace(b"number 3", b"number 7"))
+    make_backup(
+        BackupFolder(tmp_path), BackupRequest("manual", LATER + timedelta(hours=1)), WriteThrottle(throttled=False)
+    )
+    report = repair(tmp_path)
+    assert report.ok and (tmp_path / LOG).read_bytes() == before
+    assert any(f"came back from the backup of {LATER:%Y-%m-%d %H:%M} UTC" in line for line in report.repaired)
 
 
 async def test_a_record_that_nothing_has_is_named_and_the_repair_exits_with_1(tmp_path: Path) -> None:
@@ -208,6 +251,18 @@ async def test_a_broken_line_in_the_middle_is_blank_and_its_words_stand_at_the_e
     assert is_padding(again[4]) and again[:4] == lines[:4] and again[5 : len(lines)] == lines[5:]
     assert SAID[2].encode() in again[-1] or SAID[2].encode() in lines[4]
     assert b"?????" in kept_log(tmp_path)
+
+
+@pytest.mark.parametrize("place", [9, 50])
+async def test_a_record_that_does_not_continue_the_one_before_is_logged_again(tmp_path: Path, place: int) -> None:
+    """Nothing that follows it tells that it was changed."""
+    await live(tmp_path, *SAID)
+    lines = (tmp_path / LOG).read_bytes().splitlines(True)
+    at = lines[6].index(b'"prev":"') + len(b'"prev":"') + place
+    lines[6] = lines[6][:at] + bytes([lines[6][at] ^ 1]) + lines[6][at + 1 :]
+    lines[7] = b"?" * (len(lines[7]) - 1) + b"\n"
+    (tmp_path / LOG).write_bytes(b"".join(lines))
+    assert repair(tmp_path).ok
 
 
 def test_what_was_forgotten_does_not_come_back_from_a_backup(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         selector = _TimeSelector()
         selector.loop = self
         super().__init__(selector)
+        # How late a timer may be: after half a year a nanosecond is lost when it is added to the time.
+        self._clock_resolution = 1e-6
 
     def time(self) -> float:
         return self._time
@@ -60,6 +62,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def skip(self, seconds: float) -> None:
         self._rounds = 0 if seconds > 0 else self._rounds + 1
         if self._rounds > _MAX_ROUNDS:
+            # Whoever ends what is left has as many again.
+            self._rounds = 0
             raise StandsStill(f"{_MAX_ROUNDS:,} rounds in which no time passed: something goes round without end.")
         self._time += seconds
 

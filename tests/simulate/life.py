@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.core.bridge_api import InboundMessage, MessageChange
-from assistant.core.errors import AssistantError
+from assistant.core.errors import AssistantError, MemoryUnavailable
 from assistant.core.messages import Media
 from assistant.core.records import InboxReceipt
 from tests.simulate.checks import Checks
@@ -45,6 +45,7 @@ class Life:
         self.world = World(folder, seed, self.machine, networks)
         self.checks = Checks(self)
         self.counts: Counter[str] = Counter()
+        self.event: Event | None = None  # what happens, or happened last
         self._sent = 0
         self._meanings: dict[tuple[str, str], tuple[str, str, str]] = {}  # by message: key, word, scope
         self._to_forget: list[str] = []
@@ -104,6 +105,7 @@ class Life:
                     if failure := await self._check(None, daily=True):
                         return failure
                 await self.pass_until(event.at)
+                self.event = event
                 self.counts[event.kind] += 1
                 if self.world.app is None and event.kind != "end":
                     continue
@@ -120,7 +122,7 @@ class Life:
         try:
             await (self.checks.once_a_day() if daily else self.checks.after_event())
         except AssistantError as error:
-            if not self.faults.until:
+            if not (isinstance(error, MemoryUnavailable) and "memory" in self.faults.until):
                 self.complaints.append(f"error: {type(error).__name__}: {error}")
         return Failure(event, list(dict.fromkeys(self.complaints))) if self.complaints else None
 

@@ -8,11 +8,13 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import structlog
 
-from tests.simulate.clock import VirtualLoop
+from tests.simulate.clock import StandsStill, VirtualLoop
 from tests.simulate.knowledge import Failure
 from tests.simulate.life import Life
 from tests.simulate.model import Provider
@@ -20,11 +22,13 @@ from tests.simulate.plan import DAY, Event, plan_life
 from tests.simulate.world import surroundings
 
 _MAX_REPLAYS = 60
+# Days after which everything has happened at least once.
+_LONG = 60
 _FAULTS = ("command failed",)
 
 
-def simulate(seed: int, days: int, *, keep: set[int] | None = None, shrink: bool = True) -> bool:
-    """One life; whether every invariant held. Prints what was seen, and how to see it again."""
+def simulate(seed: int, days: int, *, keep: set[int] | None = None, shrink: bool = True) -> str | None:
+    """One life; None where every invariant held, else what broke one. Prints what was seen, and how to see it again."""
     begun = time.process_time()
     events = [event for event in plan_life(seed, days) if keep is None or event.number in keep]
 
@@ -39,7 +43,7 @@ def simulate(seed: int, days: int, *, keep: set[int] | None = None, shrink: bool
 
     failure = run_life(seed, days, events, report)
     if failure is None:
-        return True
+        return None
     _print_failure(seed, days, failure)
     if shrink:
         shortest = find_shortest(seed, events, failure)
@@ -47,12 +51,12 @@ def simulate(seed: int, days: int, *, keep: set[int] | None = None, shrink: bool
         print(f"The shortest way that was found ({len(shortest)} events):")
         print("\n".join(map(str, shortest)))
         print(f"Replay it: python -m tests.simulate --seed {seed} --days {_days_of(shortest)} --keep {numbers}")
-    return False
+    return failure.texts[0]
 
 
 def _print_failure(seed: int, days: int, failure: Failure) -> None:
     print(f"FAILED with seed {seed}, seen after: {failure.event or 'the look at the end of a day'}")
-    print("\n".join(f"  {text}" for text in failure.texts[:10]))
+    print("\n".join(f"  {text}" for text in failure.texts[:40]))
     print(f"Replay it: python -m tests.simulate --seed {seed} --days {days}", flush=True)
 
 
@@ -93,6 +97,26 @@ async def _end_all() -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def _list_tasks(loop: VirtualLoop) -> list[str]:
+    """What each task is at, for whoever has to find out why nothing goes on."""
+    return [f"  {task.get_name()}: {' < '.join(_places(task))}" for task in asyncio.all_tasks(loop)]
+
+
+def _places(task: asyncio.Task[Any]) -> list[str]:
+    """Where a task waits, from the inside out. `Task.get_stack` knows only the outermost function."""
+    places: list[str] = []
+    waiting: Any = task.get_coro()
+    while waiting is not None:
+        kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(waiting, f"{kind}_frame")), None)
+        if kind is None:
+            break
+        frame = getattr(waiting, f"{kind}_frame")
+        if frame is not None:
+            places.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}")
+        waiting = getattr(waiting, "gi_yieldfrom" if kind == "gi" else f"{kind}_await")
+    return places[::-1]
+
+
 def _note_faults(complaints: list[str]) -> Callable[[Any, str, Any], Any]:
     """What the program logs as a fault of its own is a complaint."""
 
@@ -126,9 +150,20 @@ def run_life(
     try:
         with surroundings(models) as folder:
             life = Life(folder, seed, loop, models, complaints)
-            failure = loop.run_until_complete(life.live(events, days))
+            living = loop.create_task(life.live(events, days), name="life")
+            try:
+                failure = loop.run_until_complete(living)
+            except StandsStill as error:
+                what = f"stands still: on day {life.now() / DAY:.3f}: {error}"
+                failure = Failure(life.event, [what, *_list_tasks(loop)])
+                # Its own end cancels all others.
+                living.cancel()
+                with suppress(asyncio.CancelledError, StandsStill):
+                    loop.run_until_complete(living)
             if report is not None:
                 report(life)
+            if failure is None and days >= _LONG and (untried := life.checks.list_untried()):
+                failure = Failure(None, [f"untried: {', '.join(untried)}"])
             return failure
     finally:
         loop.run_until_complete(_end_all())

@@ -3,6 +3,7 @@ back to the few events that it takes."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import subprocess
@@ -13,6 +14,9 @@ from pathlib import Path
 import pytest
 
 from assistant.store.script.outbox import StoredOutbox
+from tests.simulate.clock import VirtualLoop
+from tests.simulate.journal import LifeJournal
+from tests.simulate.life import Life
 from tests.simulate.plan import Event, plan_life
 from tests.simulate.run import find_shortest, run_life
 
@@ -39,10 +43,41 @@ def test_a_month_of_a_life_with_faults_keeps_every_invariant() -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
+def test_a_life_that_held_is_not_lived_again_and_one_that_failed_is(tmp_path: Path) -> None:
+    path = tmp_path / "lives.jsonl"
+    journal = LifeJournal(path)
+    journal.add(1, 30, True, "", 20)
+    journal.add(2, 30, False, "I1: it was lost", 20)
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"seed": 3, "days": 30, "he')
+    again = LifeJournal(path)
+    assert [again.has_held(seed, 30) for seed in (1, 2, 3)] == [True, False, False]
+    assert not again.has_held(1, 365) and "seed 2, 30 days: I1: it was lost" in again.report()
+
+
 def test_a_longer_life_of_a_seed_begins_like_a_shorter_one() -> None:
     short, long = plan_life(7, 20), plan_life(7, 60)
     last = short[-1].at - 86_400
     assert [event for event in short if event.at < last] == [event for event in long if event.at < last]
+
+
+def test_a_timer_ends_however_long_a_life_has_lasted() -> None:
+    """Of a time of many seconds, small differences are lost."""
+    loop = VirtualLoop()
+    loop.skip(100 * 365 * 86_400.0)
+    loop.run_until_complete(asyncio.sleep(1.0))
+    loop.close()
+
+
+def test_a_life_that_goes_round_without_end_is_a_failure_that_names_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go_round(life: Life) -> None:
+        while life.event is not None:  # noqa: ASYNC110 -- this is what is wrong with it
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(Life, "_backup", go_round)
+    failure = run_life(1, 1, [Event(1, 1000.0, "backup")])
+    assert failure is not None and failure.kinds >= {"stands still"}
+    assert any(text.strip().startswith("life:") and "go_round < " in text for text in failure.texts)
 
 
 def test_the_same_events_are_the_same_life() -> None:

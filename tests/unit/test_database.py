@@ -336,3 +336,12 @@ def test_one_of_a_newer_version_is_told_to_whoever_reads(db: Database) -> None:
             reader.require_schema(first)
     finally:
         reader.close()
+
+
+def test_a_commit_that_need_not_last_waits_for_no_disk_and_the_next_one_does_again(db: Database) -> None:
+    levels = []
+    for durable in (True, False, False, True):
+        with db.write(durable=durable):
+            levels.append(db.value("PRAGMA synchronous"))
+    normal, full = 1, 2
+    assert levels == [full, normal, normal, full]

@@ -15,6 +15,7 @@ import pytest
 
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
+from tests.support.documents import make_pdf
 from tests.support.in_memory import InMemoryHistory, new_todos
 from tools.toolbox import build_toolbox
 
@@ -213,12 +214,30 @@ async def test_a_huge_sparse_file_costs_one_page(workspace: Path) -> None:
     assert text.endswith("> the end")
 
 
-@pytest.mark.parametrize("content", [b"\x89PNG\r\n\0\0\0\x0d", "hei".encode("utf-16"), bytes(range(128, 256)) * 4])
-async def test_what_is_no_text_is_named_and_not_shown(workspace: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\x89PNG\r\n\0\0\0\x0d", "is no text (image/png, 10 bytes)"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\x0d", "is a damaged picture"),
+        (bytes(range(128, 256)) * 4, "is no text in any encoding"),
+    ],
+)
+async def test_what_is_no_text_is_named_and_not_shown(workspace: Path, content: bytes, said: str) -> None:
     (workspace / "picture.png").write_bytes(content)
     text, ok = await run(workspace, "read_file", path="picture.png")
-    assert not ok
-    assert f"is no UTF-8 text (image/png, {len(content)} bytes)" in text
+    assert not ok and said in text
+
+
+async def test_documents_and_other_encodings_are_read_as_text_page_by_page(workspace: Path) -> None:
+    (workspace / "lease.pdf").write_bytes(make_pdf("The rent is 9,400", *["and so on"] * 40, "Signed in Lund"))
+    (workspace / "hei.txt").write_bytes("hei på deg, æøå".encode("utf-16"))
+    first, ok = await run(workspace, "read_file", path="lease.pdf")
+    assert ok and "[page 1 of 42]" in first and "The rent is 9,400" in first and "Signed" not in first
+    offset = int(re.search(r"More: read_file\(path=\"lease.pdf\", offset=(\d+)\)", first)[1])  # type: ignore[index]
+    assert "[page 1 of" not in (await run(workspace, "read_file", path="lease.pdf", offset=offset))[0]
+    assert "hei på deg, æøå" in (await run(workspace, "read_file", path="hei.txt"))[0]
+    past, ok = await run(workspace, "read_file", path="lease.pdf", offset=10**6)
+    assert not ok and "offset 1000000 is past its end" in past
 
 
 async def test_an_empty_file_and_an_end_are_said_in_words(workspace: Path) -> None:

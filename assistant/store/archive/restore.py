@@ -20,6 +20,7 @@ from assistant.store.archive.format import ArchiveHeader, DamagedArchive, check_
 from assistant.store.files import make_directory, sync, sync_directory, write_all
 from assistant.store.log.format import GENESIS_HASH, SALT_KEY, compute_commitment, hash_header, split_line
 from assistant.store.log.reader import LogFiles, read_last_line
+from assistant.store.log.rebuild import write_padding
 from assistant.store.log.redact import is_blank_line
 
 
@@ -42,6 +43,27 @@ def restore_to_log(archive: StoredArchive, home: Path, session: str, generation:
         with archive.open_writer() as db:
             save_archive_row(db, header, fetched.stored)
     return LogRestoreResult(present, len(missing))
+
+
+def write_log_copy(archive: StoredArchive, home: Path) -> list[str]:
+    """What the archives have of the logs, as logs of a data folder `home` that there was not, each record where it was;
+    which archives could not be used, and why. Raises `OSError`."""
+    problems = []
+    for entry in archive.list_archives():
+        try:
+            data = archive.object_store.get(archive.readable_url(entry.session, entry.generation)).data
+            header = _verified(entry.url, data, entry.session, entry.generation)
+        except ArchiveUnavailable as error:
+            problems.append(str(error))
+            continue
+        path = LogFiles(home).path(entry.session)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            # A generation that was archived again elsewhere, after an older state of this log.
+            if header.start >= file.tell():
+                write_padding(file, header.start - file.tell())
+                file.writelines(read_lines(data))
+    return problems
 
 
 def _verified(url: str, data: bytes, session: str, generation: int) -> ArchiveHeader:

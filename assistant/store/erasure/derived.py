@@ -41,7 +41,7 @@ _TURN = re.compile(rb'"turn":"([^"]*)"')
 # Where the workspace has files that came with messages, and that went out with them.
 TRANSFER_FOLDERS = ("received/", f"{SENT_FOLDER}/")
 # What these tools answer was said by somebody else.
-_FROM_OUTSIDE = frozenset({"read_file", "list_files"})
+_FROM_OUTSIDE = frozenset({"read_file", "list_files", "fetch_url"})
 
 
 @dataclass

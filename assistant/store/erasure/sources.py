@@ -19,7 +19,7 @@ from assistant.core.errors import UsageError
 from assistant.core.memories import MIN_ID_DIGITS
 from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
-from assistant.store.database import Database, column_names
+from assistant.store.database import Database
 from assistant.store.erasure.databases import RANGE_ENTRIES
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.log.format import SALT_KEY
@@ -165,7 +165,7 @@ class ErasureSources:
         )
 
     def _consolidated(self, column: str, values: Sequence[int | str]) -> list[Row]:
-        if not column_names(self._people, "consolidated_entry_ids"):
+        if not self._people.column_names("consolidated_entry_ids"):
             return []
         return self._people.rows(
             f"SELECT entry_id, memory_id FROM consolidated_entry_ids WHERE {column} IN"

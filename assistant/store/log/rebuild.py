@@ -1,4 +1,4 @@
-"""A damaged log written again from the lines that are left of it and from copies of it in backups.
+"""A damaged log written again from the lines that are left of it and from copies of it in backups and archives.
 
 What always holds: no line is changed. Each has to prove itself (its commitment, or that it was blanked), and what a
 redaction names comes back blank, whatever a copy of it says. The lines are put where they were: in the order of their
@@ -9,9 +9,11 @@ damaged one in one step; that is kept next to it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import LogByteRange
@@ -46,7 +48,7 @@ class _Line:
     span: LogByteRange
     is_blank: bool
     refs: tuple[int, ...]  # what it redacts
-    header_hash: int  # the beginning of it
+    header_hash: int  # a number for it
     prev: int  # the same of the record before
     said: tuple[str, str, str]
 
@@ -56,8 +58,32 @@ class RebuiltLog:
     """What came of it."""
 
     path: Path
-    restored: tuple[int, ...] = ()  # ids of records that a copy brought back
+    restored: Mapping[str, int] = field(default_factory=dict)  # records that came back, by the name of what had them
     aside: Path | None = None  # the damaged file
+
+
+@dataclass(frozen=True, slots=True)
+class LogCopy:
+    """Logs in a backup or in archives, and what people call that."""
+
+    log: LogFiles
+    name: str
+
+
+class LogCopies:
+    """Copies of the logs, the best first. `newest`, of the newest backup, may have what nothing else knows of, and is
+    always looked at. The `others` are unpacked one after the other, each once, while something is missing."""
+
+    def __init__(self, newest: LogCopy | None = None, others: Iterable[LogCopy] = ()) -> None:
+        self.newest = newest
+        self._unpacked: list[LogCopy] = []
+        self._others = iter(others)
+
+    def others(self) -> Iterator[LogCopy]:
+        yield from self._unpacked
+        for copy in self._others:
+            self._unpacked.append(copy)
+            yield copy
 
 
 def is_padding(line: bytes) -> bool:
@@ -65,44 +91,79 @@ def is_padding(line: bytes) -> bool:
     return not line.strip()
 
 
-def rebuild_log(
-    log: LogFiles, session: str, known: Sequence[KnownRecord], copies: Sequence[LogFiles], kept: Path
-) -> RebuiltLog:
+def write_padding(file: BinaryIO, length: int) -> None:
+    """Blanks that hold a place of so many bytes."""
+    while length > 0:
+        size = min(length, len(_BLANKS))
+        file.write(_BLANKS[: size - 1] + b"\n")
+        length -= size
+
+
+def rebuild_log(log: LogFiles, session: str, known: Sequence[KnownRecord], copies: LogCopies, kept: Path) -> RebuiltLog:
     """Raises `StoreError`; then the log is as it was. Nothing is written where nothing would change."""
     path = log.path(session)
     own, is_damaged = _prove_lines(path, session)
-    expected = {record.seq: record.commitment for record in known}
-    lines: dict[int, _Line] = {}
-    for line in own:
-        if line.seq not in lines or expected.get(line.seq) == line.commit:
-            lines[line.seq] = line
-    own_lines = dict(lines)
-    copied_lines: list[_Line] = []
-    for copy in copies:
-        copied, _ = _prove_lines(copy.path(session), session)
-        if all(lines[line.seq].commit == line.commit for line in copied if line.seq in lines):
-            copied_lines += copied
-    for line in copied_lines:
-        # What was forgotten stays forgotten.
-        if line.is_blank or (line.seq not in lines and expected.get(line.seq, line.commit) == line.commit):
-            lines[line.seq] = lines[line.seq] if line.seq in lines and lines[line.seq].is_blank else line
-    for seq in _with_damaged_header(lines, {record.seq: record.said for record in known}):
-        same = [line for line in copied_lines if line.seq == seq and line.header_hash == lines[seq + 1].prev]
-        if same:
-            lines[seq] = same[0]
-        elif seq in expected:
-            # It is logged again from what else has its words.
-            del lines[seq]
-    restored = tuple(line.id for seq, line in sorted(lines.items()) if line is not own_lines.get(seq))
-    plan = _plan(lines, {record.seq: record.span for record in known})
+    lines = _Lines(own, known)
+    own_lines = dict(lines.by_seq)
+    if copies.newest is not None:
+        lines.take_from(copies.newest, session)
+    others = copies.others()
+    while lines.lack_any() and (copy := next(others, None)) is not None:
+        lines.take_from(copy, session)
+    lines.drop_unproved()
+    found = lines.by_seq
+    restored = Counter(lines.sources[line.path] for seq, line in found.items() if line is not own_lines.get(seq))
+    plan = _plan(found, {record.seq: record.span for record in known})
     size = path.stat().st_size if path.exists() else 0
     in_place = all(line.path == path and line.span.start == start for start, line in plan)
-    if not is_damaged and in_place and not restored and lines.keys() >= own_lines.keys():
+    if not is_damaged and in_place and not restored and found.keys() >= own_lines.keys():
         # A torn end is set aside when the log is opened.
         return RebuiltLog(path)
     if not plan and not size:
         return RebuiltLog(path)
     return RebuiltLog(path, restored, _write(log.home, path, plan, kept))
+
+
+class _Lines:
+    """The lines of a session that prove themselves, by their numbers: its own, then those that copies bring back."""
+
+    def __init__(self, own: Sequence[_Line], known: Sequence[KnownRecord]) -> None:
+        self._commitments = {record.seq: record.commitment for record in known}
+        self._said = {record.seq: record.said for record in known}
+        self.sources: dict[Path, str] = {}
+        self.by_seq: dict[int, _Line] = {}
+        for line in own:
+            if line.seq not in self.by_seq or self._commitments.get(line.seq) == line.commit:
+                self.by_seq[line.seq] = line
+
+    def take_from(self, copy: LogCopy, session: str) -> None:
+        """What is missing, if the copy is of the same log."""
+        lines, path = self.by_seq, copy.log.path(session)
+        copied, _ = _prove_lines(path, session)
+        if any(lines[line.seq].commit != line.commit for line in copied if line.seq in lines):
+            return
+        self.sources[path] = copy.name
+        for line in copied:
+            # What was forgotten stays forgotten.
+            if line.seq in lines:
+                if line.is_blank and not lines[line.seq].is_blank:
+                    lines[line.seq] = line
+            elif line.is_blank or self._commitments.get(line.seq, line.commit) == line.commit:
+                lines[line.seq] = line
+        for seq in _with_damaged_header(lines, self._said):
+            same = [line for line in copied if line.seq == seq and line.header_hash == lines[seq + 1].prev]
+            if same:
+                lines[seq] = same[0]
+
+    def lack_any(self) -> bool:
+        """Whether a copy may have something that is not there."""
+        last = max((*self.by_seq, *self._commitments), default=0)
+        return len(self.by_seq) < last or bool(_with_damaged_header(self.by_seq, self._said))
+
+    def drop_unproved(self) -> None:
+        """They are logged again from what else has their words."""
+        for seq in _with_damaged_header(self.by_seq, self._said).keys() & self._commitments.keys():
+            del self.by_seq[seq]
 
 
 def _prove_lines(path: Path, session: str) -> tuple[list[_Line], bool]:
@@ -137,7 +198,8 @@ def _prove(path: Path, session: str, start: int, data: bytes) -> _Line | None:
         refs = tuple(header["refs"]) if header["kind"] == "redaction" else ()
         span = LogByteRange(start, start + len(data))
         said = str(header["kind"]), str(header["role"]), str(header["ts"])
-        links = int(hash_header(opened)[:16], 16), int(header["prev"][:16], 16)
+        # Short, and of the text: a flipped bit makes a capital of a digit, too.
+        links = hash(hash_header(opened)), hash(header["prev"])
         return _Line(
             int(header["seq"]), int(header["id"]), str(header["commit"]), path, span, blank, refs, *links, said
         )
@@ -182,8 +244,7 @@ def _write(home: Path, path: Path, plan: Sequence[tuple[int, _Line]], kept: Path
             fresh.chmod(0o600)
             end = 0
             for start, line in plan:
-                for size in _pieces(start - end):
-                    file.write(_BLANKS[: size - 1] + (b"\n" if size else b""))
+                write_padding(file, start - end)
                 file.write(_read(line, redacted))
                 end = start + line.span.end - line.span.start
             file.flush()
@@ -199,12 +260,6 @@ def _write(home: Path, path: Path, plan: Sequence[tuple[int, _Line]], kept: Path
     finally:
         fresh.unlink(missing_ok=True)
     return aside
-
-
-def _pieces(gap: int) -> Iterator[int]:
-    while gap > 0:
-        yield min(gap, len(_BLANKS))
-        gap -= len(_BLANKS)
 
 
 def _read(line: _Line, redacted: set[int]) -> bytes:

@@ -150,14 +150,15 @@ class Appender:
 
     @contextmanager
     def appending(
-        self, session: Session, drafts: Sequence[RecordDraft], now: datetime
+        self, session: Session, drafts: Sequence[RecordDraft], now: datetime, *, durable: bool = True
     ) -> Iterator[tuple[Message, ...]]:
         """Log the drafts, then open the transaction that indexes and shows them; what the caller writes within joins
-        it. Yields the messages as the view has them."""
+        it. Yields the messages as the view has them. The log is on the disk in any case; `durable` as in
+        `Database.write`."""
         records = self._place(session.key, [draft.record for draft in drafts], now)
         metadata = {record.id: draft.metadata for record, draft in zip(records, drafts, strict=True)}
         try:
-            with self._db.write():
+            with self._db.write(durable=durable):
                 yield self._show(session, records, metadata)
         except BaseException:
             if records:

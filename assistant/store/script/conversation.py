@@ -147,7 +147,8 @@ class StoredConversation:
         row = self._db.row("SELECT * FROM turns WHERE id = ?", (turn,))
         if row is not None:
             return turn_of_row(row, self._inbox.list_by_turn(turn))
-        with self._appending_items(session, [item], turn, now):
+        # What a power cut takes of it a start makes again of the inbox and the log; the call's reservation is next.
+        with self._appending_items(session, [item], turn, now, durable=False):
             columns = {"state": "running", "volatile": volatile, "started_at": now}
             self._db.insert_row("turns", id=turn, **session.columns, **columns)
             items = self._take_up(session, item, turn, now)
@@ -161,10 +162,10 @@ class StoredConversation:
         return replace(turn, items=(*turn.items, *items))
 
     def _appending_items(
-        self, session: Session, items: Sequence[InboxItem], turn: str | None, now: datetime
+        self, session: Session, items: Sequence[InboxItem], turn: str | None, now: datetime, *, durable: bool = True
     ) -> AbstractContextManager[object]:
         drafts = draft_unlogged(self._db, self.appender, session, items, turn, now)
-        return self.appender.appending(session, drafts, now)
+        return self.appender.appending(session, drafts, now, durable=durable)
 
     def _take_up(self, session: Session, item: InboxItem, turn: str, now: datetime) -> tuple[InboxItem, ...]:
         """Inside a transaction: a turn takes up an item."""
@@ -264,7 +265,7 @@ class StoredConversation:
 
     def report_usage(self, session: str, prefix_rev: int, prompt_tokens: int, last_message_id: int) -> None:
         columns = {"reported_rev": prefix_rev, "reported_tokens": prompt_tokens, "reported_message_id": last_message_id}
-        with self._db.write() as db:
+        with self._db.write(durable=False) as db:
             session_rows.update_session(db, session_rows.require_session(db, session), **columns)
 
     # -------------------------------------------------------------------------------------------------- compactions

@@ -137,6 +137,7 @@ class UserRequests:
     def __init__(self, db: Database, log: LogFiles) -> None:
         self._db = db
         self._log = log
+        self._read = class_row(UserRequest, text=self._text_of_row)
 
     def list_open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
         return self._list(
@@ -170,7 +171,7 @@ class UserRequests:
 
     def _list(self, sql: str, values: Sequence[str | int]) -> list[UserRequest]:
         """But those whose words are lost, which nobody can do any more."""
-        found = self._db.read_all(class_row(UserRequest, text=self._text_of_row), sql, values)
+        found = self._db.read_all(self._read, sql, values)
         return [request for request in found if request.text != LOST_PLACEHOLDER]
 
     def _text_of_row(self, row: Row) -> str:

@@ -152,7 +152,7 @@ class ModelFacts(DatabaseStore):
         return model
 
     def set_calibration(self, calibration: TokenCalibration, now: datetime) -> None:
-        with self._db.write() as db:
+        with self._db.write(durable=False) as db:
             db.upsert_row("model_facts", ("model",), **asdict(calibration), updated_at=now)
 
     def limits(self, model: str) -> ModelLimits | None:

@@ -4,11 +4,11 @@ Verifying checks chain, commitments, index against log, foreign keys and the dat
 checkpoints without gap or overlap, the rest in the view exactly once and in order, totals that add up, rows kept for
 undo. It only reads; a daemon may be running meanwhile.
 
-Repair first makes the logs whole: damaged lines come back from backups where those have them, a torn end is set aside,
-and records that a log has lost are logged again from what else has their words; each that is gone is named. All of the
-index changes in one transaction, or nothing of it; views that no longer agree with it are
-made again. Checkpoints, turns, requests, inbox and outbox stay. What a compaction replaced and is not as it was can
-no longer be undone.
+Repair first makes the logs whole: damaged lines come back from backups and archives where those have them, a torn end
+is set aside, and records that a log has lost are logged again from what else has their words; each that is gone is
+named. All of the index changes in one transaction, or nothing of it; views that no longer agree with it are made again.
+Checkpoints, turns, requests, inbox and outbox stay. What a compaction replaced and is not as it was can no longer be
+undone.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from assistant.store.derived import MEMORY_DB, SEARCH_DB
 from assistant.store.files import TextFile
 from assistant.store.home.repair_files import kept_folder
 from assistant.store.log.format import decode_record
-from assistant.store.log.reader import LogFiles
-from assistant.store.log.rebuild import rebuild_log
+from assistant.store.log.rebuild import LogCopies, rebuild_log
 from assistant.store.log.writer import MessageLog
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.append import BULK_MAX_ROWS, BULK_TAIL_ROWS, batch_records
@@ -110,9 +109,9 @@ class Verifier:
 
     # ------------------------------------------------------------------------------------------------------- repairing
 
-    def repair(self, now: datetime, copies: Sequence[LogFiles] = ()) -> IntegrityReport:
-        """`copies` are logs of backups, newest first. Raises `StoreError`, with nothing changed in the database."""
-        repaired, gone = self._repair_logs(copies, now)
+    def repair(self, now: datetime, copies: LogCopies | None = None) -> IntegrityReport:
+        """Raises `StoreError`, with nothing changed in the database."""
+        repaired, gone = self._repair_logs(copies or LogCopies(), now)
         sessions = self._log.sessions()
         with self._db.write(references=False) as db:
             db.execute("DELETE FROM messages")
@@ -128,7 +127,7 @@ class Verifier:
         report = self.verify()
         return replace(report, problems=(*gone, *report.problems), repaired=tuple(repaired))
 
-    def _repair_logs(self, copies: Sequence[LogFiles], now: datetime) -> tuple[list[str], list[IntegrityProblem]]:
+    def _repair_logs(self, copies: LogCopies, now: datetime) -> tuple[list[str], list[IntegrityProblem]]:
         """The logs as whole as they can be made, before the index forgets what they had: what was done, and what is
         gone. Repeated after a crash, it finds what is left to do."""
         lost = LostRecords(self._db, self._log)
@@ -136,16 +135,17 @@ class Verifier:
         gone: list[IntegrityProblem] = []
         kept = kept_folder(self._home, now)
         logged = [session for _, session in self._log.list_logs() if session is not None]
-        copied = [key for copy in copies for key in copy.sessions()]
+        copied = [] if copies.newest is None else copies.newest.log.sessions()
         for session in sorted({*known_sessions(self._db), *logged, *copied}):
             rebuilt = rebuild_log(self._log, session, known_records(self._db, session), copies, kept)
             self._log.read_head(session, now)
             again = lost.log_again(session, {record.id: record.commit for record in self._records(session)}, now)
             where = self._log.log_place(session, LogByteRange(0, 0)).path
-            if rebuilt.restored:
-                repaired.append(f"{where}: {pluralize(len(rebuilt.restored), 'record')} came back from a backup.")
+            for name, count in rebuilt.restored.items():
+                repaired.append(f"{where}: {pluralize(count, 'record')} came back from {name}.")
             if again.whole:
-                repaired.append(f"{where}: {pluralize(len(again.whole), 'record')} were logged again from script.db.")
+                records = pluralize(len(again.whole), "record was", "records were")
+                repaired.append(f"{where}: {records} logged again from script.db.")
             if rebuilt.aside is not None:
                 repaired.append(f"{where}: the damaged file is kept in {kept.name}.")
             gone += again.gone

@@ -1,0 +1,105 @@
+"""The text of documents: PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, HTML, e-mail, pictures' notes.
+
+What always holds: no document is parsed in this process. A child does it (`extract.py`), with limits on its time and
+memory, without the environment's secrets, and is gone before the text is used; whatever a document makes it do, the
+assistant goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from assistant.core.plain_files import FileRefused
+from assistant.documents.kinds import DocumentKind
+
+MAX_DOCUMENT_BYTES = 100 * 1024 * 1024
+MAX_TEXT_BYTES = 8 * 1024 * 1024
+TIMEOUT_SECONDS = 45.0
+_KEPT_BYTES = MAX_TEXT_BYTES
+_DIED = "could not be read: what reads it ended ({why}); it may be damaged, or larger than it looks"
+
+
+@dataclass(slots=True)
+class DocumentReader:
+    """Keeps the texts of the last few documents, so that paging through one reads it once."""
+
+    timeout_seconds: float = TIMEOUT_SECONDS
+    _texts: OrderedDict[tuple[int, int, int, int], bytes] = field(default_factory=OrderedDict)
+
+    async def read(self, descriptor: int, kind: DocumentKind) -> bytes:
+        """The text, in UTF-8, of the file that is open under a descriptor. Raises `FileRefused`."""
+        state = os.fstat(descriptor)
+        key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
+        if (known := self._texts.get(key)) is not None:
+            self._texts.move_to_end(key)
+            return known
+        if state.st_size > MAX_DOCUMENT_BYTES:
+            raise FileRefused(f"is larger than {MAX_DOCUMENT_BYTES // 2**20} MB, the most that is read")
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        text = await self._extract(kind, descriptor)
+        self._texts[key] = text
+        while len(self._texts) > 1 and sum(map(len, self._texts.values())) > _KEPT_BYTES:
+            self._texts.popitem(last=False)
+        return text
+
+    async def extract(self, kind: DocumentKind, data: bytes) -> bytes:
+        """The text, in UTF-8, of a document in memory. Raises `FileRefused`."""
+        return await self._extract(kind, PIPE, data)
+
+    async def _extract(self, kind: DocumentKind, source: int, data: bytes | None = None) -> bytes:
+        command = (sys.executable, "-P", "-B", "-X", "utf8", "-m", "assistant.documents.extract", kind)
+        environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=source, stdout=PIPE, stderr=PIPE, env=environment, limit=2**16
+            )
+        except OSError as error:
+            raise FileRefused(f"could not be read: no process can be started ({error.strerror})") from error
+        try:
+            async with asyncio.timeout(self.timeout_seconds):
+                text, reason = await _communicate(process, data)
+        except TimeoutError:
+            raise FileRefused(f"took longer than {self.timeout_seconds:.0f} seconds to read") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        if process.returncode == FileRefused.exit_code and reason:
+            raise FileRefused(reason[-1])
+        if process.returncode != 0:
+            raise FileRefused(_DIED.format(why=f"exit code {process.returncode}"))
+        return text
+
+
+async def _communicate(process: Process, data: bytes | None) -> tuple[bytes, list[str]]:
+    """What the child wrote, the first `MAX_TEXT_BYTES` of it, and the lines of its errors."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    _, text, errors = await asyncio.gather(
+        _feed(process, data), _read_at_most(process.stdout), _read_at_most(process.stderr)
+    )
+    await process.wait()
+    return text, errors.decode(errors="replace").strip().splitlines()
+
+
+async def _feed(process: Process, data: bytes | None) -> None:
+    if data is None or process.stdin is None:
+        return
+    with contextlib.suppress(ConnectionError):
+        process.stdin.write(data)
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _read_at_most(stream: asyncio.StreamReader) -> bytes:
+    """The rest is read and dropped, so that nobody waits for it to be."""
+    kept = bytearray()
+    while chunk := await stream.read(2**16):
+        kept += chunk[: MAX_TEXT_BYTES - len(kept)]
+    return bytes(kept)

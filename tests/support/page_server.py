@@ -1,0 +1,62 @@
+"""A web server on this machine with the pages that a test gives it, and what was asked of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class Answer:
+    body: bytes = b""
+    content_type: str = "text/html; charset=utf-8"
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    stalls: bool = False  # until the server is stopped
+
+
+@dataclass
+class PageServer:
+    port: int
+    asked: list[tuple[str, str]]  # host, path
+
+    def url(self, path: str, host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+
+@contextmanager
+def serving(pages: Mapping[str, Answer]) -> Iterator[PageServer]:
+    asked: list[tuple[str, str]] = []
+    stopped = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.headers["Host"], self.path))
+            answer = pages.get(self.path, Answer(b"not here", status=404))
+            if answer.stalls:
+                stopped.wait()
+            self.send_response(answer.status)
+            for name, value in {"Content-Type": answer.content_type, **answer.headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            try:
+                self.wfile.write(answer.body)
+            except ConnectionError:
+                return
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield PageServer(server.server_address[1], asked)
+    finally:
+        stopped.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
