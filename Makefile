@@ -19,7 +19,7 @@ help:
 	@echo "make test-all    all tests, with a sample of the crash scenarios"
 	@echo "make lint        style, types, import directions, generated docs, words"
 	@echo "make bench       the figures, measured on this machine"
-	@echo "make bench-recall DATA=FILE...  what is found again of conversations of LoCoMo's form"
+	@echo "make bench-recall [DATA=FILE...]  what is found again of generated talks and of conversations of LoCoMo's form"
 	@echo "make economy     what a year costs, by how the context is kept small (ARGS='--seed 2')"
 	@echo "make soak        half an hour under load: what grows (ARGS='--minutes 5')"
 	@echo "make crash       every crash scenario, at every write (needs strace)"
@@ -53,7 +53,6 @@ bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.bench $(ARGS)
 
 bench-recall: $(VENV)/.dev
-	@test -n "$(DATA)" || { echo "Name the files to measure with: make bench-recall DATA=FILE..." >&2; exit 2; }
 	@$(BIN)/python -m tests.recall_bench $(DATA) $(ARGS)
 
 economy: $(VENV)/.dev

@@ -51,6 +51,20 @@ if (UNIT_DTYPE.itemsize, POSTING_DTYPE.itemsize, DIMENSIONS) != (META_BYTES, POS
     raise TypeError("the types differ from what the store of the index has")
 
 
+ROLE_BITS = 8
+
+
+def kind_number(scope: int, role: int) -> int:
+    """Of the numbers of a scope and a role."""
+    return scope << ROLE_BITS | role
+
+
+def kinds_of(rows: UnitRows) -> NDArray[np.uint32]:
+    """Scope and role of each unit as one number, 0 where it is gone."""
+    kinds: NDArray[np.uint32] = (rows["scope"].astype(np.uint32) << ROLE_BITS | rows["role"]) * (rows["gone"] == 0)
+    return kinds
+
+
 def quantise(rows: Floats) -> ByteVectors:
     return np.round(rows * VECTOR_SCALE).astype(np.int8)
 

@@ -2,7 +2,8 @@
 
 Two stages, so that what a search costs hardly grows with the collection: a cheap score over the postings of the
 question's words and of words that mean about the same (those that more than 30 % of all units have bring nobody in),
-spread to neighbours; then the exact score (`scoring`) of the best thousand. A small collection is scored as a whole.
+spread to neighbours, with those units whose vectors are most like the question's; then the exact score (`scoring`) of
+the units of the best thousand messages. A small collection is scored as a whole.
 
 What always holds: scope, session, roles, dates and what is gone decide who is a candidate; nothing else can add one,
 and what stands around a candidate is of its own stream (I10).
@@ -11,19 +12,21 @@ and what stands around a candidate is of its own stream (I10).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assistant.core.text import is_spaceless
-from assistant.search.dtypes import Bools, EmbedTexts, Floats, Ints
+from assistant.search.dtypes import ROLE_BITS, Bools, EmbedTexts, Floats, Ints, kind_number
 from assistant.search.index import SearchIndex, epoch_second
 from assistant.search.index_values import IndexStore, SearchFilter, SourceHit
 from assistant.search.query import FindStems, ParsedQuestion, SearchLimits, parse_question
 from assistant.search.scoring import (
     NEIGHBOUR_REACH,
     NEIGHBOUR_WEIGHTS,
+    AskedFor,
     CandidateScores,
     CandidateTable,
     QueryTerm,
@@ -33,6 +36,22 @@ from assistant.search.scoring import (
 _K1 = 1.2
 _NEVER_COMMON = 50
 _NEWER = 1e-3
+# The cosine from which something is found for its meaning alone where nobody said any word of the question.
+_LIKE_ALONE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSearch:
+    """A question with the candidates that may answer it."""
+
+    candidates: Ints  # numbers of units
+    table: CandidateTable
+    terms: list[QueryTerm]
+    vector: Floats  # of the question, without what all units have in common, of length 1
+    asked_for: AskedFor
+    sources: int  # how many there are in the collection
+    likeness: Floats  # of each candidate to the question
+    is_spaceless: bool  # whether words of it are written without spaces
 
 
 class SearchEngine:
@@ -46,24 +65,44 @@ class SearchEngine:
 
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
         """Best first, each source once. Raises `StoreError`."""
-        index = self.index
+        asked = self.prepare(question, where)
+        if asked is None:
+            return []
+        scores = score_candidates(asked.table, asked.terms, asked.vector, asked.asked_for, sources=asked.sources)
+        like_enough: Bools = np.ones(len(scores.total), bool)
+        if not (scores.bm25 > 0).any():
+            # Meaning says little of scripts without spaces, whose words are found piece by piece.
+            like_enough = (asked.likeness >= _LIKE_ALONE) & (not asked.is_spaceless)
+        return self._ranked(asked.candidates, scores, asked.likeness, like_enough, limit)
+
+    def prepare(self, question: str, where: SearchFilter) -> PreparedSearch | None:
+        """What there is to score; None where there is nothing. Raises `StoreError`."""
         parsed = parse_question(question, self._stems)
         allowed = self._allowed(where)
         if not parsed.words or allowed is None or not allowed.any():
-            return []
+            return None
         terms = self._terms(parsed)
-        candidates = self._candidates(terms, allowed)
+        plain, centred = self._vectors_of(question)
+        candidates = self._candidates(terms, allowed, centred)
         if not len(candidates):
-            return []
-        question_vector = self._embed([question])[0]
-        vector = question_vector - index.mean
-        vector /= max(float(np.linalg.norm(vector)), 1e-6)
+            return None
         table = self._table(candidates, terms, parsed)
-        scores = score_candidates(
-            table, self._weighed(terms, parsed), vector, of_time=parsed.asks_time, sources=self.index.source_count
+        return PreparedSearch(
+            candidates,
+            table,
+            self._weighed(terms, parsed),
+            centred,
+            _asked_for(parsed),
+            self.index.source_count,
+            table.vectors[table.around[:, NEIGHBOUR_REACH]] @ plain,
+            any(map(is_spaceless, parsed.words)),
         )
-        likeness = table.vectors[table.around[:, NEIGHBOUR_REACH]] @ question_vector
-        return self._ranked(candidates, scores, likeness, limit)
+
+    def _vectors_of(self, question: str) -> tuple[Floats, Floats]:
+        """The vector of a question as it is, and without what all units have in common, of length 1."""
+        plain = self._embed([question])[0]
+        centred = plain - self.index.mean
+        return plain, centred / max(float(np.linalg.norm(centred)), 1e-6)
 
     def source_count(self, word: str) -> int:
         """How many sources have a word, in any form of it."""
@@ -77,11 +116,12 @@ class SearchEngine:
         meta, scope = self.index.meta, self.index.name_number(where.scope)
         if scope is None:
             return None
-        allowed: Bools = (meta["scope"] == scope) & (meta["gone"] == 0)
+        roles = {self.index.name_number(f"role {role}") for role in where.roles}
+        allowed = np.zeros(self.index.count, bool)
+        for role in roles - {None}:
+            allowed |= self.index.kinds == kind_number(scope, role or 0)
         if where.stream:
             allowed &= meta["stream"] == (self.index.name_number(f"{where.scope}\n{where.stream}") or 0)
-        roles = [self.index.name_number(f"role {role}") or -1 for role in where.roles]
-        allowed &= np.isin(meta["role"], roles)
         if where.after is not None:
             allowed &= meta["second"] >= epoch_second(where.after)
         if where.before is not None:
@@ -118,7 +158,7 @@ class SearchEngine:
             for stem, (weight, stands_for) in terms.items()
         ]
 
-    def _candidates(self, terms: dict[str, tuple[float, str]], allowed: Bools) -> Ints:
+    def _candidates(self, terms: dict[str, tuple[float, str]], allowed: Bools, vector: Floats) -> Ints:
         """Numbers of the units worth an exact score, in order."""
         index = self.index
         if int(allowed.sum()) <= self._limits.small_collection:
@@ -133,17 +173,26 @@ class SearchEngine:
                 worth = np.float32(terms[stem][0] * self._plain_idf(sources) * (_K1 + 1))
                 rough[occurrences.units] += worth * occurrences.counts / (occurrences.counts + np.float32(_K1))
         # What is not allowed may be a neighbour of what is, in the same scope; among equals the newer one is taken.
-        rough[index.meta["scope"] != index.meta["scope"][np.argmax(allowed)]] = 0
-        rough *= np.where(allowed, np.float32(1), np.float32(0.5))
-        rough *= np.linspace(1 - _NEWER, 1, index.count, dtype=np.float32)
-        seeds = _largest(rough, self._limits.seed_units)
-        around = self._around(seeds)
-        reached = np.unique(around[around >= 0])
+        touched = np.flatnonzero(rough)
+        scopes = index.kinds[touched] >> ROLE_BITS
+        rough[touched] *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
+        rough[touched] *= 1 - _NEWER + _NEWER * touched / index.count
+        rough[touched[scopes != index.kinds[np.argmax(allowed)] >> ROLE_BITS]] = 0
+        around = self._around(touched[_largest(rough[touched], self._limits.seed_units)])
+        reached = index.distinct(around)
         nearby = self._around(reached)
         spread = (np.where(nearby >= 0, rough[nearby], 0) * NEIGHBOUR_WEIGHTS).sum(axis=1)
         spread[~allowed[reached]] = 0
-        chosen = reached[_largest(spread, self._limits.scored_units)]
-        return np.sort(chosen)
+        best = _largest(spread, self._limits.scored_units)
+        chosen = self._of_so_many_sources(reached[best[np.argsort(-spread[best], kind="stable")]])
+        return index.distinct(np.concatenate([chosen, index.nearest(vector, allowed, self._limits.like_units)]))
+
+    def _of_so_many_sources(self, units: Ints) -> Ints:
+        """The first of these units, of as many sources as are scored."""
+        _, first = np.unique(self.index.meta["source"][units], return_index=True)
+        return (
+            units if len(first) <= (most := self._limits.scored_sources) else units[: np.partition(first, most)[most]]
+        )
 
     def _around(self, units: Ints) -> Ints:
         """(n, 9) numbers of what stands around units in their streams, -1 for nothing."""
@@ -167,14 +216,15 @@ class SearchEngine:
     def _table(self, candidates: Ints, terms: dict[str, tuple[float, str]], question: ParsedQuestion) -> CandidateTable:
         index = self.index
         around = self._around(candidates)
-        units = np.unique(around[around >= 0])
+        units = index.distinct(around)
+        places = np.full(index.count + 1, -1, np.intp)  # the last is for a place where nothing is
+        places[units] = np.arange(len(units))
         counts = np.zeros((len(terms), len(units)), np.float32)
         for row, stem in enumerate(terms):
             occurrences = index.occurrences(stem)
-            if len(occurrences.units):
-                places = np.minimum(np.searchsorted(occurrences.units, units), len(occurrences.units) - 1)
-                counts[row] = np.where(occurrences.units[places] == units, occurrences.counts[places], 0)
-        placed = np.where(around >= 0, np.searchsorted(units, around), -1)
+            at = places[occurrences.units]
+            counts[row, at[at >= 0]] = occurrences.counts[at >= 0]
+        placed = places[around]
         meta = index.meta[units]
         own = index.meta[candidates]
         seconds = own["second"].astype(np.float32)
@@ -188,6 +238,7 @@ class SearchEngine:
             index.vectors(units),
             index.mean,
             self._fits(own, question),
+            own["role"] == (self.index.name_number("role assistant") or 0),
             (seconds - seconds.min()) / span,
         )
 
@@ -228,11 +279,13 @@ class SearchEngine:
     def _plain_idf(self, sources: float) -> float:
         return math.log(1 + (max(self.index.source_count - sources, 0) + 0.5) / (sources + 0.5))
 
-    def _ranked(self, candidates: Ints, scores: CandidateScores, likeness: Floats, limit: int) -> list[SourceHit]:
+    def _ranked(
+        self, candidates: Ints, scores: CandidateScores, likeness: Floats, like_enough: Bools, limit: int
+    ) -> list[SourceHit]:
         meta = self.index.meta
         ranked: dict[int, SourceHit] = {}
         for place in np.argsort(-scores.total, kind="stable"):
-            if scores.bm25[place] <= 0:
+            if not like_enough[place]:
                 continue
             source = int(meta["source"][candidates[place]])
             if source not in ranked:
@@ -240,6 +293,17 @@ class SearchEngine:
                 if len(ranked) == limit:
                     break
         return list(ranked.values())
+
+
+def _asked_for(question: ParsedQuestion) -> AskedFor:
+    return AskedFor(
+        question.asks_time,
+        question.asks_number,
+        question.asks_name,
+        question.about_user,
+        question.about_assistant,
+        question.is_request,
+    )
 
 
 def date_parts(days: NDArray[np.int32], kind: str) -> NDArray[np.int64]:

@@ -1,8 +1,9 @@
 """The index of one collection in memory: what stands where, ready to be asked.
 
 What always holds: what was appended is found by the next search; the numbers of units never change; whatever is kept
-here of a home of any size is bounded by some 35 bytes a unit and the vocabulary, as postings and older vectors are read
-when they are asked for. Not for several threads at once.
+here of a home of any size is bounded by some 35 bytes a unit, the vectors of the newest 131,072 (38 MB with their
+sketches) and the vocabulary, as postings and older vectors are read when they are asked for. Not for several threads at
+once.
 """
 
 from __future__ import annotations
@@ -21,16 +22,19 @@ from assistant.search.dtypes import (
     POSTING_DTYPE,
     UNIT_DTYPE,
     VECTOR_SCALE,
+    Bools,
     ByteVectors,
     EmbedTexts,
     Floats,
     Ints,
     Occurrences,
     UnitRows,
+    kinds_of,
     quantise,
 )
 from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, SourceText, UnitStem, UnsealedUnit
 from assistant.search.query import FindStems
+from assistant.search.unit_vectors import UnitVectors
 from assistant.search.units import (
     REPEATS,
     asks_for_something,
@@ -42,12 +46,13 @@ from assistant.search.units import (
 from assistant.search.vocabulary import Vocabulary
 
 SEAL_AFTER_UNITS = 1_024
-# Newest units whose vectors stay in memory: 8 MB. Those of older ones are read when they are asked for.
-_RESIDENT = 1 << 15
-_READ_AT_ONCE = 1 << 12
-_CACHED_POSTINGS = 1_500_000
+# Newest units whose vectors stay in memory. Those of older ones are read when they are asked for.
+_RESIDENT = 1 << 17
+_CACHED_POSTINGS = 1_200_000
 # Units without a common direction that a small collection is thought to have, so that its mean means little.
 _PRIOR = 20.0
+# The mean of ordinary collections has a length of 0.25 to 0.45.
+_LONGEST_MEAN = 0.5
 # Seconds of silence that end a conversation: what was said before is not beside what comes after.
 _SILENCE = 12 * 3_600
 _NONE = np.zeros((0, DIMENSIONS), np.int8)
@@ -69,6 +74,8 @@ class SearchIndex:
         self.read_to = dict(contents.read_to)
         self._meta = np.zeros(max(1_024, (self.sealed + len(contents.fresh)) * 5 // 4), UNIT_DTYPE)
         self._meta[: self.sealed] = sealed
+        self._kinds = np.zeros(len(self._meta), np.uint32)
+        self._kinds[: self.sealed] = kinds_of(sealed)
         self._source_count = int(((sealed["part"] == 0) & (sealed["form"] & REPEATS == 0)).sum())
         self._sealed_total = (
             np.frombuffer(contents.total, np.float64).copy() if contents.total else np.zeros(DIMENSIONS)
@@ -86,14 +93,8 @@ class SearchIndex:
         self._memory: dict[str, list[tuple[int, int]]] = {}
         self._cache: OrderedDict[int, Occurrences] = OrderedDict()
         self._cached = 0
-        self._first_resident = max(0, self.sealed - self._resident)
-        self._vectors = np.zeros((max(1_024, (len(self._meta) - self._first_resident) * 5 // 4), DIMENSIONS), np.int8)
+        self._vectors = UnitVectors(self.store, self.sealed, len(contents.fresh), self._resident)
         if self.sealed:
-            # Some at a time: what is read takes as much room again.
-            for first in range(self._first_resident, self.sealed, _READ_AT_ONCE):
-                read = self._sealed_vectors(first, min(first + _READ_AT_ONCE, self.sealed))
-                at = first - self._first_resident
-                self._vectors[at : at + len(read)] = read
             streams, previous = self._meta["stream"][: self.sealed], self._meta["previous"][: self.sealed]
             follows = np.flatnonzero(previous >= 0)
             self._following[previous[follows]] = follows
@@ -182,7 +183,8 @@ class SearchIndex:
     def _take(self, unit: UnsealedUnit) -> None:
         """A unit that the store has, into memory."""
         self._meta[unit.number] = np.frombuffer(unit.meta, UNIT_DTYPE)[0]
-        self._vectors[unit.number - self._first_resident] = np.frombuffer(unit.vector, np.int8)
+        self._kinds[unit.number] = kinds_of(self._meta[unit.number : unit.number + 1])[0]
+        self._vectors.put(unit.number, unit.vector)
         self._last[int(self._meta[unit.number]["stream"])] = unit.number
         previous = int(self._meta[unit.number]["previous"])
         if previous >= 0:
@@ -198,10 +200,8 @@ class SearchIndex:
         if self.count == len(self._meta):
             more = len(self._meta) // 4
             self._meta = np.concatenate([self._meta, np.zeros(more, UNIT_DTYPE)])
+            self._kinds = np.concatenate([self._kinds, np.zeros(more, np.uint32)])
             self._following = np.concatenate([self._following, np.full(more, -1, np.int32)])
-        if self.count - self._first_resident == len(self._vectors):
-            space = np.zeros((max(1_024, len(self._vectors) // 8), DIMENSIONS), np.int8)
-            self._vectors = np.concatenate([self._vectors, space])
 
     def seal(self) -> None:
         """Make a page of what is fresh. Raises `StoreError`; then it stays fresh."""
@@ -209,9 +209,9 @@ class SearchIndex:
             return
         new = [stem for stem in self._memory if stem not in self._terms]
         words = {stem.stem: stem.word for unit in self._fresh for stem in unit.stems}
-        vectors = quantise(self._embed([words[stem] for stem in new])) if new else _NONE
+        embedded = quantise(self._embed([words[stem] for stem in new])) if new else _NONE
         ids = {stem: self._next_term + offset for offset, stem in enumerate(new)}
-        likes = {ids[stem]: vectors[offset].tobytes() for offset, stem in enumerate(new)}
+        likes = {ids[stem]: embedded[offset].tobytes() for offset, stem in enumerate(new)}
         terms, postings = [], {}
         for stem, where in self._memory.items():
             term = self._terms.get(stem) or ids[stem]
@@ -221,9 +221,10 @@ class SearchIndex:
             terms.append(IndexTerm(term, stem, sources, like))
             postings[term] = np.array(where, POSTING_DTYPE).tobytes()
         first = self.sealed
-        rows = slice(first - self._first_resident, self.count - self._first_resident)
         meta = self._meta[first : self.count].tobytes()
-        page = IndexPage(first, self.count - first, meta, self._vectors[rows].tobytes(), terms, postings)
+        page = IndexPage(
+            first, self.count - first, meta, self._vectors.resident_rows(first, self.count).tobytes(), terms, postings
+        )
         total = self._sealed_total + self._fresh_total
         self.store.seal(page, total.tobytes())
         self._sealed_total, self._fresh_total = total, np.zeros(DIMENSIONS)
@@ -234,14 +235,7 @@ class SearchIndex:
         self.sealed = self.count
         self._fresh.clear()
         self._memory.clear()
-        self._let_go_of_old()
-
-    def _let_go_of_old(self) -> None:
-        """A process lives for years: vectors that are long on the store are read from there."""
-        first = self.sealed - self._resident
-        if first - self._first_resident >= self._resident // 8:
-            self._vectors = self._vectors[first - self._first_resident :].copy()
-            self._first_resident = first
+        self._vectors.let_go(self.sealed)
 
     # ------------------------------------------------------------------------------------------------------------- gone
 
@@ -252,6 +246,7 @@ class SearchIndex:
         if not len(numbers):
             return
         self.meta["gone"][numbers] = 1
+        self._kinds[numbers] = 0
         terms = None if text_of is None else self._without(numbers, text_of)
         changed = {int(number): self._meta[number].tobytes() for number in numbers}
         self.store.mark_removed(changed, self._sealed_total.tobytes(), terms=terms)
@@ -271,7 +266,7 @@ class SearchIndex:
             words = count_words(text_of(source))
             lost |= {stem.stem for stem in count_stems(words, self._stems(words))}
         for number in sealed:
-            self._sealed_total -= self._vector(number).astype(np.float64) / VECTOR_SCALE
+            self._sealed_total -= self._vectors.one(number).astype(np.float64) / VECTOR_SCALE
         return [IndexTerm(self._terms[stem], stem, self._sources_left(stem), b"") for stem in lost & self._terms.keys()]
 
     def _sources_left(self, stem: str) -> int:
@@ -300,7 +295,18 @@ class SearchIndex:
     @property
     def resident(self) -> int:
         """For how many units there is room for vectors in memory."""
-        return len(self._vectors)
+        return self._vectors.room
+
+    @property
+    def kinds(self) -> NDArray[np.uint32]:
+        """Scope and role of each unit as one number (`kind_number`), 0 where it is gone."""
+        return self._kinds[: self.count]
+
+    def distinct(self, units: Ints) -> Ints:
+        """Each of these units once, in order, but for negative ones."""
+        has = np.zeros(self.count + 1, bool)  # the last is for those
+        has[units] = True
+        return np.flatnonzero(has[:-1])
 
     @property
     def meta(self) -> UnitRows:
@@ -334,7 +340,9 @@ class SearchIndex:
         if len(units) == 1:
             return int(self._counts(units[0]))
         rows = self._meta[units]
-        return len(np.unique(rows["source"][rows["form"] & REPEATS == 0]))
+        # The units of a source stand one behind the other.
+        sources = rows["source"][rows["form"] & REPEATS == 0]
+        return int(np.count_nonzero(sources[1:] != sources[:-1])) + min(1, len(sources))
 
     def occurrences(self, stem: str) -> Occurrences:
         """Where a stem stands, in order of units."""
@@ -368,29 +376,19 @@ class SearchIndex:
 
     @property
     def mean(self) -> Floats:
-        """What all vectors have in common, which tells nothing."""
-        mean: Floats = ((self._sealed_total + self._fresh_total) / (self.count + _PRIOR)).astype(np.float32)
-        return mean
+        """What all vectors have in common, which tells nothing; of a collection that one text fills, a part of it."""
+        mean = (self._sealed_total + self._fresh_total) / (self.count + _PRIOR)
+        mean *= min(1.0, _LONGEST_MEAN / max(float(np.linalg.norm(mean)), 1e-6))
+        return mean.astype(np.float32)
 
     def vectors(self, units: Ints) -> Floats:
         """The vectors of units (numbers in order), of length 1."""
-        rows = np.zeros((len(units), DIMENSIONS), np.int8)
-        resident = units >= self._first_resident
-        rows[resident] = self._vectors[units[resident] - self._first_resident]
-        for place in np.flatnonzero(~resident):
-            rows[place] = self._vector(int(units[place]))
-        return rows.astype(np.float32) / np.float32(VECTOR_SCALE)
+        return self._vectors.of(units)
 
-    def _vector(self, number: int) -> ByteVectors:
-        if number >= self._first_resident:
-            vector: ByteVectors = self._vectors[number - self._first_resident]
-            return vector
-        older: ByteVectors = self._sealed_vectors(number, number + 1)[0]
-        return older
-
-    def _sealed_vectors(self, first: int, last: int) -> ByteVectors:
-        rows: ByteVectors = np.frombuffer(self.store.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
-        return rows
+    def nearest(self, vector: Floats, allowed: Bools, limit: int) -> Ints:
+        """Some of the allowed units whose vectors are most like this one, which has no part of the mean; of older
+        units, whose vectors are not in memory, none."""
+        return self._vectors.nearest(vector, allowed, limit, lambda: self.mean)
 
 
 def epoch_second(moment: datetime) -> int:

@@ -103,6 +103,10 @@ class IndexStore(Protocol):
         """Of sealed units [first, last), one after another."""
         ...
 
+    def vectors_of(self, units: Sequence[int]) -> bytes:
+        """Of these sealed units, in their order."""
+        ...
+
     def pass_over(self, source: int, reason: str) -> None:
         """A source is not found by all of its words, or by none, for a reason in words; "" where there is none left."""
         ...

@@ -87,13 +87,36 @@ class SearchLimits:
 
     small_collection: int = 1_500  # up to so many it is scored as a whole
     seed_units: int = 2_000  # the best by a cheap score, which lead to those that are scored exactly
-    scored_units: int = 1_000
+    scored_sources: int = 1_000  # of so many messages or entries,
+    scored_units: int = 2_500  # but no more units than these
+    like_units: int = 300  # those most like the question, which are scored too
     common_share: float = 0.3  # a stem that more sources have leads nowhere
 
 
 _WHEN = lazy_regex(
     r"\b(?:when|what (?:day|date|time|year|month|week)|how long|which (?:year|month|day|week)|wann|seit|quand|cuándo"
     r"|når|hvor lenge)\b|什么时候|何时|几号|いつ|何時|언제",
+    re.IGNORECASE,
+)
+_HOW_MANY = lazy_regex(
+    r"\b(?:how (?:many|much|old|long|far|often|tall|big|high|large|heavy|fast)"
+    r"|what (?:age|number|amount|percentage|price|size|score|temperature)"
+    r"|which (?:number|score|amount)|cost|costs|wie (?:viel\w*|oft|lange|alt|weit|groß)|combien|cuánt\w+"
+    r"|hvor (?:mange|mye|gammel|langt|ofte))\b|几|多少|いくつ|いくら|何(?:回|人|個)|몇",
+    re.IGNORECASE,
+)
+_NAMED = lazy_regex(
+    r"\b(?:who|whose|whom|where|which|called|named?|names|title|brand|wer|wem|wen|wo|wohin|welche\w*|heißt|qui|où|quel\w*"
+    r"|quién|dónde|cuál\w*|hvem|hvor|hvilke\w*)\b|谁|哪|誰|どこ|누구|어디",
+    re.IGNORECASE,
+)
+_REQUEST = lazy_regex(
+    r"^\W*(?:(?:hey|hi|so|ok|and|please|also|bitte)[, ]+)*(?:(?:can|could|would|will) you"
+    r"|(?:help|give|suggest|recommend|write|plan|draft|make|find|show|tell|come up|i(?:['’]d| would) like"
+    r"|i(?:['’]m| am) (?:looking|planning|thinking|trying|going)|i (?:want|need))\b"
+    r"|what (?:should|could|would|can) (?:i|you)|how (?:should|could|can|do) i|any (?:tips|ideas)"
+    r"|kannst du|könntest du|was soll(?:te)? ich|hast du (?:eine idee|tipps))"
+    r"|\b(?:suggest|recommend|advice|suggestions|recommendations)\b",
     re.IGNORECASE,
 )
 # What the assistant said is asked for in the past. "Can you list ..." and "What would you recommend ..." are requests:
@@ -140,6 +163,9 @@ class ParsedQuestion:
     asks_time: bool
     about_assistant: bool
     about_user: bool
+    asks_number: bool = False
+    asks_name: bool = False
+    is_request: bool = False  # for something new, which what the person likes and wants has a bearing on
     identifier_stems: frozenset[str] = frozenset()  # of the identifiers that it names
 
 
@@ -165,6 +191,9 @@ def parse_question(question: str, stems: FindStems) -> ParsedQuestion:
         bool(_WHEN.search(question)),
         of_assistant,
         not of_assistant and bool(_OF_ONESELF.search(question)),
+        bool(_HOW_MANY.search(question)),
+        bool(_NAMED.search(question)),
+        not of_assistant and bool(_REQUEST.search(question)),
         frozenset(stem for word in named & stem_of.keys() for stem in stem_of[word].split() if stem in words),
     )
 

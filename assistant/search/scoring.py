@@ -10,7 +10,9 @@ which proved better than fusing ranks:
   again that it has itself;
 - that rare words of the question stand together in it;
 - likeness in meaning of the unit, and of what stands around it;
-- who the question is about; that something tells a time where it asks for one; that it answers a question; its length;
+- who the question is about; that a person said it, where the assistant speaks too, and of themselves where the question
+  is about them; that something tells a time, a number or a name where it asks for one, or a wish where it is a request;
+  that it answers a question, and one with the question's words; its length;
 - against it, that it is a short question itself, or a greeting.
 - likeness to the five best so far.
 - At last, what says the identifier that a question names comes before all that asks for it or answers that, however
@@ -20,14 +22,14 @@ which proved better than fusing ranks:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assistant.search.dtypes import Bools, Floats, Ints
-from assistant.search.units import GREETING, QUESTION, REPEATS, TIME_WORD
+from assistant.search.units import FIRST_PERSON, GREETING, NAME, NUMBER, QUESTION, REPEATS, TIME_WORD, WISH
 
 NEIGHBOUR_REACH = 4
 """How many units on each side add to one."""
@@ -36,13 +38,39 @@ _BEFORE, _AFTER, _FADE = 0.7, 0.5, 0.7
 _NEIGHBOUR_WORDS = 30.0
 _K1, _B = 1.2, 0.6
 _META = 1.5
-_COVERAGE, _ITSELF, _LIKE, _LIKE_AROUND, _ROLE, _TIME, _ANSWER, _LENGTH = 0.35, 0.2, 0.15, 0.35, 0.5, 0.3, 0.1, 0.1
-_QUESTION, _GREETING, _FEEDBACK, _RECENCY = 0.2, 0.05, 0.15, 0.01
 # Rare words that stand together by more than coincidence; the idf of a word that one message in twenty has.
-_TOGETHER, _TELLING = 0.4, math.log(20)
+_TELLING = math.log(20)
 _TOP = 5
 _NEARLY = 1e-3
 _FULL_LENGTH = 30.0
+
+WEIGHTS: Mapping[str, tuple[float, float]] = {
+    "bm25": (1, 0.64),
+    "words around": (0.35, 0.25),
+    "words": (0.2, 0.13),
+    "rare words together": (0.4, 0.4),
+    "meaning": (0.15, 0.19),
+    "meaning around": (0.35, 0.41),
+    "role": (0.5, 0.53),
+    "person": (0, 0.38),
+    "first person": (0, 0.11),
+    "time": (0.3, 0.33),
+    "number": (0.2, 0.32),
+    "name": (0.2, 0.28),
+    "wish": (0, 0.05),
+    "answer": (0.1, 0.1),
+    "answer to its words": (0.15, 0.15),
+    "length": (0.1, 0.12),
+    "question": (-0.2, -0.2),
+    "greeting": (-0.05, -0.05),
+    "newer": (0.01, 0.01),
+    "feedback": (0.15, 0.15),
+}
+"""What each feature of a candidate is worth between people, and where the assistant speaks too: what it says is long,
+and repeats the words of what it answers. The second were fitted to generated talks (`tests/recall_bench/fit.py`)."""
+
+_PEOPLE, _WITH_ASSISTANT = range(2)
+_SPEAKS_TOO = 0.1
 
 NEIGHBOUR_WEIGHTS = np.array(
     [*(_BEFORE**distance for distance in range(NEIGHBOUR_REACH, 0, -1)), 1.0]
@@ -75,6 +103,7 @@ class CandidateTable:
     vectors: Floats  # (m, dimensions) of length 1
     mean: Floats  # what the vectors have in common
     matches_speaker: Bools  # (n) whether a candidate was said by whom the question is about
+    by_assistant: Bools  # (n) whether a candidate was said by the assistant
     age: Floats  # (n) between 0, the oldest, and 1
 
 
@@ -84,50 +113,110 @@ class CandidateScores:
 
     total: Floats  # by which they are ranked
     bm25: Floats  # 0 where nothing of the question is near it
+    parts: dict[str, Floats]  # what each feature adds
+
+
+@dataclass(frozen=True, slots=True)
+class AskedFor:
+    """What a question asks for beside its words."""
+
+    time: bool = False
+    number: bool = False
+    name: bool = False
+    oneself: bool = False
+    assistant: bool = False  # what the assistant said
+    request: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateFeatures:
+    """Of each candidate, by the names of `WEIGHTS`, all but the feedback."""
+
+    values: dict[str, Floats]
+    bm25: Floats
+    has: Bools  # (own terms, n) which words of the question it has
+    with_assistant: bool  # whether the assistant says a good part of the candidates
 
 
 def score_candidates(
-    table: CandidateTable, terms: Sequence[QueryTerm], question: Floats, *, of_time: bool, sources: int
+    table: CandidateTable, terms: Sequence[QueryTerm], question: Floats, asked: AskedFor, *, sources: int
 ) -> CandidateScores:
     """`question` is the vector of the question without what all have in common, of length 1; `sources` of how many
     messages or entries the weights of the terms are taken."""
+    features = candidate_features(table, terms, question, asked, sources=sources)
+    parts = weighted_parts(table, features)
+    total: Floats = np.asarray(np.sum(list(parts.values()), axis=0), np.float32)
+    of_identifier = np.array([term.in_identifier for row, term in enumerate(terms) if term.stands_for == row], bool)
+    if of_identifier.any():
+        form = table.form[table.around[:, NEIGHBOUR_REACH]]
+        _put_statements_first(total, form, features.has[of_identifier].all(axis=0))
+    return CandidateScores(total, features.bm25, parts)
+
+
+def weighted_parts(table: CandidateTable, features: CandidateFeatures) -> dict[str, Floats]:
+    """What each feature adds to the score of each candidate."""
+    column = _WITH_ASSISTANT if features.with_assistant else _PEOPLE
+    parts = {name: values * np.float32(WEIGHTS[name][column]) for name, values in features.values.items()}
+    so_far: Floats = np.asarray(np.sum(list(parts.values()), axis=0), np.float32)
+    parts["feedback"] = likeness_to_best(table, so_far) * np.float32(WEIGHTS["feedback"][column])
+    return parts
+
+
+def candidate_features(
+    table: CandidateTable, terms: Sequence[QueryTerm], question: Floats, asked: AskedFor, *, sources: int
+) -> CandidateFeatures:
     shares, length = _shares(table)
-    counts = np.concatenate([table.counts, np.zeros((len(terms), 1), np.float32)], axis=1)[:, table.around]
-    bm25 = _bm25(counts, shares, length / max(float(length.mean()), 1e-6), table.names_date, terms)
-    own = np.array([term.stands_for == row for row, term in enumerate(terms)], bool)
-    idf = np.array([term.idf for term in terms], np.float32)
-    whole = float(idf[own].sum()) or 1.0
-    near = (counts[own, :, NEIGHBOUR_REACH - 2 : NEIGHBOUR_REACH + 2] > 0).any(axis=2) | table.names_date[own]
-    itself = (counts[own, :, NEIGHBOUR_REACH] > 0) | table.names_date[own]
-    covered_around, covered = (idf[own] @ near) / whole, (idf[own] @ itself) / whole
+    relative = length / max(float(length.mean()), 1e-6)
+    own = [row for row, term in enumerate(terms) if term.stands_for == row]
     centre = table.around[:, NEIGHBOUR_REACH]
+    words = table.words[centre]
+    named = table.names_date
+    bm25 = _bm25(table, terms, own, shares, relative)
+    idf = np.array([terms[row].idf for row in own], np.float32)
+    idf /= float(idf.sum()) or 1.0
+    has = np.append(table.counts[own] > 0, np.zeros((len(own), 1), bool), axis=1)
+    before_that, before, after = (table.around[:, NEIGHBOUR_REACH + step] for step in (-2, -1, 1))
+    itself = has[:, centre] | named[own]
+    near = itself | has[:, before_that] | has[:, before] | has[:, after]
     lengths = _centred_lengths(table)
     likeness = _cosines(table, lengths, question)
-    cosine = likeness[centre]
     around = (shares * np.append(likeness, np.float32(0))[table.around]).sum(axis=1) / shares.sum(axis=1)
     form = table.form[centre]
-    before = table.around[:, NEIGHBOUR_REACH - 1]
     answers = (before >= 0) & (table.form[before] & QUESTION > 0) & (form & QUESTION == 0)
-    total = (
-        scale_to_best(bm25)
-        + _COVERAGE * covered_around
-        + _ITSELF * covered
-        + _LIKE * scale_to_best(cosine)
-        + _LIKE_AROUND * scale_to_best(around)
-    )
-    total += _TOGETHER * _surprise(itself, idf[own], sources)
-    total += _ROLE * table.matches_speaker + _ANSWER * answers + _RECENCY * table.age
-    total += _LENGTH * np.minimum(table.words[centre], _FULL_LENGTH) / _FULL_LENGTH
-    if of_time:
-        total += _TIME * (form & TIME_WORD > 0)
-    total -= _QUESTION * (form & QUESTION > 0) + _GREETING * (form & GREETING > 0)
+    cosine = likeness[centre]
+    with_assistant = bool(table.by_assistant.mean() >= _SPEAKS_TOO)
+    features = {
+        "bm25": scale_to_best(bm25),
+        "words around": idf @ near,
+        "words": idf @ itself,
+        "name": (form & NAME > 0) & asked.name,
+        "wish": (form & WISH > 0) & asked.request,
+        "rare words together": _surprise(itself, np.array([terms[row].idf for row in own]), sources),
+        "meaning": scale_to_best(cosine),
+        "meaning around": scale_to_best(around),
+        "role": table.matches_speaker,
+        "person": ~table.by_assistant if with_assistant and not asked.assistant else np.zeros(len(centre)),
+        "time": (form & TIME_WORD > 0) & asked.time,
+        "number": (form & NUMBER > 0) & asked.number,
+        "first person": (form & FIRST_PERSON > 0) & asked.oneself,
+        "answer": answers,
+        "answer to its words": answers * (idf @ has[:, before]),
+        "length": np.minimum(words, _FULL_LENGTH) / _FULL_LENGTH,
+        "question": form & QUESTION > 0,
+        "greeting": form & GREETING > 0,
+        "newer": table.age,
+    }
+    values = {name: np.asarray(value, np.float32) for name, value in features.items()}
+    return CandidateFeatures(values, bm25, itself, with_assistant)
+
+
+def likeness_to_best(table: CandidateTable, total: Floats) -> Floats:
+    """(n) how like in meaning each is to what is best so far."""
+    centre, lengths = table.around[:, NEIGHBOUR_REACH], _centred_lengths(table)
     best = np.argpartition(-total, min(_TOP, len(total)) - 1)[:_TOP]
     direction = ((table.vectors[centre[best]] - table.mean) / lengths[centre[best], None]).mean(axis=0)
-    total += _FEEDBACK * _cosines(table, lengths, direction / max(float(np.linalg.norm(direction)), 1e-6))[centre]
-    of_identifier = np.array([term.in_identifier for term in terms], bool)[own]
-    if of_identifier.any():
-        _put_statements_first(total, form, itself[of_identifier].all(axis=0))
-    return CandidateScores(total.astype(np.float32), bm25)
+    likeness: Floats = _cosines(table, lengths, direction / max(float(np.linalg.norm(direction)), 1e-6))[centre]
+    return likeness
 
 
 def _put_statements_first(total: Floats, form: NDArray[np.uint8], has_identifier: Bools) -> None:
@@ -165,13 +254,14 @@ def _shares(table: CandidateTable) -> tuple[Floats, Floats]:
     return shares, (shares * words[table.around]).sum(axis=1)
 
 
-def _bm25(counts: Floats, shares: Floats, length: Floats, named: Bools, terms: Sequence[QueryTerm]) -> Floats:
+def _bm25(
+    table: CandidateTable, terms: Sequence[QueryTerm], own: Sequence[int], shares: Floats, length: Floats
+) -> Floats:
     """A word of the question and those like it count as occurrences of one: three of them are no three matches."""
-    each = np.einsum("tnk,nk->tn", counts, shares) + _META * named
-    own = [row for row, term in enumerate(terms) if term.stands_for == row]
     weights = np.zeros((len(terms), len(terms)), np.float32)
     weights[[term.stands_for for term in terms], range(len(terms))] = [term.weight for term in terms]
-    occurrences = weights[own] @ each
+    counts = np.append(weights[own] @ table.counts, np.zeros((len(own), 1), np.float32), axis=1)
+    occurrences = np.einsum("tnk,nk->tn", counts[:, table.around], shares) + _META * (weights[own] @ table.names_date)
     worth = np.array([terms[row].combined_idf for row in own], np.float32)
     damped = _K1 * (1 - _B + _B * length)
     scores: Floats = worth @ (occurrences * (_K1 + 1) / (occurrences + damped))

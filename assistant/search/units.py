@@ -21,9 +21,10 @@ _SHORT = 120
 _SURELY_LONG = 400 * (WHOLE_WORDS + 1)
 _LONGEST_BREAK = 1_000
 
-QUESTION, GREETING, TIME_WORD, REPEATS = 1, 2, 4, 8
+QUESTION, GREETING, TIME_WORD, REPEATS, FIRST_PERSON, NUMBER, NAME, WISH = (1 << bit for bit in range(8))
 """What a unit is or has, as bits: a short question, a greeting, a word that tells a time; that it asks for
-something, or was said in answer to that, and so may be said again and again without anything new in it."""
+something, or was said in answer to that, and so may be said again and again without anything new in it; that it speaks
+of the one who says it; a number; a name of somebody or a place; a preference or a standing instruction."""
 
 _BREAK = lazy_regex(r"(?<=[.!?…])\s++|(?<!\s)[^\S\n]*+\n\s*+|(?<=[。！？])")
 _ASKS = lazy_regex(r"[?？؟][\s\"'”’)»」]*$")
@@ -48,6 +49,26 @@ _TIME = lazy_regex(
     r"|mañana|i går|i morgen)\b|昨天|今天|明天|昨日|今日|明日|[年月日]",
     re.IGNORECASE,
 )
+_FIRST_PERSON = lazy_regex(
+    r"\b(?:i|i'm|my|me|mine|we|our|us|ich|mich|mir|mein\w*|wir|unser\w*|je|j'|mon|ma|mes|nous|notre|nos|yo|mi|mis|me"
+    r"|nosotros|nuestr\w+|jeg|meg|min|mitt|vi|vår\w*)\b|我|私|僕|俺|저|나는",
+    re.IGNORECASE,
+)
+_NUMBER = lazy_regex(
+    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand"
+    r"|dozen|twice|once|zwei|drei|vier|fünf|deux|trois|quatre|cinq|dos|tres|cuatro|cinco)\b|[一二三四五六七八九十百千]",
+    re.IGNORECASE,
+)
+_NAME = lazy_regex(r"[a-z,;:)] (?!I\b)[A-Z][a-zà-ÿ]+")
+_WISH = lazy_regex(
+    r"\b(?:i(?:['’]d| would| really| also| usually| always| never| just| still| do| don['’]t){0,2}+"
+    r" (?:like|love|prefer|enjoy|hate|dislike|want|need|avoid|rather|appreciate)|favou?rite|allergic|intolerant"
+    r"|vegetarian|vegan|can['’]t stand|from now on|whenever i|every time i|always|never|rather than"
+    r"|(?:please|remember to|make sure to) (?:do not|don['’]t|only)"
+    r"|instead of|ich (?:mag|liebe|hasse|bevorzuge|möchte|will)|lieber|immer|nie(?:mals)?|ab jetzt"
+    r"|je préfère|j['’]aime|toujours|jamais|prefiero|me gusta|odio|siempre|nunca)\b",
+    re.IGNORECASE,
+)
 _CJK_A_WORD = 2
 _CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 
@@ -66,7 +87,15 @@ def unit_flags(text: str) -> int:
     short = len(text) <= _SHORT
     bits = QUESTION if short and _ASKS.search(text) else 0
     bits |= GREETING if short and _GREETING.match(text) else 0
-    return bits | (TIME_WORD if _TIME.search(text) else 0)
+    for flag, pattern in (
+        (FIRST_PERSON, _FIRST_PERSON),
+        (NUMBER, _NUMBER),
+        (NAME, _NAME),
+        (WISH, _WISH),
+        (TIME_WORD, _TIME),
+    ):
+        bits |= flag if pattern.search(text) else 0
+    return bits
 
 
 def asks_for_something(text: str) -> bool:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 # An index that another version made is made again.
-_INDEX_VERSION = 4
+_INDEX_VERSION = 5
 
 DEFAULT_SEARCH_LIMITS = SearchLimits()
 

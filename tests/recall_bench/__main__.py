@@ -1,9 +1,10 @@
-"""`python -m tests.recall_bench FILE... [--only turns,learned,unasked,many] [--sessions one|each]`: recall, in four
-tables.
+"""`python -m tests.recall_bench [FILE...] [--only turns,generated,learned,unasked,many] [--sessions one|each]`: recall,
+in five tables.
 
-The files are of LoCoMo's form. Parameters of the search were chosen on the first five conversations of LoCoMo, so that
-of each file of more than five conversations those behind them are reported by themselves. Each conversation is measured
-in a process of its own, one after another.
+The files are of LoCoMo's form. Beside them the turns of generated talks are measured (`talks`): the half of the
+templates on which weights were fitted, and the half that nothing was chosen on. Parameters of the search were chosen on
+the first five conversations of LoCoMo, so that of each file of more than five conversations those behind them are
+reported by themselves. Each conversation is measured in a process of its own, one after another.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tests.bench.machine import description
 from tests.bench.process import measured
 from tests.recall_bench import report
 from tests.recall_bench.dataset import BadFile, read_talks
+from tests.recall_bench.talks import EXCHANGES, write_talks
 
 CHOSEN_ON = 5
 
@@ -45,6 +47,13 @@ def _turns(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator[R
         yield from _told(f"Turns of {path.name} found by a search of the history", rows)
 
 
+def _generated(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator[Row]:
+    for path in write_talks(folder):
+        found = _each("tests.recall_bench.turns", path, len(EXCHANGES), sessions)
+        rows = list(report.turns(path.stem, found))
+        yield from _told(f"Turns of generated talks ({path.stem}) found by a search of the history", rows)
+
+
 def _learned(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator[Row]:
     for path, count in files.items():
         found = _each("tests.recall_bench.learned", path, count)
@@ -66,6 +75,7 @@ def _many(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator[Ro
 
 _TABLES: Mapping[str, Callable[[Mapping[Path, int], str, Path], Iterator[Row]]] = {
     "turns": _turns,
+    "generated": _generated,
     "learned": _learned,
     "unasked": _unasked,
     "many": _many,
@@ -92,7 +102,7 @@ def _told(title: str, rows: Sequence[Row]) -> Sequence[Row]:
 
 def _chosen() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.recall_bench", description="Measure recall.")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="conversations of LoCoMo's form")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="conversations of LoCoMo's form")
     parser.add_argument("--only", type=_tables, default=list(_TABLES), help=f"of {', '.join(_TABLES)}, by commas")
     parser.add_argument(
         "--sessions",

@@ -1,4 +1,5 @@
-"""Files of LoCoMo's form: conversations of two people over months, with questions and the turns that answer them.
+"""Files of LoCoMo's form: conversations over months, with questions and the turns that answer them. Where it is a
+person who talks to an assistant, a turn has a `role`, and may have a `time` of its own.
 
 What always holds: a file that is not of that form ends in `BadFile`, which names the file and the place; nothing of a
 file is written anywhere but into temporary homes.
@@ -10,15 +11,20 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from assistant.core.messages import Role
 from tests.recall_bench.times import read_time
 
-ADVERSARIAL = 5
-"""The category of questions that nothing in the conversation answers as they are put."""
+ADVERSARIAL = "adversarial"
+"""Questions that nothing in the conversation answers as they are put."""
 
+_KINDS = {1: "several messages", 2: "when", 3: "world knowledge", 4: "one message", 5: ADVERSARIAL}
+"""The categories of LoCoMo."""
+
+_BETWEEN = timedelta(seconds=30)
 _SESSION = re.compile(r"session_(\d+)")
 _TURN = re.compile(r"D(\d+):0*(\d+)")
 
@@ -29,13 +35,14 @@ class BadFile(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DatasetTurn:
-    """A turn: `turn` is its id in the data set, `session` the number of its session."""
+    """A turn: `turn` is its id in the data set, `session` the number of its session, `speaker` a name, if any."""
 
     turn: str
     session: int
     speaker: str
     text: str
     at: datetime
+    role: Role = "user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ class DatasetQuestion:
     """`evidence` are the turns that answer it, those alone that the conversation has."""
 
     text: str
-    category: int
+    kind: str
     evidence: tuple[str, ...]
 
 
@@ -89,21 +96,28 @@ def _talk(value: Any, where: str) -> DatasetConversation:
 
 
 def _said(conversation: dict[str, Any], where: str) -> Iterator[DatasetTurn]:
-    """The turns of all sessions. A session without a time, or with none that can be read, follows the one before."""
+    """The turns of all sessions. A session without a time, or with none that can be read, follows the one before; its
+    turns come half a minute after each other, but for those that have times."""
     at = datetime(2020, 1, 1, tzinfo=UTC)
     for number in sorted(int(found[1]) for key in conversation if (found := _SESSION.fullmatch(key))):
         at = read_time(conversation.get(f"session_{number}_date_time"), at)
-        for turn in conversation[f"session_{number}"]:
+        for place, turn in enumerate(conversation[f"session_{number}"]):
             caption = turn.get("blip_caption")
             text = f"{turn['text']} [{caption}]" if caption else turn["text"]
             if not isinstance(text, str):
                 raise BadFile(f"{where}, session {number} has a turn without words")
-            yield DatasetTurn(_ids([turn["dia_id"]])[0], number, turn["speaker"], text, at)
+            said_at = datetime.fromisoformat(turn["time"]) if "time" in turn else at + place * _BETWEEN
+            role = turn.get("role", "user")
+            if role not in ("user", "assistant"):
+                raise BadFile(f"{where}, session {number} has a turn of the role {role!r}")
+            speaker = turn["speaker"] if "role" not in turn else turn.get("speaker", "")
+            yield DatasetTurn(_ids([turn["dia_id"]])[0], number, speaker, text, said_at, role)
 
 
 def _question(value: dict[str, Any], known: set[str]) -> DatasetQuestion:
     evidence = tuple(turn for turn in _ids(value.get("evidence") or []) if turn in known)
-    return DatasetQuestion(value["question"], int(value["category"]), evidence)
+    category = value["category"]
+    return DatasetQuestion(value["question"], _KINDS.get(category) or str(category), evidence)
 
 
 def _observations(value: dict[str, Any], known: set[str]) -> Iterator[Observation]:

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
-from itertools import groupby
 from pathlib import Path
 
 from assistant.core.messages import Message
@@ -19,7 +17,6 @@ from tests.recall_bench.dataset import DatasetConversation, DatasetTurn
 from tests.support.imports import import_messages
 
 SessionOf = Callable[[DatasetTurn], str]
-_BETWEEN = timedelta(seconds=30)
 
 
 def one_session(said: DatasetTurn) -> str:
@@ -52,10 +49,9 @@ def make_dataset_home(
     turns: dict[int, DatasetTurn] = {}
     indexed: list[float] = []
     try:
-        for said, message in _messages(talk):
-            (kept,) = import_messages(
-                stores.conversation, session_of(said), OWNER_SCOPE, [message], message.ts or said.at
-            )
+        for said in talk.said:
+            message = Message(said.role, said.text, ts=said.at, name=said.speaker or None)
+            (kept,) = import_messages(stores.conversation, session_of(said), OWNER_SCOPE, [message], said.at)
             turns[kept.id or 0] = said
             began = time.perf_counter()
             finder.index_next_batch()
@@ -68,10 +64,3 @@ def make_dataset_home(
         yield DatasetHome(history, turns, indexed)
     finally:
         history.close()
-
-
-def _messages(talk: DatasetConversation) -> Iterator[tuple[DatasetTurn, Message]]:
-    """Turns of a session come half a minute after each other."""
-    for _, session in groupby(talk.said, key=lambda said: said.session):
-        for number, said in enumerate(session):
-            yield said, Message("user", said.text, ts=said.at + number * _BETWEEN, name=said.speaker)

@@ -66,7 +66,7 @@ async def _measured(talk: DatasetConversation, home: DatasetHome, path: Path) ->
             found = engine.search(question.text, where, limit=DEPTHS[-1])
             rows.append(
                 {
-                    "category": question.category,
+                    "kind": question.kind,
                     "nearest": _shares(question, [turns[memory.id] for memory, _ in by_meaning]),
                     "engine": _shares(question, [turns[memories[one.source].id] for one in found]),
                     "most": _shares(question, list(turns.values()))[-1],

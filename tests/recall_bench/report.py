@@ -1,7 +1,7 @@
 """The rows of the tables, made of what the child processes measured. Pure.
 
 Recall is the share of a question's evidence that is found, its mean over the questions that have evidence; targets hold
-for questions that the conversation answers (all but category 5).
+for questions that the conversation answers (all but the adversarial ones).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.recall_bench.turns import BUDGET, DEPTHS
 TURNS, TURNS_UNSEEN = (74.0, 82.0, None, 92.5), (74.0, 82.0, None, 92.0)
 """Least recall at each depth, in per cent: of all conversations, of those on which nothing was chosen."""
 
+GENERATED = {"assistant-unseen": (46.0, None, None, 64.0), "friends-unseen": (34.0, None, None, 54.0)}
 SESSIONS, WITHIN_BUDGET = 96.0, 90.0
 UNRELATED = 5.0
 P50_MS, P95_MS, ADDED_MB, APPEND_MS = 5.0, 12.0, 150.0, 2.0
@@ -30,23 +31,23 @@ def turns(part: str, found: Sequence[dict[str, Any]]) -> Iterator[Row]:
     if not every:
         yield Row(part, None, "questions with evidence", "none")
         return
-    answerable = [question for question in every if question["category"] != ADVERSARIAL]
+    answerable = [question for question in every if question["kind"] != ADVERSARIAL]
     least = _least(part)
     for place, depth in enumerate(DEPTHS):
         yield _at_least(
             part, f"recall@{depth} of {len(answerable)} questions", _of(answerable, "turns", place), least[place]
         )
-    aimed = bool(any(least))
+    aimed = bool(any(least)) and part not in GENERATED
     yield _at_least(part, "sessions@10", _of(answerable, "sessions"), SESSIONS if aimed else None)
     yield Row(part, None, "questions with one of their sessions@10", _per_cent(_of(answerable, "reached")))
     quoted, whole = _of(answerable, "quoted"), _of(answerable, "whole")
     yield _at_least(part, f"within {BUDGET:,} tokens, as excerpts", quoted, WITHIN_BUDGET if aimed else None)
     yield Row(part, None, f"within {BUDGET:,} tokens, messages whole", _per_cent(whole))
     if len(every) > len(answerable):
-        yield Row(part, None, f"{_depths()} with category 5 ({len(every)})", _shares(every, "turns"))
-    for category in sorted({question["category"] for question in every}):
-        some = [question for question in every if question["category"] == category]
-        yield Row(part, None, f"{_depths()} of category {category} ({len(some)})", _shares(some, "turns"))
+        yield Row(part, None, f"{_depths()} with adversarial ones ({len(every)})", _shares(every, "turns"))
+    for kind in sorted({question["kind"] for question in every}):
+        some = [question for question in every if question["kind"] == kind]
+        yield Row(part, None, f"{_depths()} {kind} ({len(some)})", _shares(some, "turns"))
     yield Row(part, None, "a search with 50 excerpts, p50 / p95 / p99", spread([one["seconds"] for one in every]))
     indexed = [seconds for one in found for seconds in one["indexed"]]
     yield Row(part, None, "a message indexed, p50 / p95 / p99", spread(indexed))
@@ -71,7 +72,7 @@ def unasked(part: str, found: Sequence[dict[str, Any]]) -> Iterator[Row]:
 
 
 def learned(part: str, found: Sequence[dict[str, Any]]) -> Iterator[Row]:
-    answerable = [question for one in found for question in one["asked"] if question["category"] != ADVERSARIAL]
+    answerable = [question for one in found for question in one["asked"] if question["kind"] != ADVERSARIAL]
     noted, entries, memories = (sum(one[key] for one in found) for key in ("noted", "entries", "memories"))
     yield Row(part, None, "observations / entries / memories", f"{noted} / {entries} / {memories}")
     if not answerable:
@@ -109,9 +110,11 @@ def many(built: dict[str, Any], found: dict[str, Any]) -> list[Row]:
 
 def _least(part: str) -> tuple[float | None, ...]:
     """Targets of a part; none where parameters were chosen."""
+    if part in GENERATED:
+        return GENERATED[part]
     if part == "all":
         return TURNS
-    return TURNS_UNSEEN if not part.startswith("1-") else (None,) * len(DEPTHS)
+    return TURNS_UNSEEN if part[0].isdigit() and not part.startswith("1-") else (None,) * len(DEPTHS)
 
 
 def _at_least(part: str, measure: str, value: float, least: float | None) -> Row:

@@ -35,7 +35,7 @@ class QuestionRecall:
     """Of one question the share of its evidence that is found: `turns` at each depth, `sessions` among the first ten
     (`reached`: 1 where one of them is), `quoted` and `whole` within the budget (as excerpts; as whole messages)."""
 
-    category: int
+    kind: str
     turns: list[float]
     sessions: float
     reached: float
@@ -64,7 +64,7 @@ def _asked(home: DatasetHome, question: DatasetQuestion) -> QuestionRecall:
     sessions = _share({turn.partition(":")[0] for turn in wanted}, _sessions(home, hits))
     more = home.history.search(question.text, OWNER_SCOPE, limit=_DEEPEST)
     return QuestionRecall(
-        question.category,
+        question.kind,
         [_share(wanted, ranked[:depth]) for depth in DEPTHS],
         sessions,
         float(sessions > 0),

@@ -53,7 +53,7 @@ def _measured(talk: DatasetConversation, half: Sequence[DatasetConversation], ho
         seconds.append(time.perf_counter() - began)
         return [one for one in found if one.is_relevant]
 
-    own = [question for question in talk.questions if question.evidence and question.category != ADVERSARIAL]
+    own = [question for question in talk.questions if question.evidence and question.kind != ADVERSARIAL]
     brought = [(good(one.text), frozenset(one.evidence)) for one in own]
     right = [any(turns[one.memory.entries[0]] & evidence for one in found) for found, evidence in brought]
     strange = list(_of_others(talk, half))
@@ -103,7 +103,7 @@ def _of_others(talk: DatasetConversation, half: Sequence[DatasetConversation]) -
         for other in half
         if not set(_names(other)) & set(mine)
         for question in other.questions
-        if question.category != ADVERSARIAL
+        if question.kind != ADVERSARIAL
     ]
     yield from random.Random(len(talk.said)).sample(asked, min(_ASKED, len(asked)))
 

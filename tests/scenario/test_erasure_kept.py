@@ -82,3 +82,17 @@ async def test_what_another_message_said_of_something_else_stays(home: ErasureHo
     await home.erasure.erase(request, NOW)
     assert await _kept_texts(home) == before
     assert home.files_containing([told[:20].lower().encode()]) == []
+
+
+async def test_how_a_model_words_what_it_learns_takes_no_other_entry_with_it(home: ErasureHome) -> None:
+    """ "Told: the address of" is in no message, and in each entry."""
+    texts = [
+        f"Told: the address of {name} is {street}." for name, street in (("Kebalu", "Sare 81"), ("Bapo", "Tera 67"))
+    ]
+    for number, text in enumerate(texts):
+        home.say(text.removeprefix("Told: "), "All right.")
+        home.add_entry(f"k{number}", text, [1 + 2 * number])
+    home.files.replace_memory_file("".join(f"- {text}\n" for text in texts), "", "model", NOW)
+    await home.erasure.erase(ErasureRequest("owner", entries=(1,)), NOW)
+    assert home.files.read_memory_file() == f"- {texts[1]}\n"
+    assert [entry.content for entry in home.journal.entries("owner")] == texts[1:]

@@ -31,6 +31,7 @@ from assistant.store.derived import is_the_one_set_aside
 from assistant.store.rows import dump_json
 
 _VECTORS_A_ROW = 16
+_BLOCKS_AT_ONCE = 2_000
 _CHECKSUM_BYTES = 4
 
 
@@ -101,6 +102,20 @@ class SqliteIndexStore:
         if self._db and len(found) != (last - first) * VECTOR_BYTES:
             raise _damaged("vectors are missing")
         return found
+
+    def vectors_of(self, units: Sequence[int]) -> bytes:
+        blocks = sorted({unit // _VECTORS_A_ROW for unit in units})
+        found: dict[int, bytes] = {}
+        for start in range(0, len(blocks), _BLOCKS_AT_ONCE):
+            some = ", ".join(map(str, blocks[start : start + _BLOCKS_AT_ONCE]))
+            found.update(self._checked("vectors", "block, body", f"AND block IN ({some})"))
+        vectors = []
+        for unit in units:
+            block, place = divmod(unit, _VECTORS_A_ROW)
+            vectors.append(found.get(block, b"")[place * VECTOR_BYTES : (place + 1) * VECTOR_BYTES])
+        if self._db and any(len(vector) != VECTOR_BYTES for vector in vectors):
+            raise _damaged("vectors are missing")
+        return b"".join(vectors)
 
     def _rows(self, sql: str, *values: Any) -> list[Row]:
         with self._noticing_damage():

@@ -1,0 +1,113 @@
+"""The vectors of a collection's units: the newest in memory, older ones read from the store when they are asked for.
+
+Which units are most like a question is told by sketches: on which side of what all units have in common a vector lies
+in each dimension, as bits. A hundred thousand are compared in a fraction of a millisecond; what they bring in is scored
+by the vectors themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.search.dtypes import DIMENSIONS, VECTOR_SCALE, Bools, ByteVectors, Floats, Ints
+from assistant.search.index_values import IndexStore
+
+_SKETCH_WORDS = DIMENSIONS // 64
+# Sketches are made anew once the collection, and so what all units have in common, is that many times as large.
+_REMAKE_SKETCHES = 2
+_READ_AT_ONCE = 1 << 12
+_LEAST_ROOM = 1_024
+
+
+class UnitVectors:
+    def __init__(self, store: IndexStore, sealed: int, fresh: int, resident: int) -> None:
+        """The newest of the `sealed` units in the store are read; the `fresh` ones are to be put."""
+        self._store = store
+        self._resident = resident
+        self.first = max(0, sealed - resident)  # the first unit that is in memory
+        self._rows = np.zeros((max(_LEAST_ROOM, (sealed + fresh - self.first) * 9 // 8), DIMENSIONS), np.int8)
+        # Some at a time: what is read takes as much room again.
+        for first in range(self.first, sealed, _READ_AT_ONCE):
+            read = self._sealed(first, min(first + _READ_AT_ONCE, sealed))
+            self._rows[first - self.first : first - self.first + len(read)] = read
+        self._sketches = np.zeros((_SKETCH_WORDS, 0), np.uint64)  # a column a unit
+        self._sketched = self.first  # the unit up to which there are sketches
+        self._sketch_mean = np.zeros(DIMENSIONS, np.float32)
+        self._sketch_count = 0  # units that the mean is of
+
+    @property
+    def room(self) -> int:
+        return len(self._rows)
+
+    def put(self, number: int, vector: bytes) -> None:
+        if number - self.first == len(self._rows):
+            space = np.zeros((max(_LEAST_ROOM, len(self._rows) // 8), DIMENSIONS), np.int8)
+            self._rows = np.concatenate([self._rows, space])
+        self._rows[number - self.first] = np.frombuffer(vector, np.int8)
+
+    def resident_rows(self, first: int, last: int) -> ByteVectors:
+        """Of units [first, last), which are in memory."""
+        return self._rows[first - self.first : last - self.first]
+
+    def let_go(self, sealed: int) -> None:
+        """A process lives for years: vectors that are long in the store are read from there."""
+        first = sealed - self._resident
+        if first - self.first >= self._resident // 8:
+            self._rows = self._rows[first - self.first :].copy()
+            self._sketches = self._sketches[:, first - self.first :].copy()
+            self._sketched = max(self._sketched, first)
+            self.first = first
+
+    def of(self, units: Ints) -> Floats:
+        """The vectors of units (numbers in order), of length 1."""
+        rows = np.zeros((len(units), DIMENSIONS), np.int8)
+        first = int(np.searchsorted(units, self.first))
+        rows[first:] = self._rows[units[first:] - self.first]
+        if first:
+            read = self._store.vectors_of(units[:first].tolist())
+            rows[:first] = np.frombuffer(read, np.int8).reshape(-1, DIMENSIONS)
+        return rows.astype(np.float32) / np.float32(VECTOR_SCALE)
+
+    def nearest(self, vector: Floats, allowed: Bools, limit: int, mean: Callable[[], Floats]) -> Ints:
+        """The units in memory whose sketches are most like that of this vector (of length 1, without what all have in
+        common, the `mean`)."""
+        count = len(allowed)
+        self._sketch(count, mean)
+        differing = np.zeros(count - self.first, np.uint16)
+        for bits, (wanted,) in zip(self._sketches[:, : count - self.first], _sketches_of(vector[None, :]), strict=True):
+            differing += np.bitwise_count(bits ^ wanted)
+        differing[~allowed[self.first :]] = DIMENSIONS
+        up_to = np.cumsum(np.bincount(differing, minlength=DIMENSIONS + 1)[:DIMENSIONS])
+        most = min(int(np.searchsorted(up_to, limit)), DIMENSIONS - 1)
+        places = np.flatnonzero(differing <= most)
+        return places[np.argsort(differing[places], kind="stable")[:limit]] + self.first
+
+    def _sketch(self, count: int, mean: Callable[[], Floats]) -> None:
+        """Sketches of what came since the last ones."""
+        if count > _REMAKE_SKETCHES * self._sketch_count:
+            self._sketch_mean, self._sketch_count = mean(), count
+            self._sketched = self.first
+        if count - self.first > self._sketches.shape[1]:
+            more = np.zeros((_SKETCH_WORDS, len(self._rows) - self._sketches.shape[1]), np.uint64)
+            self._sketches = np.concatenate([self._sketches, more], axis=1)
+        for first in range(self._sketched, count, _READ_AT_ONCE):
+            rows = self.resident_rows(first, min(first + _READ_AT_ONCE, count))
+            centred = rows.astype(np.float32) / np.float32(VECTOR_SCALE) - self._sketch_mean
+            self._sketches[:, first - self.first : first - self.first + len(rows)] = _sketches_of(centred)
+        self._sketched = count
+
+    def one(self, number: int) -> ByteVectors:
+        rows = self.resident_rows(number, number + 1) if number >= self.first else self._sealed(number, number + 1)
+        return rows[0]  # type: ignore[no-any-return]
+
+    def _sealed(self, first: int, last: int) -> ByteVectors:
+        rows: ByteVectors = np.frombuffer(self._store.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
+        return rows
+
+
+def _sketches_of(rows: Floats) -> NDArray[np.uint64]:
+    sketches: NDArray[np.uint64] = np.packbits(rows > 0, axis=1).view(np.uint64).T
+    return sketches
