@@ -96,3 +96,30 @@ async def test_how_a_model_words_what_it_learns_takes_no_other_entry_with_it(hom
     await home.erasure.erase(ErasureRequest("owner", entries=(1,)), NOW)
     assert home.files.read_memory_file() == f"- {texts[1]}\n"
     assert [entry.content for entry in home.journal.entries("owner")] == texts[1:]
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "others"),
+    [
+        (
+            "Anna",
+            ["Anna Kebalufo owes me 300.", "Annas Bruder ruft an.", "I met ANNA."],
+            ["Joanna called.", "Susanna."],
+        ),
+        ("2024", ["We married in 2024.", "Code 2024-x"], ["My number is 12024567.", "It is 20245."]),
+        ("rose", ["A rose for her.", "Two roses."], ["He wrote prose.", "Prices rise."]),
+    ],
+)
+async def test_a_common_word_takes_what_has_it_as_a_word_and_the_preview_says_so(
+    home: ErasureHome, text: str, told: list[str], others: list[str]
+) -> None:
+    for said in (*told, *others):
+        home.say(said, "All right.")
+    request = ErasureRequest("owner", text=text)
+    preview = await home.erasure.preview(request)
+    assert [message.excerpt for message in preview.first_messages] == told
+    assert {place.kind: place.count for place in preview.places} == dict.fromkeys(ONE_MESSAGE, len(told))
+    done = await home.erasure.erase(request, NOW)
+    assert done.leftovers == () and done.complete
+    kept = home.view_contents()
+    assert [said for said in (*told, *others) if said in kept] == others
