@@ -56,7 +56,9 @@ class ScriptedControl:
             raise UsageError("There is no command /nonsense.\nNothing was changed.")
         return f"**{text}** in {session} from {bridge}"
 
-    async def run_argv(self, argv: Sequence[str], session: str, *, bridge: str = "terminal") -> CommandResult:
+    async def run_argv(
+        self, argv: Sequence[str], session: str, *, bridge: str = "terminal", typed: str = ""
+    ) -> CommandResult:
         return CommandResult(" ".join(argv), {"session": session}, remark="Some were left out.")
 
     async def stop_turn(self, session: str) -> bool:
