@@ -49,7 +49,7 @@ def test_a_life_that_held_is_not_lived_again_and_one_that_failed_is(tmp_path: Pa
     journal.add(1, 30, True, "", 20)
     journal.add(2, 30, False, "I1: it was lost", 20)
     with path.open("a", encoding="utf-8") as file:
-        file.write('{"seed": 3, "days": 30, "he')
+        file.write('\n{"seed": 3, "days": 30, "he')
     again = LifeJournal(path)
     assert [again.has_held(seed, 30) for seed in (1, 2, 3)] == [True, False, False]
     assert not again.has_held(1, 365) and "seed 2, 30 days: I1: it was lost" in again.report()
