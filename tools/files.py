@@ -137,8 +137,7 @@ class Page:
 def read_file_tool(workspace: Path, documents: DocumentReader, result_bytes: int) -> Tool:
     @tool(roles=OWNER_ONLY, touches={"reads"}, timeout_seconds=TIMEOUT_SECONDS + 5)
     async def read_file(context: ToolContext, path: str, offset: StorableInt = 0) -> str:
-        """Read a file of the person's workspace as text, also PDF, Word, Excel, PowerPoint, EPUB, web pages and e-mail;
-        offset, in bytes of the text, pages through a long one."""
+        """Read a file of the workspace, PDF and Office too; offset, in bytes, pages through a long one."""
         page = await asyncio.to_thread(_read_plain, workspace, path, offset, result_bytes)
         if isinstance(page, str):
             text = await _document_text(workspace, path, page, documents)

@@ -184,3 +184,7 @@ def _run_in_shell(parsed: ParsedCommand) -> None:
 
 def main() -> None:
     run_and_exit(assistant)
+
+
+if __name__ == "__main__":
+    main()

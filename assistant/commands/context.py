@@ -32,8 +32,10 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.sessions.scheduler import ResetScheduler
     from assistant.store.archive.archive import StoredArchive
     from assistant.store.backup.folder import BackupFolder
+    from assistant.store.character.consolidations import StoredConsolidations
     from assistant.store.character.journal import StoredJournal
     from assistant.store.character.memory_files import StoredMemoryFiles
+    from assistant.store.character.profiles import StoredProfiles
     from assistant.store.character.todos import StoredTodos
     from assistant.store.home.browser_sessions import BrowserSessions
     from assistant.store.home.workspace import WorkspaceFiles
@@ -71,6 +73,8 @@ class CommandStores:
     deliveries: StuckItems
     backups: BackupFolder
     memory: MemoryService
+    consolidations: StoredConsolidations
+    profiles: StoredProfiles
     files: StoredMemoryFiles
     people: People
     todos: StoredTodos

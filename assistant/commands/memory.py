@@ -34,6 +34,7 @@ from assistant.commands.memory_text import (
     render_provenance,
     render_rebuild,
 )
+from assistant.commands.sleep_results import changes, profiles
 from assistant.commands.table import CommandGroup, Item, words_argument
 from assistant.core.errors import UsageError
 from assistant.core.memories import (
@@ -290,7 +291,8 @@ async def rebuild(context: CommandContext, from_log: bool) -> RebuildResult:
     return await context.stores.memory.rebuild(context.now, from_log=from_log)
 
 
-memory.add_command(forget)
+for _command in (forget, profiles, changes):
+    memory.add_command(_command)
 
 
 def _midnight(day: datetime | None, zone: tzinfo) -> datetime | None:

@@ -91,8 +91,9 @@ class PersonItem(Item):
 
 
 class WaitingItem(Item):
-    """Somebody, or a room, that waits to be let in."""
+    """Somebody, or a room, that waits to be let in: `assistant people pair allow NUMBER`."""
 
+    number: int = Field(validation_alias="id")
     bridge: str
     id: str = Field(validation_alias="sender")
     room: str | None

@@ -179,7 +179,7 @@ def _render_reset(report: ResetReport, _: tzinfo) -> str:
     if not report.done:
         where = f" at {report.archive}" if report.archive else ""
         return (
-            f"{report.session} {report.ended} has {pluralize(report.messages, 'message')}. What is worth remembering "
+            f"The conversation {report.session} has {pluralize(report.messages, 'message')}. What is worth remembering "
             f"is written down first, then all of it is archived{where}, and the archive is read back.\n\n"
             "The next conversation begins empty, with a short note of what was open "
             f"({pluralize(report.open_requests, 'open request')}). Memories, to-dos, pins, requests and the message "

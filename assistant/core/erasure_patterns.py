@@ -2,7 +2,8 @@
 
 A phrase is found in any case, across any white space, line breaks and quote marks between its words (within a script
 without spaces, between its characters), in composed and decomposed form, and as JSON and addresses escape it, however
-often. A number is found with other signs between its digits.
+often; one word only where a word begins, and digits alone as a whole number. A number is found with other signs between
+its digits.
 """
 
 from __future__ import annotations
@@ -102,6 +103,11 @@ def _word_forms(text: str, is_value: bool) -> Iterator[WordForm]:
             if is_name:
                 # A plain word is looked for as a whole word.
                 pattern, data = rf"(?<!\w){pattern}(?!\w)", rf"(?:(?<!\w)|(?<=\\[nrt])){pattern}(?!\w)"
+            elif form.isdecimal():
+                pattern = data = rf"(?<!\d){pattern}(?!\d)"
+            elif form.isalpha() and not SPACELESS.match(form):
+                # "Anna" is in "Annas" and not in "Joanna".
+                pattern, data = rf"(?<![^\W\d_]){pattern}", rf"(?:(?<![^\W\d_])|(?<=\\[nrt])){pattern}"
             yield WordForm(text, _anchor(text), pattern, data, is_name=is_name)
 
 

@@ -13,7 +13,7 @@ from datetime import date
 
 from assistant.core.calendar import MONTHS, WEEKDAYS
 from assistant.core.text import SPACELESS_RUN, STOP_WORDS, WORD, fold_text, lazy_regex
-from assistant.core.time_language import MONTH_NAMES
+from assistant.core.time_names import MONTH_NAMES
 
 MIN_LETTERS, MIN_SPACELESS_LETTERS = 4, 2
 """A text with fewer letters or digits, and fewer of a script without spaces, is too short to be looked for."""

@@ -13,7 +13,11 @@ import math
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
-import structlog
+from assistant.core.imports import hidden_modules
+
+# For tracebacks in colours, which are written nowhere.
+with hidden_modules("rich"):
+    import structlog
 
 log = structlog.get_logger()
 

@@ -7,42 +7,17 @@ Patterns are written so that no text takes long: none has a repetition inside a 
 from __future__ import annotations
 
 from assistant.core.text import lazy_regex
+from assistant.core.time_names import HOLIDAYS, MONTH_NAMES, NUMBERS
 
-_NUMBER_LINES = {
-    1: "one a an ne nen ein eine einer einem einen eins un une uno una",
-    2: "two zwei zwo deux dos other second zweiten zweite zweites",
-    3: "three drei trois tres third dritten",
-    4: "four vier quatre cuatro",
-    5: "five funf fuenf cinq cinco",
-    6: "six sechs seis",
-    7: "seven sieben sept siete",
-    8: "eight acht huit ocho",
-    9: "nine neun neuf nueve",
-    10: "ten zehn dix diez",
-    11: "eleven elf onze once",
-    12: "twelve zwolf zwoelf douze doce",
-    13: "thirteen dreizehn treize trece",
-    14: "fourteen vierzehn quatorze catorce",
-    15: "fifteen funfzehn fuenfzehn quinze quince",
-    16: "sixteen sechzehn seize dieciseis",
-    17: "seventeen siebzehn dix-sept diecisiete",
-    18: "eighteen achtzehn dix-huit dieciocho",
-    19: "nineteen neunzehn dix-neuf diecinueve",
-    20: "twenty zwanzig vingt veinte",
-    25: "twenty-five funfundzwanzig fuenfundzwanzig vingt-cinq veinticinco",
-    30: "thirty dreißig dreissig trente treinta",
-    40: "forty vierzig quarante cuarenta",
-    45: "forty-five funfundvierzig fuenfundvierzig quarante-cinq",
-    50: "fifty funfzig fuenfzig cinquante cincuenta",
-    60: "sixty sechzig soixante sesenta",
-    90: "ninety neunzig noventa",
-}
-NUMBERS = {word: number for number, line in _NUMBER_LINES.items() for word in line.split()}
 _WORDS = "|".join(sorted(NUMBERS, key=len, reverse=True))
 # 0 to 24, by digit or word, as an hour.
 _HOUR_WORDS = "|".join(
     sorted(
-        (w for w, n in NUMBERS.items() if n <= 24 and w not in {"a", "an", "ne", "nen", "other", "second"}),
+        (
+            w
+            for w, n in NUMBERS.items()
+            if n <= 24 and " " not in w and w not in {"a", "an", "ne", "nen", "other", "second"}
+        ),
         key=len,
         reverse=True,
     )
@@ -115,21 +90,9 @@ ADVERBS = (
     ("YEARLY", "year annu jahr anual"),
 )
 
-MONTH_NAMES = (
-    r"jan(?:uary|uar|vier)?|enero",
-    r"feb(?:ruary|ruar|rero)?|fevrier|fevr",
-    r"march|mar|marz|maerz|mrz|mars|marzo",
-    r"apr(?:il)?|avril|abril",
-    r"may|mai|mayo",
-    r"june?|juni|juin|junio",
-    r"july?|juli|juillet|julio",
-    r"aug(?:ust)?|aout|agosto",
-    r"sept?(?:ember|embre|iembre)?",
-    r"oct(?:ober|obre|ubre)?|okt(?:ober)?",
-    r"nov(?:ember|embre|iembre)?",
-    r"dec(?:ember|embre)?|dez(?:ember)?|dic(?:iembre)?",
-)
 MONTH = "|".join(MONTH_NAMES)
+
+HOLIDAY = "|".join(names for *_, names in HOLIDAYS)
 
 # What stands before a time and belongs to it.
 GLUE = (
@@ -175,7 +138,7 @@ _ORDINAL = "|".join(NTHS.values())
 
 # So long: "1 h 30", "20 min", "two and a half hours"; and in words of its own.
 LENGTH = (
-    rf"(?P<dnumber>{N})\s?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
+    rf"(?P<dnumber>{N})(?P<andhalf2>einhalb| and a half|[.,]5|½)?\s?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
     r"(?:\s?(?:min|mins|minutes?|minuten|minutos?)\b)?|(?P<andhalf> and a half| y media| et demie))?"
 )
 SPOKEN_LENGTH = (
@@ -325,12 +288,16 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "clock",
         rf"\b(?:at |um |a las )?(?P<hour17>{H}) (?:sharp|on the dot|en punto|pile|tapantes)\b|\b(?:um )?punkt (?P<hour18>{H})(?: uhr)?",
     ),
+    ("clock", r"\b(?:at|um|around|gegen) (?P<hour19>[01]\d|2[0-3])(?P<minute19>[0-5]\d)(?![\w.,:]\w|\w)"),
+    # "um 12 ans Essen" is no age
+    ("clock", rf"\bum (?P<hour20>{H})(?= ans\b)"),
     ("clock", r"\b(?:at |um )?(?P<name11>midnight|mitternacht|medianoche)\b"),
     # days
     (
         "date",
         rf"\b{GLUE}{{0,4}}(?:dia )?(?P<day>\d{{1,2}}(?!\d)|first|ersten|premier|primero)(?:st|nd|rd|th|er|\.)?(?: of| de)? (?P<month>{MONTH})\b\.?(?:,? (?:de |of )?(?P<year>\d{{4}}))?",
     ),
+    ("holiday", rf"\b(?:on|at|an|am|zu|a|au|en|le jour de|el dia de) (?:la |le |el )?(?:{HOLIDAY})\b"),
     (
         "month_end",
         rf"\b(?:on |am |le |el )?(?:the )?(?:last day of|letzten? tag (?:im|des)|dernier jour (?:de |d')|ultimo dia de)\s?(?P<month5>{MONTH})\b",
@@ -362,7 +329,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "month_end",
-        r"\b(?:by |at |on |am |zum |bis (?:zum )?|a |para |pour )?(?:the |le |el )?(?:letzten tag (?:des|im|dieses) monats?|dernier jour (?:du|de ce) mois|ultimo dia (?:del|de este) mes|last day of this month|end of (?:the |this )?month|month(?:'s)? end|monatsende|ende (?:des )?monats?|(?:la )?fin (?:du|de) mois|(?:final|fin(?:es)?) de mes)\b",
+        r"\b(?:by |at |on |am |zum |bis (?:zum )?|a |para |pour )?(?:the |le |el )?(?:letzten tag (?:des|im|dieses) monats?|dernier jour (?:du|de ce) mois|ultimo dia (?:del|de este) mes|last day of this month|end of (?:the |this )?month|month(?:'s)? end|monatsende|ende (?:des )?monats?|monatsletzten|(?:la )?fin (?:du|de) mois|(?:final|fin(?:es)?) de mes)\b",
     ),
     (
         "span",

@@ -15,18 +15,18 @@ from assistant.core.time_language import (
     DAYS,
     FREQUENCIES,
     LENGTH,
-    MONTH_NAMES,
     NTHS,
-    NUMBERS,
     PARTS,
     SHORT_DAYS,
     SPOKEN_LENGTH,
     UNITS,
     N,
 )
+from assistant.core.time_names import HOLIDAYS, MONTH_NAMES, NUMBERS
 
 _UNITS = {name: lazy_regex(words) for name, words in UNITS.items()}
 _MONTHS = [lazy_regex(words) for words in MONTH_NAMES]
+_HOLIDAYS = [(month, day, lazy_regex(rf"\b(?:{names})\b")) for month, day, names in HOLIDAYS]
 _DAY_NAMES = {code: lazy_regex(rf"\b(?:{DAYS[code]}|{SHORT_DAYS[code]})\b") for code in DAYS}
 _MORE_OF = lazy_regex(rf"\b({N}) (?:more|extra|further|weitere|mehr|autres|mas) (?={ANY_UNIT})")
 _LENGTH = lazy_regex(rf"(?<!\w){LENGTH}(?!\w)")
@@ -179,6 +179,11 @@ def _read_month_end(match: re.Match[str]) -> TimePiece:
     return TimePiece("day", match.start(), match.end(), on=(0, number, LAST_DAY))
 
 
+def _read_holiday(match: re.Match[str]) -> TimePiece | None:
+    on = next(((0, month, day) for month, day, names in _HOLIDAYS if names.search(match[0])), None)
+    return TimePiece("day", match.start(), match.end(), on=on) if on else None
+
+
 def _read_slash(match: re.Match[str]) -> TimePiece | None:
     """Nothing is guessed where it can be read two ways."""
     first, second, year = int(match["day4"]), int(match["month4"]), int(match["year4"] or 0)
@@ -327,6 +332,7 @@ READERS = {
     "biweekly": lambda match: _rule(match, f"FREQ=WEEKLY;INTERVAL=2;BYDAY={_weekday_of(match['biweekday'])}"),
     "half_hourly": lambda match: _rule(match, "FREQ=MINUTELY;INTERVAL=30"),
     "month_end": _read_month_end,
+    "holiday": _read_holiday,
     "yearly": lambda match: _rule(match, "FREQ=YEARLY"),
     "fortnightly": lambda match: _rule(match, "FREQ=WEEKLY;INTERVAL=2"),
     "month_day": _read_month_day,

@@ -107,7 +107,9 @@ class PageFetcher:
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
-            raise ToolError(f"{_quoted(host)} is no name that can be found. Nothing was read.") from None
+            raise ToolError(
+                f"No address is known for {_quoted(host)}: is it spelled right, and is there a network?"
+            ) from None
         addresses = [str(place[0]) for *_, place in found]
         if host.lower() not in self.private_hosts and not all(map(is_public, addresses)):
             raise ToolError(

@@ -15,7 +15,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from assistant.core.errors import BridgeError, StoreError
-from assistant.core.messages import Media
+from assistant.core.messages import Media, decode_base64
 from assistant.core.records import IncomingMessage
 from assistant.core.sessions import session_role
 from assistant.store.home.workspace import MAX_SENT_BYTES, WorkspaceFiles, safe_file_name
@@ -58,8 +58,8 @@ class AttachmentIntake:
         if not (is_owners and may_be_stored) or size > MAX_RECEIVED_BYTES:
             return without_data
         try:
-            data = base64.b64decode(medium.data, validate=True)
-        except binascii.Error:
+            data = decode_base64(medium.data)
+        except ValueError:
             return without_data
         return replace(
             without_data, path=self._files.save(RECEIVED_FOLDER, dated_file_names(medium, now, self._zone), data)

@@ -97,6 +97,11 @@ def home_from_environment(environ: Mapping[str, str] | None = None) -> Home:
         raise SettingsError(f"ASSISTANT_HOME: {chosen} is no directory. Nothing was started; correct it.") from None
 
 
+def environment_for(home: Path) -> dict[str, str]:
+    """The environment of a command that this process starts for a data folder."""
+    return {**os.environ, "ASSISTANT_HOME": str(home), "PYTHONIOENCODING": "utf-8"}
+
+
 def notify_target_from_environment(environ: MutableMapping[str, str] | None = None, pid: int = 0) -> NotifyTarget:
     """The manager of this process (or of `pid`), removed from the environment, so that no child sends to it."""
     environ = os.environ if environ is None else environ

@@ -13,6 +13,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -213,7 +214,7 @@ def settings_problems(home: Home, text: str) -> tuple[str, ...]:
 
 def parse_settings_values(home: Home, text: str) -> tuple[SettingsValues, Mapping[str, str]]:
     """What the defaults and a config.toml that holds `text` come to, and the origin of each. Raises `SettingsError`."""
-    return _merge([_defaults(), parse_text_layer(text, str(home.config))])
+    return _merge([_defaults(shipped_config_dir() / DEFAULTS_ORIGIN), parse_text_layer(text, str(home.config))])
 
 
 def describe_settings(settings: Settings) -> list[SettingRow]:
@@ -260,11 +261,13 @@ def _layers(
         for layer in (SettingsLayer("secrets", problems=search.problems), *secret_layers(search.found))
     ]
     from_config = config or read_file_layer(home.config, str(home.config))
-    return [_defaults(), from_config, *from_secrets, *environment_layers(environ, reserved=ENVIRONMENT_VARIABLES)]
+    defaults = _defaults(shipped_config_dir() / DEFAULTS_ORIGIN)
+    return [defaults, from_config, *from_secrets, *environment_layers(environ, reserved=ENVIRONMENT_VARIABLES)]
 
 
-def _defaults() -> SettingsLayer:
-    return read_file_layer(shipped_config_dir() / DEFAULTS_ORIGIN, DEFAULTS_ORIGIN, required=True)
+@cache
+def _defaults(path: Path) -> SettingsLayer:
+    return read_file_layer(path, DEFAULTS_ORIGIN, required=True)
 
 
 def _merge(layers: list[SettingsLayer]) -> tuple[SettingsValues, dict[str, str]]:

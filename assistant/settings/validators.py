@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from assistant.core.text import fold_text
+
+# Its plugins are looked for in what every installed package says of itself, which takes longer than pydantic does.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+CITIES_FILE = Path(__file__).with_name("cities.toml")
 PROVIDERS = ("anthropic", "openai", "offline")
 _NAMES_TOLD = 3
 
@@ -32,7 +42,20 @@ def check_zone_name(value: str) -> str:
         return _zone_in_any_case(value)
 
 
+@cache
+def _zones_by_city() -> Mapping[str, str]:
+    data = tomllib.loads(CITIES_FILE.read_text(encoding="utf-8"))
+    return {city: zone for zone, cities in data.items() for city in cities.split()}
+
+
+def zone_of_city(text: str) -> str:
+    """The zone of a large city, or of a country that has but one; "" for others."""
+    return _zones_by_city().get("-".join(fold_text(text.partition(",")[0]).removesuffix(" city").split()), "")
+
+
 def _zone_in_any_case(value: str) -> str:
+    if zone := zone_of_city(value):
+        raise UnknownName([zone])
     spelled = value.partition(",")[0].strip().replace(" ", "_").casefold().removesuffix("_city")
     known: dict[str, list[str]] = {}
     for name in available_timezones():

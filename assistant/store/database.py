@@ -2,9 +2,8 @@
 
 What always holds: there is one write path, `write()`. It takes the write lock at once (`BEGIN IMMEDIATE`), refuses to
 nest, and ends in a commit or a rollback, so that no transaction is ever left open. A commit is on the disk when
-`write()` returns (WAL with `synchronous=FULL`); one with `durable=False` is there with the next one that waits for the
-disk. Errors of SQLite leave as `StoreError` with a line for people; after one the connection works again as soon as the
-cause is gone.
+`write()` returns (WAL with `synchronous=FULL`); with `durable=False` it is there with the next one that is. Errors of
+SQLite leave as `StoreError` with a line for people; after one the connection works again as soon as its cause is gone.
 """
 
 from __future__ import annotations
@@ -18,7 +17,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-import sqlite_utils
+from assistant.core.imports import hidden_modules
+
+with hidden_modules("numpy", "pandas"):  # whose arrays it could store
+    import sqlite_utils
 from sqlite_utils import Migrations
 
 from assistant.core.errors import HomeReplaced, NewerSchema, OlderSchema, StoreError
@@ -147,6 +149,10 @@ class Database:
         with translated_errors(self.path):
             yield from self._run(sql, parameters)
 
+    def column_names(self, table: str) -> frozenset[str]:
+        """Empty where there is no such table."""
+        return frozenset(row["name"] for row in self.rows("SELECT name FROM pragma_table_info(?)", (table,)))
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Queries inside see one state of the database, whatever is committed meanwhile."""
@@ -164,8 +170,7 @@ class Database:
         """The one write path: everything inside is committed together, or nothing of it. Raises `StoreError`.
 
         `references=False` leaves foreign keys unchecked meanwhile, for a table that is made again as a whole.
-        `durable=False` does not wait for the disk: a power cut may lose it, the end of the process cannot. For what a
-        start can do without, and a commit that follows makes durable too."""
+        `durable=False` does not wait for the disk: for what a start can do without, and the next commit syncs too."""
         if not self._writing.acquire(blocking=False):
             raise RuntimeError(f"{self.path.name}: a transaction within a transaction")
         try:
@@ -384,8 +389,8 @@ class Database:
 
 
 def _migration_names(migrations: Migrations) -> list[str]:
-    """Of all that there are, in their order."""
-    return [migration.name for migration in migrations.pending(sqlite_utils.Database(memory=True))]
+    empty = sqlite_utils.Database(memory=True, execute_plugins=False)
+    return [migration.name for migration in migrations.pending(empty)]
 
 
 class DatabaseStore:
@@ -393,8 +398,3 @@ class DatabaseStore:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-
-
-def column_names(db: Database, table: str) -> frozenset[str]:
-    """Empty where there is no such table."""
-    return frozenset(row["name"] for row in db.rows("SELECT name FROM pragma_table_info(?)", (table,)))

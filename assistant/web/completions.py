@@ -22,6 +22,7 @@ from assistant.core.records import IncomingMessage, is_answer_key
 from assistant.core.sessions import session_scope
 from assistant.web.client_threads import ClientThreads
 from assistant.web.deps import DaemonControl
+from assistant.web.schemas_chat import check_long_files
 from assistant.web.schemas_completions import CompletionRequest
 
 _ENDS = ("answered", "failed", "superseded")
@@ -89,6 +90,7 @@ class Completions:
         return self._threads.branch_before(place.asked_before), None
 
     async def _accept(self, session: str, text: str, media: tuple[Media, ...]) -> int:
+        await check_long_files(media)
         bridge, scope = self._terminal.name, session_scope(session)
         name = f"completion-{uuid.uuid4()}"
         incoming = IncomingMessage(bridge, name, session, scope, "owner", "owner", text, media, target=session)

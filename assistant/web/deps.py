@@ -38,6 +38,7 @@ from assistant.store.home.browser_sessions import BrowserSessions
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.script.ledger import Ledger
 from assistant.store.search.history import StoredHistory
+from assistant.web.shell_commands import ShellCommands
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class DaemonControl:
     commands: CommandRegistry
     conversation: Conversation
     report: Callable[[], Mapping[str, Any]]
+    shell: ShellCommands
 
     async def accept(self, incoming: IncomingMessage) -> InboxReceipt:
         return await self.runtime.accept(incoming)
@@ -57,9 +59,14 @@ class DaemonControl:
         self._require_own(session)
         return await self.commands.run(text, session, bridge=bridge, target=session)
 
-    async def run_argv(self, argv: Sequence[str], session: str, *, bridge: str = "terminal") -> CommandResult:
-        """Run a command as typed in a shell. Raises `UsageError` for what is no command, or not understood."""
+    async def run_argv(
+        self, argv: Sequence[str], session: str, *, bridge: str = "terminal", typed: str = ""
+    ) -> CommandResult:
+        """Run a command as typed in a shell, also those that only a shell has; those read what is `typed`. Raises
+        `UsageError` for what is no command, or not understood."""
         self._require_own(session)
+        if self.shell.includes(argv):
+            return await self.shell.run(argv, typed)
         return await self.commands.run_argv(argv, session, bridge=bridge)
 
     def _require_own(self, session: str) -> None:

@@ -17,6 +17,7 @@ from assistant.core.sessions import BRANCH_PREFIX, MAIN_SESSION
 from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
 from assistant.web.html_events import with_html
+from assistant.web.large_bodies import LargeBodyRoute
 from assistant.web.schemas_chat import (
     CommandAnswer,
     ConfirmationNeeded,
@@ -30,6 +31,7 @@ from assistant.web.schemas_chat import (
     SessionChoice,
     TurnStopped,
     Typed,
+    check_long_files,
 )
 from assistant.web.schemas_read import as_html
 
@@ -61,7 +63,7 @@ def chat_routes(control: DaemonControl, reader: OwnerReadApi, terminal: Terminal
 
 
 def _message_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
-    routes = APIRouter()
+    routes = APIRouter(route_class=LargeBodyRoute)
 
     @routes.post("/messages", status_code=202, responses=error_responses(409, 413), summary="Say something")
     async def say(body: NewMessage) -> MessageAccepted:
@@ -69,7 +71,9 @@ def _message_routes(control: DaemonControl, reader: OwnerReadApi, terminal: Term
         if body.session.startswith(BRANCH_PREFIX):
             # Branches are made of a conversation, by a command; a thread begins with what is said in it.
             reader.session(body.session, None)
-        accepted = await control.accept(body.incoming(terminal.name))
+        incoming = body.incoming(terminal.name)
+        await check_long_files(incoming.media)
+        accepted = await control.accept(incoming)
         if accepted.conflicts:
             raise HTTPException(
                 409,
@@ -83,7 +87,7 @@ def _message_routes(control: DaemonControl, reader: OwnerReadApi, terminal: Term
         if not body.argv:
             text = await control.command(body.text, body.session, bridge=terminal.name)
             return CommandAnswer(text=text, html=as_html(text) if body.html else None)
-        done = await control.run_argv(body.argv, body.session, bridge=terminal.name)
+        done = await control.run_argv(body.argv, body.session, bridge=terminal.name, typed=body.typed)
         confirmation = done.confirmation
         return CommandAnswer(
             text=done.text,

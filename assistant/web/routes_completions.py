@@ -24,6 +24,7 @@ from assistant.web.client_threads import ClientThreads
 from assistant.web.completions import ClientAnswer, Completions, NoAnswer
 from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
+from assistant.web.large_bodies import LargeBodyRoute
 from assistant.web.schemas_completions import (
     MODEL_NAME,
     Completion,
@@ -43,7 +44,7 @@ _NO_STORE = {"Cache-Control": "no-store"}
 
 
 def completion_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
-    routes = APIRouter(tags=["clients"], responses=_errors())
+    routes = APIRouter(tags=["clients"], responses=_errors(), route_class=LargeBodyRoute)
     completions = Completions(control, ClientThreads(reader), terminal)
 
     @routes.get("/models", summary="The models, for OpenAI-compatible clients: one, the assistant")

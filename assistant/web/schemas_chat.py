@@ -7,9 +7,10 @@ that an address does not have.
 
 from __future__ import annotations
 
-import binascii
+import asyncio
 import re
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -17,7 +18,8 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from assistant.core.messages import Media
+from assistant.core.errors import UsageError
+from assistant.core.messages import Media, decode_base64
 from assistant.core.records import IncomingMessage
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_scope
 
@@ -67,9 +69,24 @@ def to_utc(moment: datetime) -> datetime:
         raise ValueError("this time does not exist in UTC") from None
 
 
+# A longer one is looked at in a thread, when it is accepted.
+_LONG_BASE64 = 1 << 20
+
+
 def _check_base64(data: str) -> str:
-    binascii.a2b_base64(data, strict_mode=True)
+    if len(data) <= _LONG_BASE64:
+        decode_base64(data)
     return data
+
+
+async def check_long_files(media: Sequence[Media]) -> None:
+    """Raises `UsageError`."""
+    for number, medium in enumerate(media, 1):
+        if medium.data is not None and len(medium.data) > _LONG_BASE64:
+            try:
+                await asyncio.to_thread(decode_base64, medium.data)
+            except ValueError as error:
+                raise UsageError(f"File {number} is not in base64: {error}. Nothing was changed.") from None
 
 
 def _check_unicode(text: str) -> str:
@@ -135,10 +152,12 @@ class NewMessage(_Body):
 
 class Typed(_Body):
     """A command: as typed in a conversation (`text`, "/pins remove 3"), or as the words of a shell (`argv`, ["pins",
-    "remove", "3"]). Give one of them. With `html` the answer's text is given as HTML, too."""
+    "remove", "3"]). Give one of them. `typed` is what a command of a shell asks for: a key, or the answers of a setup.
+    With `html` the answer's text is given as HTML, too."""
 
     text: Annotated[UnicodeText, Field(max_length=100_000)] = ""
     argv: Annotated[list[Annotated[UnicodeText, Field(max_length=100_000)]], Field(max_length=10_000)] = []
+    typed: Annotated[UnicodeText, Field(max_length=100_000)] = ""
     session: OwnerSession = MAIN_SESSION
     html: bool = False
 

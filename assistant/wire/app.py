@@ -43,6 +43,7 @@ from assistant.store.home.config_file import keep_valid_config
 from assistant.store.home.guard import remember_home
 from assistant.web.deps import ApiDeps, DaemonControl, OwnerReadApi
 from assistant.web.servers import WebServers, ensure_web_token
+from assistant.web.shell_commands import ShellCommands
 from assistant.wire.models import ModelDeps, build_models, list_model_choices
 from assistant.wire.services import (
     build_agenda,
@@ -216,7 +217,9 @@ class App:
         self.commands = build_slash_commands(self)
         check_names(settings.values, self.toolbox.allowed_roles, self.commands.grantable_roles())
         self.inbound = build_inbound(self.base, self.commands, self.runtime.accept, self.dispatcher)
-        self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.status)
+        self.control = DaemonControl(
+            self.runtime, self.commands, stores.conversation, self.status, ShellCommands(settings.home.path)
+        )
         self.read_api = OwnerReadApi(
             stores.conversation,
             stores.history,

@@ -187,6 +187,8 @@ def command_stores(
         history=stores.history,
         journal=stores.journal,
         memory=memory or MemoryService(memory_deps(stores), partial(memory_storage_info, settings)),
+        consolidations=stores.consolidations,
+        profiles=stores.profiles,
         files=stores.files,
         people=stores.people,
         todos=stores.todos,

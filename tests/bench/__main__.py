@@ -14,6 +14,7 @@ from tests.bench import (
     backing_up,
     compaction,
     holding,
+    page,
     reaching,
     recollection,
     reminding,
@@ -48,6 +49,7 @@ FIGURES: Mapping[str, Callable[[Sequence[int]], Iterator[Row]]] = {
     "reach": reaching.measure,
     "spending": spending.measure,
     "holds": holding.measure,
+    "page": page.measure,
     "waits": waits.measure,
 }
 DEFAULT_SIZES = (1_000, 10_000, 100_000, 1_000_000)

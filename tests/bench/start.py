@@ -71,10 +71,10 @@ def _start(path: Path) -> tuple[float, float]:
 
 
 @contextmanager
-def ready(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+def ready(path: Path, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
     """A daemon on a home, once it says that it is ready."""
     daemon = subprocess.Popen(
-        [*_ASSISTANT, "run"], cwd=CHECKOUT, env={**os.environ, **_environment(path)}, stderr=subprocess.PIPE
+        [*_ASSISTANT, "run"], cwd=CHECKOUT, env={**os.environ, **_environment(path), **settings}, stderr=subprocess.PIPE
     )
     try:
         _until(daemon, b"ready")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +19,7 @@ from assistant.cli.link import LinkLost
 from assistant.core.bridge_api import OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError, UsageError
 from assistant.core.records import OutboxItem, OutgoingMessage
+from assistant.web import large_bodies, schemas_chat
 from tests.support.control_api import ControlServer, open_terminal, serve_control_api
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -322,3 +326,43 @@ async def test_a_client_learns_that_the_daemon_is_gone(tmp_path: Path) -> None:
 async def test_errors_are_json_with_one_key(served: ControlServer) -> None:
     response = await served.request("POST", "/stop", json={"session": "main", "now": True})
     assert json.loads(response.content).keys() == {"error"}
+
+
+async def test_a_large_body_is_parsed_and_its_file_decoded_beside_the_loop(
+    served: ControlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[bool] = []
+
+    def noted(work: Callable[..., Any]) -> Callable[..., Any]:
+        def do(data: Any, *arguments: Any, **named: Any) -> Any:
+            if len(data) > 2**20:
+                threads.append(threading.current_thread() is threading.main_thread())
+            return work(data, *arguments, **named)
+
+        return do
+
+    monkeypatch.setattr(large_bodies, "parse_json", noted(large_bodies.parse_json))
+    monkeypatch.setattr(json, "loads", noted(json.loads))
+    monkeypatch.setattr(schemas_chat, "decode_base64", noted(schemas_chat.decode_base64))
+    data = base64.b64encode(bytes(3_000_000)).decode()
+    medium = {"mime": "application/zip", "name": "a.zip", "data": data}
+    response = await served.request("POST", "/messages", json={"text": "", "external_id": "a", "media": [medium]})
+    assert response.status_code == 202 and served.control.accepted["a"].media[0].data == data
+    assert len(threads) == 2 and not any(threads)
+
+
+@pytest.mark.parametrize("place", [0, 2_000_001, -1])
+async def test_a_large_file_that_is_no_base64_is_refused(served: ControlServer, place: int) -> None:
+    data = bytearray(base64.b64encode(bytes(3_000_000)))
+    data[place] = ord("=") if place == 2_000_001 else ord("!")
+    medium = {"mime": "application/zip", "name": "a.zip", "data": data.decode()}
+    response = await served.request("POST", "/messages", json={"text": "", "external_id": "a", "media": [medium]})
+    assert response.status_code == 400 and "File 1 is not in base64" in response.json()["error"]
+    assert not served.control.accepted
+
+
+async def test_a_large_body_that_is_no_json_is_refused_as_a_short_one_is(served: ControlServer) -> None:
+    for content in (b'{"text": ', b'{"text": "' + b"x" * 2**21):
+        headers = {"content-type": "application/json"}
+        response = await served.request("POST", "/messages", content=content, headers=headers)
+        assert response.status_code == 400 and "JSON" in response.json()["error"], response.text

@@ -82,3 +82,44 @@ async def test_what_another_message_said_of_something_else_stays(home: ErasureHo
     await home.erasure.erase(request, NOW)
     assert await _kept_texts(home) == before
     assert home.files_containing([told[:20].lower().encode()]) == []
+
+
+async def test_how_a_model_words_what_it_learns_takes_no_other_entry_with_it(home: ErasureHome) -> None:
+    """ "Told: the address of" is in no message, and in each entry."""
+    texts = [
+        f"Told: the address of {name} is {street}." for name, street in (("Kebalu", "Sare 81"), ("Bapo", "Tera 67"))
+    ]
+    for number, text in enumerate(texts):
+        home.say(text.removeprefix("Told: "), "All right.")
+        home.add_entry(f"k{number}", text, [1 + 2 * number])
+    home.files.replace_memory_file("".join(f"- {text}\n" for text in texts), "", "model", NOW)
+    await home.erasure.erase(ErasureRequest("owner", entries=(1,)), NOW)
+    assert home.files.read_memory_file() == f"- {texts[1]}\n"
+    assert [entry.content for entry in home.journal.entries("owner")] == texts[1:]
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "others"),
+    [
+        (
+            "Anna",
+            ["Anna Kebalufo owes me 300.", "Annas Bruder ruft an.", "I met ANNA."],
+            ["Joanna called.", "Susanna."],
+        ),
+        ("2024", ["We married in 2024.", "Code 2024-x"], ["My number is 12024567.", "It is 20245."]),
+        ("rose", ["A rose for her.", "Two roses."], ["He wrote prose.", "Prices rise."]),
+    ],
+)
+async def test_a_common_word_takes_what_has_it_as_a_word_and_the_preview_says_so(
+    home: ErasureHome, text: str, told: list[str], others: list[str]
+) -> None:
+    for said in (*told, *others):
+        home.say(said, "All right.")
+    request = ErasureRequest("owner", text=text)
+    preview = await home.erasure.preview(request)
+    assert [message.excerpt for message in preview.first_messages] == told
+    assert {place.kind: place.count for place in preview.places} == dict.fromkeys(ONE_MESSAGE, len(told))
+    done = await home.erasure.erase(request, NOW)
+    assert done.leftovers == () and done.complete
+    kept = home.view_contents()
+    assert [said for said in (*told, *others) if said in kept] == others

@@ -7,7 +7,10 @@ from pathlib import Path
 
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.messages import ToolCall
-from tests.support.browser import Browser, in_browser, open_page
+from tests.strict.behaviour import Held, ScriptedAnswer
+from tests.strict.server import StrictServer
+from tests.support.browser import Browser, in_browser, open_link, open_page
+from tests.support.command_line import TIMEOUT_SECONDS, run_daemon, run_in_process
 from tests.support.web_api import LiveApi, free_port, run_web_api
 
 ANSWER = (
@@ -215,6 +218,9 @@ async def test_a_browser_that_is_logged_out_elsewhere_says_so(tmp_path: Path, br
         def look() -> None:
             browser.find("h1", "Nocturne")
             browser.find("pre", "assistant open")
+            browser.run("location.reload()")
+            browser.find("h1", "Nocturne")
+            assert browser.find_all("nav") == []
 
         await in_browser(look)
 
@@ -222,3 +228,65 @@ async def test_a_browser_that_is_logged_out_elsewhere_says_so(tmp_path: Path, br
 async def revoke_all(it: LiveApi) -> None:
     done = await it.socket.request("POST", "/v1/commands", json={"argv": ["web", "revoke", "--all"]})
     assert done.status_code == 200
+
+
+def test_an_answer_that_a_killed_daemon_was_writing_goes_on_and_is_shown_once(tmp_path: Path, browser: Browser) -> None:
+    home = tmp_path / "home"
+    with StrictServer(Held(ScriptedAnswer("Never said.")), ScriptedAnswer("Whole.")) as server:
+        settings = {
+            "ANTHROPIC_BASE_URL": server.url,
+            "ANTHROPIC_API_KEY": server.key,
+            "ASSISTANT_WEB__PORT": str(free_port()),
+        }
+        with run_daemon(home, **settings) as daemon:
+            open_link(browser, run_in_process(home, "open", "--print", **settings).out.strip())
+            browser.type("textarea", "one\n")
+            browser.find(".entry.writing")
+            assert server.received.wait(TIMEOUT_SECONDS)
+            daemon.kill()
+        browser.find(".lost")
+        with run_daemon(home, **settings):
+            browser.find(".entry.assistant:not(.writing)", "Whole.")
+            browser.wait(lambda: not browser.find_all(".lost, .writing"))
+            assert len(browser.find_all(".entry.user")) == 1
+            assert len(browser.find_all(".entry.assistant")) == 1
+
+
+async def test_a_stop_while_it_answers_is_told_once_and_in_plain_words(tmp_path: Path, browser: Browser) -> None:
+    port = str(free_port())
+    async with run_web_api(tmp_path, "Never said.", WEB__PORT=port) as it:
+        await open_page(browser, it)
+        it.model.gate = asyncio.Event()
+        await in_browser(lambda: (browser.type("textarea", "one\n"), browser.find(".entry.writing")))
+        await it.model.called.wait()
+    async with run_web_api(tmp_path, "After.", WEB__PORT=port):
+
+        def look() -> None:
+            browser.find(".entry", "shut down before this was answered")
+            browser.wait(lambda: not browser.find_all(".lost, .writing"))
+            browser.type("textarea", "two\n")
+            browser.find(".entry.assistant", "After.")
+            assert browser.text().count("shut down before this was answered") == 1
+            assert "turn-aborted" not in browser.text()
+
+        await in_browser(look)
+
+
+async def test_a_voice_note_is_recorded_sent_and_kept(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path, "I heard it.") as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            browser.click("button[aria-label='Record a voice note']")
+            browser.find("button[aria-label='Stop recording']", "0:01")
+            browser.click("button[aria-label='Stop recording']")
+            browser.find(".attached", "voice-note.webm")
+            browser.click("button", "Send")
+            browser.find(".entry.assistant", "I heard it.")
+            browser.run("location.reload()")
+            sound = browser.find(".entry.user audio")
+            browser.run("arguments[0].preload = 'metadata'; arguments[0].load()", sound)
+            browser.wait(lambda: browser.run("return arguments[0].readyState", sound) > 0)
+            assert browser.complaints() == []
+
+        await in_browser(look)

@@ -12,6 +12,7 @@ import pytest
 
 from assistant.core.errors import SettingsError
 from assistant.core.messages import ToolCall
+from assistant.models.offline.model import OfflineModel
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from tests.support.documents import HTML, make_pdf
@@ -146,3 +147,13 @@ async def test_i10_the_web_is_searched_for_the_persons_own_words(
 def test_a_searxng_without_an_address_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"needs its address in `web_search\.url`"):
         load_settings(Home(tmp_path), {"ASSISTANT_WEB_SEARCH__PROVIDER": "searxng"})
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["open {}", "Please read the page {}.", "{}", "what does {} say?", "Öffne {}", "Was steht auf {}?", "lis {}"],
+)
+async def test_without_a_model_too_a_page_is_opened(tmp_path: Path, server: PageServer, form: str) -> None:
+    allowed = {"ASSISTANT_TOOLS__FETCH_PRIVATE_HOSTS": '["127.0.0.1"]'}
+    async with run_app(tmp_path, model=OfflineModel(), **allowed) as it:  # type: ignore[arg-type]
+        assert "the third of May" in await say(it, form.format(server.url("/harbour")))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 import re
 import tarfile
 from collections import defaultdict
@@ -35,6 +36,7 @@ _REMINDER = re.compile(r"reminder:\d+:(?P<slot>\d{4}-\d\d-\d\dT\d\d:\d\d)")
 _CLOCK = re.compile(r"\bat (\d{1,2}):(\d\d)")
 _DONE = ("answered", "failed", "superseded")
 _DAY = 86_400.0
+_LEARNED_WITHIN = 3 * _DAY
 # A day of remarks alone: a warning by design, until a sleep learns something.
 _MODEL_AWAY = re.compile(r"(\S+) has not answered since")
 _WITHOUT_MODEL = {
@@ -88,7 +90,9 @@ class Checks:
         match = _REMINDER.match(part.key)
         if match is None or "It was due" in part.text:
             return
-        life, slot = self._life, datetime.fromisoformat(match["slot"])
+        life, named = self._life, datetime.fromisoformat(match["slot"])
+        # A daily one keeps the name of its time on the day on which the clocks pass that over.
+        slot = _on_the_wall(named, named.hour, named.minute)
         text = part.text.partition("Reminder: ")[2].strip()
         asked = _CLOCK.search(self._when.get(text, ""))
         if asked and slot != _on_the_wall(slot, int(asked[1]), int(asked[2])):
@@ -257,6 +261,23 @@ class Checks:
         except AssistantError:
             return
 
+    def list_untried(self) -> list[str]:
+        """What a life of some weeks has, and this one had not: then what would be wrong with it was not looked at."""
+        models, networks = self._life.models, self._life.world.networks.values()
+        keys = [part.key for network in networks for part in network.shown]
+        seen = {
+            "answers": len(self._answers),
+            "reminders": sum(key.startswith("reminder:") for key in keys),
+            "questions answered from what was shown": models.recalled["shown"],
+            "questions answered by a search": models.recalled["searched"],
+            "calls of a night": models.calls_by_purpose["consolidation"],
+            "compactions": sum(self._compactions.values()),
+            "words that were forgotten": len(self._life.knowledge.forgotten),
+            "calls that a provider refused": models.refused_calls,
+            "starts": self._life.world.lives - 1,
+        }
+        return [name for name, count in seen.items() if not count]
+
     # --------------------------------------------------------------------------------------------- what is remembered
 
     async def _check_recall(self) -> None:
@@ -270,8 +291,10 @@ class Checks:
                 self._complain(f"recall: {key} is {word} is not found among what was said")
 
     async def _check_memories(self) -> None:
-        """Of two values only the newest is a memory that holds."""
+        """Of two values only the newest is a memory that holds; and after some quiet nights an older one does not hold
+        alone."""
         life = self._life
+        is_learned = life.is_calm(_LEARNED_WITHIN) and float(life.world.settings.get("BUDGET__DAILY_USD", "5")) > 1
         newest = dict(life.knowledge.certain("owner"))
         held: dict[str, set[str]] = defaultdict(set)
         for memory in await life.world.running.stores.memories.all("owner"):
@@ -280,6 +303,9 @@ class Checks:
         for key, values in held.items():
             if newest.get(key) in values and len(values) > 1:
                 self._complain(f"memory: {key} is {newest[key]}, and still {values - {newest[key]}}")
+            told_at = life.knowledge.learned_at.get(key, math.inf)
+            if is_learned and key in newest and newest[key] not in values and life.now() - told_at > _LEARNED_WITHIN:
+                self._complain(f"memory: {key} is {newest[key]}, and {values} is remembered alone")
 
     def look_for(self, words: Iterable[str]) -> None:
         """None of these stands in any file."""

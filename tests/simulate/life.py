@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.core.bridge_api import InboundMessage, MessageChange
-from assistant.core.errors import AssistantError
+from assistant.core.errors import AssistantError, MemoryUnavailable
 from assistant.core.messages import Media
 from assistant.core.records import InboxReceipt
 from tests.simulate.checks import Checks
@@ -122,7 +122,7 @@ class Life:
         try:
             await (self.checks.once_a_day() if daily else self.checks.after_event())
         except AssistantError as error:
-            if not self.faults.until:
+            if not (isinstance(error, MemoryUnavailable) and "memory" in self.faults.until):
                 self.complaints.append(f"error: {type(error).__name__}: {error}")
         return Failure(event, list(dict.fromkeys(self.complaints))) if self.complaints else None
 

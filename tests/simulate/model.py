@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from assistant.core.errors import ModelError
 from assistant.core.messages import Message, ToolCall, Usage
@@ -29,6 +30,9 @@ from assistant.core.model_api import (
 from assistant.models import anthropic_format, openai_format
 from tests.simulate.words import FACT, LIST_ITEM, QUESTION, REMIND, WORD, scopes_of
 from tests.strict.validate import RequestLimits, validate_chat, validate_messages
+from tests.support.consolidation_home import decisions_answer, scores_answer
+from tests.support.sleep_home import memories_answer
+from tests.support.summaries import summary_answer
 
 WINDOW = 120_000
 _LIMITS = RequestLimits(window=WINDOW)
@@ -37,6 +41,11 @@ _SHOWN = re.compile(r"^#(\d+) .*?\buser\b[^:]*: ?(.*)$", re.MULTILINE)
 _ENTRY = re.compile(r"^(E\d+) \([^)]*\): (.*)$")
 _MEMORY = re.compile(r"^  (M\d+) \(([^)]*)\): (.*)$")
 _BUDGET = re.compile(r"at most (\d+)\s+tokens")
+# What a result says of how to read on, where it was too long for the context or for itself.
+_MORE = re.compile(
+    r"(?:Shortened to fit\.[^\]]*|more: )read_history\(message_id=(?P<message_id>\d+)(?:, offset=(?P<offset>\d+))?\)"
+)
+_MOST_LOOKS = 6
 _CALL_SECONDS = 2.0
 
 
@@ -184,8 +193,12 @@ class LifeModel:
         if found:
             self._provider.recalled["searched" if tail else "shown"] += 1
             return f"It is {found[-1]}.", ()
+        call_id = f"call_{self._provider.calls}"
         if not tail and any(tool.name == "search_history" for tool in request.tools):
-            return "", (ToolCall(f"call_{self._provider.calls}", "search_history", {"query": question}),)
+            return "", (ToolCall(call_id, "search_history", {"query": question}),)
+        if tail and len(tail) <= 2 * _MOST_LOOKS and (more := _MORE.search(tail[-1].content)):
+            place = {name: int(number) for name, number in more.groupdict().items() if number}
+            return "", (ToolCall(call_id, "read_history", place),)
         self._provider.recalled["missing"] += 1
         self._complain(f"recall: {question!r} is not found in {said[:80]!r}")
         return "I cannot find that.", ()
@@ -209,43 +222,33 @@ def _summary(request: ModelRequest) -> str:
     asked = _BUDGET.search(request_text(request))
     lines = [f"- {fact}" for fact in facts.values()][-(int(asked[1]) if asked else 200) // 30 :]
     listed = "\n".join(lines) or "- They talked about the day."
-    return (
-        f"<summary>\nThey talked about the day and about what is where.\n{listed}\n</summary>\n<memories>\n</memories>"
-    )
+    return summary_answer(f"They talked about the day and about what is where.\n{listed}")
 
 
 def _learn(request: ModelRequest) -> str:
-    entries = []
-    for number, text in _SHOWN.findall(_asked(request)):
-        if match := FACT.search(text):
-            entry = {"kind": "fact", "content": match[0], "importance": 0.7, "sources": [int(number)]}
-            entries.append(json.dumps(entry, ensure_ascii=False))
-    return "\n".join(["<memories>", *entries, "</memories>"])
+    found = ((number, FACT.search(text)) for number, text in _SHOWN.findall(_asked(request)))
+    return memories_answer(
+        *(
+            {"kind": "fact", "content": fact[0], "importance": 0.7, "sources": [int(number)]}
+            for number, fact in found
+            if fact
+        )
+    )
 
 
 def _judge(request: ModelRequest) -> str:
-    asked = _asked(request)
-    lines: list[str] = []
-    entry, key, of, same = "", "", [], []
-
-    def close() -> None:
-        if entry:
-            decision = {"entry": entry, "decision": "new"}
-            if same:
-                decision = {"entry": entry, "decision": "same", "of": same[:1]}
-            elif of:
-                decision = {"entry": entry, "decision": "supersedes", "of": of}
-            lines.append(json.dumps(decision))
-
-    for line in asked.splitlines():
+    """Each entry is new, the same as a memory with its words, or in the place of those that say something else of the
+    same thing."""
+    decisions: list[dict[str, Any]] = []
+    told: re.Match[str] | None = None
+    for line in _asked(request).splitlines():
         if match := _ENTRY.match(line):
-            close()
-            fact = FACT.search(match[2])
-            entry, key, text, of, same = match[1], fact["key"] if fact else "", fact[0] if fact else "", [], []
-        elif (match := _MEMORY.match(line)) and key and (fact := FACT.search(match[3])) and fact["key"] == key:
-            if fact[0] == text:
-                same.append(match[1])
-            elif "until" not in match[2]:
-                of.append(match[1])
-    close()
-    return "\n".join(["<decisions>", *lines, "</decisions>", "<scores>", "</scores>"])
+            told = FACT.search(match[2])
+            decisions.append({"entry": match[1], "decision": "new"})
+        elif (match := _MEMORY.match(line)) and told and (held := FACT.search(match[3])) and held["key"] == told["key"]:
+            decision = decisions[-1]
+            if held[0] == told[0]:
+                decision |= {"decision": "same", "of": [match[1]]}
+            elif "until" not in match[2] and decision["decision"] != "same":
+                decision |= {"decision": "supersedes", "of": [*decision.get("of", ()), match[1]]}
+    return decisions_answer(*decisions) + "\n" + scores_answer()

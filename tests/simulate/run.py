@@ -22,6 +22,8 @@ from tests.simulate.plan import DAY, Event, plan_life
 from tests.simulate.world import surroundings
 
 _MAX_REPLAYS = 60
+# Days after which everything has happened at least once.
+_LONG = 60
 _FAULTS = ("command failed",)
 
 
@@ -160,6 +162,8 @@ def run_life(
                     loop.run_until_complete(living)
             if report is not None:
                 report(life)
+            if failure is None and days >= _LONG and (untried := life.checks.list_untried()):
+                failure = Failure(None, [f"untried: {', '.join(untried)}"])
             return failure
     finally:
         loop.run_until_complete(_end_all())

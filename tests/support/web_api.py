@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx2
 
+from assistant.core.bridge_api import Bridge
 from assistant.service.home_lock import short_address
 from assistant.settings.settings import load_settings
 from assistant.wire.app import App, build_app
@@ -126,16 +127,18 @@ async def run_web_api(
     scheme: str = "http",
     trusting: ssl.SSLContext | bool = False,
     listening: bool = True,
+    bridges: Mapping[str, Bridge] | None = None,
     **environ: str,
 ) -> AsyncIterator[LiveApi]:
-    """`environ` are settings, as in WEB__HOSTS; "" for one that is not set. `listening`: wait until it does."""
+    """`bridges` are beside the terminal's; `environ` are settings, as in WEB__HOSTS, "" for one that is not set;
+    `listening`: wait until it does."""
     port = free_port()
     given = {f"ASSISTANT_{name}": value for name, value in environ.items()}
     mine = {"ASSISTANT_HOME": str(home), "ASSISTANT_WEB__PORT": str(port), "ASSISTANT_WEB__TOKEN": TOKEN}
     environment = {name: value for name, value in {**mine, **given}.items() if value}
     load = partial(load_settings, None, environment, ring=None)
     model = ScriptedModel(*script)
-    app = build_app(load(), SteppingClock(), model=model, reread=load)
+    app = build_app(load(), SteppingClock(), bridges=bridges, model=model, reread=load)
     token = app.settings.values.web.token.get_secret_value()
     try:
         await app.start()

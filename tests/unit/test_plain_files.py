@@ -76,6 +76,7 @@ _OWN_FILES = {
     "assistant/store/log/writer.py",
     "assistant/store/schema/migrations.py",
     "assistant/web/metrics.py",
+    "assistant/web/page_files.py",
     "assistant/core/plain_files.py",
     "sleep/rules/pattern_files.py",
 }

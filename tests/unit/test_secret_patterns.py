@@ -316,8 +316,9 @@ def test_each_pattern_matches_nothing_without_one_of_the_words_that_it_needs() -
 
 
 def _always_has(tree: Any, words: tuple[str, ...]) -> bool:
-    """Whether all that an expression takes has one of the words in it."""
-    return all(_has(branch, words) for branch in _written_out([*tree]))
+    """Whether all that an expression takes has one of the words in it. What has one as it is written has it in each way
+    that it can be written out, of which there may be thousands."""
+    return _has([*tree], words) or all(_has(branch, words) for branch in _written_out([*tree]))
 
 
 def _written_out(parts: list[Any]) -> Iterator[list[Any]]:

@@ -12,6 +12,7 @@ from keyring.backends.fail import Keyring as NoKeyring
 from assistant.core.errors import SettingsError, StoreError, UsageError
 from assistant.settings.home import Home
 from assistant.settings.secrets import IN_FILE, IN_KEYRING, SECRET_NAMES, SystemKeyring, canonical_secret_name
+from assistant.settings.sections import WEB_TOKEN_KEY
 from assistant.settings.settings import Settings, describe_settings, load_settings
 from assistant.store.home.config_file import HomeSecretStore
 from tests.support.keyring import InMemoryKeyring, PlainTextKeyring, use_keyring
@@ -86,7 +87,9 @@ def test_a_secret_may_be_kept_in_the_file_beside_a_keyring_and_leaves_it(home: H
 
 def test_other_secrets_stay_when_one_is_removed(home: Home, ring: InMemoryKeyring) -> None:
     for number, name in enumerate(SECRET_NAMES):
-        put(home, name, f"value {number}", in_file=bool(number % 2))
+        # One that could be guessed is no token.
+        value = "q8W-3ZtV_7pLmX0sRyB5nKd2HfJc9GaUeToI4vEwQ1r" if name == WEB_TOKEN_KEY else f"value {number}"
+        put(home, name, value, in_file=bool(number % 2))
     store = HomeSecretStore(home.secrets)
     assert store.remove(KEY)
     assert not store.remove(KEY)

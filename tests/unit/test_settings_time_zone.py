@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
+from zoneinfo import available_timezones
 
 import pytest
 
+from assistant.core.text import fold_text
 from assistant.settings.home import Home
 from assistant.settings.layers import parse_setting_text
-from assistant.settings.settings import (
-    load_settings,
-)
+from assistant.settings.settings import load_settings
+from assistant.settings.validators import CITIES_FILE
 from tests.unit.test_settings import refused
 
 
@@ -33,6 +35,7 @@ def test_a_time_zone_is_understood_in_any_case_and_spelled_as_the_database_does(
         ("new york", '"America/New_York"'),
         ("Europ/Oslo", '"Europe/Oslo"'),
         ("Berln", '"Europe/Berlin"'),
+        ("Munich", '"Europe/Berlin"'),
     ],
 )
 def test_a_time_zone_that_there_is_not_is_refused_with_the_names_that_are_nearest(
@@ -45,3 +48,10 @@ def test_a_time_zone_that_there_is_not_is_refused_with_the_names_that_are_neares
 
 def test_a_time_zone_that_is_like_none_is_refused_without_a_guess(home: Home) -> None:
     assert "Did you mean" not in refused(home, '[home]\ntimezone = "../../etc/passwd"\n')
+
+
+def test_each_city_has_a_zone_of_the_database_and_only_one() -> None:
+    zones = tomllib.loads(CITIES_FILE.read_text(encoding="utf-8"))
+    assert zones.keys() <= available_timezones()
+    cities = [city for names in zones.values() for city in names.split()]
+    assert len(cities) == len(set(cities)) and all(city == fold_text(city) for city in cities)

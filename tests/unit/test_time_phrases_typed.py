@@ -49,6 +49,17 @@ NOW = datetime(2026, 11, 21, 15, 0, 30, tzinfo=UTC)
         ("morgen 17.30", "Sunday 2026-11-22 17:30"),
         ("on the 3rd at 10", "Thursday 2026-12-03 10:00"),
         ("the 31st", "Thursday 2026-12-31 09:00"),
+        ("at 1830", "Saturday 2026-11-21 18:30"),
+        ("um 1945", "Saturday 2026-11-21 19:45"),
+        ("in two and a half hours", "Saturday 2026-11-21 18:30:30"),
+        ("in zweieinhalb Stunden", "Saturday 2026-11-21 18:30:30"),
+        ("in 1.5 hours", "Saturday 2026-11-21 17:30:30"),
+        ("in a couple of hours", "Saturday 2026-11-21 18:00:30"),
+        ("en un par de horas", "Saturday 2026-11-21 18:00:30"),
+        ("on christmas eve at 9", "Thursday 2026-12-24 09:00"),
+        ("an Silvester um 20 Uhr", "Thursday 2026-12-31 20:00"),
+        ("à Noël à 10h", "Friday 2026-12-25 10:00"),
+        ("en Nochevieja a las 20", "Thursday 2026-12-31 20:00"),
     ],
 )
 def test_what_people_type_means_what_they_mean(text: str, when: str) -> None:

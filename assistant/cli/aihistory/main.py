@@ -197,3 +197,7 @@ def _plot(
 
 
 show_examples(aihistory)
+
+
+if __name__ == "__main__":
+    main()

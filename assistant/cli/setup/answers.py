@@ -11,6 +11,7 @@ from zoneinfo import available_timezones
 
 from assistant.core.errors import UsageError
 from assistant.core.text import lazy_regex
+from assistant.settings.validators import zone_of_city
 
 _CLOCK = lazy_regex(
     r"(?:at |um |à |a las? |gegen |around )?(?P<hour>\d{1,2})(?:\s?[:.h]\s?(?P<minute>\d{2}))?"
@@ -82,7 +83,7 @@ def read_zone_answer(text: str) -> str:
     exact = [zone for zone in zones if zone.casefold() == wanted]
     by_city = [zone for zone in zones if "/" in zone and zone.rpartition("/")[2].casefold() == wanted]
     found = exact or [zone for zone in by_city if not zone.startswith(("Etc/", "SystemV/", "US/", "posix"))]
-    return found[0] if found else text
+    return zone_of_city(text) or (found[0] if found else text)
 
 
 _READERS: Mapping[str, Callable[[str], str]] = {

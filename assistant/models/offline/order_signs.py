@@ -7,6 +7,7 @@ done, off, back or otherwise, so that nobody is told "Noted" alone instead of th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from assistant.core.text import lazy_regex
@@ -25,6 +26,13 @@ _VERB_FIRST = lazy_regex(
     r" (?:(?:mal|bitte|mir|uns|den|die|das|dem|meinen?|einen?)"
     r"|(?<=e )(?:le|la|les|mon|ma|mes|du|des|un|une)|(?<=[ae] )(?:el|los|las|al|mi|mis|un|una))\b"
 )
+_GREETING = lazy_regex(
+    r"^(?:hi|hello|hey|hallo|moin|servus|guten (?:tag|morgen|abend)|bonjour|bonsoir|salut|coucou|hola|buenas"
+    r"|buenos d[ií]as|good (?:morning|evening|afternoon))(?: there)?[\s,.!]+(?=\w)",
+    re.IGNORECASE,
+)
+# "Ich bin" is not the English order.
+_GERMAN_AM = lazy_regex(r"\b(?:ich bin|bin ich)\b")
 # "Ma tâche n'est pas ... mais ..."
 _NOT_BUT = lazy_regex(r"\b(?:not|nicht|pas|no)\b.{1,60}\b(?:but|sondern|mais|sino)\b")
 # A few words of which no intent is as likely, and no cue is in them, want nothing.
@@ -164,7 +172,11 @@ def may_be_meant(text: str) -> bool:
 
 def only_tells(text: str) -> bool:
     """Whether a sentence tells something, and has no sign that a reminder or a to-do was to change."""
-    return dict(rank_without_items(text))["statement"] >= _ONLY_TELLS and not says_any(_SIGNS_OF_CHANGE, fold(text))
+    text = _GREETING.sub("", text, count=1)
+    folded = _GERMAN_AM.sub("", fold(text))
+    chance = dict(rank_without_items(text))["statement"]
+    told = chance >= _ONLY_TELLS or (chance >= DOUBTFUL and says_any(("forms", "teller"), folded) and "?" not in text)
+    return told and not says_any(_SIGNS_OF_CHANGE, folded) and (chance >= _ONLY_TELLS or not find_times(text).pieces)
 
 
 def names_what_orders_are_about(text: str) -> bool:

@@ -300,9 +300,15 @@ def as_question(text: str) -> Question:
     return Question(text, "assistant" if asks_about_assistant(text) else "user")
 
 
+_TEXTS = frozenset(["path", "url"])
+
+
 def _tool_arguments(groups: Mapping[str, str]) -> dict[str, str | int]:
-    values = {name: text if text.isdecimal() else text.strip("\"'").rstrip("/") for name, text in groups.items()}
-    return {name: text if name == "path" else int(text) for name, text in values.items() if text}
+    texts = {name: text.strip("\"'") for name, text in groups.items() if text}
+    given: dict[str, str | int] = {name: int(text) for name, text in texts.items() if name not in _TEXTS}
+    return given | {
+        name: text.rstrip("/") if name == "path" else text for name, text in texts.items() if name in _TEXTS
+    }
 
 
 def _list_over_lines(text: str) -> str:

@@ -19,7 +19,7 @@ from sqlite3 import Row
 from typing import Any
 
 from assistant.core.archives import StoredObject
-from assistant.store.database import Database, column_names
+from assistant.store.database import Database
 from assistant.store.log.format import compute_commitment, hash_header, split_line
 from assistant.store.rows import dump_json, to_row
 
@@ -186,13 +186,13 @@ def _parsed(line: bytes) -> ArchiveHeader:
 
 def save_archive_row(db: Database, header: ArchiveHeader, stored: StoredObject) -> None:
     """Inside `write()`; in place of an earlier row of the generation."""
-    names = column_names(db, "archives")
+    names = db.column_names("archives")
     columns = {name: value for name, value in (to_row(header) | to_row(stored)).items() if name in names}
     db.upsert_row("archives", ("session", "generation"), **columns, outdated=0)
 
 
 def list_archive_rows(db: Database, scope: str | None = None) -> list[Row]:
     """By session, oldest generation first; a home of an older version has none."""
-    if not column_names(db, "archives"):
+    if not db.column_names("archives"):
         return []
     return db.rows("SELECT * FROM archives WHERE scope = ? OR ? IS NULL ORDER BY session, generation", (scope, scope))

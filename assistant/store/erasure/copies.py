@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from assistant.core.sessions import OWNER_SCOPE
-from assistant.store.database import Database, column_names
+from assistant.store.database import Database
 from assistant.store.erasure.databases import find_character_changes, find_script_changes
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.files import find_files
@@ -14,7 +14,7 @@ from assistant.store.files import find_files
 
 def find_memories(db: Database, plan: ErasurePlan) -> dict[str, str]:
     """Words by id of the scope's memories that have the words now, or had them before, or are named."""
-    if not column_names(db, "memories"):
+    if not db.column_names("memories"):
         return {}
     texts: dict[str, str] = {}
     for row in db.iterate("SELECT id, text, payload FROM memories WHERE scope = ?", (plan.scope,)):
@@ -42,15 +42,15 @@ def list_database_copies(home: Path) -> list[Path]:
 def database_copy_has_words(path: Path, plan: ErasurePlan) -> bool:
     """Whether a copy has what is to be erased. Raises `StoreError` where it cannot be read."""
     with closing(Database.open_unmigrated(path)) as db:
-        if column_names(db, "conversation_history"):
+        if db.column_names("conversation_history"):
             return any(True for _ in find_script_changes(db, plan)) or _has_full_text(db, plan)
-        if column_names(db, "memories"):
+        if db.column_names("memories"):
             return bool(find_memories(db, plan))
         return any(True for _ in find_character_changes(db, plan))
 
 
 def _has_full_text(db: Database, plan: ErasurePlan) -> bool:
     """Whether the full text of an older version knows the words of records that are to be erased."""
-    return bool(column_names(db, "messages_fts_docsize")) and any(
+    return bool(db.column_names("messages_fts_docsize")) and any(
         db.row("SELECT 1 FROM messages_fts_docsize WHERE id = ?", (message_id,)) for message_id in plan.ids
     )

@@ -28,7 +28,7 @@ from assistant.core.profiles import Profile
 from assistant.store.character.edits import PROFILE_TARGET
 from assistant.store.character.journal import entry_subject
 from assistant.store.character.profiles import profile_columns, profile_from_text, profile_to_text, read_profile
-from assistant.store.database import Database, column_names
+from assistant.store.database import Database
 from assistant.store.erasure.files import mark_outdated_archives
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.log.redact import redact_message
@@ -76,7 +76,7 @@ def _scoped_rows(
     db: Database, table: str, plan: ErasurePlan, *, scope: str | None = "scope", columns: str = "*"
 ) -> Iterator[Row]:
     """Rows of the plan's scope, each with its rowid as `row_number`."""
-    if not column_names(db, table):
+    if not db.column_names(table):
         return iter(())
     sql = f"SELECT rowid AS row_number, {columns} FROM {table}"
     return db.iterate(sql) if scope is None else db.iterate(f"{sql} WHERE {scope} = ? ORDER BY rowid", (plan.scope,))

@@ -82,10 +82,16 @@ class _Values:
 
 
 def add_derived(
-    plan: ErasurePlan, sources: Sequence[LogRecord], texts: Iterable[str], log: LogFiles, sessions: Sequence[str]
+    plan: ErasurePlan,
+    sources: Sequence[LogRecord],
+    texts: Iterable[str],
+    others: Iterable[str],
+    log: LogFiles,
+    sessions: Sequence[str],
 ) -> ErasurePlan:
     """The plan with the values that its messages (`sources`) and `texts` carried and nothing else said, and with the
-    messages that repeat them."""
+    messages that repeat them. What is in `texts` alone, and in `others` that were made of other messages, is how
+    whoever wrote them puts things."""
     spoken_in = [record.ts.year for record in sources]
     years = range(min(spoken_in, default=0) - 1, max(spoken_in, default=0) + _YEARS_AHEAD)
     values = _Values(years, files={media.path for record in sources for media in record.media if media.path})
@@ -99,6 +105,10 @@ def add_derived(
         values.weak.update((sentence, record.id) for sentence in sentences if sentence not in values.weak)
     for text in texts:
         values.add(text, 0)
+    own_wording = [value for value, said_in in (*values.own.items(), *values.weak.items()) if not said_in]
+    values.said |= (
+        PhraseMatcher((), own_wording).matched_in_any_case("\n".join(others).encode()) if own_wording else set()
+    )
     written = {value for value in (*values.own, *values.weak) if is_written_by_us(value, years)}
     values.said |= written - (values.days - values.own.keys())
     turns = {record.turn for record in sources if record.turn}
@@ -118,8 +128,8 @@ def add_derived(
         or _retells(_said(echo), alone)
     ]
     ids = {record.id for record in repeated}
-    others = [(echo, met) for echo, met in echoes if echo.id not in ids]
-    elsewhere = {value for echo, _ in others for value in matcher.matched_in_any_case(_said(echo).encode())}
+    other_echoes = [echo for echo, _ in echoes if echo.id not in ids]
+    elsewhere = {value for echo in other_echoes for value in matcher.matched_in_any_case(_said(echo).encode())}
     return replace(
         plan,
         records=(*plan.records, *(RecordLocation(record.id, record.session, record.span) for record in repeated)),
@@ -127,7 +137,7 @@ def add_derived(
         values=tuple(value for value in values.own if value in own),
         runs=tuple(value for value in values.weak if value not in values.said | elsewhere),
         words=tuple(alone),
-        mentions=tuple(echo.id for echo, _ in others if _words_among(alone, _said(echo))),
+        mentions=tuple(echo.id for echo in other_echoes if _words_among(alone, _said(echo))),
         files=tuple(sorted(path for path in values.files if path.startswith(TRANSFER_FOLDERS))),
     )
 

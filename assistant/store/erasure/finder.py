@@ -245,7 +245,8 @@ class ErasureFinder(ErasureSources):
             records=tuple(RecordLocation(record.id, record.session, record.span) for record in records),
             calls=list_calls(records),
         )
-        plan = add_derived(plan, records, texts, self._log, self.sessions_of_scope(plan.scope))
+        others = self._entries_of_others(plan) if texts else ()
+        plan = add_derived(plan, records, texts, others, self._log, self.sessions_of_scope(plan.scope))
         entries = self._entries_of(plan)
         alone = [entry for entry, (_, is_alone) in entries.items() if is_alone]
         return replace(plan, entries=tuple(dict.fromkeys((*plan.entries, *alone))))

@@ -24,7 +24,7 @@ from assistant.core.errors import StoreError
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.backup.restore import PREVIOUS_HOME_PREFIX
 from assistant.store.character.memory_files import DAILY_NOTES_FOLDER, MEMORY_FILE
-from assistant.store.database import Database, column_names
+from assistant.store.database import Database
 from assistant.store.erasure.byte_search import ByteSearch, open_beside_sqlite
 from assistant.store.erasure.files import CHAT_HISTORY_FILE
 from assistant.store.erasure.finder import ErasureFinder
@@ -82,7 +82,7 @@ def _count_rows(path: Path, plan: ErasurePlan, *, long_only: bool) -> tuple[int,
 
 
 def _count_in_table(db: Database, table: str, plan: ErasurePlan, min_bytes: int) -> tuple[int, int]:
-    columns = column_names(db, table)
+    columns = db.column_names(table)
     whose = _WHOSE.get(table, "scope" if "scope" in columns else None)
     length = " + ".join(f'coalesce(length(CAST("{column}" AS BLOB)), 0)' for column in columns)
     sql = "SELECT i.name FROM pragma_index_list(?) AS l, pragma_index_info(l.name) AS i WHERE i.name IS NOT NULL"

@@ -19,7 +19,7 @@ from assistant.core.errors import UsageError
 from assistant.core.memories import MIN_ID_DIGITS
 from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
-from assistant.store.database import Database, column_names
+from assistant.store.database import Database
 from assistant.store.erasure.databases import RANGE_ENTRIES
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.log.format import SALT_KEY
@@ -66,6 +66,14 @@ class ErasureSources:
         rows = self._db.rows(f"SELECT id FROM messages WHERE role = 'user' AND {_AMONG}", (json.dumps(list(others)),))
         said = {row["id"] for row in rows}
         return {row["id"]: (row["content"], sources.isdisjoint(said)) for row, sources in found}
+
+    def _entries_of_others(self, plan: ErasurePlan) -> Iterator[str]:
+        """What journal entries say that were made of other messages than those of the plan."""
+        rows = self._people.rows("SELECT id, content, sources, source_type FROM journal WHERE scope = ?", (plan.scope,))
+        for row in rows:
+            is_range = row["source_type"] in RANGE_ENTRIES
+            if not is_range and row["id"] not in plan.entries and plan.ids.isdisjoint(json.loads(row["sources"])):
+                yield row["content"]
 
     def _messages_of(self, entries: Sequence[Row], scope: str) -> list[int]:
         """The messages of people that entries came from, and are not forgotten yet; of an entry made of a whole range
@@ -157,7 +165,7 @@ class ErasureSources:
         )
 
     def _consolidated(self, column: str, values: Sequence[int | str]) -> list[Row]:
-        if not column_names(self._people, "consolidated_entry_ids"):
+        if not self._people.column_names("consolidated_entry_ids"):
             return []
         return self._people.rows(
             f"SELECT entry_id, memory_id FROM consolidated_entry_ids WHERE {column} IN"

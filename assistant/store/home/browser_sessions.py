@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from assistant.core.errors import StoreError, UsageError
+from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.store.files import sync_directory, write_file
 from assistant.store.rows import format_time, parse_time
 
@@ -28,6 +29,7 @@ IDLE_DAYS = 90
 _MAX_LINKS = 10
 _MAX_SESSIONS = 100
 _LONGEST_AGENT = 200
+_MAX_BYTES = 1_000_000
 # How much later a session was used before that is written down.
 _NOTED_EVERY = timedelta(hours=1)
 
@@ -127,17 +129,17 @@ class BrowserSessions:
         return {hash_: session for hash_, session in self._sessions.items() if session.used_at > oldest}
 
     def _load(self) -> dict[str, BrowserSession]:
+        if not self._path.exists():
+            return {}
         try:
-            kept = json.loads(self._path.read_text(encoding="utf-8"))
+            kept = json.loads(read_plain_text(self._path, _MAX_BYTES))
             return {
                 hash_: BrowserSession(
                     int(row["id"]), str(row["agent"]), parse_time(row["created_at"]), parse_time(row["used_at"])
                 )
                 for hash_, row in kept.items()
             }
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (FileRefused, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreError(
                 f"{self._path} cannot be read, so no browser is let in; remove it and log in again with "
                 "`assistant open`."

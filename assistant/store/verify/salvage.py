@@ -22,7 +22,7 @@ import sqlite_utils
 from sqlite_utils import Migrations
 
 from assistant.core.errors import StoreError
-from assistant.store.database import Database, column_names
+from assistant.store.database import Database
 from assistant.store.home.guard import check_database_pages
 
 _HEADER = 100
@@ -112,7 +112,7 @@ def _lacks_columns(database: Database, migrations: Migrations) -> bool:
         return False
     migrations.apply(whole)
     return any(
-        not {*whole[name].columns_dict} <= column_names(database, name)
+        not {*whole[name].columns_dict} <= database.column_names(name)
         for name in whole.table_names()
         if not name.startswith(("sqlite_", "_sqlite_"))
     )

@@ -33,8 +33,10 @@ async function ask(method, path, { params, body, headers } = {}) {
 export const get = (path, params) => ask("GET", path, { params });
 export const post = (path, body) => ask("POST", path, { body });
 
-/** Run a command as a shell would; its answer has `value`, `text`, `html` and maybe a `confirmation`. */
-export const run = (argv, session) => ask("POST", "/commands", { body: { argv, html: true, ...(session && { session }) } });
+/** Run a command as a shell would; its answer has `value`, `text`, `html`, `remark` and maybe a `confirmation`. `typed` is
+ * what a command of a shell asks for. */
+export const run = (argv, session, typed) =>
+  ask("POST", "/commands", { body: { argv, html: true, ...(session && { session }), ...(typed && { typed }) } });
 
 /** Run a line as typed in a conversation. */
 export const type = (text, session) => ask("POST", "/commands", { body: { text, html: true, session } });

@@ -36,6 +36,12 @@ function useCommands(text) {
 
 function useRecorder(attach, fail) {
   const [recorder, setRecorder] = useState(null);
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    if (!recorder) return undefined;
+    const timer = setInterval(() => setSeconds((was) => was + 1), 1000);
+    return () => (clearInterval(timer), setSeconds(0));
+  }, [recorder]);
   const start = async () => {
     const sound = await navigator.mediaDevices.getUserMedia({ audio: true });
     const recording = new MediaRecorder(sound);
@@ -49,7 +55,7 @@ function useRecorder(attach, fail) {
     recording.start();
     setRecorder(recording);
   };
-  return [recorder, () => (recorder ? recorder.stop() : start().catch(() => fail(new Error("The microphone cannot be used."))))];
+  return [recorder, `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`, () => (recorder ? recorder.stop() : start().catch(() => fail(new Error("The microphone cannot be used."))))];
 }
 
 export function Composer({ submit, draft, setDraft, running, stop }) {
@@ -78,7 +84,7 @@ export function Composer({ submit, draft, setDraft, running, stop }) {
       setError(failure);
     }
   };
-  const [recorder, record] = useRecorder(attach, setError);
+  const [recorder, lasted, record] = useRecorder(attach, setError);
 
   const send = async () => {
     const text = draft.trim();
@@ -170,7 +176,7 @@ export function Composer({ submit, draft, setDraft, running, stop }) {
       <input ref=${picker} type="file" multiple hidden aria-hidden="true" tabindex="-1" onChange=${(event) => (attach(event.target.files), (event.target.value = ""))} />
       <button type="button" class="icon" aria-label="Attach a file" title="Attach a file" onClick=${() => picker.current.click()}>+</button>
       ${window.MediaRecorder &&
-      html`<button type="button" class="icon" aria-label=${recorder ? "Stop recording" : "Record a voice note"} title="Voice note" aria-pressed=${Boolean(recorder)} onClick=${record}>${recorder ? "■" : "●"}</button>`}
+      html`<button type="button" class="icon" aria-label=${recorder ? "Stop recording" : "Record a voice note"} title="Voice note" aria-pressed=${Boolean(recorder)} onClick=${record}>${recorder ? `■ ${lasted}` : "●"}</button>`}
       ${running
         ? html`<button type="button" class="primary" onClick=${() => stop().catch(setError)}>Stop</button>`
         : html`<button type="submit" class="primary" disabled=${busy || (!draft.trim() && !files.length)}>Send</button>`}

@@ -42,7 +42,7 @@ function Part({ part, price, session }) {
   const name = part.kind === "message" ? { user: "You", assistant: "Assistant", tool: "Tool" }[part.role] ?? "Note" : NAMES[part.kind];
   return html`<li>
     <details>
-      <summary class="row"><span>${name} <span class="quiet">${part.text.slice(0, 60)}</span></span>
+      <summary class="row"><span>${name} <span class="quiet">${part.text.slice(0, 200)}</span></span>
         <span class="quiet small">${plural(part.tokens, "token")}${price !== null && price !== undefined ? `, ${dollars(part.tokens * price)}` : ""}</span></summary>
       <div class="quote">${part.text}</div>
       ${part.kind === "message" && part.message_id && html`<a class="small" href=${`#/talk/${session}/${part.message_id}`}>Where it was said</a>`}
@@ -66,8 +66,38 @@ function Pressure({ of, now }) {
   return html`<h2>Size over time</h2><${Plot} label="Tokens over time; it falls with each compaction" times=${times} series=${[{ label: "Tokens", values: tokens, show: number }]} />`;
 }
 
+/** What was noted of a compaction: its plan, what the check put back, what it saves. */
+const NOTED = [["decisions", "Decisions"], ["preferences", "Preferences"], ["facts", "Facts"], ["entities", "Names"], ["identifiers", "Identifiers"],
+  ["restored", "Put back by the check, word for word"], ["memories", "Written into the journal"], ["failures", "Why nothing better was used"]];
+
+function Noted({ of }) {
+  const facts = of.key_facts;
+  const written = (it) => (it && typeof it === "object" ? Object.values(it).join(" ") : String(it));
+  const kept = facts.kept?.length ? `${plural(facts.kept.length, "message")} as they were said` : "";
+  const saved = of.saving?.calls && (of.saving.is_usd ? dollars(of.saving.actual) : plural(Math.round(of.saving.actual), "token"));
+  return html`<${Facts} rows=${[
+      ["Plan", `messages ${of.from_message_id} to ${of.to_message_id} become a summary`],
+      ["Kept", kept],
+      ["Summarised", of.attempts ? `by ${of.model}, ${plural(of.attempts, "call")}` : "without a model"],
+      ["Made from", of.depth > 1 ? "earlier summaries" : "the original messages"],
+      ["Saved", saved && `${saved} in the day after it${of.saving.is_over ? "" : ", so far"}`],
+      ["Note", of.note],
+    ]} />
+    ${NOTED.filter(([key]) => facts[key]?.length).map(([key, title]) => html`<h3>${title}</h3><ul>${[facts[key]].flat().map((it) => html`<li>${written(it)}</li>`)}</ul>`)}`;
+}
+
+/** Give what a command printed as a file. */
+function download(name, text) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text])), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
 function Compaction({ of, done }) {
   const [originals, setOriginals] = useState(null);
+  const [detail, setDetail] = useState(null);
+  const plan = async () => setDetail(await read(["aihistory", "show", String(of.id)]));
+  const recover = async () => download(`compaction-${of.id}.json`, JSON.stringify(await read(["aihistory", "recover", String(of.id)]), null, 1));
   const show = async () => {
     const { messages } = await get("/messages", { session: of.session, before: of.to_message_id + 1, limit: 200, html: false });
     setOriginals(messages.filter((it) => it.id >= of.from_message_id));
@@ -76,7 +106,8 @@ function Compaction({ of, done }) {
   return html`<details class="compaction">
     <summary class="row"><span>#${of.id} ${plural(of.messages, "message")} <span class="quiet">${of.trigger}, ${of.state}</span></span>
       <span class="quiet small">${number(of.original_tokens)} → ${number(of.summary_tokens)} tokens, ${dollars(of.cost_usd)}, <${Time} at=${of.at} /></span></summary>
-    <p class="row"><${Action} does=${show}>Show the originals</${Action}>${of.state === "live" && html`<${Action} does=${undo}>Undo</${Action}>`}</p>
+    <p class="row"><${Action} does=${plan}>Show the plan and the check</${Action}><${Action} does=${show}>Show the originals</${Action}><${Action} does=${recover}>Recover as a file</${Action}>${of.state === "live" && html`<${Action} does=${undo}>Undo</${Action}>`}</p>
+    ${detail && html`<${Noted} of=${detail} />`}
     <div class="columns">
       <section><h3>Summary</h3><p class="words plain">${of.summary}</p></section>
       ${originals && html`<section><h3>Originals</h3>${originals.map((it) => html`<p class="words plain"><a class="small" href=${`#/talk/${of.session}/${it.id}`}>${it.role}</a> ${it.text}</p>`)}</section>`}

@@ -23,7 +23,11 @@ export function entriesOf(messages) {
       steps.push({ call: call.id, name: call.name, arguments: call.arguments, state: "done" });
     }
     if (message.role === "assistant" && message.tool_calls.length && !message.text) continue;
-    const { id, role, html, text, at, turn, media } = message;
+    const { id, role, at, turn, media } = message;
+    // What was noted for the model has a mark before it.
+    const isNote = role === "system";
+    const text = isNote ? message.text.replace(/^<[\w-]+>\s*/, "") : message.text;
+    const html = isNote ? undefined : message.html;
     entries.push({ key: `m${id}`, id, role, html, text, at, turn, media, steps: role === "assistant" ? steps : [] });
     if (role === "assistant") steps = [];
   }
@@ -33,7 +37,8 @@ export function entriesOf(messages) {
 /** With newer messages, each once; what was sent and is stored now takes the place of what was shown meanwhile. */
 export function merge(entries, newer) {
   const known = new Set(newer.map((entry) => entry.id));
-  const kept = entries.filter((entry) => !known.has(entry.id));
+  const noted = (entry) => newer.some((it) => it.role === "system" && it.text.startsWith(entry.text));
+  const kept = entries.filter((entry) => !known.has(entry.id) && !(entry.role === "notice" && noted(entry)));
   return [...kept, ...newer].sort((a, b) => (a.id ?? Infinity) - (b.id ?? Infinity));
 }
 
@@ -53,6 +58,7 @@ export const withAccepted = (entries, key, id) => {
 export function withDelivery(entries, data, steps) {
   if (entries.some((entry) => entry.key === data.key || (data.message_id && entry.id === data.message_id))) return entries;
   const role = data.kind === "notice" ? "notice" : "assistant";
+  if (role === "notice" && entries.some((entry) => entry.role === "system" && entry.text.startsWith(data.body))) return entries;
   const entry = {
     key: data.key,
     id: data.message_id ?? undefined,

@@ -1,62 +1,138 @@
-/** Health: how every part is, what needs a person, who is let in, backups and logins. */
-import { html } from "./vendor/preact.js";
+/** Health: how every part is, what needs a person and mends itself by a button, who is let in, backups, archive, logs. */
+import { html, useState } from "./vendor/preact.js";
 import { get, logOut, read, run, runAsked } from "./api.js";
 import { bytes } from "./format.js";
-import { Action, Facts, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
+import { Action, Facts, Line, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
 
 export default function Health() {
   const [status, error, reload] = useLoaded(() => get("/status"), []);
   const [shown] = useLoaded(() => run(["status"]), [status]);
   return html`<${Page} title="Health" aside=${status && html`<span class=${status.ok ? "good" : "problem"} role="status">${status.ok ? "All is well." : "Something needs you."}</span>`}>
     <${Problem} error=${error} />
-    ${status?.problems.length > 0 && html`<ul class="list">${status.problems.map((problem) => html`<li class="problem">${problem}</li>`)}</ul>`}
-    ${shown && html`<${Markdown} of=${shown.html} />`}
+    ${status?.problems.length > 0 && html`<ul class="list">${status.problems.map((problem) => html`<${Trouble} text=${problem} then=${reload} />`)}</ul>`}
     <${Approvals} />
-    <${Bridges} />
     <${People} />
     <${Deliveries} />
+    ${shown && html`<${Facts} rows=${factsOf(shown.text)} />`}
+    <${Checks} done=${reload} />
+    <${Bridges} />
     <${Backups} />
+    <${Archive} />
     <${Browsers} />
-    <p class="row"><button type="button" onClick=${reload}>Look again</button></p>
+    <${Logs} />
   </${Page}>`;
 }
 
-/** A heading and what a command lists; nothing where there is nothing. */
-function Listed({ title, argv, row, empty, children }) {
-  const [items, error, reload] = useLoaded(() => read(argv), []);
-  const rows = Array.isArray(items) ? items : [];
-  if (!error && items !== null && !rows.length && !empty) return null;
-  return html`<section><h2>${title}</h2><${Problem} error=${error} />
-    <ul class="list">${rows.map((item) => html`<li class="row">${row(item, reload)}</li>`)}</ul>
-    ${items !== null && !rows.length && html`<p class="quiet">${empty}</p>`}${children?.(reload)}</section>`;
+/** What may be run from here of what a problem says to run. */
+const REMEDIES = /^assistant (sleep|backup create|memory rebuild|doctor --fix|service restart)$/;
+
+/** What needs a person, with a button for each command that mends it. */
+function Trouble({ text, then }) {
+  const commands = text.split("`").filter((part, n) => n % 2 && REMEDIES.test(part));
+  return html`<li class="row"><span class="problem"><${Line} text=${text} /></span>
+    <span class="row">${commands.map((line) => html`<${Run} class="" argv=${line.split(" ").slice(1)} then=${then}>Run <code>${line}</code></${Run}>`)}</span></li>`;
 }
 
-/** A button that runs a command, and reads the list again. */
-const Run = ({ argv, then, children, class: name = "link" }) => html`<${Action} class=${name} does=${async () => ((await runAsked(argv)) && then?.())}>${children}</${Action}>`;
+/** The lines of a status, "Subject: how it is", as rows. */
+const factsOf = (text) =>
+  text
+    .split("\n")
+    .map((line) => /^- ([^:]{1,40}): (.*)$/.exec(line))
+    .filter((found) => found && found[1] !== "Green")
+    .map((found) => [found[1], html`<${Line} text=${found[2]} />`]);
+
+/** A heading and what a command lists; nothing where there is nothing. */
+function Listed({ title, argv, of = (value) => value, row, empty, children }) {
+  const [value, error, reload] = useLoaded(() => read(argv), []);
+  const rows = value === null ? [] : (of(value) ?? []);
+  if (!error && value !== null && !rows.length && !empty) return null;
+  return html`<section><h2>${title}</h2><${Problem} error=${error} />
+    <ul class="list">${rows.map((item) => html`<li class="row">${row(item, reload)}</li>`)}</ul>
+    ${value !== null && !rows.length && html`<p class="quiet">${empty}</p>`}${children?.(reload)}</section>`;
+}
+
+/** A button that runs a command, shows what came of it, and reads the list again. */
+function Run({ argv, then, children, class: name = "link", says = false }) {
+  const [done, setDone] = useState(null);
+  const act = async () => {
+    const answer = await runAsked(argv);
+    if (!answer) return;
+    setDone(says ? answer.text || answer.remark : null);
+    then?.(answer);
+  };
+  return html`<${Action} class=${name} does=${act}>${children}</${Action}>${done && html`<span class="quiet small" role="status">${done}</span>`}`;
+}
 
 const Approvals = () =>
   html`<${Listed} title="What waits for your yes" argv=${["approvals", "list"]} row=${(it, then) => html`<span>${it.effect}</span>
     <span class="row"><${Run} argv=${["approvals", "yes", String(it.id)]} then=${then}>Yes</${Run}><${Run} argv=${["approvals", "no", String(it.id)]} then=${then}>No</${Run}></span>`} />`;
 
-const Bridges = () =>
-  html`<${Listed} title="Bridges" argv=${["bridge", "list"]} row=${(it, then) => html`<span>${it.name} <span class="quiet small">${it.state}${it.account && `, ${it.account}`}</span> ${it.error && html`<span class="problem small">${it.error} ${it.todo}</span>`}</span>
-    <span class="row"><${Run} argv=${["bridge", "test", it.name]}>Test</${Run}><${Run} argv=${["bridge", it.state === "paused" ? "resume" : "pause", it.name]} then=${then}>${it.state === "paused" ? "Resume" : "Pause"}</${Run}></span>`} />`;
-
-function People() {
-  const [text, error] = useLoaded(() => run(["people", "list"]), []);
-  return html`<section><h2>People</h2><${Problem} error=${error} />${text && html`<${Markdown} of=${text.html} />`}</section>`;
-}
-
 const Deliveries = () =>
   html`<${Listed} title="What did not arrive, or may not have" argv=${["deliveries", "list"]} row=${(it, then) => html`<span>${it.text ?? it.body ?? it.key}</span>
     <span class="row"><${Run} argv=${["deliveries", "again", String(it.id)]} then=${then}>Send again</${Run}><${Run} argv=${["deliveries", "drop", String(it.id)]} then=${then}>Drop</${Run}></span>`} />`;
+
+/** What `assistant doctor` finds; a button mends what is safe to mend. */
+function Checks({ done }) {
+  const [report, setReport] = useState(null);
+  const check = (...options) => async () => {
+    const answer = await run(["doctor", ...options]);
+    setReport(answer.value);
+    if (options.length) done();
+  };
+  const found = (report?.findings ?? []).filter((it) => it.verdict !== "ok" || it.mended);
+  return html`<section><h2>Checks</h2>
+    <p class="quiet">Looks at every part: settings, files, disk, clock, model, bridges, service.</p>
+    <p class="row"><${Action} does=${check()}>Check every part</${Action}>
+      ${report && html`<${Action} class=${report.ok ? "" : "primary"} does=${check("--fix")}>Mend what is safe to mend</${Action}><${Action} does=${check("--call")}>Ask the model, too</${Action}>`}</p>
+    ${report && html`<div role="status"><p>${report.ok ? "All is well." : "Something needs you."} <span class="quiet">${report.findings.length} checks</span></p>
+      <ul class="list findings">${found.map((it) => html`<li><strong>${it.subject}</strong> <span class=${it.verdict === "problem" ? "problem" : ""}><${Line} text=${it.text} /></span>
+        ${it.mended && html` <span class="good">${it.mended}</span>`} <span class="quiet"><${Line} text=${it.to_do} /></span></li>`)}</ul></div>`}
+  </section>`;
+}
+
+const Bridges = () =>
+  html`<${Listed} title="Bridges" argv=${["bridge", "list"]} row=${(it, then) => html`<span>${it.name} <span class="quiet small">${it.state}${it.account && `, ${it.account}`}</span> ${it.error && html`<span class="problem small">${it.error} ${it.todo}</span>`}</span>
+    <span class="row"><${Run} argv=${["bridge", "test", it.name]} says>Test</${Run}><${Run} argv=${["bridge", it.state === "paused" ? "resume" : "pause", it.name]} then=${then}>${it.state === "paused" ? "Resume" : "Pause"}</${Run}></span>`} />`;
+
+/** Who may talk to it, and who asks to; nobody may look at this page but its owner. */
+function People() {
+  const [known, error, reload] = useLoaded(() => read(["people", "list"]), []);
+  const accounts = (it) => it.identities.map((one) => `${one.id} on ${one.bridge}`).join(", ") || "no account";
+  return html`<section><${Problem} error=${error} />
+    ${known?.waiting.length > 0 && html`<h2>Who asks to be let in</h2><ul class="list waiting">${known.waiting.map((it) => html`<li class="row"><span>${it.room && "The room "}${it.name || it.id} <span class="quiet small">${it.bridge}, <${Time} at=${it.since} />${it.locked && ", locked after wrong codes"}</span></span>
+      <span class="row"><${Run} argv=${["people", "pair", "allow", String(it.number)]} then=${reload}>Let in as a guest</${Run}><${Run} argv=${["people", "pair", "deny", String(it.number)]} then=${reload}>Refuse</${Run}></span></li>`)}</ul>`}
+    ${known?.people.length > 0 && html`<h2>People</h2><ul class="list people">${known.people.map((it) => html`<li class="row"><span>${it.name} <span class="quiet small">${it.role}${it.state === "denied" ? ", denied" : ""}; ${accounts(it)}</span></span>
+      ${it.role === "guest" && html`<${Run} argv=${["people", it.state === "denied" ? "allow" : "deny", String(it.id)]} then=${reload}>${it.state === "denied" ? "Let in" : "Refuse"}</${Run}>`}</li>`)}</ul>`}
+  </section>`;
+}
 
 const Backups = () =>
   html`<${Listed} title="Backups" argv=${["backup", "list"]} empty="There is no backup yet." row=${(it) => html`<span>${it.name}</span><span class="quiet small">${bytes(it.bytes)}, <${Time} at=${it.made_at} /></span>`}>
     ${(then) => html`<p><${Run} class="" argv=${["backup", "create"]} then=${then}>Back up now</${Run}></p>`}
   </${Listed}>`;
 
+/** Conversations that ended; each opens. */
+const Archive = () =>
+  html`<${Listed} title="Archive" argv=${["archive", "list"]} row=${(it) => html`<${Archived} of=${it} />`} />`;
+
+function Archived({ of }) {
+  const [shown, setShown] = useState(null);
+  const show = async () => setShown(shown ? null : await run(["archive", "show", of.session, String(of.generation)]));
+  return html`<span>${of.session} ${of.generation} <span class="quiet small"><${Time} at=${of.started_at} /> to <${Time} at=${of.ended_at} />, ${bytes(of.bytes)}${of.encrypted ? ", encrypted" : ""}</span></span>
+    <${Action} class="link" does=${show}>${shown ? "Hide" : "Show"}</${Action}>${shown && html`<${Markdown} class="whole" of=${shown.html} />`}`;
+}
+
+const agentOf = (agent) => /(Firefox|Edg|Chrome|Safari)/.exec(agent ?? "")?.[1].replace("Edg", "Edge") ?? "A browser";
+const systemOf = (agent) => /(Android|iPhone|iPad|Windows|Mac OS X|Linux)/.exec(agent ?? "")?.[1] ?? "";
+
 const Browsers = () =>
-  html`<${Listed} title="Browsers that are logged in" argv=${["web", "sessions"]} empty="None." row=${(it, then) => html`<span>${it.agent}<br /><span class="quiet small">last used <${Time} at=${it.used_at} /></span></span><${Run} argv=${["web", "revoke", String(it.id)]} then=${then}>Log out</${Run}>`}>
+  html`<${Listed} title="Browsers that are logged in" argv=${["web", "sessions"]} empty="None." row=${(it, then) => html`<span title=${it.agent}>${agentOf(it.agent)} ${systemOf(it.agent) && `on ${systemOf(it.agent)}`} <span class="quiet small">last used <${Time} at=${it.used_at} /></span></span><${Run} argv=${["web", "revoke", String(it.id)]} then=${then}>Log out</${Run}>`}>
     ${() => html`<p><${Action} does=${async () => (await logOut(), window.dispatchEvent(new Event("loggedout")))}>Log this browser out</${Action}></p>`}
   </${Listed}>`;
+
+/** The log of the service, where it runs as one; it has no text of messages. */
+function Logs() {
+  const [text, setText] = useState(null);
+  const show = async () => setText((await run(["service", "logs", "--lines", "200"])).text);
+  return html`<section><h2>Log</h2><p><${Action} does=${show}>Show the last lines</${Action}></p>${text !== null && html`<pre tabindex="0">${text || "It is empty."}</pre>`}</section>`;
+}

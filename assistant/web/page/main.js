@@ -12,7 +12,11 @@ const PAGES = {
   sleep: ["Sleep", () => import("./sleep.js")],
   spending: ["Spending", () => import("./spending.js")],
   health: ["Health", () => import("./health.js")],
+  settings: ["Settings", () => import("./settings.js")],
+  setup: ["Set up", () => import("./setup.js")],
 };
+/** Reached from another page. */
+const WITHOUT_ENTRY = ["setup"];
 
 function readAddress() {
   const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
@@ -32,7 +36,7 @@ function Nav({ chosen, isWell }) {
     <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>To the content</a>
     <span class="brand">Nocturne</span>
     <ul>
-      ${Object.entries(PAGES).map(
+      ${Object.entries(PAGES).filter(([key]) => !WITHOUT_ENTRY.includes(key)).map(
         ([key, [title]]) =>
           html`<li><a href=${`#/${key}`} aria-current=${key === chosen ? "page" : undefined}>
             ${title}${key === "health" && isWell === false && html`<span class="dot" title="Something needs you" aria-label=", something needs you"></span>`}
@@ -86,12 +90,12 @@ async function begin() {
   window.addEventListener("hashchange", () => location.hash.startsWith("#login=") && location.reload());
   try {
     await useLoginLink();
-    await get("/status");
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    render(html`<${LoggedOut} error=${error.status === 401 && !/link/.test(error.message) ? null : error} />`, root);
+    render(html`<${LoggedOut} error=${error} />`, root);
     return;
   }
+  // Whoever is not logged in is told by the first answer; the frame does not wait for it.
   render(html`<${Frame} />`, root);
 }
 

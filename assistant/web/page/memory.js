@@ -2,12 +2,14 @@
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { read, runAsked, run } from "./api.js";
 import { day } from "./format.js";
+import { Changes } from "./sleep.js";
 import { Action, Markdown, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
 
 const PAGE = 100;
 const WAIT_MILLISECONDS = 200;
 
 export default function Memory({ rest }) {
+  if (rest[0] === "profiles") return html`<${Profiles} />`;
   return rest[0] ? html`<${One} key=${rest[0]} reference=${rest[0]} />` : html`<${All} />`;
 }
 
@@ -25,21 +27,22 @@ function All() {
       ? read(["memory", "search", "--limit", "30", "--", asked])
       : read(["memory", "list", "--limit", String(limit), ...(state === "former" ? ["--former"] : [])]);
   const [found, error] = useLoaded(load, [asked, state, limit]);
-  return html`<${Page} title="Memory" aside=${html`<${Tabs} label="Which memories" of=${[["current", "Current"], ["former", "With former ones"]]} chosen=${state} choose=${setState} />`}>
+  return html`<${Page} title="Memory" aside=${html`<${Views} chosen=${state} choose=${setState} />`}>
     <input type="search" value=${text} placeholder="Search what is remembered" aria-label="Search what is remembered" onInput=${(event) => setText(event.target.value)} />
     <${Problem} error=${error} />
+    ${!asked && html`<${LastSleep} />`}
     ${found && (asked ? html`<${List} of=${found} />` : html`<${Timeline} of=${found} />`)}
     ${found?.length === 0 && html`<p class="quiet">${asked ? "No memory has that." : "Nothing is remembered yet. The assistant learns in its sleep; `Sleep` shows when."}</p>`}
     ${!asked && found?.length >= limit && html`<button type="button" onClick=${() => setLimit(limit + PAGE)}>Earlier ones</button>`}
   </${Page}>`;
 }
 
-const List = ({ of }) =>
+const List = ({ of, dated = true }) =>
   html`<ul class="list memories">
     ${of.map(
       (memory) => html`<li class="row">
         <a class=${memory.until ? "former" : ""} href=${`#/memory/${memory.id}`}>${memory.text}</a>
-        <span class="quiet small">${memory.kind} · <${Time} at=${memory.said_at} /></span>
+        <span class="quiet small">${memory.kind}${dated && html` · <${Time} at=${memory.said_at} />`}</span>
       </li>`,
     )}
   </ul>`;
@@ -51,7 +54,7 @@ function Timeline({ of }) {
     const name = day(memory.said_at);
     days.set(name, [...(days.get(name) ?? []), memory]);
   }
-  return [...days].map(([name, memories]) => html`<section key=${name}><h2>${name}</h2><${List} of=${memories} /></section>`);
+  return [...days].map(([name, memories]) => html`<section key=${name}><h2>${name}</h2><${List} of=${memories} dated=${false} /></section>`);
 }
 
 /** One memory: what it says, said, and was; what may be done with it. */
@@ -108,4 +111,37 @@ function Related({ memory }) {
   const [found] = useLoaded(() => read(["memory", "search", "--limit", "8", "--", memory.text.slice(0, 300)]), [memory.id]);
   const others = (found ?? []).filter((it) => it.id !== memory.id);
   return others.length ? html`<h2>Related</h2><${List} of=${others} />` : null;
+}
+
+const VIEWS = [["current", "Current"], ["former", "With former ones"], ["profiles", "People, places, projects"]];
+const Views = ({ chosen, choose }) =>
+  html`<${Tabs} label="Which memories" of=${VIEWS} chosen=${chosen} choose=${(view) => (view === "profiles" ? (location.hash = "#/memory/profiles") : choose(view))} />`;
+
+/** What the last sleep changed: looked at, and left or taken back. */
+function LastSleep() {
+  const [changes] = useLoaded(() => read(["memory", "changes"]), []);
+  const [left, setLeft] = useState(false);
+  if (!changes || left || changes.state !== "done" || !(changes.memories.length + changes.texts.length)) return null;
+  const undo = async () => {
+    if (window.confirm("Undo what this sleep changed? What was said stays.") && (await runAsked(["sleep", "--undo"]))) setLeft(true);
+  };
+  return html`<details class="last-sleep"><summary class="row"><span>What the last sleep changed</span><span class="quiet small">${changes.memories.length + changes.texts.length}, <${Time} at=${changes.started_at} /></span></summary>
+    <${Changes} of=${changes} />
+    <p class="row"><button type="button" onClick=${() => setLeft(true)}>Keep it</button><${Action} does=${undo}>Undo it</${Action}></p></details>`;
+}
+
+const KINDS = [["person", "People"], ["place", "Places"], ["project", "Projects"], ["thing", "Other things"]];
+
+/** People, places and projects, each with what is known of it and since when. */
+function Profiles() {
+  const [found, error] = useLoaded(() => read(["memory", "profiles"]), []);
+  return html`<${Page} title="Memory" aside=${html`<${Views} chosen="profiles" choose=${() => (location.hash = "#/memory")} />`}>
+    <${Problem} error=${error} />
+    ${found?.length === 0 && html`<p class="quiet">Nobody and nothing has a profile yet. Sleep makes them of what is said more than once.</p>`}
+    ${KINDS.map(([kind, title]) => [title, (found ?? []).filter((it) => it.kind === kind)]).filter(([, all]) => all.length).map(([title, all]) => html`<h2>${title}</h2>
+      ${all.map((it) => html`<section key=${it.name}><h3>${it.name} ${it.aliases.length > 0 && html`<span class="quiet small">also ${it.aliases.join(", ")}</span>`}</h3>
+        ${it.summary && html`<p>${it.summary}</p>`}
+        <ul class="list">${it.attributes.map((fact) => html`<li class="row"><span class=${fact.until ? "former" : ""}><span class="quiet">${fact.name}</span> ${fact.value}</span>
+          <span class="quiet small">since <${Time} at=${fact.since} />${fact.until && html` until <${Time} at=${fact.until} />`} ${fact.sources[0] && html`<a href=${`#/memory/e${fact.sources[0]}`}>why</a>`}</span></li>`)}</ul></section>`)}`)}
+  </${Page}>`;
 }

@@ -10,6 +10,9 @@ export const Time = ({ at }) => (at ? html`<time datetime=${at} title=${new Date
 
 export const Problem = ({ error }) => (error ? html`<p class="problem" role="alert">${error.message ?? error}</p>` : null);
 
+/** A line in which commands stand between backticks. */
+export const Line = ({ text }) => String(text ?? "").split("`").map((part, n) => (n % 2 ? html`<code>${part}</code>` : part));
+
 /** What an async function gives: `[value, error, reload]`; asked again when `keys` change. */
 export function useLoaded(load, keys) {
   const [state, setState] = useState({ value: null, error: null });
@@ -26,7 +29,7 @@ export function useLoaded(load, keys) {
 }
 
 /** A button that cannot be pressed twice while what it does is under way; failures are shown beside it. */
-export function Action({ does, children, class: name = "", label }) {
+export function Action({ does, children, class: name = "", label, disabled = false }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
   const act = async () => {
@@ -40,7 +43,7 @@ export function Action({ does, children, class: name = "", label }) {
       setBusy(false);
     }
   };
-  return html`<button type="button" class=${name} aria-label=${label} disabled=${busy} onClick=${act}>${children}</button
+  return html`<button type="button" class=${name} aria-label=${label} disabled=${busy || disabled} onClick=${act}>${children}</button
     ><${Problem} error=${error} />`;
 }
 

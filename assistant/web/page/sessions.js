@@ -18,7 +18,7 @@ export function Sessions({ chosen }) {
     location.hash = `#/talk/thread:${encodeURIComponent(name.toLowerCase().replace(/[^\w.-]+/g, "-").slice(0, 40))}`;
   };
   return html`<aside class="sessions" aria-label="Conversations">
-    <input type="search" value=${text} placeholder="Search all that was said" aria-label="Search all that was said" onInput=${(event) => setText(event.target.value)} />
+    <input type="search" value=${text} placeholder="Search" aria-label="Search all that was said" onInput=${(event) => setText(event.target.value)} />
     ${text.trim()
       ? html`<${Found} text=${text.trim()} />`
       : html`<${Problem} error=${error} />

@@ -1,6 +1,6 @@
 /** Sleep: what each did, how far one is that runs now, and what the next would do. */
 import { html, useEffect, useState } from "./vendor/preact.js";
-import { get, run, runAsked } from "./api.js";
+import { get, read, run, runAsked } from "./api.js";
 import { Action, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
 
 const LOOK_EVERY = 1000;
@@ -33,16 +33,41 @@ export default function Sleep() {
   </${Page}>`;
 }
 
+/** Its counts; what is as it should be is not said. */
+const describe = (did) =>
+  Object.entries(did)
+    .filter(([key, it]) => it && typeof it !== "object" && !(key === "state" && it === "done"))
+    .map(([key, it]) => `${key.replaceAll("_", " ")} ${it}`)
+    .join(", ") || "nothing to do";
+
 function One({ sleep, open, newest, done }) {
   const phases = Object.entries(sleep.phases);
-  const undo = async () => (await runAsked(["sleep", "--undo"])) && done();
+  const [changes, setChanges] = useState(null);
+  const show = async () => setChanges(await read(["memory", "changes", String(sleep.id)]));
+  const undo = async () => {
+    if (window.confirm("Undo what this sleep changed? What was said stays.") && (await runAsked(["sleep", "--undo"]))) done();
+  };
   return html`<details open=${open}>
     <summary class="row"><span>#${sleep.id} <${Time} at=${sleep.started_at} /></span><span class="quiet small" role="status">${sleep.trigger}, ${sleep.state}</span></summary>
     ${sleep.state === "running" && html`<p class="quiet">Now: ${phases.at(-1)?.[0] ?? "begins"}<span class="dots" aria-hidden="true"></span></p>`}
     <${Markdown} of=${sleep.html} />
     <table class="plain"><caption class="quiet small">What each phase did</caption><tbody>
-      ${phases.map(([name, did]) => html`<tr><th scope="row">${name}</th><td>${Object.entries(did).filter(([, it]) => it && typeof it !== "object").map(([key, it]) => `${key.replaceAll("_", " ")}: ${it}`).join(", ")}</td></tr>`)}
+      ${phases.map(([name, did]) => html`<tr><th scope="row">${name}</th><td>${describe(did)}</td></tr>`)}
     </tbody></table>
-    ${newest && sleep.state === "done" && html`<p><${Action} does=${undo}>Take back what it changed</${Action}></p>`}
+    ${sleep.state !== "running" && html`<p class="row"><${Action} does=${show}>What it changed</${Action}>${newest && sleep.state === "done" && html`<${Action} does=${undo}>Undo what it changed</${Action}>`}</p>`}
+    ${changes && html`<${Changes} of=${changes} />`}
   </details>`;
+}
+
+/** What a sleep changed, as a difference: what went, and what came. */
+export function Changes({ of }) {
+  const none = !of.memories.length && !of.texts.length && !of.rejected.length;
+  return html`<div class="changes" role="status">
+    ${none && html`<p class="quiet">${of.state === "undone" ? "What it changed was undone." : "It changed no memory and no file."}</p>`}
+    ${of.memories.map((it) => html`<div class="change">${it.before && it.before !== it.after && html`<del>${it.before}</del>`}
+      ${it.after && html`<ins>${it.after}</ins>`} ${it.until && html`<span class="quiet small">true until <${Time} at=${it.until} /></span>`}
+      ${it.after && html`<a class="small" href=${`#/memory/${it.id.slice(0, 8)}`}>Look, correct, forget</a>`}</div>`)}
+    ${of.rejected.length > 0 && html`<h3>Not remembered</h3><ul>${of.rejected.map((it) => html`<li>${it.text} <span class="quiet small">${it.reason}</span></li>`)}</ul>`}
+    ${of.texts.map((text) => html`<h3>${text.name}</h3>${text.lines.map((line) => (line[0] === "+" ? html`<ins>${line.slice(2)}</ins>` : html`<del>${line.slice(2)}</del>`))}`)}
+  </div>`;
 }

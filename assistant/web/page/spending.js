@@ -5,7 +5,7 @@ import { dollars, number } from "./format.js";
 import { Facts, Page, Problem, Tabs, useLoaded } from "./parts.js";
 import { Plot } from "./plot.js";
 
-const BY = [["day", "Day"], ["model", "Model"], ["kind", "Kind"], ["session", "Conversation"]];
+const BY = [["day", "Day"], ["model", "Model"], ["kind", "Kind"], ["session", "Conversation"], ["part", "Part of the prompt"]];
 
 export default function Spending() {
   const [by, setBy] = useState("day");
@@ -20,12 +20,29 @@ export default function Spending() {
       ${usage.caps.map((cap) => html`<${Cap} of=${cap} />`)}
       ${usage.by === "day" && usage.rows.length > 1 && html`<${Days} rows=${usage.rows} />`}
       ${usage.by === by && html`<${Rows} usage=${usage} />`}`}
+    <${Saved} />
   </${Page}>`;
 }
 
+/** What compactions made smaller, and what that cost. */
+function Saved() {
+  const [made] = useLoaded(() => get("/compactions", { limit: 200 }), []);
+  const live = (made?.compactions ?? []).filter((it) => it.state !== "failed" && it.state !== "undone");
+  if (!live.length) return null;
+  const sum = (of) => live.reduce((whole, it) => whole + (of(it) ?? 0), 0);
+  return html`<h2>What compactions saved</h2><${Facts} rows=${[
+    ["Compactions", number(live.length)],
+    ["Fewer tokens", `${number(sum((it) => it.original_tokens - it.summary_tokens))} in each call after them`],
+    ["They cost", dollars(sum((it) => it.cost_usd))],
+  ]} /><p><a href="#/context">Each of them</a></p>`;
+}
+
+const CAPS = { daily_usd: "Cap for a day", monthly_usd: "Cap for a month", daily_tokens: "Tokens for a day" };
+const nameOf = (cap) => CAPS[cap.setting] ?? cap.setting.replaceAll("_", " ");
+
 const Cap = ({ of }) =>
-  html`<p><span class="row small quiet">${of.setting.replaceAll("_", " ")}: ${of.setting.endsWith("usd") ? `${dollars(of.used)} of ${dollars(of.most)}` : `${number(of.used)} of ${number(of.most)} tokens`}</span>
-    <span class=${`bar ${of.used_up ? "full" : ""}`} role="meter" aria-valuenow=${Math.round(of.share * 100)} aria-valuemin="0" aria-valuemax="100" aria-label=${of.setting.replaceAll("_", " ")}><i ref=${(it) => it && (it.style.width = `${Math.min(100, of.share * 100)}%`)}></i></span></p>`;
+  html`<p><span class="row small quiet">${nameOf(of)}: ${of.setting.endsWith("usd") ? `${dollars(of.used)} of ${dollars(of.most)}` : `${number(of.used)} of ${number(of.most)} tokens`}</span>
+    <span class=${`bar ${of.used_up ? "full" : ""}`} role="meter" aria-valuenow=${Math.round(of.share * 100)} aria-valuemin="0" aria-valuemax="100" aria-label=${nameOf(of)}><i ref=${(it) => it && (it.style.width = `${Math.min(100, of.share * 100)}%`)}></i></span></p>`;
 
 const amount = (row) => row.cost_usd ?? row.usd ?? 0;
 

@@ -25,9 +25,9 @@ async function loadItems(span, days) {
   return [...seen.values()].filter((item) => days.includes(item.day));
 }
 
-export default function Today() {
+export default function Today({ rest }) {
   const [span, setSpan] = useState("day");
-  const [date, setDate] = useState(isoDay(new Date()));
+  const [date, setDate] = useState(/^\d{4}-\d\d-\d\d$/.test(rest[0]) ? rest[0] : isoDay(new Date()));
   const days = daysOf(span, date);
   const [items, error, reload] = useLoaded(() => loadItems(span, days), [span, date]);
   const [ended] = useLoaded(() => read(["remind", "history", "--limit", "20"]), []);

@@ -1,0 +1,194 @@
+"""`memory profiles` and `memory changes`: what sleeps made of what was said, as dated facts about people, places and
+projects, and as the difference that one sleep made.
+
+What always holds: stored words are data. On a line they are one JSON string, so that nothing that was said can pass for
+a line of the report.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Literal
+
+import click
+
+from assistant.commands.context import CommandContext
+from assistant.commands.table import Item, TableCommand, words_argument
+from assistant.core.calendar import format_local_time
+from assistant.core.errors import UsageError
+from assistant.core.memories import MemoryChange, SleepReport
+from assistant.core.profiles import Profile
+from assistant.core.quoting import quote_text
+from assistant.core.text import pluralize
+
+_LOOKED_BACK = 500
+_MOST_WITHOUT_CHANGES = 50
+_FILE_TARGET, _PROFILE_TARGET = "file:", "profile:"
+
+# ------------------------------------------------------------------------------------------------------------ profiles
+
+
+class FactItem(Item):
+    """Something that is known of somebody or something, from when until when."""
+
+    name: str
+    value: str
+    since: datetime
+    until: datetime | None
+    sources: tuple[int, ...]  # journal entries: `assistant memory why e12`
+
+
+class ProfileItem(Item):
+    """A person, a place, a project or another thing that conversations come back to."""
+
+    kind: Literal["person", "place", "project", "thing"]
+    name: str
+    aliases: tuple[str, ...]
+    summary: str
+    attributes: tuple[FactItem, ...]  # oldest first, those that ended included
+    updated_at: datetime | None
+
+
+def _render_profiles(profiles: Sequence[Profile], zone: tzinfo) -> str:
+    return "\n\n".join("\n".join(_profile_lines(it, zone)) for it in profiles) or "No profile was made yet."
+
+
+def _profile_lines(profile: Profile, zone: tzinfo) -> Iterator[str]:
+    also = f", also {', '.join(map(quote_text, profile.aliases))}" if profile.aliases else ""
+    yield f"{quote_text(profile.name)} ({profile.kind}{also})"
+    if profile.summary:
+        yield f"- {quote_text(profile.summary)}"
+    for fact in profile.attributes:
+        until = f" until {_day(fact.until, zone)}" if fact.until else ""
+        yield f"- {quote_text(fact.name)}: {quote_text(fact.value)}, since {_day(fact.since, zone)}{until}"
+
+
+def _day(moment: datetime, zone: tzinfo) -> str:
+    return moment.astimezone(zone).date().isoformat()
+
+
+@click.command("profiles", cls=TableCommand, result=list[ProfileItem], render=_render_profiles, reads=True)
+@words_argument("name", required=False)
+def profiles(context: CommandContext, name: str) -> list[Profile]:
+    """List the people, places and projects that it knows, each with dated facts. With NAME, that one.
+
+    > assistant memory profiles
+    > assistant memory profiles Ada
+    """
+    store = context.stores.profiles
+    if not name:
+        return store.list_profiles(context.scope)
+    found = store.find(name, context.scope)
+    if found is None:
+        raise UsageError(f"There is no profile of {quote_text(name)}. `/memory profiles` lists them.")
+    return [found]
+
+
+# ------------------------------------------------------------------------------------------------- what a sleep changed
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedMemory:
+    """A memory that a sleep made, changed or removed; `before` and `after` are "" where there was, or is, none."""
+
+    action: Literal["add", "update", "delete"]
+    id: str
+    before: str
+    after: str
+    until: datetime | None  # it is no longer true since then
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedEntry:
+    """What was noted and made no memory, and why."""
+
+    id: int
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedText:
+    """A file, or a profile, that a sleep wrote: the lines that went ("-") and came ("+")."""
+
+    name: str
+    lines: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SleepChanges:
+    """What one sleep changed."""
+
+    id: int
+    started_at: datetime
+    state: str  # as in `assistant sleep --last`
+    memories: list[ChangedMemory]
+    rejected: list[RejectedEntry]
+    texts: list[ChangedText]
+
+
+def _render_changes(changes: SleepChanges | None, zone: tzinfo) -> str:
+    if changes is None:
+        return "There was no sleep yet."
+    when = format_local_time(changes.started_at, zone)
+    if changes.state == "undone":
+        return f"Sleep {changes.id} of {when} was undone."
+    count = len(changes.memories) + len(changes.texts)
+    lines = [f"Sleep {changes.id} of {when} changed {pluralize(count, 'thing')}:"]
+    for memory in changes.memories:
+        lines += [f"- Memory {memory.id[:8]}: was {quote_text(memory.before)}"] if memory.before else []
+        lines += [f"- Memory {memory.id[:8]}: is {quote_text(memory.after)}"] if memory.after else []
+    lines += [f"- Not remembered: {quote_text(it.text)} ({it.reason})" for it in changes.rejected]
+    lines += [f"- {text.name}: {quote_text(line)}" for text in changes.texts for line in text.lines]
+    return "\n".join(lines) if lines[1:] else f"Sleep {changes.id} of {when} changed no memory and no file."
+
+
+@click.command("changes", cls=TableCommand, render=_render_changes, reads=True)
+@click.argument("number", type=click.IntRange(1), required=False)
+def changes(context: CommandContext, number: int | None) -> SleepChanges | None:
+    """Show what a sleep changed: NUMBER, or the last that changed anything, which `assistant sleep --undo` undoes.
+
+    > assistant memory changes
+    > assistant memory changes 12
+    """
+    cycles = context.stores.journal.list_cycles(limit=_LOOKED_BACK)
+    read = [_read_changes(context, it) for it in cycles if it.id == number] if number else []
+    found = iter(read or (_read_changes(context, it) for it in ([] if number else cycles[:_MOST_WITHOUT_CHANGES])))
+    newest = next(found, None)
+    if newest is None and number:
+        raise UsageError(f"There is no sleep {number}.")
+    return next((it for it in (newest, *found) if it and (it.memories or it.texts)), newest)
+
+
+def _read_changes(context: CommandContext, report: SleepReport) -> SleepChanges:
+    stores, scope = context.stores, context.scope
+    plans = [it for it in reversed(stores.consolidations.applied_plans(report.id)) if it.scope == scope]
+    reasons = {entry: reason for plan in plans for entry, reason in plan.rejected}
+    entries = stores.journal.read(list(reasons), scope)
+    edits = [it for it in stores.files.edits_of_cycle(report.id) if it.scope == scope]
+    names = {f"{_PROFILE_TARGET}{it.id}": f"Profile of {it.name}" for it in stores.profiles.list_profiles(scope)}
+    return SleepChanges(
+        report.id,
+        report.started_at,
+        report.state,
+        [_changed_memory(change) for plan in plans for change in plan.changes],
+        [RejectedEntry(it.id, it.content, reasons[it.id]) for it in entries if it.id is not None],
+        [
+            ChangedText(names.get(it.target, it.target.removeprefix(_FILE_TARGET)), _difference(it.before, it.after))
+            for it in edits
+        ],
+    )
+
+
+def _changed_memory(change: MemoryChange) -> ChangedMemory:
+    before = change.before.text if change.before else ""
+    after = "" if change.action == "delete" else change.memory.text
+    return ChangedMemory(change.action, change.memory.id, before, after, change.memory.until)
+
+
+def _difference(before: str, after: str) -> list[str]:
+    lines = difflib.ndiff(before.splitlines(), after.splitlines())
+    return [line for line in lines if line[0] in "+-" and line[2:].strip(" {}[],")]

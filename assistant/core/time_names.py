@@ -1,0 +1,64 @@
+"""Numbers in words, months and days that are the same each year, in English, German, French and Spanish, as `fold_text`
+writes them (small letters, no accents). Pure data, of which `time_language` makes its patterns.
+"""
+
+from __future__ import annotations
+
+_NUMBER_LINES = {
+    1: "one a an ne nen ein eine einer einem einen eins un une uno una",
+    2: "two zwei zwo deux dos other second zweiten zweite zweites",
+    3: "three drei trois tres third dritten",
+    4: "four vier quatre cuatro",
+    5: "five funf fuenf cinq cinco",
+    6: "six sechs seis",
+    7: "seven sieben sept siete",
+    8: "eight acht huit ocho",
+    9: "nine neun neuf nueve",
+    10: "ten zehn dix diez",
+    11: "eleven elf onze once",
+    12: "twelve zwolf zwoelf douze doce",
+    13: "thirteen dreizehn treize trece",
+    14: "fourteen vierzehn quatorze catorce",
+    15: "fifteen funfzehn fuenfzehn quinze quince",
+    16: "sixteen sechzehn seize dieciseis",
+    17: "seventeen siebzehn dix-sept diecisiete",
+    18: "eighteen achtzehn dix-huit dieciocho",
+    19: "nineteen neunzehn dix-neuf diecinueve",
+    20: "twenty zwanzig vingt veinte",
+    25: "twenty-five funfundzwanzig fuenfundzwanzig vingt-cinq veinticinco",
+    30: "thirty dreißig dreissig trente treinta",
+    40: "forty vierzig quarante cuarenta",
+    45: "forty-five funfundvierzig fuenfundvierzig quarante-cinq",
+    50: "fifty funfzig fuenfzig cinquante cincuenta",
+    60: "sixty sechzig soixante sesenta",
+    90: "ninety neunzig noventa",
+}
+NUMBERS = {word: number for number, line in _NUMBER_LINES.items() for word in line.split()}
+NUMBERS |= dict.fromkeys(("couple of", "a couple of", "a couple", "un par de", "une paire de"), 2)
+
+MONTH_NAMES = (
+    r"jan(?:uary|uar|vier)?|enero",
+    r"feb(?:ruary|ruar|rero)?|fevrier|fevr",
+    r"march|mar|marz|maerz|mrz|mars|marzo",
+    r"apr(?:il)?|avril|abril",
+    r"may|mai|mayo",
+    r"june?|juni|juin|junio",
+    r"july?|juli|juillet|julio",
+    r"aug(?:ust)?|aout|agosto",
+    r"sept?(?:ember|embre|iembre)?",
+    r"oct(?:ober|obre|ubre)?|okt(?:ober)?",
+    r"nov(?:ember|embre|iembre)?",
+    r"dec(?:ember|embre)?|dez(?:ember)?|dic(?:iembre)?",
+)
+
+# Days that are the same each year: month, day, names.
+HOLIDAYS = (
+    (12, 24, r"(?:christmas|xmas) eve|heilig(?:en |er )?abend|veille de noel|nochebuena"),
+    (12, 25, r"christmas(?: day)?(?! \w*(?:eve|list|party|tree))|weihnachten|(?:ersten )?weihnachtstag|noel|navidad"),
+    (12, 31, r"new year'?s eve|silvester|(?:saint|st)-sylvestre|nochevieja"),
+    (1, 1, r"new year'?s day|neujahr(?:stag|smorgen)?|jour de l'an|nouvel an|ano nuevo"),
+    (1, 6, r"dreikonig(?:stag)?|epiphany|l'epiphanie|reyes"),
+    (2, 14, r"valentine'?s(?: day)?|valentinstag|saint-valentin|san valentin"),
+    (10, 31, r"halloween"),
+    (12, 6, r"nikolaus(?:tag)?|saint-nicolas"),
+)

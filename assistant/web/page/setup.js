@@ -1,0 +1,86 @@
+/** Setup: the steps of `assistant setup`, asked here and answered there. Each is kept as soon as it is answered. */
+import { html, useState } from "./vendor/preact.js";
+import { read, run } from "./api.js";
+import { Action, Line, Page, Problem, useLoaded } from "./parts.js";
+
+const MODELS = {
+  anthropic: ["Claude", "with an Anthropic API key"],
+  openai: ["GPT", "with an OpenAI API key"],
+  local: ["Your own server", "Ollama, llama.cpp, vLLM, LM Studio, or another that is OpenAI-compatible"],
+  offline: ["Offline mode", "no language model, no key, no network"],
+};
+const ADDRESS = { openai: "https://api.openai.com/v1", local: "http://localhost:11434/v1" };
+
+/** What the step `model` asks, in its order; an empty line keeps what is in brackets there. */
+function answersOf({ provider, address, key, name }) {
+  if (provider === "offline") return [provider];
+  // What follows is asked only where it did not answer, or where a vocabulary may be downloaded.
+  return [provider, ...(provider in ADDRESS ? [address || ADDRESS[provider]] : []), key, name, "leave", "no"];
+}
+
+export default function Setup() {
+  const [rows, error, reload] = useLoaded(() => read(["config", "show"]), []);
+  const value = (key) => JSON.parse(/^".*"$/.test(it(key)) ? it(key) : JSON.stringify(it(key)));
+  const it = (key) => (rows ?? []).find((row) => row.key === key)?.value ?? "";
+  return html`<${Page} title="Set up" aside=${html`<a href="#/settings">All settings</a>`}>
+    <p class="quiet">The same as <code>assistant setup</code>. Each step can be left out, and repeated at any time.</p>
+    <${Problem} error=${error} />
+    ${rows === null ? html`<p class="quiet" role="status">Reading<span class="dots" aria-hidden="true"></span></p>` : html`
+      <${Model} done=${reload} current=${value("model.provider")} hasKey=${(name) => !/^("")?$|not set/.test(it(name))} />
+      <${Step} name="persona" title="Names" fields=${[["person", "Your name", ""], ["assistant", "The assistant's name", "Nocturne"], ["manner", "Its manner, in a few words", "", "dry, patient, formal"]]} />
+      <${Step} name="time" title="Time" done=${reload} fields=${[["zone", "Your time zone, or your city", value("home.timezone") || Intl.DateTimeFormat().resolvedOptions().timeZone], ["sleep", "When it sleeps", value("sleep.at")]]} />
+      <${Step} name="budget" title="Budget" done=${reload} about="The most that models may cost, in US dollars; 0 for no limit." fields=${[["day", "Per day", value("budget.daily_usd")], ["month", "Per month", value("budget.monthly_usd")]]} />
+      <section><h2>Telegram, Matrix, a service</h2><p class="quiet">These are set up in a terminal: <code>assistant bridge add</code>, <code>assistant service install</code>.</p></section>`}
+  </${Page}>`;
+}
+
+/** What a step said, with what it saved at its end. */
+const Said = ({ of }) => (of ? html`<div class="said-by-step" role="status">${of.split("\n").map((line) => html`<p><${Line} text=${line} /></p>`)}</div>` : null);
+/** Without the questions, and what is about the keys of a terminal. */
+const shorten = (text) =>
+  text
+    .split("\n")
+    .filter((line) => line.trim() && !/Ctrl-C|^Setting up|^Next: |:$|^ +\d |^Answer with|^(Model|Names|Time|Budget)$/.test(line))
+    .map((line) => line.replace(/ `assistant setup \w+` continues from here\./, ""))
+    .join("\n");
+
+function Model({ done, current, hasKey }) {
+  const [answers, setAnswers] = useState({ provider: current === "offline" || !current ? "anthropic" : current, address: "", key: "", name: "" });
+  const [said, setSaid] = useState("");
+  const set = (name) => (event) => setAnswers({ ...answers, [name]: event.target.value });
+  const save = async () => {
+    setSaid("");
+    const answer = await run(["setup", "model"], undefined, `${answersOf(answers).join("\n")}\n`);
+    setSaid(shorten(answer.text));
+    setAnswers({ ...answers, key: "" });
+    done();
+  };
+  const { provider } = answers;
+  const needsKey = { anthropic: "ANTHROPIC_API_KEY", openai: "OPENAI_API_KEY" }[provider];
+  const lacksKey = needsKey && !answers.key && !hasKey(needsKey);
+  return html`<section><h2>Model</h2>
+    <fieldset class="choices"><legend class="quiet small">Who answers</legend>
+      ${Object.entries(MODELS).map(([key, [name, about]]) => html`<label><input type="radio" name="provider" value=${key} checked=${key === provider} onChange=${set("provider")} /> ${name} <span class="quiet">${about}</span></label>`)}
+    </fieldset>
+    ${provider in ADDRESS && html`<label class="field">Address of the server <input value=${answers.address} placeholder=${ADDRESS[provider]} onInput=${set("address")} /></label>`}
+    ${provider !== "offline" && html`<label class="field">Key <input type="password" autocomplete="off" value=${answers.key} placeholder=${needsKey ? (hasKey(needsKey) ? "the one that is set" : "paste it here") : "none"} onInput=${set("key")} /></label>
+      <label class="field">Model <input value=${answers.name} placeholder="the usual one" onInput=${set("name")} /></label>`}
+    <p><${Action} class="primary" disabled=${lacksKey} does=${save}>${provider === "offline" ? "Use offline mode" : "Try it, and keep it if it answers"}</${Action}></p>
+    <${Said} of=${said} />
+  </section>`;
+}
+
+/** A step whose questions are answered in order. */
+function Step({ name, title, about, fields, done }) {
+  const [answers, setAnswers] = useState(Object.fromEntries(fields.map(([key, , value]) => [key, value])));
+  const [said, setSaid] = useState("");
+  const save = async () => {
+    const lines = fields.map(([key]) => answers[key].trim());
+    setSaid(shorten((await run(["setup", name], undefined, `${lines.join("\n")}\n`)).text));
+    done?.();
+  };
+  return html`<section><h2>${title}</h2>${about && html`<p class="quiet">${about}</p>`}
+    ${fields.map(([key, label, , hint]) => html`<label class="field">${label} <input value=${answers[key]} placeholder=${hint ?? ""} onInput=${(event) => setAnswers({ ...answers, [key]: event.target.value })} /></label>`)}
+    <p><${Action} does=${save}>Save</${Action}></p><${Said} of=${said} />
+  </section>`;
+}

@@ -1,0 +1,110 @@
+"""The page in a browser: what it takes to show each page of a home, what live text costs, and what the daemon pays.
+
+A real daemon serves a copy of the home; Debian's Chromium opens each page with an empty cache, logged in. The paint is
+the browser's own measurement (first contentful paint), from asking for the address on. Bytes are those over the wire,
+without the plots' library, which is loaded once.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import httpx2
+
+from assistant.web.markdown_html import StreamedHtml
+from tests.bench.figures import Row, percentile
+from tests.bench.homes import home
+from tests.bench.process import resident_mb
+from tests.bench.start import ready
+from tests.support.browser import Browser, run_browser
+from tests.support.command_line import ASSISTANT_COMMAND
+from tests.support.web_api import free_port
+
+PAINT_MS, WIRE_KB, BATCH_MS, SERVER_MB = 300.0, 200.0, 20.0, 15.0
+_PAGES = ("talk", "today", "memory", "context", "sleep", "spending", "health", "settings")
+_RUNS = 5
+_TEXT = "Here is **what** was asked for, in `words`:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- two\n\n" * 40
+_BATCH = 24  # characters
+_MEASURED = """
+const paint = performance.getEntriesByName('first-contentful-paint')[0];
+const loaded = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+  .filter(it => !it.name.includes('/vendor/uplot'));
+return paint ? [paint.startTime, loaded.reduce((sum, it) => sum + it.transferSize, 0)] : null
+"""
+
+
+def measure(sizes: Sequence[int]) -> Iterator[Row]:
+    yield _batches()
+    for size in sizes:
+        copy = home(size).copied("page")
+        try:
+            yield from _served(copy, size)
+        finally:
+            shutil.rmtree(copy)
+
+
+def _batches() -> Row:
+    """Words become HTML in batches, as they come from a model; the slowest of a long answer."""
+    streamed, took = StreamedHtml(), []
+    for start in range(0, len(_TEXT), _BATCH):
+        began = time.perf_counter()
+        streamed.add(_TEXT[start : start + _BATCH])
+        took.append(1000 * (time.perf_counter() - began))
+    slow = percentile(took, 0.99)
+    name = f"a batch of an answer of {len(_TEXT):,} characters as HTML, p99"
+    return Row("page", None, name, f"{slow:.1f} ms", f"<= {BATCH_MS:.0f} ms", slow <= BATCH_MS)
+
+
+def _served(copy: Path, size: int) -> Iterator[Row]:
+    port = free_port()
+    with ready(copy, ASSISTANT_WEB__PORT=str(port)) as daemon:
+        address = f"http://127.0.0.1:{port}"
+        # A daemon that was just started binds its port a moment after it is ready.
+        with httpx2.Client(base_url=address, transport=httpx2.HTTPTransport(retries=8), timeout=60) as client:
+            # The web API is loaded when it is first asked; what the page adds comes after that.
+            client.get("/healthz")
+            before = resident_mb(daemon.pid)
+            client.get("/")
+        added = resident_mb(daemon.pid) - before
+        target = f"<= {SERVER_MB:.0f} MB"
+        yield Row("page", size, "memory that the page's files add", f"{added:.1f} MB", target, added <= SERVER_MB)
+        with run_browser() as browser:
+            browser.size(1280, 900)
+            browser.open(_link(copy, port))
+            browser.find("nav")
+            for page in _PAGES:
+                yield from _painted(browser, address, page, size)
+
+
+def _link(copy: Path, port: int) -> str:
+    environment = {"ASSISTANT_HOME": str(copy), "ASSISTANT_WEB__PORT": str(port)}
+    done = subprocess.run(
+        [*ASSISTANT_COMMAND, "open", "--print", "--json"],
+        env={"PATH": str(Path(sys.executable).parent), **environment},
+        capture_output=True,
+        check=True,
+    )
+    return str(json.loads(done.stdout)["url"])
+
+
+def _painted(browser: Browser, address: str, page: str, size: int) -> Iterator[Row]:
+    paints, sizes = [], []
+    for _ in range(_RUNS):
+        browser.open("about:blank")
+        browser.driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+        browser.open(f"{address}/#/{page}")
+        browser.find("main")
+        browser.settle()
+        paint, loaded = browser.wait(lambda: browser.run(_MEASURED))
+        paints.append(paint)
+        sizes.append(loaded / 1000)
+    paint, wire = percentile(paints, 0.5), max(sizes)
+    target = f"<= {PAINT_MS:.0f} ms"
+    yield Row("page", size, f"first paint of {page}, median", f"{paint:.0f} ms", target, paint <= PAINT_MS)
+    yield Row("page", size, f"{page} over the wire", f"{wire:.0f} kB", f"<= {WIRE_KB:.0f} kB", wire <= WIRE_KB)
