@@ -302,7 +302,6 @@ def _asked_for(question: ParsedQuestion) -> AskedFor:
         question.asks_name,
         question.about_user,
         question.about_assistant,
-        question.is_request,
     )
 
 

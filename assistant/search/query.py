@@ -110,15 +110,6 @@ _NAMED = lazy_regex(
     r"|quién|dónde|cuál\w*|hvem|hvor|hvilke\w*)\b|谁|哪|誰|どこ|누구|어디",
     re.IGNORECASE,
 )
-_REQUEST = lazy_regex(
-    r"^\W*(?:(?:hey|hi|so|ok|and|please|also|bitte)[, ]+)*(?:(?:can|could|would|will) you"
-    r"|(?:help|give|suggest|recommend|write|plan|draft|make|find|show|tell|come up|i(?:['’]d| would) like"
-    r"|i(?:['’]m| am) (?:looking|planning|thinking|trying|going)|i (?:want|need))\b"
-    r"|what (?:should|could|would|can) (?:i|you)|how (?:should|could|can|do) i|any (?:tips|ideas)"
-    r"|kannst du|könntest du|was soll(?:te)? ich|hast du (?:eine idee|tipps))"
-    r"|\b(?:suggest|recommend|advice|suggestions|recommendations)\b",
-    re.IGNORECASE,
-)
 # What the assistant said is asked for in the past. "Can you list ..." and "What would you recommend ..." are requests:
 # what the person said answers them.
 _OF_ASSISTANT = lazy_regex(
@@ -153,6 +144,18 @@ _DATES = {
 }
 
 
+# Words of a question that are about the conversation or the answer, and not about what was said.
+_OF_TALKS = lazy_regex(
+    r"\b(?:our (?:(?:previous|past|earlier) )?(?:conversations?|chats?|discussions?)|order in which"
+    r"|in (?:which|what) order|i (?:brought up|mentioned|raised)|in welcher reihenfolge|dans quel ordre)\b",
+    re.IGNORECASE,
+)
+_ABOUT_TALKING = lazy_regex(
+    r"(?:list|order|sequence|mention(?:ed|ing)?|discuss(?:ed|ing)?|discussions?|conversations?|chats?|throughout|across"
+    r"|brought|bring(?:ing)?|raised|talked|aspects|topics|items|different|various|reihenfolge|ordre|orden)"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedQuestion:
     """A question taken apart."""
@@ -165,7 +168,6 @@ class ParsedQuestion:
     about_user: bool
     asks_number: bool = False
     asks_name: bool = False
-    is_request: bool = False  # for something new, which what the person likes and wants has a bearing on
     identifier_stems: frozenset[str] = frozenset()  # of the identifiers that it names
 
 
@@ -174,6 +176,8 @@ def parse_question(question: str, stems: FindStems) -> ParsedQuestion:
     distinct = distinct_words(question)
     stem_of = stems(distinct)
     telling = [word for word in distinct if word not in STOP_WORDS] or distinct
+    if _OF_TALKS.search(question):
+        telling = [word for word in telling if not _ABOUT_TALKING.fullmatch(word)] or telling
     words: dict[str, str] = {}
     dates: dict[str, tuple[str, int]] = {}
     for word in telling:
@@ -193,7 +197,6 @@ def parse_question(question: str, stems: FindStems) -> ParsedQuestion:
         not of_assistant and bool(_OF_ONESELF.search(question)),
         bool(_HOW_MANY.search(question)),
         bool(_NAMED.search(question)),
-        not of_assistant and bool(_REQUEST.search(question)),
         frozenset(stem for word in named & stem_of.keys() for stem in stem_of[word].split() if stem in words),
     )
 

@@ -11,8 +11,8 @@ which proved better than fusing ranks:
 - that rare words of the question stand together in it;
 - likeness in meaning of the unit, and of what stands around it;
 - who the question is about; that a person said it, where the assistant speaks too, and of themselves where the question
-  is about them; that something tells a time, a number or a name where it asks for one, or a wish where it is a request;
-  that it answers a question, and one with the question's words; its length;
+  is about them; that something tells a time, a number or a name where it asks for one; that it answers a question, and
+  one with the question's words; its length;
 - against it, that it is a short question itself, or a greeting.
 - likeness to the five best so far.
 - At last, what says the identifier that a question names comes before all that asks for it or answers that, however
@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.search.dtypes import Bools, Floats, Ints
-from assistant.search.units import FIRST_PERSON, GREETING, NAME, NUMBER, QUESTION, REPEATS, TIME_WORD, WISH
+from assistant.search.units import FIRST_PERSON, GREETING, NAME, NUMBER, QUESTION, REPEATS, TIME_WORD
 
 NEIGHBOUR_REACH = 4
 """How many units on each side add to one."""
@@ -57,7 +57,6 @@ WEIGHTS: Mapping[str, tuple[float, float]] = {
     "time": (0.3, 0.33),
     "number": (0.2, 0.32),
     "name": (0.2, 0.28),
-    "wish": (0, 0.05),
     "answer": (0.1, 0.1),
     "answer to its words": (0.15, 0.15),
     "length": (0.1, 0.12),
@@ -125,7 +124,6 @@ class AskedFor:
     name: bool = False
     oneself: bool = False
     assistant: bool = False  # what the assistant said
-    request: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +188,6 @@ def candidate_features(
         "words around": idf @ near,
         "words": idf @ itself,
         "name": (form & NAME > 0) & asked.name,
-        "wish": (form & WISH > 0) & asked.request,
         "rare words together": _surprise(itself, np.array([terms[row].idf for row in own]), sources),
         "meaning": scale_to_best(cosine),
         "meaning around": scale_to_best(around),

@@ -21,10 +21,10 @@ _SHORT = 120
 _SURELY_LONG = 400 * (WHOLE_WORDS + 1)
 _LONGEST_BREAK = 1_000
 
-QUESTION, GREETING, TIME_WORD, REPEATS, FIRST_PERSON, NUMBER, NAME, WISH = (1 << bit for bit in range(8))
+QUESTION, GREETING, TIME_WORD, REPEATS, FIRST_PERSON, NUMBER, NAME = (1 << bit for bit in range(7))
 """What a unit is or has, as bits: a short question, a greeting, a word that tells a time; that it asks for
 something, or was said in answer to that, and so may be said again and again without anything new in it; that it speaks
-of the one who says it; a number; a name of somebody or a place; a preference or a standing instruction."""
+of the one who says it; a number; a name of somebody or a place."""
 
 _BREAK = lazy_regex(r"(?<=[.!?…])\s++|(?<!\s)[^\S\n]*+\n\s*+|(?<=[。！？])")
 _ASKS = lazy_regex(r"[?？؟][\s\"'”’)»」]*$")
@@ -60,15 +60,6 @@ _NUMBER = lazy_regex(
     re.IGNORECASE,
 )
 _NAME = lazy_regex(r"[a-z,;:)] (?!I\b)[A-Z][a-zà-ÿ]+")
-_WISH = lazy_regex(
-    r"\b(?:i(?:['’]d| would| really| also| usually| always| never| just| still| do| don['’]t){0,2}+"
-    r" (?:like|love|prefer|enjoy|hate|dislike|want|need|avoid|rather|appreciate)|favou?rite|allergic|intolerant"
-    r"|vegetarian|vegan|can['’]t stand|from now on|whenever i|every time i|always|never|rather than"
-    r"|(?:please|remember to|make sure to) (?:do not|don['’]t|only)"
-    r"|instead of|ich (?:mag|liebe|hasse|bevorzuge|möchte|will)|lieber|immer|nie(?:mals)?|ab jetzt"
-    r"|je préfère|j['’]aime|toujours|jamais|prefiero|me gusta|odio|siempre|nunca)\b",
-    re.IGNORECASE,
-)
 _CJK_A_WORD = 2
 _CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 
@@ -91,7 +82,6 @@ def unit_flags(text: str) -> int:
         (FIRST_PERSON, _FIRST_PERSON),
         (NUMBER, _NUMBER),
         (NAME, _NAME),
-        (WISH, _WISH),
         (TIME_WORD, _TIME),
     ):
         bits |= flag if pattern.search(text) else 0

@@ -53,3 +53,32 @@ def test_vectors_of_old_units_leave_memory_and_are_read_from_the_shelf(tmp_path:
     again = SearchIndex(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
     assert np.array_equal(again.vectors(everything), expected)
     with_db.close()
+
+
+def test_an_index_of_another_version_is_empty_and_made_again(tmp_path: Path) -> None:
+    said = [SourceText(number, "main", number, "owner", "user", "", _NOW, f"word{number}") for number in range(9)]
+    with_db = Database.open(tmp_path / "search.db", search_migrations, _NOW)
+    index = SearchIndex(SqliteIndexStore(with_db, "messages", "4 toy"), _stems, _embed)
+    index.append(said, {"main": 8})
+    assert SearchIndex(SqliteIndexStore(with_db, "messages", "4 toy"), _stems, _embed).count == 9
+
+    newer = SearchIndex(SqliteIndexStore(with_db, "messages", "5 toy"), _stems, _embed)
+    assert (newer.count, newer.read_to) == (0, {})
+    with_db.close()
+
+
+def test_sketches_bring_in_the_nearest_also_after_old_vectors_left_memory(tmp_path: Path) -> None:
+    with_db = Database.open(tmp_path / "search.db", search_migrations, _NOW)
+    index = SearchIndex(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
+    for start in range(0, _UNITS, _AT_ONCE):
+        numbers = range(start, start + _AT_ONCE)
+        said = [SourceText(n, "main", n, "owner", "user", "", _NOW, f"word{n}") for n in numbers]
+        index.append(said, {})
+        wanted = _embed([f"word{numbers[-7]}"])[0] - index.mean
+        allowed = np.ones(index.count, bool)
+        nearest = index.nearest(wanted, allowed, 20)
+        assert numbers[-7] in nearest
+        assert len(nearest) == 20
+        allowed[numbers[-7]] = False
+        assert numbers[-7] not in index.nearest(wanted, allowed, 20)
+    with_db.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.search.query import asks_about_assistant
+from assistant.search.query import asks_about_assistant, parse_question
+from assistant.store.search.index_store import Stemmer
 
 ABOUT_ASSISTANT = """
 What did you tell me about the boiler?
@@ -70,3 +71,25 @@ def test_a_question_about_the_assistant_s_words_speaks_of_the_past(question: str
 @pytest.mark.parametrize("question", lines(REQUESTS))
 def test_a_request_is_no_question_about_the_assistant(question: str) -> None:
     assert not asks_about_assistant(question)
+
+
+def test_an_ordering_question_is_searched_by_its_subject() -> None:
+    stems = Stemmer()
+    asked = "Can you list the order in which I brought up aspects of the vegetable garden across our conversations?"
+    assert set(parse_question(asked, stems.of).words.values()) == {"vegetable", "garden"}
+    assert "order" in parse_question("What did I order at the harbour?", stems.of).words.values()
+    assert parse_question("In what order did we talk?", stems.of).words
+    stems.close()
+
+
+def test_what_a_question_asks_for_is_told_by_its_form() -> None:
+    stems = Stemmer()
+
+    def asked(question: str) -> tuple[bool, bool]:
+        parsed = parse_question(question, stems.of)
+        return parsed.asks_number, parsed.asks_name
+
+    assert asked("How many bikes do I own?") == (True, False)
+    assert asked("Where did we eat?") == (False, True)
+    assert asked("Did we eat?") == (False, False)
+    stems.close()
