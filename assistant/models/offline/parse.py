@@ -166,7 +166,8 @@ def parse_message(text: str) -> tuple[Request, ...]:
     work = [request for request in requests if not _is_by_the_way(request)]
     if notes or len(text) > _LONG_TEXT:
         doubtful = not work and any(note.is_doubtful for note in notes)
-        is_plain = bool(work) or all(note.is_plain for note in notes)
+        # Beside an order that is carried out, it would be untrue that nothing was changed.
+        is_plain = any(isinstance(one, DoOrder) for one in work) or all(note.is_plain for note in notes)
         work = [Note(any(n.is_task for n in notes), doubtful, all(n.is_likely for n in notes), is_plain), *work]
     return tuple(work[:_MOST_REQUESTS]) or tuple(requests[:1])
 
