@@ -33,6 +33,8 @@ class Measured:
     answered: int
     cached_share: float  # of what was sent before, what was read from the cache while it was warm
     paid_twice: int  # characters that two requests of the conversation, one after the other, paid for in full
+    # Characters of volatile blocks, which are paid for in full each time: all, and those that stood in the one before.
+    volatile: tuple[int, int]
     held: StudyRun
 
 
@@ -58,6 +60,7 @@ def measure(
         sum(held.outcomes.places().values()),
         warm_share(held),
         paid_twice(held),
+        volatile_characters(held),
         held,
     )
 
@@ -80,11 +83,23 @@ def paid_twice(held: StudyRun) -> int:
     return sum(sum(map(len, before.full & one.full)) for before, one in pairwise(chat))
 
 
+def volatile_characters(held: StudyRun) -> tuple[int, int]:
+    chat = [one.volatile for one in held.seen if one.purpose == "chat"]
+    again = (before & one for before, one in pairwise(chat))
+    return sum(map(_length, chat)), sum(map(_length, again))
+
+
+def _length(texts: frozenset[str]) -> int:
+    return sum(map(len, texts))
+
+
 def lines(measured: Measured) -> Iterator[str]:
     held = measured.held
     yield f"${measured.usd:.2f}, of it summaries ${measured.usd_summaries:.2f}"
     yield f"median prompt {measured.median_prompt:,}; read again while warm {measured.cached_share:.1%}"
     yield f"characters paid for in full twice in a row: {measured.paid_twice:,}"
+    of_all, again = measured.volatile
+    yield f"characters of volatile blocks (time, open tasks, recalled words): {of_all:,}, of them {again:,} again"
     yield f"facts answered {measured.answered}: {dict(held.outcomes.places())}"
     yield from (f"missed: {fact.question} ({fact.value}; {fact.said})" for fact in held.outcomes.missed)
     made = [one for one in held.checkpoints if one.state in ("live", "absorbed", "masked")]

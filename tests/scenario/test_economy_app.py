@@ -11,28 +11,21 @@ import pytest
 from tests.economy.bursts import bursts
 from tests.economy.strict_run import paid_twice, warm_share
 from tests.study.life import run_study
-from tests.support.compaction_app import app_with_long_messages, checkpoints_in, summary_writer
-from tests.support.running_app import LiveApp
+from tests.support.compaction_app import (
+    app_with_long_history,
+    checkpoints_in,
+    go_cold,
+    settle_background,
+    summary_writer,
+)
 
-LARGE = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "0"}
 # Without known prices a summary pays from some 14,000 tokens on.
 WALKS = 170
 
 
-async def settle(it: LiveApp) -> None:
-    await it.app.background_compaction.wait_until_idle()
-
-
-async def go_cold(it: LiveApp) -> None:
-    """Long enough for any cache to die, and the next wake-up."""
-    it.clock.now += timedelta(hours=2)
-    it.app.background_compaction.check_due()
-    await settle(it)
-
-
 async def test_a_view_is_compacted_once_its_prompt_is_forgotten_and_not_while_it_is_cached(tmp_path: Path) -> None:
-    async with app_with_long_messages(tmp_path, WALKS, **LARGE) as it:
-        await settle(it)
+    async with app_with_long_history(tmp_path, WALKS) as it:
+        await settle_background(it)
         whole = it.app.stores.conversation.load_view("main").tokens
         assert not checkpoints_in(it)
         await go_cold(it)
@@ -46,8 +39,8 @@ async def test_a_message_that_finds_the_cache_cold_gets_the_summary_that_was_pre
     tmp_path: Path,
 ) -> None:
     by = summary_writer()
-    async with app_with_long_messages(tmp_path, WALKS, by=by, **LARGE) as it:
-        await settle(it)
+    async with app_with_long_history(tmp_path, WALKS, by=by) as it:
+        await settle_background(it)
         asked = len(by.requests)
         assert asked
         by.gate = asyncio.Event()  # whoever asks for a summary now waits for ever
@@ -64,8 +57,8 @@ async def test_a_message_that_finds_the_cache_cold_gets_the_summary_that_was_pre
 async def test_what_was_prepared_is_dropped_where_the_view_became_another_one(
     tmp_path: Path, overtaken_by: str
 ) -> None:
-    async with app_with_long_messages(tmp_path, WALKS, **LARGE) as it:
-        await settle(it)
+    async with app_with_long_history(tmp_path, WALKS) as it:
+        await settle_background(it)
         await it.app.commands.run(overtaken_by, "main")
         before = [(one.id, one.state) for one in it.app.stores.conversation.checkpoints("main")]
         view = it.app.stores.conversation.load_view("main")
@@ -75,7 +68,7 @@ async def test_what_was_prepared_is_dropped_where_the_view_became_another_one(
 
 
 async def test_off_leaves_the_view_to_the_thresholds(tmp_path: Path) -> None:
-    async with app_with_long_messages(tmp_path, WALKS, **LARGE, ASSISTANT_COMPACTION__ECONOMY="off") as it:
+    async with app_with_long_history(tmp_path, WALKS, ASSISTANT_COMPACTION__ECONOMY="off") as it:
         await go_cold(it)
         assert not checkpoints_in(it)
 

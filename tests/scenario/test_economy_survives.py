@@ -1,4 +1,5 @@
-"""What compaction by economy has to survive: a clock that jumps, and a model switched in between."""
+"""What compaction by economy has to survive: a clock that jumps, a model switched in between, and a cache that
+does what nobody documented."""
 
 from __future__ import annotations
 
@@ -8,31 +9,36 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.compaction_app import app_with_long_messages, checkpoints_in, summary_writer
-from tests.support.running_app import LiveApp, use_model
+from assistant.core.messages import Message, Usage
+from assistant.core.model_api import ModelReply, ModelRequest
+from assistant.models.failover import FailoverModel, RetryPolicy
+from assistant.models.metered import MeteredModel
+from assistant.models.prices import Prices
+from tests.support.compaction_app import (
+    app_with_long_history,
+    checkpoints_in,
+    go_cold,
+    settle_background,
+    summary_writer,
+)
+from tests.support.running_app import use_model
 from tests.support.scripted import ScriptedModel
 
-LARGE = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "0"}
 WALKS = 170
-
-
-async def settle(it: LiveApp) -> None:
-    it.app.background_compaction.check_due()
-    await it.app.background_compaction.wait_until_idle()
 
 
 @pytest.mark.parametrize("jump", [timedelta(days=-400), timedelta(days=400)], ids=["back", "forward"])
 async def test_a_clock_that_jumps_keeps_nobody_from_being_answered_and_nothing_is_compacted_twice(
     tmp_path: Path, jump: timedelta
 ) -> None:
-    async with app_with_long_messages(tmp_path, WALKS, **LARGE) as it:
-        await settle(it)
+    async with app_with_long_history(tmp_path, WALKS) as it:
+        await settle_background(it)
         it.clock.now += jump
         for number in range(3):
-            await settle(it)
+            await settle_background(it)
             await it.say(f"and now {number}?")
             await it.wait_idle()
-        assert it.bridge.bodies.count("A fine walk.") == WALKS + 3
+        assert it.bridge.bodies.count("A fine walk.") == 1 + 3
         assert len(checkpoints_in(it)) <= 1
 
 
@@ -40,8 +46,8 @@ async def test_a_model_that_is_switched_between_preparing_and_committing_gets_th
     tmp_path: Path,
 ) -> None:
     by = summary_writer()
-    async with app_with_long_messages(tmp_path, WALKS, by=by, **LARGE) as it:
-        await settle(it)
+    async with app_with_long_history(tmp_path, WALKS, by=by) as it:
+        await settle_background(it)
         assert by.requests
         use_model(it.app, ScriptedModel("The other one.", window=200_000, name="other-1"))
         it.clock.now += timedelta(hours=2)
@@ -51,3 +57,41 @@ async def test_a_model_that_is_switched_between_preparing_and_committing_gets_th
         by.gate.set()
         assert it.bridge.bodies[-1] == "The other one."
         assert [one.trigger for one in checkpoints_in(it)] == ["economy"]
+
+
+# What is reported for a prompt of so many tokens.
+_CACHES = {
+    "keeps nothing": lambda prompt: Usage(input=prompt, output=5),
+    "writes everything each time": lambda prompt: Usage(output=5, cache_write=prompt),
+    "reads what was never written": lambda prompt: Usage(output=5, cache_read=prompt),
+    "reports more than was sent": lambda prompt: Usage(input=3 * prompt, output=5, cache_read=9 * prompt),
+    "reports nothing": lambda prompt: Usage(),
+}
+
+
+@pytest.mark.parametrize("cache", _CACHES)
+async def test_a_cache_that_answers_otherwise_than_documented_changes_neither_answers_nor_what_is_kept(
+    tmp_path: Path, cache: str
+) -> None:
+    def answer(request: ModelRequest) -> ModelReply:
+        prompt = sum(len(message.content) for message in request.messages) // 4 + 2_000
+        return ModelReply(Message("assistant", "A fine walk.", model="scripted-1"), _CACHES[cache](prompt), "end")
+
+    async with app_with_long_history(tmp_path, WALKS) as it:
+        model, stores, count = ScriptedModel(answer, window=200_000), it.app.stores, it.app.estimates.request_tokens
+        metered = MeteredModel(model.provider, model.name, lambda: (model, Prices()), stores.ledger, count, it.clock)
+        use_model(it.app, FailoverModel([metered], RetryPolicy()))
+        began = it.clock()
+        for number in range(4):
+            await it.say(f"and now {number}?")
+            await it.wait_idle()
+            await settle_background(it)
+        await go_cold(it)
+        await it.say("are you there?")
+        await it.wait_idle()
+        assert it.bridge.bodies.count("A fine walk.") == 1 + 5
+        assert len(checkpoints_in(it)) <= 1
+        by_part, by_day = (
+            sum(spent.tokens for _, spent in stores.ledger.spent_by(key, began)) for key in ("part", "day")
+        )
+        assert by_part == by_day

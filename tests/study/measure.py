@@ -7,7 +7,7 @@ Prompts are counted by the strict server, and billed at list prices through its 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,7 +41,9 @@ class MeasuredRequest:
     usage: Usage
     usd: float
     first: bool = False
-    full: frozenset[str] = frozenset()  # the lines that were neither read from the cache nor written to it
+    # The lines that were neither read from the cache nor written to it: of the volatile block, and all others.
+    volatile: frozenset[str] = frozenset()
+    full: frozenset[str] = frozenset()
 
 
 class StudyServer(StrictServer):
@@ -84,8 +86,8 @@ class StudyServer(StrictServer):
     def seen(self) -> list[MeasuredRequest]:
         """All requests that were answered, in their order. What has no price raises `KeyError`."""
         return [
-            replace(_seen(noted, usage, self._prices), full=full)
-            for noted, usage, full in zip(self._noted, self._cache.used, self._cache.full, strict=True)
+            replace(_seen(noted, usage, self._prices), volatile=volatile, full=full)
+            for noted, usage, (volatile, full) in zip(self._noted, self._cache.used, self._cache.full, strict=True)
         ]
 
 
@@ -95,21 +97,20 @@ class _NotedCache(PromptCache):
     def __init__(self, clock: Callable[[], float], *, least_tokens: int) -> None:
         super().__init__(clock, least_tokens=least_tokens)
         self.used: list[dict[str, Any]] = []
-        self.full: list[frozenset[str]] = []
+        self.full: list[tuple[frozenset[str], frozenset[str]]] = []  # of the volatile block, and of all others
 
     def use(self, body: dict[str, Any]) -> dict[str, Any]:
         used = super().use(body)
         self.used.append(used)
-        self.full.append(frozenset(line for block in self.paid_in_full for line in _lines(block)))
+        texts = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in self.paid_in_full]
+        volatile = [text for text in texts if _VOLATILE in text]
+        self.full.append((_lines(volatile), _lines(text for text in texts if text not in volatile)))
         return used
 
 
-def _lines(block: Any) -> Iterator[str]:
-    """What is long enough to be told from another one; not of the volatile block, which is new with every message."""
-    texts = block if isinstance(block, str) else json.dumps(block, ensure_ascii=False)
-    if _VOLATILE in texts:
-        return iter(())
-    return (line for line in texts.split("\\n") if len(line) >= _LINE)
+def _lines(texts: Iterable[str]) -> frozenset[str]:
+    """Those that are long enough to be told from another one."""
+    return frozenset(line for text in texts for line in text.split("\\n") if len(line) >= _LINE)
 
 
 _LINE = 60

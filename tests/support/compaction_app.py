@@ -11,7 +11,9 @@ from pathlib import Path
 
 from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint
+from assistant.core.messages import Message, Role
 from assistant.core.records import CountingTier
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_economy import ContextEconomy
 from assistant.runtime.context_meter import ContextMeter, TokenEstimates
@@ -33,6 +35,7 @@ from sleep.compaction.prompts import SummaryPrompts
 from sleep.compaction.summarise import Summariser
 from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.cycle import sync_journal_or_log
+from tests.support.imports import import_messages
 from tests.support.notices import notice_sender
 from tests.support.running_app import LiveApp, run_app
 from tests.support.scripted import ScriptedModel
@@ -124,6 +127,38 @@ async def app_with_long_messages(
             await it.say(f"walk {number}: {LONG_MESSAGE}")
             await it.wait_idle()
         yield it
+
+
+LARGE_CONTEXT = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "0"}
+
+
+@asynccontextmanager
+async def app_with_long_history(
+    home: Path, walks: int, *, by: ScriptedModel | None = None, **environ: str
+) -> AsyncIterator[LiveApp]:
+    """A conversation of that many walks, the last of them said now, in a large context; nothing was compacted."""
+    model = ScriptedModel("A fine walk.", window=200_000)
+    async with run_app(home, model=model, writer=by or summary_writer(), **{**LARGE_CONTEXT, **environ}) as it:
+        earlier = [Message(role, text) for number in range(walks - 1) for role, text in _walk(number)]
+        import_messages(it.app.stores.conversation, MAIN_SESSION, OWNER_SCOPE, earlier, it.clock())
+        await it.say(f"walk {walks - 1}: {LONG_MESSAGE}")
+        await it.wait_idle()
+        yield it
+
+
+def _walk(number: int) -> tuple[tuple[Role, str], ...]:
+    return ("user", f"walk {number}: {LONG_MESSAGE}"), ("assistant", "A fine walk.")
+
+
+async def settle_background(it: LiveApp) -> None:
+    it.app.background_compaction.check_due()
+    await it.app.background_compaction.wait_until_idle()
+
+
+async def go_cold(it: LiveApp) -> None:
+    """Long enough for any cache to die, and the next wake-up."""
+    it.clock.now += timedelta(hours=2)
+    await settle_background(it)
 
 
 def checkpoints_in(it: LiveApp, state: str = "live") -> list[Checkpoint]:

@@ -127,3 +127,17 @@ def test_an_hour_is_chosen_where_the_gaps_make_it_cheaper(gap: float, lifetime: 
 
 def test_nobody_who_is_not_known_pays_for_an_hour() -> None:
     assert choose_cache_lifetime(Rhythm(), HOUR_PRICES, 8_000, 300) == "5m"
+
+
+def test_a_person_whose_rhythm_changes_is_followed_within_14_days() -> None:
+    """Four times a day until two weeks ago; since then through the working day, every quarter of an hour."""
+    before = [NOW - timedelta(days=28) + timedelta(hours=6 * n) for n in range(56)]
+    since = [NOW - timedelta(days=14 - day, minutes=15 * n) for day in range(14) for n in range(32, 0, -1)]
+    changed_at = NOW - timedelta(days=14)
+    followed = []
+    for day in (0, 14):
+        now = changed_at + timedelta(days=day)
+        rhythm = learn_rhythm([at for at in (*before, *since) if at <= now], UTC, now)
+        followed.append((choose_cache_lifetime(rhythm, HOUR_PRICES, 8_000, 300), rhythm.share_longer(3600) > 0.5))
+    assert followed == [("5m", True), ("1h", False)]
+    assert learn_rhythm(since, UTC, NOW).calls_a_day > 4 * learn_rhythm(before, UTC, changed_at).calls_a_day

@@ -131,7 +131,7 @@ export default function Talk({ rest }) {
             />`,
           )}
           <${Writing} now=${talk.writing} />
-          ${!talk.entries.length && !place && html`<p class="quiet">Say something. What you say here is kept, and remembered.</p>`}
+          ${!talk.entries.length && !place && html`<p class="quiet">Say something. What you say here is kept, and remembered. New here? <a href="#/setup">Set it up</a>: model, names, time, budget.</p>`}
           <${Problem} error=${talk.error} />
         </div>
       </div>
