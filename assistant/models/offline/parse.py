@@ -166,7 +166,8 @@ def parse_message(text: str) -> tuple[Request, ...]:
     work = [request for request in requests if not _is_by_the_way(request)]
     if notes or len(text) > _LONG_TEXT:
         doubtful = not work and any(note.is_doubtful for note in notes)
-        is_plain = bool(work) or all(note.is_plain for note in notes)
+        # Beside an order that is carried out, it would be untrue that nothing was changed.
+        is_plain = any(isinstance(one, DoOrder) for one in work) or all(note.is_plain for note in notes)
         work = [Note(any(n.is_task for n in notes), doubtful, all(n.is_likely for n in notes), is_plain), *work]
     return tuple(work[:_MOST_REQUESTS]) or tuple(requests[:1])
 
@@ -244,7 +245,8 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     by_form = [form for text in texts if (form := _by_phrase(phrases.statements, text, asks=asks))]
     otherwise: PlainRequest = by_form[0] if by_form else as_question(bare) if asks else Note()
     if not (orders and texts) or (says("keep", fold(plain)) and not any(True for _ in list_names(plain))):
-        return otherwise
+        # What is to be kept of a time may have been meant to come at it.
+        return Note(is_plain=False) if otherwise == Note() and find_times(plain).pieces else otherwise
     intent, chance = rank_without_items(order)[0]
     if not by_form and intent in ("question", "statement") and chance > _LIKELY and not sentence.has_question_mark:
         otherwise = as_question(bare) if intent == "question" else Note()

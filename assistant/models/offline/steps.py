@@ -218,7 +218,9 @@ def _correct(correction: Correction, results: Sequence[str], context: StepContex
     if old is None:
         nothing = f"{_NOTED} I found nothing earlier that it replaces; from now on this counts. {_NOT_CHANGED}"
         return _with_failure(nothing, results)
-    return _with_failure(_quotation(f"{_NOTED} It replaces what you told me on", old), results)
+    # What was an order is not carried out otherwise because other words count from now on.
+    changes = "" if is_statement(old.text) else f" {_NOT_CHANGED}"
+    return _with_failure(_quotation(f"{_NOTED}{changes} It replaces what you told me on", old), results)
 
 
 def _about_person(statements: Sequence[QuotedMessage]) -> str:
