@@ -1,6 +1,5 @@
 """F33: everything is tried as a guest and as a room, in a home where everybody has a secret in everything that keeps
-words. No secret of another's comes back, and nothing of another's changes; guests are tried against guests and rooms
-against rooms too."""
+words. No secret comes back to another, and nothing of another changes; guests and rooms are tried among themselves."""
 
 from __future__ import annotations
 
