@@ -60,6 +60,8 @@ _OWN_FILES = {
     "assistant/service/home_lock.py",
     "assistant/service/presence.py",
     "assistant/settings/settings.py",
+    "assistant/settings/validators.py",
+    "assistant/store/archive/restore.py",
     "assistant/store/backup/make.py",
     "assistant/store/backup/restore.py",
     "assistant/store/backup/tarball.py",
