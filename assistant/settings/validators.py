@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -14,6 +15,9 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from assistant.core.text import fold_text
+
+# Its plugins are looked for in what every installed package says of itself, which takes longer than pydantic does.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 CITIES_FILE = Path(__file__).with_name("cities.toml")
 PROVIDERS = ("anthropic", "openai", "offline")
