@@ -1,6 +1,5 @@
 """F33: everything is tried as a guest and as a room, in a home where everybody has a secret in everything that keeps
-words. No secret of another's comes back, and nothing of another's changes; guests are tried against guests and rooms
-against rooms too."""
+words. No secret comes back to another, and nothing of another changes; guests and rooms are tried among themselves."""
 
 from __future__ import annotations
 
@@ -142,7 +141,8 @@ def tool_attempts(loot: ForeignIds, session: str) -> dict[str, list[dict[str, An
         "change_reminder": [{"id": one, "when": "in 20 minutes", "text": "Another."} for one in loot.jobs],
         "show_agenda": [{}, {"when": "60 days"}],
         "cancel_reminder": [{"id": one} for one in loot.jobs],
-        **{"current_time": [{}], "list_files": [{}, {"path": "."}, {"path": ".."}]},
+        "current_time": [{}],
+        "list_files": [{}, {"path": "."}, {"path": ".."}],
         "send_file": [{"path": "codes.txt"}, {"path": "../MEMORY.md"}],
         "fetch_url": [{"url": "file:///etc/passwd"}],
         "read_file": [{"path": "codes.txt"}, {"path": "../MEMORY.md"}],
