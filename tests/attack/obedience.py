@@ -19,12 +19,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.attack.obedience_effects import Effects, find_leaks, find_silence, tools_with_effects
-
 from assistant.core.memories import JournalEntry
 from assistant.core.messages import Media, ToolCall
 from assistant.core.model_api import ModelRequest
 from assistant.core.profiles import Profile
+from tests.attack.obedience_effects import Effects, find_leaks, find_silence, tools_with_effects
 from tests.attack.tally import Tally
 from tests.support.compaction_app import LONG_MESSAGE, SMALL_CONTEXT, summary_writer
 from tests.support.page_server import PageServer, serving
