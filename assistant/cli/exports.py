@@ -121,7 +121,7 @@ class MemoryExport(Item):
 )
 @click.option("--session", default=MAIN_SESSION, metavar="NAME", help="The conversation that is meant (main).")
 def export_memory(whole: bool, session: str) -> None:
-    """Print everything remembered, as `assistant memory import` reads it.
+    """Print all memories, as `assistant memory import` reads them.
 
     Former memories and the journal are included.
 

@@ -73,7 +73,7 @@ def _day(moment: datetime, zone: tzinfo) -> str:
 @click.command("profiles", cls=TableCommand, result=list[ProfileItem], render=_render_profiles, reads=True)
 @words_argument("name", required=False)
 def profiles(context: CommandContext, name: str) -> list[Profile]:
-    """List the people, places and projects that it knows, each with dated facts. With NAME, that one.
+    """List people, places and projects, with dated facts. With NAME, that one.
 
     > assistant memory profiles
     > assistant memory profiles Ada
@@ -149,7 +149,7 @@ def _render_changes(changes: SleepChanges | None, zone: tzinfo) -> str:
 @click.command("changes", cls=TableCommand, render=_render_changes, reads=True)
 @click.argument("number", type=click.IntRange(1), required=False)
 def changes(context: CommandContext, number: int | None) -> SleepChanges | None:
-    """Show what a sleep changed: NUMBER, or the last that changed anything, which `assistant sleep --undo` undoes.
+    """Show what a sleep changed. Without NUMBER, the last that changed anything, which `sleep --undo` undoes.
 
     > assistant memory changes
     > assistant memory changes 12

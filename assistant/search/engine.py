@@ -36,7 +36,7 @@ from assistant.search.scoring import (
 _K1 = 1.2
 _NEVER_COMMON = 50
 _NEWER = 1e-3
-# The cosine from which something is found for its meaning alone where nobody said any word of the question.
+# The cosine from which something is found for its meaning alone, without a word of the question in or beside it.
 _LIKE_ALONE = 0.2
 
 
@@ -69,10 +69,9 @@ class SearchEngine:
         if asked is None:
             return []
         scores = score_candidates(asked.table, asked.terms, asked.vector, asked.asked_for, sources=asked.sources)
-        like_enough: Bools = np.ones(len(scores.total), bool)
-        if not (scores.bm25 > 0).any():
-            # Meaning says little of scripts without spaces, whose words are found piece by piece.
-            like_enough = (asked.likeness >= _LIKE_ALONE) & (not asked.is_spaceless)
+        # Meaning says little of scripts without spaces, whose words are found piece by piece.
+        like_enough: Bools = (asked.likeness >= _LIKE_ALONE) & (not asked.is_spaceless)
+        like_enough |= scores.bm25 > 0
         return self._ranked(asked.candidates, scores, asked.likeness, like_enough, limit)
 
     def prepare(self, question: str, where: SearchFilter) -> PreparedSearch | None:

@@ -101,9 +101,6 @@ class StoredMemorySearch:
         many = _WITH_TIMES if after or before else limit + _SPARE
         with self._lock:
             newest, last = self._newest(scope, as_of)
-            if newest == _NEVER:
-                # Nothing was noted, as in the first turns of a new home: the index and its model are not loaded.
-                return []
             hits = self._finder.find(question, SearchFilter(scope, (JOURNAL_ENTRY_ROLE,), last=last), limit=many)
             query = prepare_query(self._finder, words)
             recalled = [
