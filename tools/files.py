@@ -78,7 +78,7 @@ class _Entry:
 def list_files_tool(workspace: Path, zone: ZoneInfo, result_bytes: int) -> Tool:
     @tool(roles=OWNER_ONLY, touches={"reads"})
     async def list_files(context: ToolContext, path: str = "", offset: StorableInt = 0) -> str:
-        """List a folder of the person's workspace; offset skips that many entries."""
+        """List a folder of the workspace; offset skips that many entries."""
         path = "/".join(_parts(path))
         entries = await asyncio.to_thread(_entries, workspace, path)
         if offset and offset >= len(entries):
@@ -137,7 +137,7 @@ class Page:
 def read_file_tool(workspace: Path, documents: DocumentReader, result_bytes: int) -> Tool:
     @tool(roles=OWNER_ONLY, touches={"reads"}, timeout_seconds=TIMEOUT_SECONDS + 5)
     async def read_file(context: ToolContext, path: str, offset: StorableInt = 0) -> str:
-        """Read a file of the workspace, PDF and Office too; offset, in bytes, pages through a long one."""
+        """Read a file of the workspace, PDF and Office too; offset, in bytes, pages through it."""
         page = await asyncio.to_thread(_read_plain, workspace, path, offset, result_bytes)
         if isinstance(page, str):
             text = await _document_text(workspace, path, page, documents)
@@ -229,8 +229,8 @@ def send_file_tool(workspace: Path, files: WorkspaceFiles, turn_files: TurnFiles
         effect=effect,
     )
     async def send_file(context: ToolContext, path: str) -> str:
-        """Send a file of the person's workspace (10 MB at most) to them, with your answer. Call it once a file; say in
-        the answer what it is."""
+        """Send the person a file of the workspace (10 MB at most) with your answer. Call it once a file; say in the
+        answer what it is."""
         path = "/".join(_parts(path))
         if len(turn_files.list_files(context.turn)) >= _MOST_A_TURN:
             raise ToolError(f"{_MOST_A_TURN} files go out with this answer already; send more with another.")

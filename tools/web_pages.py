@@ -47,7 +47,7 @@ def fetch_url_tool(
         effect=effect,
     )
     async def fetch_url(context: ToolContext, url: Annotated[str, bounded_text(2_000)]) -> str:
-        """Read a page from the web as text, kept in the workspace: read_file reads on."""
+        """Read a web page."""
         page = await fetcher.fetch(url)
         text = await _text_of(page, documents)
         read_at = format_local_time(context.now, zone)

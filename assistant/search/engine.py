@@ -36,7 +36,8 @@ from assistant.search.scoring import (
 _K1 = 1.2
 _NEVER_COMMON = 50
 _NEWER = 1e-3
-# The cosine from which something is found for its meaning alone, without a word of the question in or beside it.
+# The cosine from which something is found for its meaning alone, without a word of the question in or beside it, where
+# nobody said any, or where everything is a candidate.
 _LIKE_ALONE = 0.2
 
 
@@ -51,6 +52,7 @@ class PreparedSearch:
     asked_for: AskedFor
     sources: int  # how many there are in the collection
     likeness: Floats  # of each candidate to the question
+    is_small: bool  # whether all that is allowed is a candidate
     is_spaceless: bool  # whether words of it are written without spaces
 
 
@@ -69,9 +71,10 @@ class SearchEngine:
         if asked is None:
             return []
         scores = score_candidates(asked.table, asked.terms, asked.vector, asked.asked_for, sources=asked.sources)
-        # Meaning says little of scripts without spaces, whose words are found piece by piece.
-        like_enough: Bools = (asked.likeness >= _LIKE_ALONE) & (not asked.is_spaceless)
-        like_enough |= scores.bm25 > 0
+        like_enough: Bools = np.ones(len(scores.total), bool)
+        if asked.is_small or not (scores.bm25 > 0).any():
+            # Meaning says little of scripts without spaces, whose words are found piece by piece.
+            like_enough = (scores.bm25 > 0) | ((asked.likeness >= _LIKE_ALONE) & (not asked.is_spaceless))
         return self._ranked(asked.candidates, scores, asked.likeness, like_enough, limit)
 
     def prepare(self, question: str, where: SearchFilter) -> PreparedSearch | None:
@@ -94,6 +97,7 @@ class SearchEngine:
             _asked_for(parsed),
             self.index.source_count,
             table.vectors[table.around[:, NEIGHBOUR_REACH]] @ plain,
+            self._is_small(allowed),
             any(map(is_spaceless, parsed.words)),
         )
 
@@ -160,7 +164,7 @@ class SearchEngine:
     def _candidates(self, terms: dict[str, tuple[float, str]], allowed: Bools, vector: Floats) -> Ints:
         """Numbers of the units worth an exact score, in order."""
         index = self.index
-        if int(allowed.sum()) <= self._limits.small_collection:
+        if self._is_small(allowed):
             return np.flatnonzero(allowed)
         rough = np.zeros(index.count, np.float32)
         common = max(self._limits.common_share * index.source_count, _NEVER_COMMON)
@@ -185,6 +189,9 @@ class SearchEngine:
         best = _largest(spread, self._limits.scored_units)
         chosen = self._of_so_many_sources(reached[best[np.argsort(-spread[best], kind="stable")]])
         return index.distinct(np.concatenate([chosen, index.nearest(vector, allowed, self._limits.like_units)]))
+
+    def _is_small(self, allowed: Bools) -> bool:
+        return int(allowed.sum()) <= self._limits.small_collection
 
     def _of_so_many_sources(self, units: Ints) -> Ints:
         """The first of these units, of as many sources as are scored."""
