@@ -175,7 +175,7 @@ class OpenAIAnswer:
         """Take one chunk; returns the text to show for it. Raises `MalformedProviderData`."""
         choices = chunk.get("choices")
         usage = chunk.get("usage")
-        if not isinstance(choices, list) and not isinstance(usage, dict):
+        if not isinstance(choices, list) and (choices or not isinstance(usage, dict)):
             raise MalformedProviderData("a chunk without choices")
         self.begun = True
         if isinstance(usage, dict):

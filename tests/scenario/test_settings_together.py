@@ -101,7 +101,8 @@ def test_a_name_that_no_tool_or_command_has_is_refused_with_a_suggestion(home: H
 
 
 def test_the_names_that_settings_are_checked_against_are_those_of_the_running_app(home: Home) -> None:
-    app = build_app(load_settings(home, {}), lambda: datetime.now(UTC))
+    everything = {"ASSISTANT_WEB_SEARCH__PROVIDER": "brave"}
+    app = build_app(load_settings(home, everything), lambda: datetime.now(UTC))
     try:
         assert app.toolbox.allowed_roles == tool_roles()
     finally:

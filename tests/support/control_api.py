@@ -175,7 +175,7 @@ class ControlServer:
 
     async def request(self, method: str, address: str, **request: Any) -> httpx2.Response:
         with short_address(self.path) as short:
-            async with httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=short)) as client:
+            async with httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=short), timeout=60) as client:
                 return await client.request(method, f"http://assistant/v1{address}", **request)
 
 

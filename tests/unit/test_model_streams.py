@@ -81,6 +81,7 @@ def test_any_events_of_anthropic_s_make_a_reply_or_are_garbled(events: list[dict
 @given(EVENTS)
 @example([{"choices": [{"delta": {"tool_calls": 3}}]}])
 @example([{"choices": [{"delta": {"tool_calls": [{"function": {"arguments": {"a": 1}}}]}, "finish_reason": "stop"}]}])
+@example([{"choices": True, "usage": {}}])
 @example([{"choices": None, "usage": {"prompt_tokens": 3, "completion_tokens": 3, "prompt_tokens_details": [1]}}])
 @example([{"choices": [{"delta": {"content": ["x"]}}]}])
 def test_any_chunks_make_a_reply_or_are_garbled(chunks: list[dict[str, Any]]) -> None:
