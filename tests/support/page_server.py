@@ -50,13 +50,23 @@ def serving(pages: Mapping[str, Answer]) -> Iterator[PageServer]:
         def log_message(self, *_: object) -> None:
             return
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    with listening(Handler) as port:
+        try:
+            yield PageServer(port, asked)
+        finally:
+            stopped.set()  # before the threads that stall are waited for
+
+
+@contextmanager
+def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """A server in threads of its own, which has ended afterwards; gives its port."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    # It looks every hundredth of a second whether it is to end.
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
-        yield PageServer(server.server_address[1], asked)
+        yield server.server_address[1]
     finally:
-        stopped.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from assistant.core.memories import Memory, MemoryChange
 from assistant.mem0.client import Mem0Client, MemoryStoreSettings
 from assistant.mem0.codec import EmbedderSettings
 from assistant.wire.stores import MEMORY_WORKER_COMMAND, open_mem0_client, open_memory_db
+from tests.support.page_server import listening
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 
@@ -90,16 +90,9 @@ def run_embedder_server() -> Iterator[EmbedderServer]:
         def log_message(self, format: str, *args: Any) -> None:
             """Quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    told.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with listening(Handler) as port:
+        told.url = f"http://127.0.0.1:{port}"
         yield told
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _answer(path: str, texts: Sequence[str]) -> bytes:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,6 +13,7 @@ import pytest
 
 from assistant.core.errors import ToolError
 from assistant.documents.web_search import SearchProvider, WebResult, WebSearch
+from tests.support.page_server import listening
 
 FOUND = [WebResult("Lund harbour", "https://example.org/harbour", "Opens on the third of May.")]
 
@@ -56,15 +56,8 @@ def service(provider: SearchProvider, answer: Any = None, status: int = 0) -> It
         def log_message(self, *_: object) -> None:
             return
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Handler) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize("provider", ["searxng", "brave", "tavily"])
