@@ -97,6 +97,7 @@ class FunctionTool:
     words: WordsOfCall | None = None
     harmless: Callable[..., bool] = lambda context, **arguments: False
     effect: Callable[..., str | Awaitable[str]] | None = None
+    topic: str = ""
 
     def needs_word(self, arguments: Mapping[str, Any], context: ToolContext) -> bool:
         """A call whose arguments are wrong is answered with what is wrong, and does nothing."""
@@ -144,6 +145,7 @@ def tool(
     words: WordsOfCall | None = None,
     harmless: Callable[..., bool] = lambda context, **arguments: False,
     effect: Callable[..., str | Awaitable[str]] | None = None,
+    topic: str = "",
 ) -> Callable[[Callable[..., str | Awaitable[str]]], FunctionTool]:
     """Make a tool of a function `(context, arguments...) -> str`, sync or async, named as the model calls it.
 
@@ -152,7 +154,8 @@ def tool(
     - `touches`: all that it may do; a call that does more than look needs the person's word (`docs/approvals.md`).
     - `words`: when the person's own words ask for it.
     - `harmless`: whether a call with these arguments needs no word: it only looks.
-    - `effect`: what a call will do, as a person reads it; made of the arguments otherwise."""
+    - `effect`: what a call will do, as a person reads it; made of the arguments otherwise.
+    - `topic`: with one, the tool is not in every prompt but found by a search (`tools/tool_search.py`)."""
 
     def declare(function: Callable[..., str | Awaitable[str]]) -> FunctionTool:
         written = (function.__code__, repr((function.__defaults__, function.__kwdefaults__)), function.__doc__)
@@ -173,6 +176,7 @@ def tool(
             words,
             harmless,
             effect,
+            topic,
         )
 
     return declare

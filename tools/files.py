@@ -227,6 +227,7 @@ def send_file_tool(workspace: Path, files: WorkspaceFiles, turn_files: TurnFiles
         touches={"network"},
         words=WordsOfCall(files=("path",)),
         effect=effect,
+        topic="files",
     )
     async def send_file(context: ToolContext, path: str) -> str:
         """Send the person a file of the workspace (10 MB at most) with your answer. Call it once a file; say in the

@@ -40,6 +40,7 @@ from tools.profile import edit_memory_file_tool, update_profile_tool
 from tools.reminders import reminder_tools
 from tools.tasks import close_requests_tool, current_time_tool
 from tools.todo import manage_todo_list_tool
+from tools.tool_search import tool_search_tools
 from tools.web_pages import fetch_url_tool, search_web_tool
 
 MAX_RESULT_BYTES = 12_000
@@ -104,13 +105,16 @@ def build_toolbox(
     tools += [fetch_url_tool(pages, documents, sending[0], zone, result_bytes)] if pages and sending else []
     tools += [search_web_tool(web_search, zone, result_bytes)] if web_search else []
     tools += memory.tools(history, zone, result_bytes) if memory else []
-    return ToolRegistry(
+    registry = ToolRegistry(
         tools,
         timeout_seconds=timeout_seconds,
         without_timeout_cap=frozenset({"delegate"}),
         authority=authority,
         tracer=tracer,
     )
+    for finder in tool_search_tools(registry.deferred):
+        registry.add(finder)
+    return registry
 
 
 MAX_DELEGATE_SECONDS = 3600.0

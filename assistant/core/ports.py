@@ -155,6 +155,7 @@ class Tool(Protocol):
     effect carries `ToolContext.key`, a second run finds it done) run again under the same key; "once" is reported to
     the model as interrupted. `protected` results survive compaction. `roles` are the roles whose sessions see it.
     `touches` is all that it may do; `words` says when the person's own words ask for a call, None: never by themselves.
+    A tool with a `topic` ("calendar") stands in no prompt: a model finds it by that and by its description.
     """
 
     @property
@@ -167,6 +168,8 @@ class Tool(Protocol):
     def roles(self) -> frozenset[str]: ...
     @property
     def timeout_seconds(self) -> float: ...
+    @property
+    def topic(self) -> str: ...
     @property
     def touches(self) -> frozenset[ToolTouch]: ...
     @property

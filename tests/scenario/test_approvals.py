@@ -70,6 +70,16 @@ async def test_i10_what_a_file_orders_is_asked_below_the_answer_with_exactly_wha
         assert results[-1].startswith("[not done] set a reminder")
 
 
+async def test_a_call_through_use_tool_is_asked_about_and_recorded_as_what_it_does(
+    tmp_path: Path,
+) -> None:
+    hidden = ToolCall("p1", "use_tool", {"name": "set_reminder", "arguments": dict(PAY.arguments)})
+    async with app(tmp_path, READ, hidden, "It is a note.") as it:
+        await ask(it, "What does notes.txt say?")
+        assert reminders(it) == [] and states(it) == ["pending"]
+        assert [call for m in it.model.requests[-1].messages for call in m.tool_calls] == [READ, PAY]
+
+
 @pytest.mark.parametrize("answer", ["yes", "Yes!", "ja", "oui", "sí", "YES."])
 async def test_a_yes_does_it_once_as_it_was_asked(tmp_path: Path, answer: str) -> None:
     async with app(tmp_path) as it:
