@@ -12,9 +12,10 @@ import pytest
 from sqlite_utils import Migrations
 
 from assistant.store.database import Database
+from assistant.store.erasure.character_rows import erase_in_character_db
 from assistant.store.erasure.copies import find_memories
-from assistant.store.erasure.databases import erase_in_character_db, erase_in_script_db, uncounted_message
 from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.erasure.script_rows import erase_in_script_db, uncounted_message
 from assistant.store.files import prepare_home
 from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.migrations import (

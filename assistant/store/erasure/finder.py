@@ -23,17 +23,14 @@ from assistant.core.text import shorten_line
 from assistant.store.archive.format import list_archive_rows
 from assistant.store.database import Database
 from assistant.store.erasure.byte_search import ByteSearch
+from assistant.store.erasure.character_rows import changed_entries, find_character_changes
 from assistant.store.erasure.copies import database_copy_has_words, find_memories, list_database_copies
-from assistant.store.erasure.databases import (
-    RowChange,
-    changed_entries,
-    find_character_changes,
-    find_script_changes,
-)
 from assistant.store.erasure.derived import TRANSFER_FOLDERS, add_derived, list_calls, spoken_texts
 from assistant.store.erasure.files import ErasableFile, find_affected_archives, list_erasable_files
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
+from assistant.store.erasure.script_rows import find_script_changes
 from assistant.store.erasure.sources import ErasureSources
+from assistant.store.erasure.word_tables import RowChange
 from assistant.store.files import find_files
 from assistant.store.log.reader import LogFiles
 from assistant.store.script.index import find_spans, span_of_row

@@ -28,12 +28,13 @@ from assistant.store.archive.archive import StoredArchive
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.database import Database
 from assistant.store.derived import MEMORY_DB, SEARCH_DB, is_set_aside, remove_set_aside
+from assistant.store.erasure.character_rows import erase_in_character_db
 from assistant.store.erasure.copies import database_copy_has_words, list_database_copies
-from assistant.store.erasure.databases import erase_in_character_db, erase_in_script_db
 from assistant.store.erasure.files import erase_in_archives, search_archives
 from assistant.store.erasure.finder import WORKSPACE, ErasureFinder
 from assistant.store.erasure.plan import PLAN_FILES, UNFINISHED_PLAN_FILES, ErasurePlan
 from assistant.store.erasure.proof import search_home_for_remains
+from assistant.store.erasure.script_rows import erase_in_script_db
 from assistant.store.files import TextFile, find_files, sync_directory
 from assistant.store.log.redact import blank_record
 from assistant.store.log.writer import MessageLog
