@@ -119,6 +119,7 @@ class ToolSettings(SettingsSection):
     output_split: Share
     timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
     approval_hours: Annotated[float, Field(ge=1, le=720)]
+    approval_days: Annotated[int, Field(ge=1, le=3650)]
     fetch_pages: bool
     fetch_private_hosts: list[str]
 

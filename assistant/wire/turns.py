@@ -222,7 +222,8 @@ def build_delegation(base: Base, toolbox: ToolRegistry, window: ContextWindow) -
 
 def build_approvals(base: Base, toolbox: ToolRegistry) -> ApprovalService:
     wake = base.running.wake.set
-    return ApprovalService(base.stores.approvals, toolbox, base.settings.zone, base.clock, wake)
+    allowed_for = timedelta(days=base.settings.values.tools.approval_days)
+    return ApprovalService(base.stores.approvals, toolbox, base.settings.zone, base.clock, wake, allowed_for)
 
 
 def build_turn_runner(
@@ -230,7 +231,9 @@ def build_turn_runner(
 ) -> TurnRunner:
     settings, ledger, notices = base.settings, base.stores.ledger, base.stores.ledger.notices
     valid_for = timedelta(hours=settings.values.tools.approval_hours)
-    gate = ApprovalGate(base.stores.approvals, base.stores.conversation, toolbox, settings.zone, valid_for)
+    gate = ApprovalGate(
+        base.stores.approvals, base.stores.conversation, toolbox, settings.zone, valid_for, approvals.allowed_for
+    )
     # The limit may change while the daemon runs.
     guard = TurnGuard(settings.zone, lambda: ledger.budget.runaway_calls, notices.was_sent, notices.mark_sent)
     return TurnRunner(

@@ -113,9 +113,13 @@ def _job(row: Row, plan: ErasurePlan) -> Change | None:
 
 
 def _approval(row: Row, plan: ErasurePlan) -> Change | None:
-    """What is not whole any more is not what was shown, so it is not done."""
-    values, shown = words_in("effect", "result", jsons=("arguments",))(row, plan) or (None, "")
-    return None if values is None else (values | {"state": row["state"].replace("pending", "declined")}, shown)
+    """What is not whole any more is not what was shown, so it is not done, and allows nothing."""
+    columns = ("effect", "result", "pattern", "allows")
+    values, shown = words_in(*columns, jsons=("arguments",))(row, plan) or (None, "")
+    if values is None:
+        return None
+    allowed = {"allowed_until": None} if values.keys() & {"pattern", "allows"} else {}
+    return values | allowed | {"state": row["state"].replace("pending", "declined")}, shown
 
 
 def _inbox(row: Row, plan: ErasurePlan) -> Change | None:

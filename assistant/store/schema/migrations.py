@@ -143,6 +143,19 @@ def add_usage_parts(db: Database) -> None:
     db.execute("ALTER TABLE usage ADD COLUMN parts TEXT NOT NULL DEFAULT ''")
 
 
+@script_migrations(name="0020_remembered_approvals")
+def remember_approvals(db: Database) -> None:
+    """What the owner approved may be allowed for some time, and is counted each time it is done."""
+    # pattern: of the tool's calls that it covers; '' where each is asked about. allows: the same, as a person reads it.
+    db.execute("ALTER TABLE approvals ADD COLUMN pattern TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE approvals ADD COLUMN allows TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE approvals ADD COLUMN allowed_until TEXT")
+    db.execute("ALTER TABLE approvals ADD COLUMN uses INTEGER NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE approvals ADD COLUMN used_at TEXT")
+    allowed = "ON approvals (tool, pattern, allowed_until) WHERE allowed_until IS NOT NULL"
+    db.execute(f"CREATE INDEX approvals_allowed {allowed}")
+
+
 character_migrations = Migrations("character")
 
 
