@@ -57,6 +57,7 @@ _MENU = {
         "run": "Run in the foreground.",
         "stop": "Stop the running assistant.",
         "service": "Run it as a service, under systemd or launchd.",
+        "completion": "Completion of its commands in your shell.",
     },
     "Look after it": {
         "status": "How it is, in a few lines.",
@@ -96,6 +97,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.serve import run as command
         case "stop":
             from assistant.cli.serve import stop as command
+        case "completion":
+            from assistant.cli.completion import completion as command
         case "service":
             from assistant.cli.service.command import service as command
         case "status":
