@@ -50,7 +50,7 @@ _MENU = {
         "bridge": "Telegram, Matrix: set up, test, pause.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
-        "mcp": "Tools of MCP servers, and what you approved of them.",
+        "mcp": "MCP servers that it uses; be one for other programs.",
     },
     "Set up and run": {
         "setup": "Model, persona, time zone, budget, bridge, service.",
@@ -85,6 +85,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.verify import archive as command
         case "web":
             from assistant.cli.web import web as command
+        case "mcp":
+            from assistant.cli.mcp import mcp as command
         case "open":
             from assistant.cli.web import open_page as command
         case "bridge":
@@ -148,8 +150,6 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.people import people as command
         case "approvals":
             from assistant.commands.approvals import approvals as command
-        case "mcp":
-            from assistant.commands.mcp import mcp as command
         case "deliveries":
             from assistant.commands.bridges import deliveries as command
         case _:

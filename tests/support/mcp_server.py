@@ -1,4 +1,5 @@
-"""A real MCP server of the official SDK, as a process: `python -m tests.support.mcp_server FOLDER [http PORT]`.
+"""A real MCP server of the official SDK, as a process: `python -m tests.support.mcp_server FOLDER [http]`, which over
+HTTP prints its port.
 
 What it says of its tools, and how it behaves, is in FOLDER/behaviour.json, read when it starts: a test changes it
 between two starts. What it was asked to do is in FOLDER/calls.jsonl.
@@ -8,11 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from mcp.server.mcpserver import MCPServer
 from mcp.types import BlobResourceContents, CallToolResult, EmbeddedResource, ImageContent, TextContent, ToolAnnotations
 
@@ -83,9 +86,22 @@ def main() -> None:
     for name in BEHAVIOUR.get("more", []):
         server.add_tool(lambda: "more", name=name, description="One more.")
     if sys.argv[2:3] == ["http"]:
-        server.run("streamable-http", port=int(sys.argv[3]))
+        serve_http(server)
     else:
         server.run("stdio")
+
+
+def serve_http(server: MCPServer) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(listener.getsockname()[1], flush=True)
+    app = server.streamable_http_app()
+
+    async def noting(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            note("request", authorization=dict(scope["headers"]).get(b"authorization", b"").decode())
+        await app(scope, receive, send)
+
+    uvicorn.Server(uvicorn.Config(noting, log_level="error")).run(sockets=[listener])
 
 
 if __name__ == "__main__":
