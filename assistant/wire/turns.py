@@ -38,6 +38,7 @@ from assistant.settings.prompts import load_persona, load_prompt, load_prompt_as
 from assistant.settings.sections import SettingsValues, ToolSettings, WebSearchSettings
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.wire.models import PRICES_FILE
+from assistant.wire.sandbox import build_command_sandbox
 from assistant.wire.stores import Stores
 from sleep.compaction.budget import SleepBudget
 from sleep.compaction.compactor import Compactor
@@ -102,6 +103,8 @@ def build_tools(base: Base, memory: MemoryService, erasure: ErasureService, agen
         sending=(stores.workspace, stores.turn_files),
         pages=PageFetcher(frozenset(map(str.lower, tools.fetch_private_hosts))) if tools.fetch_pages else None,
         web_search=_web_search(settings.values.web_search),
+        sandbox=build_command_sandbox(settings),
+        allowed_commands=settings.values.run_command.allow,
         timeout_seconds=tools.timeout_seconds,
         result_bytes=_max_page_bytes(tools),
         authority=settings.values.permissions(),
