@@ -50,6 +50,7 @@ _MENU = {
         "bridge": "Telegram, Matrix: set up, test, pause.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
+        "mcp": "MCP servers that it uses; be one for other programs.",
     },
     "Set up and run": {
         "setup": "Model, persona, time zone, budget, bridge, service.",
@@ -85,6 +86,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.verify import archive as command
         case "web":
             from assistant.cli.web import web as command
+        case "mcp":
+            from assistant.cli.mcp import mcp as command
         case "open":
             from assistant.cli.web import open_page as command
         case "bridge":

@@ -22,6 +22,7 @@ from assistant.commands import (
     context_parts,
     erasure,
     general,
+    mcp,
     memory,
     people,
     reminders,
@@ -57,7 +58,7 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
     ),
     "Remember": (memory.memory, erasure.forget, sleep.sleep, archive.archive),
     "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule),
-    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web),
+    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, mcp.mcp),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }
 

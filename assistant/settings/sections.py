@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.permissions import Permissions, RoleGrant
+from assistant.settings.mcp import McpSettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
@@ -280,6 +281,7 @@ class SettingsValues(SettingsSection):
     matrix: MatrixSettings
     web: WebSettings
     web_search: WebSearchSettings
+    mcp: McpSettings
     run_command: RunCommandSettings
     telemetry: TelemetrySettings
     daemon: DaemonSettings
