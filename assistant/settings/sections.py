@@ -18,6 +18,7 @@ from assistant.core.permissions import Permissions, RoleGrant
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
+    FolderList,
     HoursOfDay,
     ModelChoice,
     NameList,
@@ -246,6 +247,10 @@ class LogSettings(SettingsSection):
     level: Literal["debug", "info", "warning", "error"]
 
 
+class FileSettings(SettingsSection):
+    folders: FolderList = Field(description='a list of whole paths with different names, as in ["~/Documents"]')
+
+
 class SettingsValues(SettingsSection):
     """All sections of the settings files."""
 
@@ -256,6 +261,7 @@ class SettingsValues(SettingsSection):
     sleep: SleepSettings
     memory: MemorySettings
     tools: ToolSettings
+    files: FileSettings
     delegation: DelegationSettings
     turn: TurnSettings
     budget: BudgetSettings

@@ -201,6 +201,7 @@ def command_stores(
         backups=stores.backups,
         approvals=stores.approvals,
         workspace=stores.workspace,
+        file_search=stores.file_search,
     )
 
 
@@ -241,6 +242,7 @@ def _command_services(app: App) -> CommandServices:
         context_parts=ContextParts(
             app.stores.conversation, app.models, app.contexts.meter, app.contexts.window, app.contexts.economy
         ),
+        file_indexer=app.file_indexer,
         page_url=lambda: app.web.url(),
     )
 
