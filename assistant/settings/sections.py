@@ -232,6 +232,16 @@ class WebSearchSettings(SettingsSection):
     key: SecretStr
 
 
+class RunCommandSettings(SettingsSection):
+    enabled: bool
+    sandbox: Literal["bubblewrap", "none"]
+    allow: list[str]
+    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+    max_memory_mb: Annotated[int, Field(ge=16, le=1_000_000)]
+    max_output_kb: Annotated[int, Field(ge=1, le=1_000)]
+    max_processes: Annotated[int, Field(ge=1, le=10_000)]
+
+
 class TelemetrySettings(SettingsSection):
     traces: Literal["off", "otlp"]
     endpoint: WebAddress
@@ -276,6 +286,7 @@ class SettingsValues(SettingsSection):
     matrix: MatrixSettings
     web: WebSettings
     web_search: WebSearchSettings
+    run_command: RunCommandSettings
     telemetry: TelemetrySettings
     daemon: DaemonSettings
     log: LogSettings

@@ -39,6 +39,7 @@ from assistant.settings.prompts import load_persona, load_prompt, load_prompt_as
 from assistant.settings.sections import SettingsValues, ToolSettings, WebSearchSettings
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.wire.models import PRICES_FILE
+from assistant.wire.sandbox import build_command_sandbox
 from assistant.wire.stores import Stores
 from sleep.compaction.budget import SleepBudget
 from sleep.compaction.compactor import Compactor
@@ -107,6 +108,8 @@ def build_tools(
         pages=PageFetcher(frozenset(map(str.lower, tools.fetch_private_hosts))) if tools.fetch_pages else None,
         web_search=_web_search(settings.values.web_search),
         files=FileToolDeps(stores.folders, stores.file_search, indexer),
+        sandbox=build_command_sandbox(settings),
+        allowed_commands=settings.values.run_command.allow,
         timeout_seconds=tools.timeout_seconds,
         result_bytes=_max_page_bytes(tools),
         authority=settings.values.permissions(),
