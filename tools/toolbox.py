@@ -18,6 +18,7 @@ from assistant.core.store_ports import Journal
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import shorten
 from assistant.documents.fetch import PageFetcher
+from assistant.documents.folders import FileFolders
 from assistant.documents.reader import DocumentReader
 from assistant.documents.web_search import WebSearch
 from assistant.erasure.service import ErasureService
@@ -35,6 +36,7 @@ from assistant.store.script.turns import UserRequests
 from assistant.store.search.history import StoredHistory
 from tools.commands import run_command_tool
 from tools.declaration import bounded_text, tool
+from tools.file_search import FileToolDeps, search_files_tool
 from tools.files import list_files_tool, read_file_tool, send_file_tool
 from tools.history import read_history_tool, search_history_tool
 from tools.memory import add_journal_entry_tool, forget_tool, search_memory_tool, update_memory_tool
@@ -83,6 +85,7 @@ def build_toolbox(
     sending: tuple[WorkspaceFiles, TurnFiles] | None = None,
     pages: PageFetcher | None = None,
     web_search: WebSearch | None = None,
+    files: FileToolDeps | None = None,
     sandbox: CommandSandbox | None = None,
     allowed_commands: Sequence[str] = (),
     timeout_seconds: float = 60.0,
@@ -90,10 +93,11 @@ def build_toolbox(
     tracer: Tracer = NULL_TRACER,
     authority: Permissions = OWNER_ONLY_PERMISSIONS,
 ) -> ToolRegistry:
-    """Without `requests`, `memory`, `reminders`, `sending`, `pages`, `web_search` or `sandbox` there are no tools over
-    them. A page of quoted words has at most `result_bytes` of UTF-8; commands of `allowed_commands` need no approval.
-    `delegate` is added by whoever has the helpers."""
+    """Without `requests`, `memory`, `reminders`, `sending`, `pages`, `web_search`, `files` or `sandbox` there are no
+    tools over them. A page of quoted words has at most `result_bytes` of UTF-8; commands of `allowed_commands` need no
+    approval. `delegate` is added by whoever has the helpers."""
     documents = DocumentReader()
+    folders = files.folders if files else FileFolders(workspace, workspace.parent)
     tools: list[Tool] = [
         search_history_tool(history, zone, result_bytes),
         read_history_tool(history, zone, result_bytes),
@@ -103,12 +107,13 @@ def build_toolbox(
     tools += reminder_tools(*reminders) if reminders else []
     tools += [
         current_time_tool(zone),
-        list_files_tool(workspace, zone, result_bytes),
-        read_file_tool(workspace, documents, result_bytes),
+        list_files_tool(folders, zone, result_bytes),
+        read_file_tool(folders, documents, result_bytes),
     ]
     tools += [send_file_tool(workspace, *sending)] if sending else []
     tools += [fetch_url_tool(pages, documents, sending[0], zone, result_bytes)] if pages and sending else []
     tools += [search_web_tool(web_search, zone, result_bytes)] if web_search else []
+    tools += [search_files_tool(files, zone, result_bytes)] if files else []
     tools += [run_command_tool(sandbox, allowed_commands)] if sandbox else []
     tools += memory.tools(history, zone, result_bytes) if memory else []
     registry = ToolRegistry(
@@ -163,6 +168,7 @@ def tool_roles() -> dict[str, frozenset[str]]:
         sending=(nothing, nothing),
         pages=PageFetcher(),
         web_search=WebSearch("searxng"),
+        files=FileToolDeps(FileFolders(Path(), Path()), nothing, nothing),
         sandbox=CommandSandbox(Path(), "none", CommandLimits(1, 1, 1, 1)),
     )
     registry.add(delegate_tool(nothing))

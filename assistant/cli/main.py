@@ -35,6 +35,7 @@ _MENU = {
     },
     "Remember": {
         "memory": "What it remembers: search, ask why, correct.",
+        "files": "Your files: search, list, read again.",
         "forget": "Erase for good, from every copy.",
         "sleep": "Sleep now; see what the last sleep did; undo it.",
         "archive": "Conversations that ended, and where they are archived.",
@@ -137,6 +138,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.tasks import requests as command
         case "pins":
             from assistant.commands.compaction import pins as command
+        case "files":
+            from assistant.commands.files import files as command
         case "forget":
             from assistant.commands.erasure import forget as command
         case "sleep":

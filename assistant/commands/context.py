@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.runtime.compaction_service import CompactionService
     from assistant.runtime.context_parts import ContextParts
     from assistant.runtime.current_models import ModelChoice
+    from assistant.runtime.file_indexer import FileIndexer
     from assistant.sessions.listing import SessionReader
     from assistant.sessions.scheduler import ResetScheduler
     from assistant.store.archive.archive import StoredArchive
@@ -46,6 +47,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.script.outbox import StoredOutbox, StuckItems
     from assistant.store.script.people import ConversationRoutes, People
     from assistant.store.script.turns import Pins, UserRequests
+    from assistant.store.search.files import StoredFileSearch
     from assistant.store.search.history import StoredHistory
     from sleep.compaction.values import CachedPrompt
     from sleep.cycle.dry_run import SleepDryRun
@@ -83,7 +85,11 @@ class CommandStores:
     pairing: PairingService
     approvals: StoredApprovals
     workspace: WorkspaceFiles
+<<<<<<< HEAD
     mcp: McpServers
+=======
+    file_search: StoredFileSearch
+>>>>>>> files20
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +121,11 @@ class CommandServices:
     wake: Callable[[], None]  # something waits to be answered
     browsers: BrowserSessions
     context_parts: ContextParts
+<<<<<<< HEAD
     mcp: McpServers
+=======
+    file_indexer: FileIndexer
+>>>>>>> files20
     page_url: Callable[[], str]  # where the page is served; "" while it is not
 
 

@@ -19,6 +19,7 @@ from assistant.settings.mcp import McpSettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
+    FolderList,
     HoursOfDay,
     ModelChoice,
     NameList,
@@ -257,6 +258,10 @@ class LogSettings(SettingsSection):
     level: Literal["debug", "info", "warning", "error"]
 
 
+class FileSettings(SettingsSection):
+    folders: FolderList = Field(description='a list of whole paths with different names, as in ["~/Documents"]')
+
+
 class SettingsValues(SettingsSection):
     """All sections of the settings files."""
 
@@ -267,6 +272,7 @@ class SettingsValues(SettingsSection):
     sleep: SleepSettings
     memory: MemorySettings
     tools: ToolSettings
+    files: FileSettings
     delegation: DelegationSettings
     turn: TurnSettings
     budget: BudgetSettings
