@@ -85,11 +85,8 @@ class CommandStores:
     pairing: PairingService
     approvals: StoredApprovals
     workspace: WorkspaceFiles
-<<<<<<< HEAD
     mcp: McpServers
-=======
     file_search: StoredFileSearch
->>>>>>> files20
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +118,8 @@ class CommandServices:
     wake: Callable[[], None]  # something waits to be answered
     browsers: BrowserSessions
     context_parts: ContextParts
-<<<<<<< HEAD
     mcp: McpServers
-=======
     file_indexer: FileIndexer
->>>>>>> files20
     page_url: Callable[[], str]  # where the page is served; "" while it is not
 
 

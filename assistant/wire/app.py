@@ -171,13 +171,9 @@ class App:
             partial(base.notices.send_to_session, MAIN_SESSION),
         )
         self.erasure, self.backup_scheduler = build_erasure_and_backups(base)
-<<<<<<< HEAD
-        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda)
         self.mcp = build_mcp_servers(base.settings, stores, base.clock, self._tell_mcp_change)
-=======
         self.file_indexer = FileIndexer(stores.folders, stores.file_search.index, stores.file_finder)
         self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer)
->>>>>>> files20
         self.contexts = build_contexts(base, self.toolbox)
         window = self.contexts.window
         self.toolbox.add(delegate_tool(build_delegation(base, self.toolbox, window)))

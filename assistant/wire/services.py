@@ -207,11 +207,8 @@ def command_stores(
         backups=stores.backups,
         approvals=stores.approvals,
         workspace=stores.workspace,
-<<<<<<< HEAD
         mcp=mcp or build_mcp_servers(settings, stores, utc_now),
-=======
         file_search=stores.file_search,
->>>>>>> files20
     )
 
 
@@ -267,11 +264,8 @@ def _command_services(app: App) -> CommandServices:
         context_parts=ContextParts(
             app.stores.conversation, app.models, app.contexts.meter, app.contexts.window, app.contexts.economy
         ),
-<<<<<<< HEAD
         mcp=app.mcp,
-=======
         file_indexer=app.file_indexer,
->>>>>>> files20
         page_url=lambda: app.web.url(),
     )
 
