@@ -21,6 +21,8 @@ from assistant.documents.fetch import PageFetcher
 from assistant.documents.reader import DocumentReader
 from assistant.documents.web_search import WebSearch
 from assistant.erasure.service import ErasureService
+from assistant.mail.account import MailAccount, MailServer
+from assistant.mail.service import MailService
 from assistant.memory.service import MemoryService
 from assistant.runtime.delegation import DelegationRunner
 from assistant.runtime.tool_registry import ToolRegistry
@@ -35,6 +37,7 @@ from assistant.store.search.history import StoredHistory
 from tools.declaration import bounded_text, tool
 from tools.files import list_files_tool, read_file_tool, send_file_tool
 from tools.history import read_history_tool, search_history_tool
+from tools.mail import mail_tools
 from tools.memory import add_journal_entry_tool, forget_tool, search_memory_tool, update_memory_tool
 from tools.profile import edit_memory_file_tool, update_profile_tool
 from tools.reminders import reminder_tools
@@ -81,13 +84,14 @@ def build_toolbox(
     sending: tuple[WorkspaceFiles, TurnFiles] | None = None,
     pages: PageFetcher | None = None,
     web_search: WebSearch | None = None,
+    mail: MailService | None = None,
     timeout_seconds: float = 60.0,
     result_bytes: int = MAX_RESULT_BYTES,
     tracer: Tracer = NULL_TRACER,
     authority: Permissions = OWNER_ONLY_PERMISSIONS,
 ) -> ToolRegistry:
-    """Without `requests`, `memory`, `reminders`, `sending`, `pages` or `web_search` there are no tools over them; a
-    page of quoted words has at most `result_bytes` of UTF-8. `delegate` is added by whoever has the helpers."""
+    """Without `requests`, `memory`, `reminders`, `sending`, `pages`, `web_search` or `mail` there are no tools over
+    them; a page of quoted words has at most `result_bytes` of UTF-8. `delegate` is added by whoever has the helpers."""
     documents = DocumentReader()
     tools: list[Tool] = [
         search_history_tool(history, zone, result_bytes),
@@ -104,11 +108,12 @@ def build_toolbox(
     tools += [send_file_tool(workspace, *sending)] if sending else []
     tools += [fetch_url_tool(pages, documents, sending[0], zone, result_bytes)] if pages and sending else []
     tools += [search_web_tool(web_search, zone, result_bytes)] if web_search else []
+    tools += mail_tools(mail, sending[0], workspace, zone, result_bytes) if mail and sending else []
     tools += memory.tools(history, zone, result_bytes) if memory else []
     registry = ToolRegistry(
         tools,
         timeout_seconds=timeout_seconds,
-        without_timeout_cap=frozenset({"delegate"}),
+        without_timeout_cap=frozenset({"delegate", "send_mail"}),
         authority=authority,
         tracer=tracer,
     )
@@ -145,6 +150,7 @@ def delegate_tool(helpers: DelegationRunner) -> Tool:
 def tool_roles() -> dict[str, frozenset[str]]:
     """The roles that each tool admits at most, for checking names in the settings: of tools that nothing is behind."""
     nothing: Any = object()
+    nowhere = MailServer("", 0, "", "")
     memory = MemoryToolDeps(nothing, nothing, nothing, nothing, nothing, nothing, nothing)
     registry = build_toolbox(
         nothing,
@@ -157,6 +163,7 @@ def tool_roles() -> dict[str, frozenset[str]]:
         sending=(nothing, nothing),
         pages=PageFetcher(),
         web_search=WebSearch("searxng"),
+        mail=MailService(MailAccount("", nowhere, nowhere)),
     )
     registry.add(delegate_tool(nothing))
     return registry.allowed_roles

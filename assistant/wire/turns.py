@@ -15,6 +15,7 @@ from assistant.erasure.service import ErasureService
 from assistant.gateway.attachments import AttachmentIntake
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.notices import NoticeSender
+from assistant.mail.service import MailService
 from assistant.memory.service import MemoryService
 from assistant.models.prices import cost_usd_of_call, find_price_rise, load_prices
 from assistant.runtime.approvals import ApprovalGate, ApprovalService
@@ -37,6 +38,7 @@ from assistant.runtime.turn_guard import TurnGuard
 from assistant.settings.prompts import load_persona, load_prompt, load_prompt_asking_for, load_system_prompt
 from assistant.settings.sections import SettingsValues, ToolSettings, WebSearchSettings
 from assistant.settings.settings import Settings, shipped_config_dir
+from assistant.wire.mail import own_mail_account
 from assistant.wire.models import PRICES_FILE
 from assistant.wire.stores import Stores
 from sleep.compaction.budget import SleepBudget
@@ -102,6 +104,9 @@ def build_tools(base: Base, memory: MemoryService, erasure: ErasureService, agen
         sending=(stores.workspace, stores.turn_files),
         pages=PageFetcher(frozenset(map(str.lower, tools.fetch_private_hosts))) if tools.fetch_pages else None,
         web_search=_web_search(settings.values.web_search),
+        mail=MailService(own_mail_account(settings.values.mail_account))
+        if settings.values.mail_account.address
+        else None,
         timeout_seconds=tools.timeout_seconds,
         result_bytes=_max_page_bytes(tools),
         authority=settings.values.permissions(),
