@@ -122,6 +122,7 @@ async def shut_down(
         app.resets.stop(),
         app.backup_scheduler.stop(),
         app.agenda_scheduler.stop(),
+        app.briefs.stop(),
     )
     await finish_within(timeouts.sleep, unfinished, "a sleep or a reset")
     await finish_within(timeouts.commands, app.inbound.stop(), "the commands")

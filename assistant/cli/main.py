@@ -41,6 +41,7 @@ _MENU = {
     },
     "Time": {
         "agenda": "What is on: a day, or a week.",
+        "brief": "Today in short, and what waits for you.",
         "todo": "Your to-do lists.",
         "remind": "Reminders.",
         "schedule": "Prompts that are asked for you at set times.",
@@ -137,6 +138,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.sleep import sleep as command
         case "agenda":
             from assistant.commands.todo import agenda as command
+        case "brief":
+            from assistant.commands.todo import brief as command
         case "todo":
             from assistant.commands.todo import todo as command
         case "remind":

@@ -56,7 +56,7 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(tasks.requests, approvals.approvals),
     ),
     "Remember": (memory.memory, erasure.forget, sleep.sleep, archive.archive),
-    "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule),
+    "Time": (todo.agenda, todo.brief, todo.todo, reminders.remind, schedules.schedule),
     "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }

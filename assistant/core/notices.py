@@ -210,6 +210,21 @@ class NoticeKind(Enum):
         once="an approval",
     )
 
+    # The day
+    MORNING_BRIEF = NoticeForm(
+        "Good morning. This is your day.{text}",
+        "The hour of `brief.morning`: what is on today, what is overdue, what waits for you; only where there is "
+        "something",
+        place="recent",
+        once="a day",
+    )
+    EVENING_CHECK_IN = NoticeForm(
+        "This is still open today.{text}",
+        "The hour of `brief.evening`: what is still open today; only where there is something",
+        place="recent",
+        once="a day",
+    )
+
     # The clock
     CLOCK_RIGHT_AGAIN = NoticeForm(
         "The clock of this machine was wrong for a few minutes: it showed {shown} when it was {time}. It is right "

@@ -187,6 +187,11 @@ class AgendaSettings(SettingsSection):
     max_pending: Annotated[int, Field(ge=1, le=1_000_000)]
 
 
+class BriefSettings(SettingsSection):
+    morning: TimeOfDay = Field(description='a time of day as in "07:30", or ""')
+    evening: TimeOfDay = Field(description='a time of day as in "20:00", or ""')
+
+
 class BackupSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "05:00", or ""')
     folder: str
@@ -265,6 +270,7 @@ class SettingsValues(SettingsSection):
     reset: ResetSettings
     archive: ArchiveSettings
     agenda: AgendaSettings
+    brief: BriefSettings
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings

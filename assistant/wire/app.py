@@ -47,6 +47,7 @@ from assistant.web.shell_commands import ShellCommands
 from assistant.wire.models import ModelDeps, build_models, list_model_choices
 from assistant.wire.services import (
     build_agenda,
+    build_briefs,
     build_erasure_and_backups,
     build_inbound,
     build_memory,
@@ -191,6 +192,7 @@ class App:
         self.sync_journal = journal_sync(base.settings, stores)
         self.sleep = build_sleep(base, self.learning, self.contexts.compaction)
         self.resets = build_resets(base, self.contexts, self.sleep, self.dispatcher)
+        self.briefs = build_briefs(base, self.sleep.scheduler.is_night_due, lambda: self.settings)
 
     def _build_access(self, settings: Settings) -> None:
         """What people and programs see of it."""
@@ -292,6 +294,7 @@ class App:
         self.agenda_scheduler.check_due()
         self.approvals.check_due()
         self.sleep.scheduler.check_due()
+        self.briefs.check_due()
         self.background_compaction.check_due()
         self.backup_scheduler.check_due()
         self.resets.check_due()

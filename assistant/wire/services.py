@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from assistant.agenda.brief import BriefReader
+from assistant.agenda.brief_scheduler import BriefScheduler, BriefTimes
 from assistant.agenda.scheduler import AgendaScheduler
 from assistant.agenda.service import AgendaConfig, AgendaService
 from assistant.backup.process import make_in_child
@@ -18,6 +20,7 @@ from assistant.commands.context import CommandServices, CommandStores
 from assistant.commands.registry import CommandRegistry
 from assistant.core.calendar import SleepSchedule, utc_now
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
+from assistant.core.sessions import MAIN_SESSION
 from assistant.erasure.backups import BackupErasure
 from assistant.erasure.service import ErasureService
 from assistant.gateway.bridge_operations import BridgeOperations
@@ -67,6 +70,25 @@ def build_agenda(
     )
     config = AgendaConfig(settings.zone, agenda.catch_up, agenda.max_pending, lateness)
     return AgendaService(stores.jobs, config, scheduler.check_due), scheduler
+
+
+def build_briefs(
+    base: Base, is_night_due: Callable[[datetime], bool], settings_now: Callable[[], Settings]
+) -> BriefScheduler:
+    stores, lateness = base.stores, lateness_policy(base.settings)
+
+    def times() -> BriefTimes:
+        brief = settings_now().values.brief
+        return BriefTimes(brief.morning, brief.evening, base.settings.zone, lateness)
+
+    return BriefScheduler(
+        BriefReader(stores.agenda_days, stores.requests, stores.approvals, stores.journal),
+        stores.ledger.notices,
+        times,
+        partial(base.notices.send_to_session, MAIN_SESSION),
+        is_night_due,
+        base.clock,
+    )
 
 
 def build_erasure_and_backups(base: Base) -> tuple[ErasureService, BackupScheduler]:
