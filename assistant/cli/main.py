@@ -49,6 +49,7 @@ _MENU = {
     "People and networks": {
         "people": "Who may talk to it, and as whom.",
         "bridge": "Telegram, Matrix: set up, test, pause.",
+        "notify": "ntfy, Gotify, the desktop: tell you where you are not looking.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
     },
@@ -150,6 +151,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.people import people as command
         case "approvals":
             from assistant.commands.approvals import approvals as command
+        case "notify":
+            from assistant.commands.notify import notify as command
         case "deliveries":
             from assistant.commands.bridges import deliveries as command
         case _:

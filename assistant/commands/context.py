@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.erasure.service import ErasureService
     from assistant.gateway.bridge_operations import BridgeOperations
     from assistant.memory.service import MemoryService
+    from assistant.notify.notifier import Notifier
     from assistant.people.pairing import PairingService
     from assistant.runtime.approvals import ApprovalService
     from assistant.runtime.compaction_service import CompactionService
@@ -113,6 +114,7 @@ class CommandServices:
     wake: Callable[[], None]  # something waits to be answered
     browsers: BrowserSessions
     context_parts: ContextParts
+    notifier: Notifier
     page_url: Callable[[], str]  # where the page is served; "" while it is not
 
 

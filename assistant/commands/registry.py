@@ -23,6 +23,7 @@ from assistant.commands import (
     erasure,
     general,
     memory,
+    notify,
     people,
     reminders,
     schedules,
@@ -57,7 +58,7 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
     ),
     "Remember": (memory.memory, erasure.forget, sleep.sleep, archive.archive),
     "Time": (todo.agenda, todo.brief, todo.todo, reminders.remind, schedules.schedule),
-    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web),
+    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, notify.notify),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.permissions import Permissions, RoleGrant
+from assistant.settings.outside_sections import NotifySettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
@@ -271,6 +272,7 @@ class SettingsValues(SettingsSection):
     archive: ArchiveSettings
     agenda: AgendaSettings
     brief: BriefSettings
+    notify: NotifySettings
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings

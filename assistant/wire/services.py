@@ -28,6 +28,8 @@ from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.inbound import InboundHandler
 from assistant.health.status_text import render_lines
 from assistant.memory.service import MemoryService
+from assistant.notify.notifier import Notifier, NotifyConfig
+from assistant.notify.services import read_services
 from assistant.people.pairing import PairingRules, PairingService
 from assistant.runtime.context_parts import ContextParts
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
@@ -89,6 +91,14 @@ def build_briefs(
         is_night_due,
         base.clock,
     )
+
+
+def build_notifier(base: Base, is_looking: Callable[[], bool], settings_now: Callable[[], Settings]) -> Notifier:
+    def config() -> NotifyConfig:
+        notify = settings_now().values.notify
+        return NotifyConfig(read_services(notify.urls.get_secret_value()), notify.text)
+
+    return Notifier(base.stores.pushes, config, lateness_policy(base.settings), is_looking, base.clock)
 
 
 def build_erasure_and_backups(base: Base) -> tuple[ErasureService, BackupScheduler]:
@@ -264,6 +274,7 @@ def _command_services(app: App) -> CommandServices:
             app.stores.conversation, app.models, app.contexts.meter, app.contexts.window, app.contexts.economy
         ),
         page_url=lambda: app.web.url(),
+        notifier=app.notifier,
     )
 
 

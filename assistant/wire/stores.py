@@ -79,6 +79,7 @@ from assistant.store.script.ledger import Ledger
 from assistant.store.script.notices import StoredOutages
 from assistant.store.script.outbox import StoredOutbox, StuckItems, TurnFiles
 from assistant.store.script.people import ConversationRoutes, Pairings, People
+from assistant.store.script.pushes import StoredPushes
 from assistant.store.script.turns import Delegations, Pins, UserRequests
 from assistant.store.script.usage import CircuitBreakers, ModelFacts
 from assistant.store.verify.verifier import Verifier
@@ -231,6 +232,7 @@ class Stores:
         self.turn_files = TurnFiles(script)
         self.approvals = StoredApprovals(script)
         self.deliveries = StuckItems(script)
+        self.pushes = StoredPushes(script)
         self.requests = UserRequests(script, message_log)
         self.jobs = Jobs(script, self.conversation.appender)
         self.clock_steps = ClockSteps(script)
