@@ -25,6 +25,7 @@ from assistant.commands import (
     general,
     mcp,
     memory,
+    notify,
     people,
     reminders,
     schedules,
@@ -58,8 +59,8 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(tasks.requests, approvals.approvals),
     ),
     "Remember": (memory.memory, files.files, erasure.forget, sleep.sleep, archive.archive),
-    "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule),
-    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, mcp.mcp),
+    "Time": (todo.agenda, todo.brief, todo.todo, reminders.remind, schedules.schedule),
+    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, notify.notify, mcp.mcp),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }
 

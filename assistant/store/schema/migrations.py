@@ -166,6 +166,18 @@ def add_mcp_tools(db: Database) -> None:
     )
 
 
+@script_migrations(name="0050_pushes")
+def add_pushes(db: Database) -> None:
+    """Notifications to services outside, each sent once at each: without their words."""
+    # service: a name made of its address. state: sending, sent, failed, uncertain.
+    db.execute(
+        "CREATE TABLE pushes (key TEXT NOT NULL, service TEXT NOT NULL, state TEXT NOT NULL,"
+        " attempts INTEGER NOT NULL, error TEXT NOT NULL, retry_at TEXT, updated_at TEXT NOT NULL,"
+        " PRIMARY KEY (key, service)) STRICT"
+    )
+    db.execute("CREATE INDEX pushes_service ON pushes (service, updated_at)")
+
+
 character_migrations = Migrations("character")
 
 
