@@ -23,7 +23,7 @@ ALIASES = {
 _NAMES = """
 help status model usage agenda todo session sessions reset compact context branch pin unpin pins requests done drop
 remind schedule memory search why forget sleep approvals people pair start bridge deliveries web backup archive undo
-retry stop
+import retry stop
 """
 SLASH_COMMANDS = tuple(f"/{name}" for name in _NAMES.split())
 LEAVE_COMMANDS = ("/quit", "/exit")

@@ -201,6 +201,7 @@ def command_stores(
         backups=stores.backups,
         approvals=stores.approvals,
         workspace=stores.workspace,
+        imports=stores.imports,
     )
 
 

@@ -67,8 +67,7 @@ class RowChange:
 def _find_changes(db: Database, plan: ErasurePlan, tables: Iterable[_WordTable]) -> Iterator[RowChange]:
     for table in tables:
         for row in _scoped_rows(db, table.name, plan, scope=table.scope, columns=table.columns):
-            change = table.change(row, plan)
-            if change is not None:
+            if (change := table.change(row, plan)) is not None:
                 yield RowChange(table.place, table.name, row["row_number"], *change)
 
 
@@ -109,8 +108,7 @@ def _words_in(*texts: str, jsons: tuple[str, ...] = (), goes: bool = False, rete
         values = {name: text for name, text in redacted.items() if text != row[name]}
         if not values:
             return None
-        is_removed = goes and values.get(texts[0]) == ""
-        return None if is_removed else values, wording.excerpt(row[next(iter(values))])
+        return None if goes and values.get(texts[0]) == "" else values, wording.excerpt(row[next(iter(values))])
 
     return change
 
@@ -255,6 +253,8 @@ _SCRIPT_TABLES = (
     _WordTable("error messages", "breakers", _words_in("last_error"), scope=None),
     _WordTable("error messages", "model_outages", _words_in("reason"), scope=None),
     _WordTable("typed commands", "typed_commands", _words_in("text")),
+    _WordTable("names of imported files", "imports", _words_in("name")),
+    _WordTable("titles of imported conversations", "imported_conversations", _words_in("title", "external_id")),
     _WordTable("tool calls", "tool_runs", _tool_run),
     _WordTable("messages as they arrived", "inbox", _inbox),
     _WordTable("messages sent to you", "outbox", _outbox),
