@@ -13,8 +13,9 @@ told apart by their words.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 from pathlib import PurePath
 from typing import Any, BinaryIO
 
@@ -208,11 +209,11 @@ def read_markdown(stream: BinaryIO, name: str, modified: datetime, options: Read
     yield from in_batches(source, name, name, _paragraph_messages(lines, at))
 
 
-def _paragraph_messages(lines: Any, at: datetime) -> Iterator[ImportedMessage | RejectedRecord]:
+def _paragraph_messages(lines: Iterable[str], at: datetime) -> Iterator[ImportedMessage | RejectedRecord]:
     """Paragraphs and list items; headings say what those below are about."""
     heading = ""
     paragraph: list[str] = []
-    for line in (*lines, ""):
+    for line in chain(lines, [""]):
         is_mark = _is_mark(line.strip())
         starts = is_mark or line.startswith("#") or _ITEM.match(line) is not None
         if starts and paragraph:
