@@ -5,8 +5,8 @@ data folder, some messages at a time.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -38,6 +38,10 @@ _AT_ONCE = 400
 _CHARACTERS_AT_ONCE = 4_000_000
 _SHOWN = 20
 _MOST_SECONDS = 3600.0
+
+
+Connect = Callable[[], Awaitable[Link]]
+"""To whoever serves the data folder."""
 
 
 class RejectedItem(Item):
@@ -79,18 +83,19 @@ class _Run:
         size = sum(len(message.text) for batch in self.waiting for message in batch.messages)
         return count >= _AT_ONCE or size >= _CHARACTERS_AT_ONCE
 
-    async def hand_in(self, link: Link | None) -> None:
+    async def hand_in(self, connect: Connect) -> None:
         """What waits, to whoever serves the data folder; of a dry run it is counted."""
         batches, self.waiting = self.waiting, []
         if not batches:
             return
         self.source = self.source or batches[0].source
-        if link is None:
+        if self.dry_run:
             known = {(batch.source, batch.external_id) for batch in batches}
             self.conversations += len(known - self.seen)
             self.seen |= known
             self.messages += sum(len(batch.messages) for batch in batches)
             return
+        link = await connect()
         if self.id is None:
             self.id = (await self._ask(link, "begin", "--", self.source, self.name))["id"]
         text = json.dumps([batch_to_json(batch) for batch in batches], ensure_ascii=False)
@@ -100,10 +105,10 @@ class _Run:
         self.messages += added["messages"]
         self.known += added["known"]
 
-    async def finish(self, link: Link | None) -> None:
-        await self.hand_in(link)
-        if link is not None and self.id is not None:
-            await self._ask(link, "finish", "--", str(self.id), str(len(self.rejected)))
+    async def finish(self, connect: Connect) -> None:
+        await self.hand_in(connect)
+        if self.id is not None:
+            await self._ask(await connect(), "finish", "--", str(self.id), str(len(self.rejected)))
 
     @staticmethod
     async def _ask(link: Link, *words: str) -> Any:
@@ -158,15 +163,17 @@ def import_file(path: Path, kind: str | None, name: str, dry_run: bool) -> Impor
 
 
 async def _import(settings: Settings, run: _Run, path: Path, kind: str, owner: str) -> None:
-    if run.dry_run:
-        await _read_into(settings, run, None, path, kind, owner)
-        return
-    async with open_link(settings, partial(open_home_locally, begins=True)) as link:
-        await _read_into(settings, run, link, path, kind, owner)
+    """The data folder is opened, and made, only for what there is to write."""
+    link: Link | None = None
+    async with AsyncExitStack() as stack:
 
+        async def connect() -> Link:
+            nonlocal link
+            if link is None:
+                link = await stack.enter_async_context(open_link(settings, partial(open_home_locally, begins=True)))
+            return link
 
-async def _read_into(settings: Settings, run: _Run, link: Link | None, path: Path, kind: str, owner: str) -> None:
-    with _progress() as bar:
+        bar = stack.enter_context(_progress())
         task: TaskID | None = None
         try:
             async for found in read_export(path, kind, owner, settings.zone, utc_now()):
@@ -175,12 +182,12 @@ async def _read_into(settings: Settings, run: _Run, link: Link | None, path: Pat
                 elif isinstance(found, ImportedBatch):
                     run.waiting.append(found)
                     if run.is_full():
-                        await run.hand_in(link)
+                        await run.hand_in(connect)
                 elif bar is not None:
                     task = _show(bar, task, found, run)
         finally:
-            await run.hand_in(link)
-        await run.finish(link)
+            await run.hand_in(connect)
+        await run.finish(connect)
 
 
 def _progress() -> AbstractContextManager[Progress | None]:

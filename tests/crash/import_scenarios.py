@@ -1,4 +1,4 @@
-"""A scenario of imports: an export is read into the store; killed anywhere, the same export read again does the rest."""
+"""A scenario of imports: an export is read into the store; killed anywhere, the same export again does the rest."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def _import(home: Path) -> None:
 
 def _look(home: Path) -> Snapshot:
     conversations = "SELECT id, source, external_id, title FROM imported_conversations ORDER BY id"
-    said = "SELECT session, seq, role, ts, external_id FROM messages WHERE session GLOB 'import:*' ORDER BY session, seq"
+    of_imports = "FROM messages WHERE session GLOB 'import:*' ORDER BY session, seq"
+    said = f"SELECT session, seq, role, ts, external_id {of_imports}"
     ended = "SELECT key, started_at, ended_at, end_reason FROM sessions WHERE key GLOB 'import:*' ORDER BY key"
     script = home / "script.db"
     return {
