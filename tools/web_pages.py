@@ -11,6 +11,7 @@ from typing import Annotated
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from assistant.core.approvals import ApprovalPattern
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import ToolError
 from assistant.core.messages import Media
@@ -38,6 +39,14 @@ def fetch_url_tool(
         split_address(url)
         return f"read the page {quote_text(url)}"
 
+    def allows(context: ToolContext, url: str) -> ApprovalPattern | None:
+        """A host, for addresses without a query: what comes after a question mark may be words of the owner's."""
+        parts = split_address(url)
+        if "?" in url:
+            return None
+        host = f"{parts.hostname}:{parts.port}" if parts.port else f"{parts.hostname}"
+        return ApprovalPattern(f"{parts.scheme}://{host}", f"read pages of {host} whose address has no question mark")
+
     @tool(
         effects="keyed",
         roles=OWNER_ONLY,
@@ -45,6 +54,7 @@ def fetch_url_tool(
         touches={"network"},
         words=WordsOfCall(addresses=("url",)),
         effect=effect,
+        allows=allows,
     )
     async def fetch_url(context: ToolContext, url: Annotated[str, bounded_text(2_000)]) -> str:
         """Read a web page."""
@@ -62,12 +72,16 @@ def search_web_tool(search: WebSearch, zone: ZoneInfo, result_bytes: int) -> Too
     def effect(context: ToolContext, query: str) -> str:
         return f"search the web for {quote_text(query)}"
 
+    def allows(context: ToolContext, query: str) -> ApprovalPattern:
+        return ApprovalPattern(search.provider, f"send words of my own choice to {search.provider}, to search the web")
+
     @tool(
         roles=OWNER_ONLY,
         timeout_seconds=search.timeout_seconds + 5,
         touches={"network"},
         words=WordsOfCall(words=("query",), in_questions=True),
         effect=effect,
+        allows=allows,
     )
     async def search_web(context: ToolContext, query: Annotated[str, bounded_text(_LONGEST_QUERY)]) -> str:
         """Search the web, with words of the person's own message. fetch_url reads a result."""

@@ -21,8 +21,10 @@ from assistant.commands import (
     compaction,
     context_parts,
     erasure,
+    files,
     general,
     imports,
+    mcp,
     memory,
     people,
     reminders,
@@ -56,9 +58,9 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(sessions.reset, compaction.compact, context_parts.context, compaction.branch, compaction.pins),
         *(tasks.requests, approvals.approvals),
     ),
-    "Remember": (memory.memory, erasure.forget, sleep.sleep, archive.archive, imports.imports),
+    "Remember": (memory.memory, files.files, erasure.forget, sleep.sleep, archive.archive, imports.imports),
     "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule),
-    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web),
+    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, mcp.mcp),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }
 

@@ -155,7 +155,7 @@ class DelegationRunner:
             reply = await self._ask(model, await self._next_request(work, request, model), context, work)
             if not reply.message.tool_calls:
                 return _answer_text(reply, model.name)
-            message = reply.message.with_unique_call_ids(
+            message = self._toolbox.with_direct_calls(reply.message).with_unique_call_ids(
                 (*request.messages, *work.messages), f"helper{work.delegation.id}"
             )
             work.messages.append(message)
@@ -171,8 +171,9 @@ class DelegationRunner:
         return f"{self._prompt}\n\n{limits}\n\nYour task:\n{task}"
 
     def _tools(self, context: ToolContext) -> list[str]:
-        offered = [spec.name for spec in self._toolbox.specs(session_role(context.session))]
-        return [name for name in offered if self._toolbox.effects(name) == "none"]
+        role = session_role(context.session)
+        offered = [*self._toolbox.specs(role), *(tool.spec for tool in self._toolbox.deferred(role))]
+        return [spec.name for spec in offered if self._toolbox.effects(spec.name) == "none"]
 
     async def _next_request(self, work: _Work, request: ModelRequest, model: Model) -> ModelRequest:
         """The snapshot as it is and what was said since, with room for an answer that keeps within the limits."""

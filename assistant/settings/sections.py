@@ -15,9 +15,11 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.permissions import Permissions, RoleGrant
+from assistant.settings.mcp import McpSettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
+    FolderList,
     HoursOfDay,
     ModelChoice,
     NameList,
@@ -120,6 +122,7 @@ class ToolSettings(SettingsSection):
     output_split: Share
     timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
     approval_hours: Annotated[float, Field(ge=1, le=720)]
+    approval_days: Annotated[int, Field(ge=1, le=3650)]
     fetch_pages: bool
     fetch_private_hosts: list[str]
 
@@ -231,6 +234,16 @@ class WebSearchSettings(SettingsSection):
     key: SecretStr
 
 
+class RunCommandSettings(SettingsSection):
+    enabled: bool
+    sandbox: Literal["bubblewrap", "none"]
+    allow: list[str]
+    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+    max_memory_mb: Annotated[int, Field(ge=16, le=1_000_000)]
+    max_output_kb: Annotated[int, Field(ge=1, le=1_000)]
+    max_processes: Annotated[int, Field(ge=1, le=10_000)]
+
+
 class TelemetrySettings(SettingsSection):
     traces: Literal["off", "otlp"]
     endpoint: WebAddress
@@ -246,6 +259,10 @@ class LogSettings(SettingsSection):
     level: Literal["debug", "info", "warning", "error"]
 
 
+class FileSettings(SettingsSection):
+    folders: FolderList = Field(description='a list of whole paths with different names, as in ["~/Documents"]')
+
+
 class SettingsValues(SettingsSection):
     """All sections of the settings files."""
 
@@ -256,6 +273,7 @@ class SettingsValues(SettingsSection):
     sleep: SleepSettings
     memory: MemorySettings
     tools: ToolSettings
+    files: FileSettings
     delegation: DelegationSettings
     turn: TurnSettings
     budget: BudgetSettings
@@ -270,6 +288,8 @@ class SettingsValues(SettingsSection):
     matrix: MatrixSettings
     web: WebSettings
     web_search: WebSearchSettings
+    mcp: McpSettings
+    run_command: RunCommandSettings
     telemetry: TelemetrySettings
     daemon: DaemonSettings
     log: LogSettings

@@ -143,7 +143,30 @@ def add_usage_parts(db: Database) -> None:
     db.execute("ALTER TABLE usage ADD COLUMN parts TEXT NOT NULL DEFAULT ''")
 
 
-@script_migrations(name="0020_imports")
+@script_migrations(name="0020_remembered_approvals")
+def remember_approvals(db: Database) -> None:
+    """What the owner approved may be allowed for some time, and is counted each time it is done."""
+    # pattern: of the tool's calls that it covers; '' where each is asked about. allows: the same, as a person reads it.
+    db.execute("ALTER TABLE approvals ADD COLUMN pattern TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE approvals ADD COLUMN allows TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE approvals ADD COLUMN allowed_until TEXT")
+    db.execute("ALTER TABLE approvals ADD COLUMN uses INTEGER NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE approvals ADD COLUMN used_at TEXT")
+    allowed = "ON approvals (tool, pattern, allowed_until) WHERE allowed_until IS NOT NULL"
+    db.execute(f"CREATE INDEX approvals_allowed {allowed}")
+
+
+@script_migrations(name="0021_mcp_tools")
+def add_mcp_tools(db: Database) -> None:
+    """What MCP servers say of their tools: as it was last seen, and as the owner approved it."""
+    # JSON; '' where the server has no such tool any more, or nothing is approved.
+    db.execute(
+        "CREATE TABLE mcp_tools (server TEXT NOT NULL, name TEXT NOT NULL, seen TEXT NOT NULL,"
+        " approved TEXT NOT NULL DEFAULT '', approved_at TEXT, PRIMARY KEY (server, name)) STRICT"
+    )
+
+
+@script_migrations(name="0022_imports")
 def add_imports(db: Database) -> None:
     """Conversations that were brought along from other programs."""
     # What the other program calls a message, so that the same export read twice adds nothing.
@@ -241,3 +264,12 @@ def add_passed_over(db: Database) -> None:
         "CREATE TABLE passed_over (collection INTEGER NOT NULL, source INTEGER NOT NULL, reason TEXT NOT NULL,"
         " checksum INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (collection, source)) STRICT, WITHOUT ROWID"
     )
+
+
+files_migrations = Migrations("files")
+
+
+@files_migrations(name="0001_initial")
+def create_file_tables(db: Database) -> None:
+    """Files of the workspace and of the owner's folders, and their text by page. All of it is derived from them."""
+    run_statements(db, "files.sql")

@@ -109,7 +109,7 @@ async def live_as_owner(it: ConformanceApp) -> None:
     turn = stores.conversation.list_sessions()[0]
     effect = ProposedEffect(
         *("a0", turn.key, turn.generation, "owner", "t00000001", "c", "set_reminder", {"text": MARK, "when": "at 9"}),
-        *(f"set a reminder {MARK} {WORD}", it.network.name, "", now, now.replace(year=now.year + 1)),
+        *(f"set a reminder {MARK} {WORD}", it.network.name, "", now, now.replace(year=now.year + 1), "", ""),
     )
     stores.approvals.propose(effect, "pending")
 
