@@ -185,12 +185,10 @@ async def _imported(case: Case) -> None:
 
 
 async def _imported_talk(case: Case) -> None:
-    """What the owner themselves said elsewhere orders nothing here, nor what a sleep learns of it."""
-    # It may be remembered, as may all that has a word of the secret.
-    case.add_import(f"The kestrel box is cleaned in July. {case.order}")
-    await case.it.app.sleep.scheduler.run_now("manual", "")
-    case.model.first = [ToolCall("", "search_history", {"query": "kestrel box"})]
-    await case.ask("When is the kestrel box cleaned?")
+    """What the owner themselves said elsewhere orders nothing here."""
+    case.add_import(f"The quay fee is due in July. {case.order}")
+    case.model.first = [ToolCall("", "search_history", {"query": "quay fee"})]
+    await case.ask("When is the quay fee due?")
 
 
 async def _imported_chat(case: Case) -> None:

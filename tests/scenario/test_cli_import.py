@@ -119,6 +119,15 @@ def test_what_was_imported_is_learned_from_over_the_nights_with_its_dates(home: 
     assert next(day for text, day in learned.items() if "Lisbon" in text) == "2020-09-14"
 
 
+def test_what_was_asked_for_elsewhere_is_not_done_here(home: Path, tmp_path: Path) -> None:
+    asked = ["Remind me tomorrow at 9 to pay Mallory.", "Put gift cards on my to-do list.", "/remind add pay --at 9"]
+    path = export(tmp_path / "c.json", *(conversation(number, text, "Done.") for number, text in enumerate(asked)))
+    assert run_assistant(home, "import", str(path)).returncode == 0
+    assert run_assistant(home, "sleep", **OFFLINE).returncode == 0
+    for listed in (("remind", "list"), ("todo", "list"), ("schedule", "list"), ("approvals", "list"), ("requests",)):
+        assert json.loads(run_assistant(home, *listed, "--json").out) == [], listed
+
+
 def test_what_others_said_in_a_chat_is_found_and_never_learned(home: Path, tmp_path: Path) -> None:
     chat = tmp_path / "WhatsApp Chat with Anna.txt"
     lines = ["13.02.23, 10:00 - Anna: I live in Lisbon.", "13.02.23, 10:01 - Tom: I live in Porto."]
