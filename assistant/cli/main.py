@@ -39,6 +39,7 @@ _MENU = {
         "forget": "Erase for good, from every copy.",
         "sleep": "Sleep now; see what the last sleep did; undo it.",
         "archive": "Conversations that ended, and where they are archived.",
+        "import": "Bring conversations along from other programs.",
     },
     "Time": {
         "agenda": "What is on: a day, or a week.",
@@ -87,6 +88,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.exports import memory as command
         case "archive":
             from assistant.cli.verify import archive as command
+        case "import":
+            from assistant.cli.imports import imports as command
         case "web":
             from assistant.cli.web import web as command
         case "mcp":

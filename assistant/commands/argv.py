@@ -23,7 +23,7 @@ ALIASES = {
 _NAMES = """
 help status model usage agenda brief todo session sessions reset compact context branch pin unpin pins requests done
 drop remind schedule memory files search why forget sleep approvals people pair start bridge notify deliveries web mcp
-backup archive undo retry stop
+backup archive import undo retry stop
 """
 SLASH_COMMANDS = tuple(f"/{name}" for name in _NAMES.split())
 LEAVE_COMMANDS = ("/quit", "/exit")

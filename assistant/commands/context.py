@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.home.workspace import WorkspaceFiles
     from assistant.store.script.approvals import StoredApprovals
     from assistant.store.script.conversation import StoredConversation
+    from assistant.store.script.imports import StoredImports
     from assistant.store.script.ledger import Ledger
     from assistant.store.script.outbox import StoredOutbox, StuckItems
     from assistant.store.script.people import ConversationRoutes, People
@@ -86,6 +87,7 @@ class CommandStores:
     pairing: PairingService
     approvals: StoredApprovals
     workspace: WorkspaceFiles
+    imports: StoredImports
     mcp: McpServers
     file_search: StoredFileSearch
 

@@ -73,6 +73,7 @@ from assistant.store.script.clock_steps import ClockSteps
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.edits import MessageEdits
 from assistant.store.script.generations import StoredGenerations, StoredResets
+from assistant.store.script.imports import StoredImports
 from assistant.store.script.inbox import BridgeStates, SlashCommandQueue
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.jobs import Jobs
@@ -244,6 +245,7 @@ class Stores:
         self.jobs = Jobs(script, self.conversation.appender)
         self.clock_steps = ClockSteps(script)
         self.log_reader = UnreadMessages(script, message_log)
+        self.imports = StoredImports(script, message_log, self.conversation.appender)
         self.generations = StoredGenerations(script, message_log)
         self.resets = StoredResets(script)
         self.breakers = CircuitBreakers(script)
