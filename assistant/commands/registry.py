@@ -18,6 +18,7 @@ from assistant.commands import (
     archive,
     backups,
     bridges,
+    calendars,
     compaction,
     context_parts,
     erasure,
@@ -56,7 +57,7 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(tasks.requests, approvals.approvals),
     ),
     "Remember": (memory.memory, erasure.forget, sleep.sleep, archive.archive),
-    "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule),
+    "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule, calendars.calendar, calendars.contacts),
     "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }

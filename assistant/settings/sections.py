@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.permissions import Permissions, RoleGrant
+from assistant.settings.calendar_sources import CalendarSources
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
@@ -187,6 +188,14 @@ class AgendaSettings(SettingsSection):
     max_pending: Annotated[int, Field(ge=1, le=1_000_000)]
 
 
+class CalendarSettings(SettingsSection):
+    sources: CalendarSources
+    passwords: SecretStr
+    interval_minutes: Annotated[float, Field(ge=1, le=10_080)]
+    timeout_seconds: Annotated[float, Field(ge=5, le=3600)]
+    max_megabytes: Annotated[int, Field(ge=1, le=500)]
+
+
 class BackupSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "05:00", or ""')
     folder: str
@@ -265,6 +274,7 @@ class SettingsValues(SettingsSection):
     reset: ResetSettings
     archive: ArchiveSettings
     agenda: AgendaSettings
+    calendar: CalendarSettings
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings

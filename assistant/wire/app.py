@@ -15,6 +15,7 @@ from functools import partial
 from assistant.agenda.clock_changes import ClockChanges
 from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.calendars.service import CalendarService
 from assistant.core.bridge_api import Bridge
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import Model, ModelPair
@@ -166,6 +167,9 @@ class App:
             partial(base.notices.send_to_session, MAIN_SESSION),
         )
         self.erasure, self.backup_scheduler = build_erasure_and_backups(base)
+        self.calendars = CalendarService(
+            base.settings.values.calendar, stores.calendars, base.settings.zone, base.clock
+        )
         self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda)
         self.contexts = build_contexts(base, self.toolbox)
         window = self.contexts.window
@@ -277,6 +281,7 @@ class App:
         """End the turns (see `Runtime.stop`), send what they said, and close the bridges."""
         await self.runtime.stop(drain_seconds, timeouts, force_stop)
         await self.background_compaction.stop()
+        await self.calendars.stop()
         await self.dispatcher.stop(timeouts)
 
     def serve(self) -> AbstractAsyncContextManager[None]:
@@ -290,6 +295,7 @@ class App:
         self.networks.check_due(self.dispatcher)
         self.running_turns.wake.set()
         self.agenda_scheduler.check_due()
+        self.calendars.check_due()
         self.approvals.check_due()
         self.sleep.scheduler.check_due()
         self.background_compaction.check_due()
@@ -316,6 +322,8 @@ class App:
     def _take_over(self, settings: Settings) -> None:
         self.stores.ledger.budget = settings.values.budget
         self.networks.take_over(settings, self.dispatcher)
+        self.stores.calendar_settings = settings.values.calendar
+        self.calendars.take_over(settings.values.calendar)
 
     def _web_token(self) -> str:
         """A new one is valid from the next request on."""
@@ -330,6 +338,7 @@ class App:
             *self.stores.remarks,
             *self.watch.problems(),
             *self.web.problems(),
+            *self.calendars.problems(),
             *self.clock_changes.problems(self._clock()),
             *(error for error in errors if error),
         ]

@@ -201,6 +201,8 @@ def command_stores(
         backups=stores.backups,
         approvals=stores.approvals,
         workspace=stores.workspace,
+        calendars=stores.calendars,
+        calendar_sources=lambda: stores.calendar_settings.sources,
     )
 
 
@@ -241,6 +243,7 @@ def _command_services(app: App) -> CommandServices:
         context_parts=ContextParts(
             app.stores.conversation, app.models, app.contexts.meter, app.contexts.window, app.contexts.economy
         ),
+        calendars=app.calendars,
         page_url=lambda: app.web.url(),
     )
 

@@ -16,10 +16,12 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from assistant.agenda.attendance import AgendaWatch, find_agenda_problems, unattended_note
+from assistant.agenda.calendar_days import CalendarDays
 from assistant.agenda.catch_up import LatenessPolicy, parse_quiet_hours
 from assistant.agenda.day import AgendaDays
 from assistant.agenda.told import ToldDates
 from assistant.backup.scheduler import find_backup_problems
+from assistant.calendars.service import find_calendar_problems
 from assistant.context.tokens import TokenCounter, counter_for_model
 from assistant.context.truncate import TruncationPolicy, truncate_for_view
 from assistant.core.archives import LogRestoreResult, ObjectStore
@@ -52,6 +54,7 @@ from assistant.store.archive.archive import StoredArchive
 from assistant.store.archive.restore import restore_to_log
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.restore import finish_interrupted_restore
+from assistant.store.calendars import CalendarReader
 from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.character.memory_files import StoredMemoryFiles
@@ -200,7 +203,10 @@ class Stores:
             self._open_script(script, message_log)
             self._open_character(home, character, values.memory.file_max_tokens)
             told = ToldDates(self.history, self.journal, zone)
-            self.agenda_days = AgendaDays(self.jobs, self.todos, told, zone)
+            self.calendars, self.calendar_settings = CalendarReader(home), values.calendar
+            interval = timedelta(minutes=values.calendar.interval_minutes)
+            calendar_days = CalendarDays(self.calendars, zone, interval, self.calendar_names)
+            self.agenda_days = AgendaDays(self.jobs, self.todos, told, zone, calendar_days)
             self.archive = open_archive(settings)
             self.workspace = WorkspaceFiles(settings.home.workspace)
             self.backups = BackupFolder(home, values.backup.folder)
@@ -255,6 +261,10 @@ class Stores:
         self.files = StoredMemoryFiles(
             home, character, count_tokens=self.counter.count_text, max_tokens=file_max_tokens
         )
+
+    def calendar_names(self) -> list[str]:
+        """Of those in the settings now."""
+        return [source.name for source in self.calendar_settings.sources]
 
     def close(self) -> None:
         if not self._is_reading:
@@ -349,6 +359,7 @@ def status_sources(settings: Settings, stores: Stores, *, is_served: bool) -> St
             partial(
                 find_reset_problems, stores.conversation, stores.generations, stores.resets, reset_policies(settings)
             ),
+            partial(find_calendar_problems, stores.calendars, lambda: stores.calendar_settings.sources, settings.zone),
             partial(
                 find_agenda_problems,
                 stores.jobs,

@@ -229,3 +229,12 @@ def add_passed_over(db: Database) -> None:
         "CREATE TABLE passed_over (collection INTEGER NOT NULL, source INTEGER NOT NULL, reason TEXT NOT NULL,"
         " checksum INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (collection, source)) STRICT, WITHOUT ROWID"
     )
+
+
+calendar_migrations = Migrations("calendars")
+
+
+@calendar_migrations(name="0001_initial")
+def create_calendar_tables(db: Database) -> None:
+    """What was last read of calendars and address books."""
+    run_statements(db, "calendars.sql")
