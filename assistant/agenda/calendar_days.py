@@ -7,7 +7,7 @@ is shown of it says how old it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Literal
@@ -17,6 +17,7 @@ from assistant.agenda.day_phrases import DayRange, local_day
 from assistant.core.calendar import format_local_time, utc_to_local
 from assistant.core.calendar_events import CalendarEvent, SourceState, age_on
 from assistant.core.errors import StoreError
+from assistant.settings.calendar_sources import CalendarSettings
 from assistant.store.calendars import MOST_EVENTS, CalendarReader
 
 _AN_INSTANT = timedelta(microseconds=1)
@@ -41,16 +42,15 @@ class CalendarEntry:
 
 @dataclass(frozen=True, slots=True)
 class CalendarDays:
-    """`sources`: the names of those in the settings, which alone are shown; `interval`: how often they are read."""
+    """`settings`: as they are now; what is not in them is not shown."""
 
     reader: CalendarReader
     zone: ZoneInfo
-    interval: timedelta
-    sources: Callable[[], Sequence[str]]
+    settings: Callable[[], CalendarSettings]
 
     def read(self, days: DayRange, now: datetime) -> tuple[list[CalendarEntry], tuple[str, ...]]:
         """What is on, and what is to be said of calendars that are not as they are now."""
-        names = self.sources()
+        names = [source.name for source in self.settings().sources]
         if not names:
             return [], ()
         try:
@@ -98,7 +98,7 @@ class CalendarDays:
             return f"Calendar {name} was not read yet."
         if state.read_at is None:
             return f"Calendar {name} was not read yet: {state.error}"
-        if now - state.read_at <= self.interval * _OLD_AFTER and not state.error:
+        if now - state.read_at <= timedelta(minutes=self.settings().interval_minutes) * _OLD_AFTER and not state.error:
             return ""
         return f"Calendar {name} is as of {format_local_time(state.read_at, self.zone)}. {state.error}".strip()
 

@@ -25,8 +25,7 @@ import structlog
 from assistant.core.calendar import format_local_time
 from assistant.core.calendar_events import SourceState
 from assistant.core.errors import StoreError, UsageError, install_hint
-from assistant.settings.calendar_sources import CalendarSource, read_passwords
-from assistant.settings.sections import CalendarSettings
+from assistant.settings.calendar_sources import CalendarSettings, CalendarSource, read_passwords
 from assistant.store.calendars import CalendarReader
 
 log = structlog.get_logger(__name__)

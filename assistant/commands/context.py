@@ -23,12 +23,14 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.core.records import InboxReceipt, IncomingMessage
     from assistant.erasure.service import ErasureService
     from assistant.gateway.bridge_operations import BridgeOperations
+    from assistant.mcp.servers import McpServers
     from assistant.memory.service import MemoryService
     from assistant.people.pairing import PairingService
     from assistant.runtime.approvals import ApprovalService
     from assistant.runtime.compaction_service import CompactionService
     from assistant.runtime.context_parts import ContextParts
     from assistant.runtime.current_models import ModelChoice
+    from assistant.runtime.file_indexer import FileIndexer
     from assistant.sessions.listing import SessionReader
     from assistant.sessions.scheduler import ResetScheduler
     from assistant.settings.calendar_sources import CalendarSource
@@ -48,6 +50,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.script.outbox import StoredOutbox, StuckItems
     from assistant.store.script.people import ConversationRoutes, People
     from assistant.store.script.turns import Pins, UserRequests
+    from assistant.store.search.files import StoredFileSearch
     from assistant.store.search.history import StoredHistory
     from sleep.compaction.values import CachedPrompt
     from sleep.cycle.dry_run import SleepDryRun
@@ -87,6 +90,8 @@ class CommandStores:
     workspace: WorkspaceFiles
     calendars: CalendarReader
     calendar_sources: Callable[[], Sequence[CalendarSource]]  # those in the settings
+    mcp: McpServers
+    file_search: StoredFileSearch
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,8 @@ class CommandServices:
     browsers: BrowserSessions
     context_parts: ContextParts
     calendars: CalendarService
+    mcp: McpServers
+    file_indexer: FileIndexer
     page_url: Callable[[], str]  # where the page is served; "" while it is not
 
 

@@ -22,7 +22,9 @@ from assistant.commands import (
     compaction,
     context_parts,
     erasure,
+    files,
     general,
+    mcp,
     memory,
     people,
     reminders,
@@ -56,9 +58,9 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(sessions.reset, compaction.compact, context_parts.context, compaction.branch, compaction.pins),
         *(tasks.requests, approvals.approvals),
     ),
-    "Remember": (memory.memory, erasure.forget, sleep.sleep, archive.archive),
+    "Remember": (memory.memory, files.files, erasure.forget, sleep.sleep, archive.archive),
     "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule, calendars.calendar, calendars.contacts),
-    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web),
+    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, mcp.mcp),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }
 

@@ -58,6 +58,14 @@ CalendarSources = Annotated[
 ]
 
 
+class CalendarSettings(SettingsSection):
+    sources: CalendarSources
+    passwords: SecretStr
+    interval_minutes: Annotated[float, Field(ge=1, le=10_080)]
+    timeout_seconds: Annotated[float, Field(ge=5, le=3600)]
+    max_megabytes: Annotated[int, Field(ge=1, le=500)]
+
+
 def read_passwords(passwords: SecretStr) -> dict[str, str]:
     """By the name of the source. What is not understood has none."""
     try:

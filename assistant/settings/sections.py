@@ -15,10 +15,12 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.permissions import Permissions, RoleGrant
-from assistant.settings.calendar_sources import CalendarSources
+from assistant.settings.calendar_sources import CalendarSettings
+from assistant.settings.mcp import McpSettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
+    FolderList,
     HoursOfDay,
     ModelChoice,
     NameList,
@@ -188,14 +190,6 @@ class AgendaSettings(SettingsSection):
     max_pending: Annotated[int, Field(ge=1, le=1_000_000)]
 
 
-class CalendarSettings(SettingsSection):
-    sources: CalendarSources
-    passwords: SecretStr
-    interval_minutes: Annotated[float, Field(ge=1, le=10_080)]
-    timeout_seconds: Annotated[float, Field(ge=5, le=3600)]
-    max_megabytes: Annotated[int, Field(ge=1, le=500)]
-
-
 class BackupSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "05:00", or ""')
     folder: str
@@ -240,6 +234,16 @@ class WebSearchSettings(SettingsSection):
     key: SecretStr
 
 
+class RunCommandSettings(SettingsSection):
+    enabled: bool
+    sandbox: Literal["bubblewrap", "none"]
+    allow: list[str]
+    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+    max_memory_mb: Annotated[int, Field(ge=16, le=1_000_000)]
+    max_output_kb: Annotated[int, Field(ge=1, le=1_000)]
+    max_processes: Annotated[int, Field(ge=1, le=10_000)]
+
+
 class TelemetrySettings(SettingsSection):
     traces: Literal["off", "otlp"]
     endpoint: WebAddress
@@ -255,6 +259,10 @@ class LogSettings(SettingsSection):
     level: Literal["debug", "info", "warning", "error"]
 
 
+class FileSettings(SettingsSection):
+    folders: FolderList = Field(description='a list of whole paths with different names, as in ["~/Documents"]')
+
+
 class SettingsValues(SettingsSection):
     """All sections of the settings files."""
 
@@ -265,6 +273,7 @@ class SettingsValues(SettingsSection):
     sleep: SleepSettings
     memory: MemorySettings
     tools: ToolSettings
+    files: FileSettings
     delegation: DelegationSettings
     turn: TurnSettings
     budget: BudgetSettings
@@ -280,6 +289,8 @@ class SettingsValues(SettingsSection):
     matrix: MatrixSettings
     web: WebSettings
     web_search: WebSearchSettings
+    mcp: McpSettings
+    run_command: RunCommandSettings
     telemetry: TelemetrySettings
     daemon: DaemonSettings
     log: LogSettings

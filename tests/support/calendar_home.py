@@ -13,9 +13,8 @@ from pydantic import SecretStr
 
 from assistant.agenda.calendar_days import CalendarDays
 from assistant.calendars.service import CalendarService
-from assistant.settings.calendar_sources import CalendarSource
+from assistant.settings.calendar_sources import CalendarSettings, CalendarSource
 from assistant.settings.home import Home
-from assistant.settings.sections import CalendarSettings
 from assistant.settings.settings import parse_settings_values
 from assistant.store.calendars import CalendarReader
 
@@ -70,8 +69,7 @@ class CalendarHome:
         )
         self.reader = CalendarReader(self.path)
         self.service = CalendarService(self.settings, self.reader, self.zone, lambda: self.now)
-        names = [source.name for source in self.sources]
-        self.days = CalendarDays(self.reader, self.zone, timedelta(minutes=15), lambda: names)
+        self.days = CalendarDays(self.reader, self.zone, lambda: self.settings)
 
     async def read(self) -> dict[str, str]:
         """By source, what went wrong."""

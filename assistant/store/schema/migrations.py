@@ -156,6 +156,16 @@ def remember_approvals(db: Database) -> None:
     db.execute(f"CREATE INDEX approvals_allowed {allowed}")
 
 
+@script_migrations(name="0021_mcp_tools")
+def add_mcp_tools(db: Database) -> None:
+    """What MCP servers say of their tools: as it was last seen, and as the owner approved it."""
+    # JSON; '' where the server has no such tool any more, or nothing is approved.
+    db.execute(
+        "CREATE TABLE mcp_tools (server TEXT NOT NULL, name TEXT NOT NULL, seen TEXT NOT NULL,"
+        " approved TEXT NOT NULL DEFAULT '', approved_at TEXT, PRIMARY KEY (server, name)) STRICT"
+    )
+
+
 character_migrations = Migrations("character")
 
 
@@ -238,3 +248,12 @@ calendar_migrations = Migrations("calendars")
 def create_calendar_tables(db: Database) -> None:
     """What was last read of calendars and address books."""
     run_statements(db, "calendars.sql")
+
+
+files_migrations = Migrations("files")
+
+
+@files_migrations(name="0001_initial")
+def create_file_tables(db: Database) -> None:
+    """Files of the workspace and of the owner's folders, and their text by page. All of it is derived from them."""
+    run_statements(db, "files.sql")
