@@ -47,6 +47,8 @@ _MENU = {
         "todo": "Your to-do lists.",
         "remind": "Reminders.",
         "schedule": "Prompts that are asked for you at set times.",
+        "calendar": "Your calendars and address books: add, list, read now.",
+        "contacts": "Find somebody in your address books.",
     },
     "People and networks": {
         "people": "Who may talk to it, and as whom.",
@@ -92,6 +94,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.imports import imports as command
         case "web":
             from assistant.cli.web import web as command
+        case "calendar":
+            from assistant.cli.calendar import calendar as command
         case "mcp":
             from assistant.cli.mcp import mcp as command
         case "open":
@@ -159,6 +163,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.reminders import remind as command
         case "schedule":
             from assistant.commands.schedules import schedule as command
+        case "contacts":
+            from assistant.commands.calendars import contacts as command
         case "people":
             from assistant.commands.people import people as command
         case "approvals":

@@ -18,6 +18,7 @@ from assistant.commands import (
     archive,
     backups,
     bridges,
+    calendars,
     compaction,
     context_parts,
     erasure,
@@ -60,7 +61,10 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(tasks.requests, approvals.approvals),
     ),
     "Remember": (memory.memory, files.files, erasure.forget, sleep.sleep, archive.archive, imports.imports),
-    "Time": (todo.agenda, todo.brief, todo.todo, reminders.remind, schedules.schedule),
+    "Time": (
+        *(todo.agenda, todo.brief, todo.todo, reminders.remind, schedules.schedule),
+        *(calendars.calendar, calendars.contacts),
+    ),
     "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, notify.notify, mcp.mcp),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }
