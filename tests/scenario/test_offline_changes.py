@@ -50,6 +50,18 @@ ROWS = [
         "la chorale du mardi est annulée définitivement",
         {"reminders": []},
     ),
+    (
+        "reminder_change",
+        ["remind me to call the dentist on Friday at 10"],
+        "The dentist is cancelled",
+        {"reminders": []},
+    ),
+    (
+        "reminder_change",
+        ["remind me to call the dentist on Friday at 10"],
+        "The dentist is not closed",
+        reminder("dentist", "2026-03-13T10:00"),
+    ),
     ("todo", [], "to do: call the plumber", {"todos": [{"text": ["plumber"], "list": None, "due": None}]}),
     (
         "todo",

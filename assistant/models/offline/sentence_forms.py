@@ -51,6 +51,8 @@ def intent_of_form(
     heading = read_cues().patterns["list_heading"].match(folded)
     if named and heading and says("drop", folded[heading.end() :]):
         return "drop"
+    if likeliest == "statement" and not (asks or times.pieces) and _calls_off(folded, text, named):
+        return "drop"
     if likeliest == "move" and not times.pieces and _names_other_list(text, named):
         return "relist"
     if named and not asks and says("bare_done", folded):
@@ -60,6 +62,14 @@ def intent_of_form(
     if likeliest == "ask" and not asks and any(list_names(text)) and says("puts", folded):
         return "add"
     return ""
+
+
+def _calls_off(folded: str, text: str, named: Sequence[ListedItem]) -> bool:
+    """Whether a sentence says of one reminder, and of nothing else, that it is off: "the dentist is cancelled"."""
+    if len(named) != 1 or named[0].kind != "reminder" or not (says("states", folded) and says("sense_drop", folded)):
+        return False
+    rest = content_words(text)
+    return bool(rest) and count_hits(rest, named[0]) == len(rest)
 
 
 def _names_other_list(text: str, named: Sequence[ListedItem]) -> bool:
