@@ -47,7 +47,8 @@ _MENU = {
     },
     "People and networks": {
         "people": "Who may talk to it, and as whom.",
-        "bridge": "Telegram, Matrix: set up, test, pause.",
+        "bridge": "Telegram, Matrix, mail: set up, test, pause.",
+        "mail": "Your own mail: set up, list, search, read.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
     },
@@ -84,6 +85,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.verify import archive as command
         case "web":
             from assistant.cli.web import web as command
+        case "mail":
+            from assistant.cli.mail import mail as command
         case "open":
             from assistant.cli.web import open_page as command
         case "bridge":
