@@ -15,15 +15,18 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.permissions import Permissions, RoleGrant
+from assistant.settings.mcp import McpSettings
 from assistant.settings.networks import (
     MailAccountSettings,
     MailSettings,
     MatrixSettings,
     TelegramSettings,
 )
+from assistant.settings.outside_sections import NotifySettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
+    FolderList,
     HoursOfDay,
     ModelChoice,
     NameList,
@@ -193,6 +196,11 @@ class AgendaSettings(SettingsSection):
     max_pending: Annotated[int, Field(ge=1, le=1_000_000)]
 
 
+class BriefSettings(SettingsSection):
+    morning: TimeOfDay = Field(description='a time of day as in "07:30", or ""')
+    evening: TimeOfDay = Field(description='a time of day as in "20:00", or ""')
+
+
 class BackupSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "05:00", or ""')
     folder: str
@@ -216,6 +224,16 @@ class WebSearchSettings(SettingsSection):
     key: SecretStr
 
 
+class RunCommandSettings(SettingsSection):
+    enabled: bool
+    sandbox: Literal["bubblewrap", "none"]
+    allow: list[str]
+    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+    max_memory_mb: Annotated[int, Field(ge=16, le=1_000_000)]
+    max_output_kb: Annotated[int, Field(ge=1, le=1_000)]
+    max_processes: Annotated[int, Field(ge=1, le=10_000)]
+
+
 class TelemetrySettings(SettingsSection):
     traces: Literal["off", "otlp"]
     endpoint: WebAddress
@@ -231,6 +249,10 @@ class LogSettings(SettingsSection):
     level: Literal["debug", "info", "warning", "error"]
 
 
+class FileSettings(SettingsSection):
+    folders: FolderList = Field(description='a list of whole paths with different names, as in ["~/Documents"]')
+
+
 class SettingsValues(SettingsSection):
     """All sections of the settings files."""
 
@@ -241,6 +263,7 @@ class SettingsValues(SettingsSection):
     sleep: SleepSettings
     memory: MemorySettings
     tools: ToolSettings
+    files: FileSettings
     delegation: DelegationSettings
     turn: TurnSettings
     budget: BudgetSettings
@@ -250,12 +273,16 @@ class SettingsValues(SettingsSection):
     reset: ResetSettings
     archive: ArchiveSettings
     agenda: AgendaSettings
+    brief: BriefSettings
+    notify: NotifySettings
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings
     mail: MailSettings
     web: WebSettings
     web_search: WebSearchSettings
+    mcp: McpSettings
+    run_command: RunCommandSettings
     mail_account: MailAccountSettings
     telemetry: TelemetrySettings
     daemon: DaemonSettings
