@@ -52,7 +52,8 @@ _MENU = {
     },
     "People and networks": {
         "people": "Who may talk to it, and as whom.",
-        "bridge": "Telegram, Matrix: set up, test, pause.",
+        "bridge": "Telegram, Matrix, mail: set up, test, pause.",
+        "mail": "Your own mail: set up, list, search, read.",
         "notify": "ntfy, Gotify, the desktop: tell you where you are not looking.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
@@ -96,6 +97,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.web import web as command
         case "calendar":
             from assistant.cli.calendar import calendar as command
+        case "mail":
+            from assistant.cli.mail import mail as command
         case "mcp":
             from assistant.cli.mcp import mcp as command
         case "open":
