@@ -50,6 +50,7 @@ _MENU = {
         "bridge": "Telegram, Matrix: set up, test, pause.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
+        "skills": "Instructions for kinds of work that you bring along.",
         "mcp": "MCP servers that it uses; be one for other programs.",
     },
     "Set up and run": {
@@ -85,6 +86,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.verify import archive as command
         case "web":
             from assistant.cli.web import web as command
+        case "skills":
+            from assistant.cli.skills import skills as command
         case "mcp":
             from assistant.cli.mcp import mcp as command
         case "open":

@@ -28,6 +28,7 @@ from assistant.commands import (
     reminders,
     schedules,
     sessions,
+    skills,
     sleep,
     tasks,
     todo,
@@ -58,7 +59,7 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
     ),
     "Remember": (memory.memory, erasure.forget, sleep.sleep, archive.archive),
     "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule),
-    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, mcp.mcp),
+    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, mcp.mcp, skills.skills),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }
 

@@ -207,6 +207,7 @@ def command_stores(
         backups=stores.backups,
         approvals=stores.approvals,
         workspace=stores.workspace,
+        skills=stores.skills,
         mcp=mcp or build_mcp_servers(settings, stores, utc_now),
     )
 

@@ -50,6 +50,7 @@ WORDLESS = {
     "script.approvals.allowed_until": "a time",
     "script.approvals.decided_by": "the number of a turn",
     "script.tool_runs.name": "the name of a tool",
+    "script.mcp_tools": "what programs say of their tools; `assistant mcp remove` forgets it",
     "script.people": "names that people gave; `assistant people` changes them",
     "script.identities": "accounts of people",
     "script.rooms": "names of rooms; `assistant people` changes them",
