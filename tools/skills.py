@@ -7,7 +7,6 @@ that the person's own message does not ask for.
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Annotated
 
 from assistant.core.errors import ToolError
@@ -16,6 +15,7 @@ from assistant.core.plain_files import FileRefused
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import quote_text
 from assistant.core.text import shorten
+from assistant.documents.folders import FileFolders
 from assistant.store.home.skills import SKILL_FILE, SKILLS_FOLDER, Skills
 from tools.declaration import StorableInt, bounded_text, lines_within, tool
 from tools.files import Page, read_page, render_page
@@ -24,7 +24,7 @@ _TOPIC = "skills"
 _FILES_SHOWN = 50
 
 
-def skill_tools(skills: Skills, workspace: Path, result_bytes: int) -> list[Tool]:
+def skill_tools(skills: Skills, folders: FileFolders, result_bytes: int) -> list[Tool]:
     @tool(roles=OWNER_ONLY, touches={"reads"}, topic=_TOPIC)
     async def list_skills(context: ToolContext) -> str:
         """List skills: instructions for kinds of work, by name and what each is for."""
@@ -45,7 +45,7 @@ def skill_tools(skills: Skills, workspace: Path, result_bytes: int) -> list[Tool
         except FileRefused as error:
             raise ToolError(f"the skill {quote_text(name)} {error}. list_skills has those that there are.") from None
         path = f"{SKILLS_FOLDER}/{name}/{file or SKILL_FILE}"
-        page = await asyncio.to_thread(read_page, workspace, path, offset, result_bytes)
+        page = await asyncio.to_thread(read_page, folders, path, offset, result_bytes)
         if not isinstance(page, Page):
             raise ToolError(f"{quote_text(path)} is a document: read_file(path={quote_text(path)}) reads it.")
         call = f"read_skill(name={quote_text(name)}, file={quote_text(file or SKILL_FILE)}"

@@ -35,6 +35,7 @@ _MENU = {
     },
     "Remember": {
         "memory": "What it remembers: search, ask why, correct.",
+        "files": "Your files: search, list, read again.",
         "forget": "Erase for good, from every copy.",
         "sleep": "Sleep now; see what the last sleep did; undo it.",
         "archive": "Conversations that ended, and where they are archived.",
@@ -59,6 +60,7 @@ _MENU = {
         "run": "Run in the foreground.",
         "stop": "Stop the running assistant.",
         "service": "Run it as a service, under systemd or launchd.",
+        "completion": "Completion of its commands in your shell.",
     },
     "Look after it": {
         "status": "How it is, in a few lines.",
@@ -102,6 +104,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.serve import run as command
         case "stop":
             from assistant.cli.serve import stop as command
+        case "completion":
+            from assistant.cli.completion import completion as command
         case "service":
             from assistant.cli.service.command import service as command
         case "status":
@@ -137,6 +141,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.tasks import requests as command
         case "pins":
             from assistant.commands.compaction import pins as command
+        case "files":
+            from assistant.commands.files import files as command
         case "forget":
             from assistant.commands.erasure import forget as command
         case "sleep":
@@ -174,7 +180,7 @@ def _load_from_table(name: str) -> click.Command:
 def assistant(context: click.Context, debug: bool) -> None:
     """Nocturne: a personal assistant that keeps every message, and sleeps.
 
-    Begin with `assistant chat`, or `assistant run` to keep it running.
+    Begin with `assistant chat`, or `assistant run` to keep it running. `assistant help NAME` explains a command.
 
     Exit codes: 0 fine, 1 failed, 2 wrong use, 3 the model cannot be reached (the message is kept), 4 the budget is
     used up.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.runtime.compaction_service import CompactionService
     from assistant.runtime.context_parts import ContextParts
     from assistant.runtime.current_models import ModelChoice
+    from assistant.runtime.file_indexer import FileIndexer
     from assistant.sessions.listing import SessionReader
     from assistant.sessions.scheduler import ResetScheduler
     from assistant.store.archive.archive import StoredArchive
@@ -47,6 +48,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.script.outbox import StoredOutbox, StuckItems
     from assistant.store.script.people import ConversationRoutes, People
     from assistant.store.script.turns import Pins, UserRequests
+    from assistant.store.search.files import StoredFileSearch
     from assistant.store.search.history import StoredHistory
     from sleep.compaction.values import CachedPrompt
     from sleep.cycle.dry_run import SleepDryRun
@@ -86,6 +88,7 @@ class CommandStores:
     workspace: WorkspaceFiles
     skills: Skills
     mcp: McpServers
+    file_search: StoredFileSearch
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ class CommandServices:
     browsers: BrowserSessions
     context_parts: ContextParts
     mcp: McpServers
+    file_indexer: FileIndexer
     page_url: Callable[[], str]  # where the page is served; "" while it is not
 
 

@@ -31,6 +31,7 @@ from assistant.models.offline.model import OfflineModel
 from assistant.people.pairing import supersede_denied
 from assistant.runtime.context_meter import TokenEstimates
 from assistant.runtime.current_models import CurrentModels, ModelChoice
+from assistant.runtime.file_indexer import FileIndexer
 from assistant.runtime.maintenance import Maintenance
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.sleep_scheduler import SleepLock
@@ -171,9 +172,10 @@ class App:
             partial(base.notices.send_to_session, MAIN_SESSION),
         )
         self.erasure, self.backup_scheduler = build_erasure_and_backups(base)
-        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda)
-        self._skill_tools = skill_tools(stores.skills, base.settings.home.workspace, MAX_RESULT_BYTES)
+        self._skill_tools = skill_tools(stores.skills, stores.folders, MAX_RESULT_BYTES)
         self.mcp = build_mcp_servers(base.settings, stores, base.clock, self._tell_mcp_change)
+        self.file_indexer = FileIndexer(stores.folders, stores.file_search.index, stores.file_finder)
+        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer)
         self.contexts = build_contexts(base, self.toolbox)
         window = self.contexts.window
         self.toolbox.add(delegate_tool(build_delegation(base, self.toolbox, window)))
@@ -186,7 +188,11 @@ class App:
         self.background_compaction = build_background_compaction(base, self.contexts, self.learning.budget)
         self.runtime.on_turn_ended = self.background_compaction.after_turn
         self.terminal.find_disk_trouble = self.runtime.find_disk_trouble
-        indexes = {"Message": stores.message_index, "Journal entry": stores.journal_index}
+        indexes = {
+            "Message": stores.message_index,
+            "Journal entry": stores.journal_index,
+            "Page of a file": stores.file_finder,
+        }
         self.maintenance = Maintenance(
             stores.conversation,
             stores.files,
@@ -197,6 +203,7 @@ class App:
             base.settings.home.path,
             lambda: stores.record(base.clock()),
             self._tell_damage,
+            self.file_indexer,
         )
         self.sync_journal = journal_sync(base.settings, stores)
         self.sleep = build_sleep(base, self.learning, self.contexts.compaction)

@@ -209,6 +209,7 @@ def command_stores(
         workspace=stores.workspace,
         skills=stores.skills,
         mcp=mcp or build_mcp_servers(settings, stores, utc_now),
+        file_search=stores.file_search,
     )
 
 
@@ -265,6 +266,7 @@ def _command_services(app: App) -> CommandServices:
             app.stores.conversation, app.models, app.contexts.meter, app.contexts.window, app.contexts.economy
         ),
         mcp=app.mcp,
+        file_indexer=app.file_indexer,
         page_url=lambda: app.web.url(),
     )
 

@@ -10,6 +10,7 @@ import pytest
 from assistant.core.errors import UsageError
 from assistant.core.messages import ToolCall
 from assistant.core.plain_files import FileRefused
+from assistant.documents.folders import FileFolders
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.store.home.skills import Skills, parse_skill
 from tests.unit.test_registry import CONTEXT
@@ -25,7 +26,7 @@ def make(folder: Path, text: str = GOOD) -> Path:
 
 
 async def call(workspace: Path, called: str, **arguments: object) -> tuple[str, bool]:
-    registry = ToolRegistry(skill_tools(Skills(workspace), workspace, 4000), timeout_seconds=60)
+    registry = ToolRegistry(skill_tools(Skills(workspace), FileFolders(workspace, workspace), 4000), timeout_seconds=60)
     return await registry.run(ToolCall("c1", called, arguments), CONTEXT, "owner")
 
 

@@ -239,3 +239,12 @@ def add_passed_over(db: Database) -> None:
         "CREATE TABLE passed_over (collection INTEGER NOT NULL, source INTEGER NOT NULL, reason TEXT NOT NULL,"
         " checksum INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (collection, source)) STRICT, WITHOUT ROWID"
     )
+
+
+files_migrations = Migrations("files")
+
+
+@files_migrations(name="0001_initial")
+def create_file_tables(db: Database) -> None:
+    """Files of the workspace and of the owner's folders, and their text by page. All of it is derived from them."""
+    run_statements(db, "files.sql")
