@@ -57,6 +57,7 @@ _MENU = {
         "notify": "ntfy, Gotify, the desktop: tell you where you are not looking.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
+        "skills": "Instructions for kinds of work that you bring along.",
         "mcp": "MCP servers that it uses; be one for other programs.",
     },
     "Set up and run": {
@@ -99,6 +100,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.calendar import calendar as command
         case "mail":
             from assistant.cli.mail import mail as command
+        case "skills":
+            from assistant.cli.skills import skills as command
         case "mcp":
             from assistant.cli.mcp import mcp as command
         case "open":

@@ -75,7 +75,8 @@ from assistant.wire.turns import (
 )
 from sleep.cycle.rebuild import Reextraction
 from tools.mcp import mcp_tools
-from tools.toolbox import delegate_tool
+from tools.skills import skill_tools
+from tools.toolbox import MAX_RESULT_BYTES, delegate_tool
 
 
 class App:
@@ -177,14 +178,16 @@ class App:
         self.calendars = CalendarService(
             base.settings.values.calendar, stores.calendars, base.settings.zone, base.clock
         )
+        self._skill_tools = skill_tools(stores.skills, stores.folders, MAX_RESULT_BYTES)
         self.mcp = build_mcp_servers(base.settings, stores, base.clock, self._tell_mcp_change)
         self.file_indexer = FileIndexer(stores.folders, stores.file_search.index, stores.file_finder)
         self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer)
         self.contexts = build_contexts(base, self.toolbox)
         window = self.contexts.window
         self.toolbox.add(delegate_tool(build_delegation(base, self.toolbox, window)))
-        self.mcp.on_change = lambda: self.toolbox.replace_servers(mcp_tools(self.mcp))
+        self.mcp.on_change = lambda: self.toolbox.replace_deferred("mcp", mcp_tools(self.mcp))
         self.mcp.on_change()
+        self._offer_skills()
         self.approvals = build_approvals(base, self.toolbox)
         self.turn_runner = build_turn_runner(base, self.toolbox, window, self.dispatcher, self.approvals)
         self.runtime = build_runtime(base, self.turn_runner, self.dispatcher, self.contexts)
@@ -275,6 +278,11 @@ class App:
         notice = NoticeKind.DATA_DAMAGED.fill(f"{self._clock():%Y-%m-%d}:{line}", what=line)
         self.base.notices.send_to_session(MAIN_SESSION, notice)
 
+    def _offer_skills(self) -> None:
+        """Where there are any: a prompt without skills says nothing of them."""
+        tools = self._skill_tools if self.stores.skills.has_any() else []
+        self.toolbox.replace_deferred("skills", tools)
+
     def _tell_mcp_change(self, server: str, changed: Sequence[McpToolPin]) -> None:
         """Raises `StoreError`."""
         names = ", ".join(quote_text(pin.name) for pin in changed)
@@ -303,6 +311,7 @@ class App:
         self.watch.check_files()
         self.clock_changes.check()
         self.networks.check_due(self.dispatcher)
+        self._offer_skills()
         self.running_turns.wake.set()
         self.agenda_scheduler.check_due()
         self.calendars.check_due()
