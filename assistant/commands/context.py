@@ -117,6 +117,7 @@ class CommandServices:
     browsers: BrowserSessions
     context_parts: ContextParts
     file_indexer: FileIndexer
+    save_page: Callable[[str, datetime], Awaitable[str]]  # of an address, in the workspace; raises `ToolError`
     page_url: Callable[[], str]  # where the page is served; "" while it is not
 
 

@@ -56,7 +56,7 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(sessions.reset, compaction.compact, context_parts.context, compaction.branch, compaction.pins),
         *(tasks.requests, approvals.approvals),
     ),
-    "Remember": (memory.memory, files.files, erasure.forget, sleep.sleep, archive.archive),
+    "Remember": (memory.memory, files.add, files.files, erasure.forget, sleep.sleep, archive.archive),
     "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule),
     "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),

@@ -3,6 +3,8 @@ with."""
 
 from __future__ import annotations
 
+import asyncio
+import mimetypes
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,6 +19,7 @@ from assistant.commands.argv import command_name
 from assistant.commands.context import CommandServices, CommandStores
 from assistant.commands.registry import CommandRegistry
 from assistant.core.calendar import SleepSchedule, utc_now
+from assistant.core.errors import ToolError
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
 from assistant.erasure.backups import BackupErasure
 from assistant.erasure.service import ErasureService
@@ -30,6 +33,7 @@ from assistant.runtime.context_parts import ContextParts
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
 from assistant.sessions.scheduler import ResetScheduler
 from assistant.settings.settings import Settings
+from assistant.store.home.workspace import ADDED_FOLDER, WorkspaceFiles, page_file_name
 from assistant.wire.sleep import Sleep
 from assistant.wire.stores import (
     Stores,
@@ -40,7 +44,7 @@ from assistant.wire.stores import (
     reset_policies,
     session_reader,
 )
-from assistant.wire.turns import Base, Contexts
+from assistant.wire.turns import Base, Contexts, page_fetcher
 from sleep.cycle.rebuild import Reextraction
 
 if TYPE_CHECKING:
@@ -243,8 +247,20 @@ def _command_services(app: App) -> CommandServices:
             app.stores.conversation, app.models, app.contexts.meter, app.contexts.window, app.contexts.economy
         ),
         file_indexer=app.file_indexer,
+        save_page=partial(_save_page, settings, app.stores.workspace),
         page_url=lambda: app.web.url(),
     )
+
+
+async def _save_page(settings: Settings, files: WorkspaceFiles, address: str, now: datetime) -> str:
+    """Raises `ToolError`, `StoreError`."""
+    fetcher = page_fetcher(settings.values.tools)
+    if fetcher is None:
+        raise ToolError("No page was read: `tools.fetch_pages` is off.")
+    page = await fetcher.fetch(address)
+    suffix = mimetypes.guess_extension(page.content_type) or ".txt"
+    name = page_file_name(page.address, suffix, now.astimezone(settings.zone).date())
+    return await asyncio.to_thread(files.save, ADDED_FOLDER, (name,), page.data)
 
 
 def _bridge_operations(app: App) -> BridgeOperations:

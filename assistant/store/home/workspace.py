@@ -14,7 +14,9 @@ import os
 import stat
 import threading
 import unicodedata
+from datetime import date
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from assistant.core.errors import StoreError
 from assistant.core.messages import Media
@@ -28,6 +30,7 @@ MAX_SENT_BYTES = 10 * 1024 * 1024
 _MAX_NAME_BYTES = 100
 _MAX_SUFFIX = 16
 _MOST_LIKE_IT = 1000
+_LONGEST_PAGE_NAME = 60
 _PARTIAL = ".partial-"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -144,6 +147,14 @@ def safe_file_name(medium: Media) -> str:
         stem, dot, ending = safe.strip(" ."), "", ""
     full_name = f"{_truncate_bytes(stem.strip(), _MAX_NAME_BYTES)}{dot}{ending}"
     return full_name if stem.strip() else f"{medium.kind}{dot}{ending}" if dot else _default_name(medium)
+
+
+def page_file_name(address: str, suffix: str, day: date) -> str:
+    """Of a page of the web: the day, the host and the end of the path, as in `2026-03-01-example.org-tickets.txt`."""
+    parts = urlsplit(address)
+    words = "-".join(filter(None, [parts.hostname, *parts.path.split("/")[-2:]])).removesuffix(suffix)
+    name = "".join(letter if letter.isalnum() or letter in ".-_" else "-" for letter in words)[:_LONGEST_PAGE_NAME]
+    return safe_file_name(Media("file", "", f"{day.isoformat()}-{name.strip('-.')}{suffix}", 0))
 
 
 def _default_name(medium: Media) -> str:
