@@ -52,6 +52,7 @@ _MENU = {
         "bridge": "Telegram, Matrix: set up, test, pause.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
+        "mcp": "MCP servers that it uses; be one for other programs.",
     },
     "Set up and run": {
         "setup": "Model, persona, time zone, budget, bridge, service.",
@@ -59,6 +60,7 @@ _MENU = {
         "run": "Run in the foreground.",
         "stop": "Stop the running assistant.",
         "service": "Run it as a service, under systemd or launchd.",
+        "completion": "Completion of its commands in your shell.",
     },
     "Look after it": {
         "status": "How it is, in a few lines.",
@@ -86,6 +88,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.verify import archive as command
         case "web":
             from assistant.cli.web import web as command
+        case "mcp":
+            from assistant.cli.mcp import mcp as command
         case "open":
             from assistant.cli.web import open_page as command
         case "bridge":
@@ -98,6 +102,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.serve import run as command
         case "stop":
             from assistant.cli.serve import stop as command
+        case "completion":
+            from assistant.cli.completion import completion as command
         case "service":
             from assistant.cli.service.command import service as command
         case "status":
@@ -174,7 +180,7 @@ def _load_from_table(name: str) -> click.Command:
 def assistant(context: click.Context, debug: bool) -> None:
     """Nocturne: a personal assistant that keeps every message, and sleeps.
 
-    Begin with `assistant chat`, or `assistant run` to keep it running.
+    Begin with `assistant chat`, or `assistant run` to keep it running. `assistant help NAME` explains a command.
 
     Exit codes: 0 fine, 1 failed, 2 wrong use, 3 the model cannot be reached (the message is kept), 4 the budget is
     used up.

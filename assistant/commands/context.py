@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.core.records import InboxReceipt, IncomingMessage
     from assistant.erasure.service import ErasureService
     from assistant.gateway.bridge_operations import BridgeOperations
+    from assistant.mcp.servers import McpServers
     from assistant.memory.service import MemoryService
     from assistant.people.pairing import PairingService
     from assistant.runtime.approvals import ApprovalService
@@ -84,6 +85,7 @@ class CommandStores:
     pairing: PairingService
     approvals: StoredApprovals
     workspace: WorkspaceFiles
+    mcp: McpServers
     file_search: StoredFileSearch
 
 
@@ -116,6 +118,7 @@ class CommandServices:
     wake: Callable[[], None]  # something waits to be answered
     browsers: BrowserSessions
     context_parts: ContextParts
+    mcp: McpServers
     file_indexer: FileIndexer
     save_page: Callable[[str, datetime], Awaitable[str]]  # of an address, in the workspace; raises `ToolError`
     page_url: Callable[[], str]  # where the page is served; "" while it is not

@@ -210,6 +210,15 @@ class NoticeKind(Enum):
         once="an approval",
     )
 
+    # MCP servers
+    MCP_TOOLS_CHANGED = NoticeForm(
+        "The MCP server {server} says something else of its tools than you approved: {tools}. They are not used until "
+        "you approve them again: `/mcp show {server}` shows what changed.",
+        "A tool of an MCP server describes itself otherwise than it was approved",
+        place="recent",
+        once="a change",
+    )
+
     # The clock
     CLOCK_RIGHT_AGAIN = NoticeForm(
         "The clock of this machine was wrong for a few minutes: it showed {shown} when it was {time}. It is right "

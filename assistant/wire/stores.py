@@ -77,6 +77,7 @@ from assistant.store.script.inbox import BridgeStates, SlashCommandQueue
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.jobs import Jobs
 from assistant.store.script.ledger import Ledger
+from assistant.store.script.mcp_tools import StoredMcpTools
 from assistant.store.script.notices import StoredOutages
 from assistant.store.script.outbox import StoredOutbox, StuckItems, TurnFiles
 from assistant.store.script.people import ConversationRoutes, Pairings, People
@@ -235,6 +236,7 @@ class Stores:
         self.message_edits = MessageEdits(script, message_log, self.conversation.appender)
         self.turn_files = TurnFiles(script)
         self.approvals = StoredApprovals(script)
+        self.mcp_tools = StoredMcpTools(script)
         self.deliveries = StuckItems(script)
         self.requests = UserRequests(script, message_log)
         self.jobs = Jobs(script, self.conversation.appender)

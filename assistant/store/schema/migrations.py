@@ -156,6 +156,16 @@ def remember_approvals(db: Database) -> None:
     db.execute(f"CREATE INDEX approvals_allowed {allowed}")
 
 
+@script_migrations(name="0021_mcp_tools")
+def add_mcp_tools(db: Database) -> None:
+    """What MCP servers say of their tools: as it was last seen, and as the owner approved it."""
+    # JSON; '' where the server has no such tool any more, or nothing is approved.
+    db.execute(
+        "CREATE TABLE mcp_tools (server TEXT NOT NULL, name TEXT NOT NULL, seen TEXT NOT NULL,"
+        " approved TEXT NOT NULL DEFAULT '', approved_at TEXT, PRIMARY KEY (server, name)) STRICT"
+    )
+
+
 character_migrations = Migrations("character")
 
 
