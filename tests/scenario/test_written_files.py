@@ -52,17 +52,9 @@ async def test_what_the_person_did_not_ask_for_waits_and_shows_all_of_the_text(t
 @pytest.mark.parametrize(
     "path",
     [
-        "../out.md",
-        "/tmp/out.md",
-        "sent/a.md",
-        "received/a.md",
-        "earlier/a.md",
-        ".hidden",
-        "a/.b/c",
-        "link/c.md",
-        "link2",
-    ]
-    + ["", "pipe\u202e.md", "x" * 300],
+        *("../out.md", "/tmp/out.md", "sent/a.md", "received/a.md", "earlier/a.md", ".hidden", "a/.b/c", "link/c.md"),
+        *("link2", "", "pipe\u202e.md", "x" * 300),
+    ],
 )
 async def test_nothing_is_written_elsewhere_or_over_what_came_and_went(tmp_path: Path, path: str) -> None:
     workspace, outside = tmp_path / "home" / "workspace", tmp_path / "outside"
