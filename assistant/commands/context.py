@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.gateway.bridge_operations import BridgeOperations
     from assistant.mcp.servers import McpServers
     from assistant.memory.service import MemoryService
+    from assistant.notify.notifier import Notifier
     from assistant.people.pairing import PairingService
     from assistant.runtime.approvals import ApprovalService
     from assistant.runtime.compaction_service import CompactionService
@@ -43,6 +44,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.home.workspace import WorkspaceFiles
     from assistant.store.script.approvals import StoredApprovals
     from assistant.store.script.conversation import StoredConversation
+    from assistant.store.script.imports import StoredImports
     from assistant.store.script.ledger import Ledger
     from assistant.store.script.outbox import StoredOutbox, StuckItems
     from assistant.store.script.people import ConversationRoutes, People
@@ -85,6 +87,7 @@ class CommandStores:
     pairing: PairingService
     approvals: StoredApprovals
     workspace: WorkspaceFiles
+    imports: StoredImports
     mcp: McpServers
     file_search: StoredFileSearch
 
@@ -121,6 +124,7 @@ class CommandServices:
     mcp: McpServers
     file_indexer: FileIndexer
     save_page: Callable[[str, datetime], Awaitable[str]]  # of an address, in the workspace; raises `ToolError`
+    notifier: Notifier
     page_url: Callable[[], str]  # where the page is served; "" while it is not
 
 

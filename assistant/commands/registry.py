@@ -23,8 +23,10 @@ from assistant.commands import (
     erasure,
     files,
     general,
+    imports,
     mcp,
     memory,
+    notify,
     people,
     reminders,
     schedules,
@@ -57,9 +59,9 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(sessions.reset, compaction.compact, context_parts.context, compaction.branch, compaction.pins),
         *(tasks.requests, approvals.approvals),
     ),
-    "Remember": (memory.memory, files.add, files.files, erasure.forget, sleep.sleep, archive.archive),
-    "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule),
-    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, mcp.mcp),
+    "Remember": (memory.memory, files.add, files.files, erasure.forget, sleep.sleep, archive.archive, imports.imports),
+    "Time": (todo.agenda, todo.brief, todo.todo, reminders.remind, schedules.schedule),
+    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, notify.notify, mcp.mcp),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }
 

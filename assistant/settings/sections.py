@@ -22,6 +22,7 @@ from assistant.settings.networks import (
     MatrixSettings,
     TelegramSettings,
 )
+from assistant.settings.outside_sections import NotifySettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
@@ -96,6 +97,7 @@ class SleepSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "03:30", or ""')
     nap_minutes: Annotated[float, Field(ge=0, le=1440)]
     max_usd: Annotated[float, Field(ge=0)]
+    imported_messages: Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class MemorySettings(SettingsSection):
@@ -195,6 +197,11 @@ class AgendaSettings(SettingsSection):
     max_pending: Annotated[int, Field(ge=1, le=1_000_000)]
 
 
+class BriefSettings(SettingsSection):
+    morning: TimeOfDay = Field(description='a time of day as in "07:30", or ""')
+    evening: TimeOfDay = Field(description='a time of day as in "20:00", or ""')
+
+
 class BackupSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "05:00", or ""')
     folder: str
@@ -267,6 +274,8 @@ class SettingsValues(SettingsSection):
     reset: ResetSettings
     archive: ArchiveSettings
     agenda: AgendaSettings
+    brief: BriefSettings
+    notify: NotifySettings
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings
