@@ -23,6 +23,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
+from assistant.core.approvals import ApprovalPattern
 from assistant.core.errors import ToolError
 from assistant.core.model_api import ToolSpec
 from assistant.core.permissions import OWNER_ONLY
@@ -97,6 +98,12 @@ class FunctionTool:
     words: WordsOfCall | None = None
     harmless: Callable[..., bool] = lambda context, **arguments: False
     effect: Callable[..., str | Awaitable[str]] | None = None
+    topic: str = ""
+    asked_each_time: bool = False
+    allows: Callable[..., ApprovalPattern | None] = lambda context, **arguments: None
+
+    def pattern(self, arguments: Mapping[str, Any], context: ToolContext) -> ApprovalPattern | None:
+        return self.allows(context, **self._checked(arguments))
 
     def needs_word(self, arguments: Mapping[str, Any], context: ToolContext) -> bool:
         """A call whose arguments are wrong is answered with what is wrong, and does nothing."""
@@ -144,6 +151,9 @@ def tool(
     words: WordsOfCall | None = None,
     harmless: Callable[..., bool] = lambda context, **arguments: False,
     effect: Callable[..., str | Awaitable[str]] | None = None,
+    topic: str = "",
+    asked_each_time: bool = False,
+    allows: Callable[..., ApprovalPattern | None] = lambda context, **arguments: None,
 ) -> Callable[[Callable[..., str | Awaitable[str]]], FunctionTool]:
     """Make a tool of a function `(context, arguments...) -> str`, sync or async, named as the model calls it.
 
@@ -152,7 +162,11 @@ def tool(
     - `touches`: all that it may do; a call that does more than look needs the person's word (`docs/approvals.md`).
     - `words`: when the person's own words ask for it.
     - `harmless`: whether a call with these arguments needs no word: it only looks.
-    - `effect`: what a call will do, as a person reads it; made of the arguments otherwise."""
+    - `effect`: what a call will do, as a person reads it; made of the arguments otherwise.
+    - `topic`: with one, the tool is not in every prompt but found by a search (`tools/tool_search.py`).
+    - `asked_each_time`: the owner approves each call, though their own words ask for it and nothing else was read.
+    - `allows`: what the owner may allow for some time when they approve such a call: the host of an address. Its key
+      must cover no more than it says."""
 
     def declare(function: Callable[..., str | Awaitable[str]]) -> FunctionTool:
         written = (function.__code__, repr((function.__defaults__, function.__kwdefaults__)), function.__doc__)
@@ -173,6 +187,9 @@ def tool(
             words,
             harmless,
             effect,
+            topic,
+            asked_each_time,
+            allows,
         )
 
     return declare

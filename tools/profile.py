@@ -42,6 +42,7 @@ def edit_memory_file_tool(files: StoredMemoryFiles) -> Tool:
         touches={"reads", "writes"},
         words=WordsOfCall(words=("new",), fixed={"old": ""}),
         effect=effect,
+        topic="memory",
     )
     def edit_memory_file(context: ToolContext, old: str = "", new: str = "") -> str:
         """Edit MEMORY.md. old: exact passage ("" appends new). new: replaces it ("" removes)."""

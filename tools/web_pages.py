@@ -11,9 +11,9 @@ from typing import Annotated
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from assistant.core.approvals import ApprovalPattern
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import ToolError
-from assistant.core.messages import Media
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.plain_files import FileRefused
 from assistant.core.ports import Tool, ToolContext, WordsOfCall
@@ -22,11 +22,10 @@ from assistant.documents.fetch import FetchedPage, PageFetcher, split_address
 from assistant.documents.kinds import HEAD_BYTES, find_kind
 from assistant.documents.reader import TIMEOUT_SECONDS, DocumentReader
 from assistant.documents.web_search import WebSearch
-from assistant.store.home.workspace import PAGES_FOLDER, WorkspaceFiles, safe_file_name
+from assistant.store.home.workspace import PAGES_FOLDER, WorkspaceFiles, page_file_name
 from tools.declaration import bounded_text, lines_within, tool
 from tools.files import cut_page, render_page
 
-_LONGEST_NAME = 60
 _LONGEST_QUERY = 300
 _RESULTS = 8
 
@@ -38,13 +37,22 @@ def fetch_url_tool(
         split_address(url)
         return f"read the page {quote_text(url)}"
 
+    def allows(context: ToolContext, url: str) -> ApprovalPattern | None:
+        """A host, for addresses without a query: what comes after a question mark may be words of the owner's."""
+        parts = split_address(url)
+        if "?" in url:
+            return None
+        host = f"{parts.hostname}:{parts.port}" if parts.port else f"{parts.hostname}"
+        return ApprovalPattern(f"{parts.scheme}://{host}", f"read pages of {host} whose address has no question mark")
+
     @tool(
         effects="keyed",
         roles=OWNER_ONLY,
         timeout_seconds=fetcher.timeout_seconds + TIMEOUT_SECONDS + 5,
-        touches={"network"},
+        touches={"reads", "network"},
         words=WordsOfCall(addresses=("url",)),
         effect=effect,
+        allows=allows,
     )
     async def fetch_url(context: ToolContext, url: Annotated[str, bounded_text(2_000)]) -> str:
         """Read a web page."""
@@ -52,7 +60,8 @@ def fetch_url_tool(
         text = await _text_of(page, documents)
         read_at = format_local_time(context.now, zone)
         body = f"{page.address}\nRead {read_at}\n\n".encode() + text
-        path = await asyncio.to_thread(files.save, PAGES_FOLDER, (_file_name(page, context, zone),), body)
+        name = page_file_name(page.address, ".txt", context.now.astimezone(zone).date())
+        path = await asyncio.to_thread(files.save, PAGES_FOLDER, (name,), body)
         return render_page(cut_page(body, path, 0, result_bytes), path, f"read_file(path={quote_text(path)}")
 
     return fetch_url
@@ -62,12 +71,16 @@ def search_web_tool(search: WebSearch, zone: ZoneInfo, result_bytes: int) -> Too
     def effect(context: ToolContext, query: str) -> str:
         return f"search the web for {quote_text(query)}"
 
+    def allows(context: ToolContext, query: str) -> ApprovalPattern:
+        return ApprovalPattern(search.provider, f"send words of my own choice to {search.provider}, to search the web")
+
     @tool(
         roles=OWNER_ONLY,
         timeout_seconds=search.timeout_seconds + 5,
-        touches={"network"},
+        touches={"reads", "network"},
         words=WordsOfCall(words=("query",), in_questions=True),
         effect=effect,
+        allows=allows,
     )
     async def search_web(context: ToolContext, query: Annotated[str, bounded_text(_LONGEST_QUERY)]) -> str:
         """Search the web, with words of the person's own message. fetch_url reads a result."""
@@ -101,12 +114,3 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _file_name(page: FetchedPage, context: ToolContext, zone: ZoneInfo) -> str:
-    """The day, the host and the end of the path: `2026-03-01-example.org-tickets.txt`."""
-    parts = urlsplit(page.address)
-    words = "-".join(filter(None, [parts.hostname, *parts.path.split("/")[-2:]]))
-    name = "".join(letter if letter.isalnum() or letter in ".-_" else "-" for letter in words)[:_LONGEST_NAME]
-    day = context.now.astimezone(zone).date().isoformat()
-    return safe_file_name(Media("file", "text/plain", f"{day}-{name.strip('-.')}.txt", 0))

@@ -35,21 +35,31 @@ _MENU = {
     },
     "Remember": {
         "memory": "What it remembers: search, ask why, correct.",
+        "add": "Give it files, folders or pages of the web.",
+        "files": "Your files: search, list, read again.",
         "forget": "Erase for good, from every copy.",
         "sleep": "Sleep now; see what the last sleep did; undo it.",
         "archive": "Conversations that ended, and where they are archived.",
+        "import": "Bring conversations along from other programs.",
     },
     "Time": {
         "agenda": "What is on: a day, or a week.",
+        "brief": "Today in short, and what waits for you.",
         "todo": "Your to-do lists.",
         "remind": "Reminders.",
         "schedule": "Prompts that are asked for you at set times.",
+        "calendar": "Your calendars and address books: add, list, read now.",
+        "contacts": "Find somebody in your address books.",
     },
     "People and networks": {
         "people": "Who may talk to it, and as whom.",
-        "bridge": "Telegram, Matrix: set up, test, pause.",
+        "bridge": "Telegram, Matrix, mail: set up, test, pause.",
+        "mail": "Your own mail: set up, list, search, read.",
+        "notify": "ntfy, Gotify, the desktop: tell you where you are not looking.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
+        "skills": "Instructions for kinds of work that you bring along.",
+        "mcp": "MCP servers that it uses; be one for other programs.",
     },
     "Set up and run": {
         "setup": "Model, persona, time zone, budget, bridge, service.",
@@ -57,6 +67,7 @@ _MENU = {
         "run": "Run in the foreground.",
         "stop": "Stop the running assistant.",
         "service": "Run it as a service, under systemd or launchd.",
+        "completion": "Completion of its commands in your shell.",
     },
     "Look after it": {
         "status": "How it is, in a few lines.",
@@ -82,8 +93,18 @@ def _load(name: str) -> click.Command:
             from assistant.cli.exports import memory as command
         case "archive":
             from assistant.cli.verify import archive as command
+        case "import":
+            from assistant.cli.imports import imports as command
         case "web":
             from assistant.cli.web import web as command
+        case "calendar":
+            from assistant.cli.calendar import calendar as command
+        case "mail":
+            from assistant.cli.mail import mail as command
+        case "skills":
+            from assistant.cli.skills import skills as command
+        case "mcp":
+            from assistant.cli.mcp import mcp as command
         case "open":
             from assistant.cli.web import open_page as command
         case "bridge":
@@ -96,6 +117,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.serve import run as command
         case "stop":
             from assistant.cli.serve import stop as command
+        case "completion":
+            from assistant.cli.completion import completion as command
         case "service":
             from assistant.cli.service.command import service as command
         case "status":
@@ -131,22 +154,32 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.tasks import requests as command
         case "pins":
             from assistant.commands.compaction import pins as command
+        case "add":
+            from assistant.commands.files import add as command
+        case "files":
+            from assistant.commands.files import files as command
         case "forget":
             from assistant.commands.erasure import forget as command
         case "sleep":
             from assistant.commands.sleep import sleep as command
         case "agenda":
             from assistant.commands.todo import agenda as command
+        case "brief":
+            from assistant.commands.todo import brief as command
         case "todo":
             from assistant.commands.todo import todo as command
         case "remind":
             from assistant.commands.reminders import remind as command
         case "schedule":
             from assistant.commands.schedules import schedule as command
+        case "contacts":
+            from assistant.commands.calendars import contacts as command
         case "people":
             from assistant.commands.people import people as command
         case "approvals":
             from assistant.commands.approvals import approvals as command
+        case "notify":
+            from assistant.commands.notify import notify as command
         case "deliveries":
             from assistant.commands.bridges import deliveries as command
         case _:
@@ -168,7 +201,7 @@ def _load_from_table(name: str) -> click.Command:
 def assistant(context: click.Context, debug: bool) -> None:
     """Nocturne: a personal assistant that keeps every message, and sleeps.
 
-    Begin with `assistant chat`, or `assistant run` to keep it running.
+    Begin with `assistant chat`, or `assistant run` to keep it running. `assistant help NAME` explains a command.
 
     Exit codes: 0 fine, 1 failed, 2 wrong use, 3 the model cannot be reached (the message is kept), 4 the budget is
     used up.

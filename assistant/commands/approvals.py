@@ -11,6 +11,7 @@ from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Item, number_argument
 from assistant.core.approvals import Approval, ApprovalState, describe_outcome
 from assistant.core.calendar import format_moment
+from assistant.core.text import pluralize
 
 _RECENT = 20
 
@@ -25,6 +26,32 @@ class ApprovalItem(Item):
     expires_at: datetime
     decided_at: datetime | None
     result: str
+    allows: str
+
+
+class AllowedItem(Item):
+    id: int
+    allows: str
+    allowed_until: datetime
+    uses: int
+    used_at: datetime | None
+    tool: str
+    decided_at: datetime
+
+
+def _render_allowed(allowed: Sequence[Approval], zone: tzinfo) -> str:
+    lines = [f"- {it.id}: {it.allows}; {_uses(it, zone)}" for it in allowed]
+    return "\n".join(lines) or "Nothing is allowed without a question."
+
+
+def _uses(it: Approval, zone: tzinfo) -> str:
+    until = f"until {format_moment(it.allowed_until, zone)}" if it.allowed_until else ""
+    last = f", last {format_moment(it.used_at, zone)}" if it.used_at else ""
+    return f"{until}, used {pluralize(it.uses, 'time')}{last}"
+
+
+def _render_revoked(approval: Approval, zone: tzinfo) -> str:
+    return f"From now on you are asked again before I {approval.allows}."
 
 
 def _render_approvals(approvals: Sequence[Approval], zone: tzinfo) -> str:
@@ -58,23 +85,42 @@ def list_approvals(context: CommandContext, with_ended: bool) -> list[Approval]:
     return [*pending, *(stored.list_recent(_RECENT) if with_ended else [])]
 
 
-@approvals.command(
-    "yes", result=ApprovalItem, render=lambda approval, _: describe_outcome(approval), with_session=False
-)
+@approvals.command("yes", result=ApprovalItem, render=describe_outcome, with_session=False)
 @number_argument("number", metavar="N")
-async def approve(context: CommandContext, number: int) -> Approval:
+@click.option("--always", is_flag=True, help="Allow what is like it, as was shown, for `tools.approval_days`.")
+async def approve(context: CommandContext, number: int, always: bool) -> Approval:
     """Have it done, exactly as it was shown.
 
     > assistant approvals yes 3
+    > assistant approvals yes 3 --always
     """
-    return await context.services.approvals.decide(number, True)
+    return await context.services.approvals.decide(number, "always" if always else "yes")
 
 
-@approvals.command("no", result=ApprovalItem, render=lambda approval, _: describe_outcome(approval), with_session=False)
+@approvals.command("no", result=ApprovalItem, render=describe_outcome, with_session=False)
 @number_argument("number", metavar="N")
 async def decline(context: CommandContext, number: int) -> Approval:
     """Drop it. Nothing is changed.
 
     > assistant approvals no 3
     """
-    return await context.services.approvals.decide(number, False)
+    return await context.services.approvals.decide(number, "no")
+
+
+@approvals.command("allowed", result=list[AllowedItem], render=_render_allowed, reads=True, with_session=False)
+def list_allowed(context: CommandContext) -> list[Approval]:
+    """List what you allowed for some time, and how often it was done.
+
+    > assistant approvals allowed
+    """
+    return context.stores.approvals.list_allowed(context.now)
+
+
+@approvals.command("revoke", result=ApprovalItem, render=_render_revoked, with_session=False)
+@number_argument("number", metavar="N")
+def revoke(context: CommandContext, number: int) -> Approval:
+    """Be asked again about what you allowed.
+
+    > assistant approvals revoke 3
+    """
+    return context.services.approvals.revoke(number)

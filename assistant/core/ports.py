@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from assistant.core.approvals import ApprovalPattern
 from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import ModelError
 from assistant.core.messages import Usage
@@ -108,8 +109,8 @@ class LedgerPort(Protocol):
 
 ToolEffects = Literal["none", "keyed", "once"]
 ToolTouch = Literal["reads", "writes", "network", "money", "people"]
-"""What a tool touches: it shows words that are stored somewhere, changes something, sends something out, pays, or has
-an effect on other people."""
+"""What a tool touches: it shows words that are stored somewhere, here or on the web; changes something; sends something
+out; pays; or has an effect on other people."""
 
 ASKED_TOUCHES: frozenset[ToolTouch] = frozenset({"writes", "network", "money", "people"})
 """What needs the person's word."""
@@ -155,6 +156,8 @@ class Tool(Protocol):
     effect carries `ToolContext.key`, a second run finds it done) run again under the same key; "once" is reported to
     the model as interrupted. `protected` results survive compaction. `roles` are the roles whose sessions see it.
     `touches` is all that it may do; `words` says when the person's own words ask for a call, None: never by themselves.
+    A tool with a `topic` ("calendar") stands in no prompt: a model finds it by that and by its description.
+    A call of one that is `asked_each_time` needs an approval whatever was said and read.
     """
 
     @property
@@ -168,9 +171,17 @@ class Tool(Protocol):
     @property
     def timeout_seconds(self) -> float: ...
     @property
+    def topic(self) -> str: ...
+    @property
     def touches(self) -> frozenset[ToolTouch]: ...
     @property
     def words(self) -> WordsOfCall | None: ...
+
+    @property
+    def asked_each_time(self) -> bool: ...
+
+    def pattern(self, arguments: Mapping[str, Any], context: ToolContext) -> ApprovalPattern | None:
+        """What the owner may allow together with this call; None where each is asked about."""
 
     def needs_word(self, arguments: Mapping[str, Any], context: ToolContext) -> bool:
         """Whether this call does something that needs the person's word, rather than only look."""

@@ -25,11 +25,17 @@ _KEPT_BYTES = MAX_TEXT_BYTES
 _DIED = "could not be read: what reads it ended ({why}); it may be damaged, or larger than it looks"
 
 
+class ReaderUnavailable(FileRefused):
+    """Nothing is wrong with the file: no process can be started now."""
+
+
 @dataclass(slots=True)
 class DocumentReader:
-    """Keeps the texts of the last few documents, so that paging through one reads it once."""
+    """Keeps the texts of the last few documents, so that paging through one reads it once. `in_background`: everything
+    else on the machine goes first."""
 
     timeout_seconds: float = TIMEOUT_SECONDS
+    in_background: bool = False
     _texts: OrderedDict[tuple[int, int, int, int], bytes] = field(default_factory=OrderedDict)
 
     async def read(self, descriptor: int, kind: DocumentKind) -> bytes:
@@ -48,22 +54,25 @@ class DocumentReader:
             self._texts.popitem(last=False)
         return text
 
-    async def extract(self, kind: DocumentKind, data: bytes) -> bytes:
-        """The text, in UTF-8, of a document in memory. Raises `FileRefused`."""
-        return await self._extract(kind, PIPE, data)
+    async def extract(self, kind: DocumentKind, data: bytes, *, max_bytes: int = MAX_TEXT_BYTES) -> bytes:
+        """The text, in UTF-8, of a document in memory, its first `max_bytes`. Raises `FileRefused`."""
+        return await self._extract(kind, PIPE, data, max_bytes)
 
-    async def _extract(self, kind: DocumentKind, source: int, data: bytes | None = None) -> bytes:
-        command = (sys.executable, "-P", "-B", "-X", "utf8", "-m", "assistant.documents.extract", kind)
+    async def _extract(
+        self, kind: DocumentKind, source: int, data: bytes | None = None, max_bytes: int = MAX_TEXT_BYTES
+    ) -> bytes:
+        command: tuple[str, ...] = (sys.executable, "-P", "-B", "-X", "utf8", "-m", "assistant.documents.extract", kind)
+        command += ("background",) if self.in_background else ()
         environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         try:
             process = await asyncio.create_subprocess_exec(
                 *command, stdin=source, stdout=PIPE, stderr=PIPE, env=environment, limit=2**16
             )
         except OSError as error:
-            raise FileRefused(f"could not be read: no process can be started ({error.strerror})") from error
+            raise ReaderUnavailable(f"could not be read: no process can be started ({error.strerror})") from error
         try:
             async with asyncio.timeout(self.timeout_seconds):
-                text, reason = await _communicate(process, data)
+                text, reason = await _communicate(process, data, max_bytes)
         except TimeoutError:
             raise FileRefused(f"took longer than {self.timeout_seconds:.0f} seconds to read") from None
         finally:
@@ -77,12 +86,12 @@ class DocumentReader:
         return text
 
 
-async def _communicate(process: Process, data: bytes | None) -> tuple[bytes, list[str]]:
-    """What the child wrote, the first `MAX_TEXT_BYTES` of it, and the lines of its errors."""
+async def _communicate(process: Process, data: bytes | None, max_bytes: int) -> tuple[bytes, list[str]]:
+    """What the child wrote, the first `max_bytes` of it, and the lines of its errors."""
     assert process.stdout is not None
     assert process.stderr is not None
     _, text, errors = await asyncio.gather(
-        _feed(process, data), _read_at_most(process.stdout), _read_at_most(process.stderr)
+        _feed(process, data), _read_at_most(process.stdout, max_bytes), _read_at_most(process.stderr, MAX_TEXT_BYTES)
     )
     await process.wait()
     return text, errors.decode(errors="replace").strip().splitlines()
@@ -97,9 +106,9 @@ async def _feed(process: Process, data: bytes | None) -> None:
     process.stdin.close()
 
 
-async def _read_at_most(stream: asyncio.StreamReader) -> bytes:
+async def _read_at_most(stream: asyncio.StreamReader, max_bytes: int) -> bytes:
     """The rest is read and dropped, so that nobody waits for it to be."""
     kept = bytearray()
     while chunk := await stream.read(2**16):
-        kept += chunk[: MAX_TEXT_BYTES - len(kept)]
+        kept += chunk[: max_bytes - len(kept)]
     return bytes(kept)

@@ -4,6 +4,8 @@ What always holds (I10):
 - State decides, and no text: an effect that a model wants in a turn in which it has read what the person did not say
   now is done at once only where the person's own message asks for just that (`own_words`). Anything else waits for the
   owner, who is shown what will happen; in the conversations of guests and rooms it is not done.
+- A tool that is asked about each time waits whatever was said and read. What the owner allowed for some time, by the
+  pattern that they were shown, is done at once in their own conversations, and counted.
 - What was approved is done once, under the key of the effect, with exactly the arguments that were shown. Killed in
   between, a keyed effect is done again under its key; of another it is said that nobody knows.
 - What nobody answers in time is not done, and that is told (I11).
@@ -19,35 +21,39 @@ from zoneinfo import ZoneInfo
 from assistant.core.approvals import (
     APPROVAL_STATE_WORDS,
     NOT_DONE,
+    Answer,
     Approval,
+    ApprovalPattern,
     ApprovalState,
     ProposedEffect,
     describe_outcome,
     read_answer,
 )
 from assistant.core.calendar import format_moment
-from assistant.core.errors import ToolError, UsageError
+from assistant.core.errors import OutcomeUnknown, ToolError, UsageError
 from assistant.core.messages import Media, ToolCall
 from assistant.core.notices import NoticeKind
-from assistant.core.ports import ToolContext
+from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import FAILURE_PREFIX
 from assistant.core.records import Button, OutgoingMessage, Turn, is_from_schedule
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Conversation
+from assistant.core.text import pluralize
 from assistant.runtime.own_words import read_own_words, rules_read
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.store.script.approvals import StoredApprovals, dump_arguments
 
 MOST_OF_A_TURN = 5
+_NOT_ASKED_FOR = (
+    "this turn has read text that the person did not write now, and their own newest message does not ask for exactly "
+    "this"
+)
+_EACH_TIME = "it needs the person's yes each time"
 _ASKED = (
-    f"{NOT_DONE} {{effect}} was not done: this turn has read text that the person did not write now, and their own "
-    "newest message does not ask for exactly this. They are asked below your answer (approval {number}). Do not try it "
-    "in another way, and do not say that it is done."
+    f"{NOT_DONE} {{effect}} was not done: {{reason}}. They are asked below your answer (approval {{number}}). Do not "
+    "try it in another way, and do not say that it is done."
 )
-_REFUSED = (
-    f"{NOT_DONE} {{effect}} was not done: this turn has read text that the person did not write now, and their own "
-    "newest message does not ask for exactly this. Only they can ask for it, in a message of their own."
-)
+_REFUSED = f"{NOT_DONE} {{effect}} was not done: {{reason}}. Only they can ask for it, in a message of their own."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +65,25 @@ class ApprovalGate:
     toolbox: ToolRegistry
     zone: ZoneInfo
     valid_for: timedelta
+    allowed_for: timedelta
 
     async def review(self, turn: Turn, call: ToolCall, context: ToolContext) -> str | None:
         """What the model is told instead of a call that needs the person's word; None where it may be done."""
         tool = self.toolbox.find(call.name, session_role(turn.session))
-        if tool is None or not turn.untrusted or not tool.needs_word(call.arguments, context):
+        if tool is None or not (turn.untrusted or tool.asked_each_time) or not tool.needs_word(call.arguments, context):
             return None
         if (known := self.stored.find_by_key(context.key)) is not None:
-            return _told_to_model(known)
-        if await self._is_asked_for(turn, call, context):
+            return _told_to_model(known, tool)
+        if not tool.asked_each_time and await self._is_asked_for(turn, call, context):
             return None
         try:
-            effect = await tool.describe(call.arguments, context)
+            effect, pattern = await tool.describe(call.arguments, context), tool.pattern(call.arguments, context)
         except ToolError as error:
             return f"{FAILURE_PREFIX}{error}"
-        return _told_to_model(self._propose(turn, call, context, effect))
+        is_owner = session_role(turn.session) == "owner"
+        if pattern and is_owner and self.stored.use_allowed(call.name, pattern.key, context.now) is not None:
+            return None
+        return _told_to_model(self._propose(turn, call, context, effect, pattern), tool)
 
     async def _is_asked_for(self, turn: Turn, call: ToolCall, context: ToolContext) -> bool:
         role = session_role(turn.session)
@@ -90,7 +100,9 @@ class ApprovalGate:
         view = self.conversation.load_view(turn.session)
         return await rules_read(call, turn, view, self.toolbox.specs(role), own, run_reading)
 
-    def _propose(self, turn: Turn, call: ToolCall, context: ToolContext, effect: str) -> Approval:
+    def _propose(
+        self, turn: Turn, call: ToolCall, context: ToolContext, effect: str, pattern: ApprovalPattern | None
+    ) -> Approval:
         place = turn.items[-1].incoming
         proposed = ProposedEffect(
             context.key,
@@ -106,6 +118,8 @@ class ApprovalGate:
             place.target,
             context.now,
             context.now + self.valid_for,
+            pattern.key if pattern else "",
+            pattern.allows if pattern else "",
         )
         of_turn = self.stored.list_by_turn(turn.id)
         pending = [approval for approval in of_turn if approval.state == "pending"]
@@ -121,36 +135,45 @@ class ApprovalGate:
         asked = [approval for approval in proposed if approval.state == "pending"]
         effects = {approval.effect for approval in asked}
         refused = list(dict.fromkeys(a.effect for a in proposed if a.state == "refused" and a.effect not in effects))
-        parts = [_question(asked, self.zone)] if asked else []
+        parts = [self._ask(asked)] if asked else []
         if refused:
             shown = [f"- {effect}" for effect in refused[:MOST_OF_A_TURN]]
             more = [f"- and {len(refused) - MOST_OF_A_TURN} more"] if len(refused) > MOST_OF_A_TURN else []
             parts.append("\n".join(["Not done, since your own message did not ask for it:", *shown, *more]))
-        return "".join(f"\n\n{part}" for part in parts), _buttons(asked)
+        return "".join(f"\n\n{part}" for part in parts), self._buttons(asked)
+
+    def _ask(self, asked: Sequence[Approval]) -> str:
+        until = format_moment(asked[0].expires_at, self.zone)
+        head = "Not done yet, since your own message did not ask for it and I have read other text."
+        if all((tool := self.toolbox.find(it.tool, "owner")) and tool.asked_each_time for it in asked):
+            head = "Not done yet, since it needs your yes."
+        words = "yes, no or always" if asked[0].allows else "yes or no"
+        answer = f"Answer {words}" if len(asked) == 1 else "Say which"
+        return "\n".join([f"{head} {answer}, until {until}:", *map(self._line, asked)])
+
+    def _line(self, it: Approval) -> str:
+        line = f"- {it.id}: {it.effect}. `/approvals yes {it.id}` does it, `/approvals no {it.id}` drops it."
+        days = pluralize(self.allowed_for.days, "day")
+        more = f" `/approvals yes {it.id} --always` does it and allows for {days}: {it.allows}."
+        return line + (more if it.allows else "")
+
+    def _buttons(self, asked: Sequence[Approval]) -> tuple[Button, ...]:
+        several = len(asked) > 1
+        return tuple(
+            Button(f"{word} {it.id}" if several else word, f"/approvals {command}")
+            for it in asked
+            for word, command in (
+                ("Yes", f"yes {it.id}"),
+                ("No", f"no {it.id}"),
+                *([("Always", f"yes {it.id} --always")] if it.allows else []),
+            )
+        )
 
 
-def _question(asked: Sequence[Approval], zone: ZoneInfo) -> str:
-    until = format_moment(asked[0].expires_at, zone)
-    lines = [
-        f"- {it.id}: {it.effect}. `/approvals yes {it.id}` does it, `/approvals no {it.id}` drops it." for it in asked
-    ]
-    answer = "Answer yes or no" if len(asked) == 1 else "Say which"
-    head = "Not done yet, since your own message did not ask for it and I have read other text."
-    return "\n".join([f"{head} {answer}, until {until}:", *lines])
-
-
-def _buttons(asked: Sequence[Approval]) -> tuple[Button, ...]:
-    several = len(asked) > 1
-    return tuple(
-        Button(f"{word} {it.id}" if several else word, f"/approvals {word.lower()} {it.id}")
-        for it in asked
-        for word in ("Yes", "No")
-    )
-
-
-def _told_to_model(approval: Approval) -> str:
+def _told_to_model(approval: Approval, tool: Tool) -> str:
     form = _REFUSED if approval.state == "refused" else _ASKED
-    return form.format(effect=approval.effect, number=approval.id)
+    reason = _EACH_TIME if tool.asked_each_time else _NOT_ASKED_FOR
+    return form.format(effect=approval.effect, number=approval.id, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +185,11 @@ class ApprovalService:
     zone: ZoneInfo
     clock: Callable[[], datetime]
     wake: Callable[[], None]
+    allowed_for: timedelta
 
-    async def decide(self, number: int, approved: bool, *, by: str = "") -> Approval:
-        """Do it, or drop it. `by`: the turn that answers. Raises `UsageError` where nothing waits under the number."""
+    async def decide(self, number: int, answer: Answer, *, by: str = "") -> Approval:
+        """Do it, or drop it. `by`: the turn that answers. Raises `UsageError` where nothing waits under the number, and
+        for an "always" to what is asked about each time."""
         now = self.clock()
         approval = self.stored.get(number)
         if approval is None or approval.state == "refused":
@@ -175,30 +200,51 @@ class ApprovalService:
             raise UsageError(
                 f"Approval {number} {APPROVAL_STATE_WORDS[_state_at(approval, now)]}. Nothing was changed."
             )
-        if not self.stored.decide(number, "approved" if approved else "declined", by, now):
+        if answer == "always" and not approval.allows:
+            raise UsageError(
+                f"Approval {number} is asked about each time: answer yes or no. Nothing was changed; it still waits."
+            )
+        until = now + self.allowed_for if answer == "always" else None
+        state: ApprovalState = "declined" if answer == "no" else "approved"
+        if not self.stored.decide(number, state, by, now, allowed_until=until):
             raise UsageError(f"Approval {number} was decided meanwhile. Nothing was changed.")
-        if approved:
+        if state == "approved":
             await self._carry_out(approval, by)
         return self._get(number)
 
+    def revoke(self, number: int) -> Approval:
+        """Ask again from now on. Raises `UsageError` where the approval allows nothing."""
+        if not self.stored.revoke(number, self.clock()):
+            raise UsageError(
+                f"Approval {number} allows nothing now. Nothing was changed; `/approvals allowed` lists what does."
+            )
+        return self._get(number)
+
     async def answer_turn(self, turn: Turn) -> str | None:
-        """What is said to a turn whose message is the yes or no to the one approval that was asked last; None where it
-        is anything else. Taken up again after a crash, it goes on where it stopped."""
+        """What is said to a turn whose message answers the one approval that was asked last; None where it is anything
+        else. Taken up again after a crash, it goes on where it stopped."""
         if len(turn.items) != 1 or session_role(turn.session) != "owner" or is_from_schedule(turn.items[0].incoming):
             return None
         incoming = turn.items[0].incoming
-        approved = read_answer(incoming.content)
-        if approved is None or incoming.trust != "owner" or incoming.media:
+        answer = read_answer(incoming.content)
+        if answer is None or incoming.trust != "owner" or incoming.media:
             return None
         decided = self.stored.list_decided_by(turn.id)
         if not decided:
             pending = self.stored.list_pending(turn.session)
             if len(pending) != 1 or not self.stored.was_asked_last(pending[0]) or pending[0].expires_at <= self.clock():
                 return None
-            return describe_outcome(await self.decide(pending[0].id, approved, by=turn.id))
+            if answer == "always" and not pending[0].allows:
+                done = self.describe(await self.decide(pending[0].id, "yes", by=turn.id))
+                return f"{done}\n\nYou are asked about it each time, so you will be asked again."
+            return self.describe(await self.decide(pending[0].id, answer, by=turn.id))
         if decided[0].state == "approved":
             await self._finish_interrupted(decided[0])
-        return describe_outcome(self._get(decided[0].id))
+        return self.describe(self._get(decided[0].id))
+
+    def describe(self, approval: Approval) -> str:
+        """What became of one, as Markdown."""
+        return describe_outcome(approval, self.zone)
 
     async def recover_after_crash(self) -> None:
         """At start: finish what was approved and has no end. Turns that answered go on by themselves."""
@@ -222,8 +268,11 @@ class ApprovalService:
         """Under the key of the effect, as if it were the moment at which it was asked for: "tomorrow" is that one's."""
         context = ToolContext(approval.session, approval.scope, by or approval.turn, approval.key, approval.created_at)
         role = session_role(approval.session)
-        text, ok = await self.toolbox.run(approval.call, context, role, raise_store_errors=True)
-        self._end(approval, "done" if ok else "failed", text.removeprefix(FAILURE_PREFIX), told=told)
+        try:
+            text, ok = await self.toolbox.run(approval.call, context, role, raise_store_errors=True)
+        except OutcomeUnknown as error:
+            return self._end(approval, "uncertain", str(error).rstrip("."), told=told)
+        return self._end(approval, "done" if ok else "failed", text.removeprefix(FAILURE_PREFIX), told=told)
 
     def _end(self, approval: Approval, state: ApprovalState, result: str, *, told: bool) -> None:
         """`told`: nobody waits for an answer that says so. Files go out with the turn's answer, or by themselves."""
@@ -231,7 +280,7 @@ class ApprovalService:
         def message(files: tuple[Media, ...]) -> OutgoingMessage | None:
             if approval.decided_by or not (files or told):
                 return None
-            text = describe_outcome(replace(approval, state=state, result=result))
+            text = self.describe(replace(approval, state=state, result=result))
             notice = NoticeKind.APPROVAL_ENDED.fill(approval.id, text=text)
             outgoing = notice.to_message(
                 f"approval:{approval.id}", approval.session, approval.scope, approval.bridge, approval.target

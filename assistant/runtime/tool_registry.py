@@ -3,20 +3,23 @@
 What always holds: `run` answers with text, whatever a tool or a model does; only cancellation passes. The text of a
 failure begins with "Error: " and says what a model can do about it. `assistant.core.people` decides who may use
 what, asked here whenever tools are offered and whenever one runs (I10): a prompt or a quoted text can ask, and changes
-nothing.
+nothing. Tools with a topic are offered by a search (`find_tools`, `use_tool`), so that a prompt with many tools is as
+short as one with few.
 """
 
 from __future__ import annotations
 
 import asyncio
 import difflib
+import json
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import structlog
 
-from assistant.core.errors import AssistantError, StoreError
-from assistant.core.messages import ToolCall
+from assistant.core.errors import AssistantError, OutcomeUnknown, StoreError
+from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ToolSpec
 from assistant.core.permissions import OWNER_ONLY_PERMISSIONS, Permissions
 from assistant.core.ports import Tool, ToolContext, ToolEffects
@@ -24,6 +27,8 @@ from assistant.core.quoting import FAILURE_PREFIX, quote_text, replace_unsendabl
 from assistant.core.telemetry import NULL_TRACER, Tracer
 
 log = structlog.get_logger(__name__)
+
+FIND_TOOLS, USE_TOOL = "find_tools", "use_tool"
 
 
 class ToolRegistry:
@@ -41,6 +46,7 @@ class ToolRegistry:
         """`timeout_seconds` caps what a tool declares for itself, but for those in `without_timeout_cap`, which are
         bounded by what they do. Raises ValueError when two tools share a name."""
         self._tools: dict[str, Tool] = {}
+        self._replaceable: dict[str, list[str]] = {}
         for tool in tools:
             self.add(tool)
         self._timeout_seconds = timeout_seconds
@@ -54,6 +60,15 @@ class ToolRegistry:
         if tool.spec.name in self._tools:
             raise ValueError(f"two tools are called {tool.spec.name}")
         self._tools[tool.spec.name] = tool
+
+    def replace_deferred(self, origin: str, tools: Iterable[Tool]) -> None:
+        """The tools of an origin that come and go, in place of those of it that were there. Each has a topic, so that
+        prompts keep their order."""
+        for name in self._replaceable.pop(origin, ()):
+            del self._tools[name]
+        for tool in tools:
+            self.add(tool)
+            self._replaceable.setdefault(origin, []).append(tool.spec.name)
 
     @property
     def protected(self) -> frozenset[str]:
@@ -76,8 +91,43 @@ class ToolRegistry:
         return tool if tool is not None and self._may_use(role, tool) else None
 
     def specs(self, role: str) -> tuple[ToolSpec, ...]:
-        """What a session of this role ("owner", "guest", "room") is offered, in a stable order (prompt cache)."""
-        return tuple(tool.spec for tool in self._tools.values() if self._may_use(role, tool))
+        """What a prompt of a session of this role ("owner", "guest", "room") has, in a stable order (prompt cache)."""
+        topics = ", ".join(self.topics(role))
+        return tuple(
+            replace(tool.spec, description=f"{tool.spec.description} Topics: {topics}.")
+            if name == FIND_TOOLS
+            else tool.spec
+            for name, tool in self._tools.items()
+            if not tool.topic and self._may_use(role, tool)
+        )
+
+    def topics(self, role: str) -> tuple[str, ...]:
+        """What the tools beyond the prompt are about."""
+        return tuple(sorted({tool.topic for tool in self.deferred(role)}))
+
+    def deferred(self, role: str) -> list[Tool]:
+        """What a session of this role may use beyond its prompt."""
+        return [
+            tool
+            for name, tool in self._tools.items()
+            if tool.topic and self._permissions.may_use_tool(role, name, tool.roles)
+        ]
+
+    def with_direct_calls(self, message: Message) -> Message:
+        """A model's message, each call through `use_tool` made one of the tool that it names. One that names none
+        stays, and is answered with what is wrong."""
+        return replace(message, tool_calls=tuple(map(self._direct_call, message.tool_calls)))
+
+    def _direct_call(self, call: ToolCall) -> ToolCall:
+        name, arguments = call.arguments.get("name"), call.arguments.get("arguments") or {}
+        if call.name != USE_TOOL or not isinstance(name, str) or name not in self._tools or name == USE_TOOL:
+            return call
+        if isinstance(arguments, str):  # some models write them as text
+            try:
+                arguments = json.loads(arguments)
+            except ValueError:
+                return call
+        return replace(call, name=name, arguments=arguments) if isinstance(arguments, Mapping) else call
 
     def effects(self, name: str) -> ToolEffects:
         """A tool that is not here may have been here before the restart: what it did is not known, so "once"."""
@@ -89,7 +139,8 @@ class ToolRegistry:
     ) -> tuple[str, bool]:
         """(result text, ok). Never raises but for cancellation: an unknown tool, wrong arguments, a missing permission,
         a failure or a timeout comes back as text that the model can act on, with ok False. With `raise_store_errors`,
-        a data folder that cannot be written raises `StoreError`, for whoever tries again once it can."""
+        a data folder that cannot be written raises `StoreError`, for whoever tries again once it can, and what nobody
+        knows the end of raises `OutcomeUnknown`."""
         tool = self.find(call.name, role)
         if tool is None:
             return FAILURE_PREFIX + self._not_offered(call.name, role), False
@@ -99,6 +150,8 @@ class ToolRegistry:
         return replace_unsendable(text), ok
 
     def _may_use(self, role: str, tool: Tool) -> bool:
+        if tool.spec.name in (FIND_TOOLS, USE_TOOL):
+            return bool(self.deferred(role))
         return self._permissions.may_use_tool(role, tool.spec.name, tool.roles)
 
     async def _attempt(
@@ -111,7 +164,7 @@ class ToolRegistry:
             async with asyncio.timeout(seconds) as limit:
                 return await tool.run(call.arguments, context), True
         except AssistantError as error:
-            if raise_store_errors and isinstance(error, StoreError):
+            if raise_store_errors and isinstance(error, StoreError | OutcomeUnknown):
                 raise
             return f"{FAILURE_PREFIX}{error}", False
         except OSError as error:

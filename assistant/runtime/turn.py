@@ -182,7 +182,7 @@ class TurnRunner:
             if not reply.message.tool_calls:
                 return self._answer(control, reply.message, cut=reply.stop == "max_tokens")
             view = self._conversation.load_view(control.turn.session).messages
-            message = reply.message.with_unique_call_ids(view, control.turn.id)
+            message = self._toolbox.with_direct_calls(reply.message).with_unique_call_ids(view, control.turn.id)
             self._note_what_was_read(control)
             self._conversation.record_messages(control.turn, [message], self._clock())
             self._discard_partial(control)

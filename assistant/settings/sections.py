@@ -15,9 +15,19 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.permissions import Permissions, RoleGrant
+from assistant.settings.calendar_sources import CalendarSettings
+from assistant.settings.mcp import McpSettings
+from assistant.settings.networks import (
+    MailAccountSettings,
+    MailSettings,
+    MatrixSettings,
+    TelegramSettings,
+)
+from assistant.settings.outside_sections import NotifySettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
+    FolderList,
     HoursOfDay,
     ModelChoice,
     NameList,
@@ -88,6 +98,7 @@ class SleepSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "03:30", or ""')
     nap_minutes: Annotated[float, Field(ge=0, le=1440)]
     max_usd: Annotated[float, Field(ge=0)]
+    imported_messages: Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class MemorySettings(SettingsSection):
@@ -119,6 +130,7 @@ class ToolSettings(SettingsSection):
     output_split: Share
     timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
     approval_hours: Annotated[float, Field(ge=1, le=720)]
+    approval_days: Annotated[int, Field(ge=1, le=3650)]
     fetch_pages: bool
     fetch_private_hosts: list[str]
 
@@ -186,32 +198,16 @@ class AgendaSettings(SettingsSection):
     max_pending: Annotated[int, Field(ge=1, le=1_000_000)]
 
 
+class BriefSettings(SettingsSection):
+    morning: TimeOfDay = Field(description='a time of day as in "07:30", or ""')
+    evening: TimeOfDay = Field(description='a time of day as in "20:00", or ""')
+
+
 class BackupSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "05:00", or ""')
     folder: str
     keep: Annotated[int, Field(ge=1, le=1000)]
     workspace: bool
-
-
-class NetworkSettings(SettingsSection):
-    """What every network has."""
-
-    enabled: bool
-    token: SecretStr
-
-
-class TelegramSettings(NetworkSettings):
-    base_url: WebAddress
-
-
-class MatrixSettings(NetworkSettings):
-    homeserver: WebAddress
-    user: Annotated[
-        str, Field(pattern=r"^(@[^:]+:.+)?$", description='an account as in "@nocturne:example.org", or ""')
-    ]
-    device: Annotated[str, Field(max_length=255)]
-    encryption: bool
-    invites: NameList = Field(description='a list of accounts and servers as in ["@erik:example.org", "example.org"]')
 
 
 class WebSettings(SettingsSection):
@@ -230,6 +226,16 @@ class WebSearchSettings(SettingsSection):
     key: SecretStr
 
 
+class RunCommandSettings(SettingsSection):
+    enabled: bool
+    sandbox: Literal["bubblewrap", "none"]
+    allow: list[str]
+    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+    max_memory_mb: Annotated[int, Field(ge=16, le=1_000_000)]
+    max_output_kb: Annotated[int, Field(ge=1, le=1_000)]
+    max_processes: Annotated[int, Field(ge=1, le=10_000)]
+
+
 class TelemetrySettings(SettingsSection):
     traces: Literal["off", "otlp"]
     endpoint: WebAddress
@@ -245,6 +251,10 @@ class LogSettings(SettingsSection):
     level: Literal["debug", "info", "warning", "error"]
 
 
+class FileSettings(SettingsSection):
+    folders: FolderList = Field(description='a list of whole paths with different names, as in ["~/Documents"]')
+
+
 class SettingsValues(SettingsSection):
     """All sections of the settings files."""
 
@@ -255,6 +265,7 @@ class SettingsValues(SettingsSection):
     sleep: SleepSettings
     memory: MemorySettings
     tools: ToolSettings
+    files: FileSettings
     delegation: DelegationSettings
     turn: TurnSettings
     budget: BudgetSettings
@@ -264,11 +275,18 @@ class SettingsValues(SettingsSection):
     reset: ResetSettings
     archive: ArchiveSettings
     agenda: AgendaSettings
+    brief: BriefSettings
+    notify: NotifySettings
+    calendar: CalendarSettings
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings
+    mail: MailSettings
     web: WebSettings
     web_search: WebSearchSettings
+    mcp: McpSettings
+    run_command: RunCommandSettings
+    mail_account: MailAccountSettings
     telemetry: TelemetrySettings
     daemon: DaemonSettings
     log: LogSettings

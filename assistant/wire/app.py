@@ -7,7 +7,7 @@ first used.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
@@ -15,20 +15,23 @@ from functools import partial
 from assistant.agenda.clock_changes import ClockChanges
 from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.calendars.service import CalendarService
 from assistant.core.bridge_api import Bridge
+from assistant.core.mcp import McpToolPin, approval_code
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import Model, ModelPair
+from assistant.core.quoting import quote_text
 from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.gateway.attachments import load_outgoing_file
 from assistant.gateway.dispatcher import Dispatcher, OutgoingRouter
 from assistant.gateway.notices import NoticeSender
-from assistant.health.status import DaemonStatus
 from assistant.health.telemetry import open_telemetry
 from assistant.models.offline.model import OfflineModel
 from assistant.people.pairing import supersede_denied
 from assistant.runtime.context_meter import TokenEstimates
 from assistant.runtime.current_models import CurrentModels, ModelChoice
+from assistant.runtime.file_indexer import FileIndexer
 from assistant.runtime.maintenance import Maintenance
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.sleep_scheduler import SleepLock
@@ -47,14 +50,18 @@ from assistant.web.shell_commands import ShellCommands
 from assistant.wire.models import ModelDeps, build_models, list_model_choices
 from assistant.wire.services import (
     build_agenda,
+    build_briefs,
+    build_daemon_status,
     build_erasure_and_backups,
     build_inbound,
+    build_mcp_servers,
     build_memory,
+    build_notifier,
     build_resets,
     build_slash_commands,
 )
 from assistant.wire.sleep import build_learning, build_sleep
-from assistant.wire.stores import Stores, session_reader, status_sources, token_counter_for
+from assistant.wire.stores import Stores, session_reader, token_counter_for
 from assistant.wire.turns import (
     Base,
     build_approvals,
@@ -67,7 +74,9 @@ from assistant.wire.turns import (
     journal_sync,
 )
 from sleep.cycle.rebuild import Reextraction
-from tools.toolbox import delegate_tool
+from tools.mcp import mcp_tools
+from tools.skills import skill_tools
+from tools.toolbox import MAX_RESULT_BYTES, delegate_tool
 
 
 class App:
@@ -166,17 +175,30 @@ class App:
             partial(base.notices.send_to_session, MAIN_SESSION),
         )
         self.erasure, self.backup_scheduler = build_erasure_and_backups(base)
-        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda)
+        self.calendars = CalendarService(
+            base.settings.values.calendar, stores.calendars, base.settings.zone, base.clock
+        )
+        self._skill_tools = skill_tools(stores.skills, stores.folders, MAX_RESULT_BYTES)
+        self.mcp = build_mcp_servers(base.settings, stores, base.clock, self._tell_mcp_change)
+        self.file_indexer = FileIndexer(stores.folders, stores.file_search.index, stores.file_finder)
+        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer)
         self.contexts = build_contexts(base, self.toolbox)
         window = self.contexts.window
         self.toolbox.add(delegate_tool(build_delegation(base, self.toolbox, window)))
+        self.mcp.on_change = lambda: self.toolbox.replace_deferred("mcp", mcp_tools(self.mcp))
+        self.mcp.on_change()
+        self._offer_skills()
         self.approvals = build_approvals(base, self.toolbox)
         self.turn_runner = build_turn_runner(base, self.toolbox, window, self.dispatcher, self.approvals)
         self.runtime = build_runtime(base, self.turn_runner, self.dispatcher, self.contexts)
         self.background_compaction = build_background_compaction(base, self.contexts, self.learning.budget)
         self.runtime.on_turn_ended = self.background_compaction.after_turn
         self.terminal.find_disk_trouble = self.runtime.find_disk_trouble
-        indexes = {"Message": stores.message_index, "Journal entry": stores.journal_index}
+        indexes = {
+            "Message": stores.message_index,
+            "Journal entry": stores.journal_index,
+            "Page of a file": stores.file_finder,
+        }
         self.maintenance = Maintenance(
             stores.conversation,
             stores.files,
@@ -187,32 +209,19 @@ class App:
             base.settings.home.path,
             lambda: stores.record(base.clock()),
             self._tell_damage,
+            self.file_indexer,
         )
         self.sync_journal = journal_sync(base.settings, stores)
         self.sleep = build_sleep(base, self.learning, self.contexts.compaction)
         self.resets = build_resets(base, self.contexts, self.sleep, self.dispatcher)
+        self.notifier = build_notifier(base, self.terminal.is_attached, lambda: self.settings)
+        self.briefs = build_briefs(base, self.sleep.scheduler.is_night_due, lambda: self.settings)
 
     def _build_access(self, settings: Settings) -> None:
         """What people and programs see of it."""
         stores, clock = self.stores, self._clock
         self.browsers = BrowserSessions(settings.home.browser_sessions, clock)
-        self.daemon_status = DaemonStatus(
-            self.watch,
-            status_sources(settings, stores, is_served=True),
-            self.runtime,
-            self.progress,
-            stores.home_guard,
-            self.dispatcher.bridge_states,
-            lambda: self.maintenance.passed_over,
-            self.models,
-            self.estimates,
-            self.contexts.window,
-            lambda: self.web.status(),
-            self._problems,
-            self.telemetry.metrics,
-            clock,
-            self.started_at,
-        )
+        self.daemon_status = build_daemon_status(self)
         self.status = self.daemon_status.report
         self.commands = build_slash_commands(self)
         check_names(settings.values, self.toolbox.allowed_roles, self.commands.grantable_roles())
@@ -259,6 +268,7 @@ class App:
         await self.erasure.recover_after_crash(now)
         await self.approvals.recover_after_crash()
         self.inbound.recover_after_crash()
+        self.notifier.recover_after_crash(now)
         for remark in stores.remarks:
             self._tell_damage(remark)
         self.maintenance.tell_damage()
@@ -266,6 +276,17 @@ class App:
     def _tell_damage(self, line: str) -> None:
         """Raises `StoreError`."""
         notice = NoticeKind.DATA_DAMAGED.fill(f"{self._clock():%Y-%m-%d}:{line}", what=line)
+        self.base.notices.send_to_session(MAIN_SESSION, notice)
+
+    def _offer_skills(self) -> None:
+        """Where there are any: a prompt without skills says nothing of them."""
+        tools = self._skill_tools if self.stores.skills.has_any() else []
+        self.toolbox.replace_deferred("skills", tools)
+
+    def _tell_mcp_change(self, server: str, changed: Sequence[McpToolPin]) -> None:
+        """Raises `StoreError`."""
+        names = ", ".join(quote_text(pin.name) for pin in changed)
+        notice = NoticeKind.MCP_TOOLS_CHANGED.fill(f"{server}:{approval_code(changed)}", server=server, tools=names)
         self.base.notices.send_to_session(MAIN_SESSION, notice)
 
     async def stop(
@@ -277,6 +298,8 @@ class App:
         """End the turns (see `Runtime.stop`), send what they said, and close the bridges."""
         await self.runtime.stop(drain_seconds, timeouts, force_stop)
         await self.background_compaction.stop()
+        await self.calendars.stop()
+        await self.mcp.aclose()
         await self.dispatcher.stop(timeouts)
 
     def serve(self) -> AbstractAsyncContextManager[None]:
@@ -288,10 +311,14 @@ class App:
         self.watch.check_files()
         self.clock_changes.check()
         self.networks.check_due(self.dispatcher)
+        self._offer_skills()
         self.running_turns.wake.set()
         self.agenda_scheduler.check_due()
+        self.calendars.check_due()
         self.approvals.check_due()
         self.sleep.scheduler.check_due()
+        self.briefs.check_due()
+        self.notifier.check_due()
         self.background_compaction.check_due()
         self.backup_scheduler.check_due()
         self.resets.check_due()
@@ -316,13 +343,15 @@ class App:
     def _take_over(self, settings: Settings) -> None:
         self.stores.ledger.budget = settings.values.budget
         self.networks.take_over(settings, self.dispatcher)
+        self.stores.calendar_settings = settings.values.calendar
+        self.calendars.take_over(settings.values.calendar)
 
     def _web_token(self) -> str:
         """A new one is valid from the next request on."""
         self.watch.check_files()
         return self.settings.values.web.token.get_secret_value()
 
-    def _problems(self) -> list[str]:
+    def problems(self) -> list[str]:
         """What needs a person, and no store knows."""
         errors = (self.backup_scheduler.trouble, self.agenda_scheduler.last_error, self.telemetry.problem)
         return [
@@ -330,9 +359,17 @@ class App:
             *self.stores.remarks,
             *self.watch.problems(),
             *self.web.problems(),
+            *self.calendars.problems(),
             *self.clock_changes.problems(self._clock()),
             *(error for error in errors if error),
+            *self.notifier.problems(),
         ]
+
+    def note_health(self) -> None:
+        """What needs a person is told where nobody looks; what is wrong with telling it is no part of it."""
+        if self.settings.values.notify.urls.get_secret_value():
+            own = self.notifier.problems()
+            self.notifier.note_health(line for line in self.status()["problems"] if line not in own)
 
 
 def build_app(

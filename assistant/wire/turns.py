@@ -15,6 +15,7 @@ from assistant.erasure.service import ErasureService
 from assistant.gateway.attachments import AttachmentIntake
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.notices import NoticeSender
+from assistant.mail.service import MailService
 from assistant.memory.service import MemoryService
 from assistant.models.prices import cost_usd_of_call, find_price_rise, load_prices
 from assistant.runtime.approvals import ApprovalGate, ApprovalService
@@ -25,6 +26,7 @@ from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.delegation import DelegationRunner
+from assistant.runtime.file_indexer import FileIndexer
 from assistant.runtime.recall import HistoryRecall, MemoryRecall, ProfileRecall
 from assistant.runtime.recall_streaks import RecallStreaks
 from assistant.runtime.running_turns import RunningTurns
@@ -37,7 +39,9 @@ from assistant.runtime.turn_guard import TurnGuard
 from assistant.settings.prompts import load_persona, load_prompt, load_prompt_asking_for, load_system_prompt
 from assistant.settings.sections import SettingsValues, ToolSettings, WebSearchSettings
 from assistant.settings.settings import Settings, shipped_config_dir
+from assistant.wire.mail import own_mail_account
 from assistant.wire.models import PRICES_FILE
+from assistant.wire.sandbox import build_command_sandbox
 from assistant.wire.stores import Stores
 from sleep.compaction.budget import SleepBudget
 from sleep.compaction.compactor import Compactor
@@ -47,6 +51,7 @@ from sleep.compaction.summarise import Summariser
 from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.cycle import sync_journal_or_log
 from sleep.rules.classifier import score_importance
+from tools.file_search import FileToolDeps
 from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
 
 # A lease outlives the longest summary by this much.
@@ -86,7 +91,9 @@ class Contexts:
     streaks: RecallStreaks
 
 
-def build_tools(base: Base, memory: MemoryService, erasure: ErasureService, agenda: AgendaService) -> ToolRegistry:
+def build_tools(
+    base: Base, memory: MemoryService, erasure: ErasureService, agenda: AgendaService, indexer: FileIndexer
+) -> ToolRegistry:
     """All tools but `delegate`, which needs the context that a turn was last sent."""
     settings, stores, tools = base.settings, base.stores, base.settings.values.tools
     return build_toolbox(
@@ -100,13 +107,24 @@ def build_tools(base: Base, memory: MemoryService, erasure: ErasureService, agen
         ),
         reminders=(agenda, stores.agenda_days),
         sending=(stores.workspace, stores.turn_files),
-        pages=PageFetcher(frozenset(map(str.lower, tools.fetch_private_hosts))) if tools.fetch_pages else None,
+        pages=page_fetcher(tools),
         web_search=_web_search(settings.values.web_search),
+        files=FileToolDeps(stores.folders, stores.file_search, indexer),
+        sandbox=build_command_sandbox(settings),
+        allowed_commands=settings.values.run_command.allow,
+        mail=MailService(own_mail_account(settings.values.mail_account))
+        if settings.values.mail_account.address
+        else None,
         timeout_seconds=tools.timeout_seconds,
         result_bytes=_max_page_bytes(tools),
         authority=settings.values.permissions(),
         tracer=base.tracer,
     )
+
+
+def page_fetcher(tools: ToolSettings) -> PageFetcher | None:
+    """None where no page may be read."""
+    return PageFetcher(frozenset(map(str.lower, tools.fetch_private_hosts))) if tools.fetch_pages else None
 
 
 def _web_search(settings: WebSearchSettings) -> WebSearch | None:
@@ -222,7 +240,8 @@ def build_delegation(base: Base, toolbox: ToolRegistry, window: ContextWindow) -
 
 def build_approvals(base: Base, toolbox: ToolRegistry) -> ApprovalService:
     wake = base.running.wake.set
-    return ApprovalService(base.stores.approvals, toolbox, base.settings.zone, base.clock, wake)
+    allowed_for = timedelta(days=base.settings.values.tools.approval_days)
+    return ApprovalService(base.stores.approvals, toolbox, base.settings.zone, base.clock, wake, allowed_for)
 
 
 def build_turn_runner(
@@ -230,7 +249,9 @@ def build_turn_runner(
 ) -> TurnRunner:
     settings, ledger, notices = base.settings, base.stores.ledger, base.stores.ledger.notices
     valid_for = timedelta(hours=settings.values.tools.approval_hours)
-    gate = ApprovalGate(base.stores.approvals, base.stores.conversation, toolbox, settings.zone, valid_for)
+    gate = ApprovalGate(
+        base.stores.approvals, base.stores.conversation, toolbox, settings.zone, valid_for, approvals.allowed_for
+    )
     # The limit may change while the daemon runs.
     guard = TurnGuard(settings.zone, lambda: ledger.budget.runaway_calls, notices.was_sent, notices.mark_sent)
     return TurnRunner(

@@ -70,6 +70,16 @@ async def test_i10_what_a_file_orders_is_asked_below_the_answer_with_exactly_wha
         assert results[-1].startswith("[not done] set a reminder")
 
 
+async def test_a_call_through_use_tool_is_asked_about_and_recorded_as_what_it_does(
+    tmp_path: Path,
+) -> None:
+    hidden = ToolCall("p1", "use_tool", {"name": "set_reminder", "arguments": dict(PAY.arguments)})
+    async with app(tmp_path, READ, hidden, "It is a note.") as it:
+        await ask(it, "What does notes.txt say?")
+        assert reminders(it) == [] and states(it) == ["pending"]
+        assert [call for m in it.model.requests[-1].messages for call in m.tool_calls] == [READ, PAY]
+
+
 @pytest.mark.parametrize("answer", ["yes", "Yes!", "ja", "oui", "sí", "YES."])
 async def test_a_yes_does_it_once_as_it_was_asked(tmp_path: Path, answer: str) -> None:
     async with app(tmp_path) as it:
@@ -95,7 +105,8 @@ async def test_a_no_drops_it(tmp_path: Path, answer: str) -> None:
 
 
 def test_only_a_plain_yes_or_no_is_an_answer() -> None:
-    assert [read_answer(text) for text in ("yes", " Ja ", "No.", "nein")] == [True, True, False, False]
+    said = ("yes", " Ja ", "No.", "nein", "Always!", "oui, toujours")
+    assert [read_answer(text) for text in said] == ["yes", "yes", "no", "no", "always", "always"]
     others = ("yes, and call Ann", "yes?", "not yet", "yesterday", "", "y e s", "oui oui", "/yes", "x" * 99)
     assert [read_answer(text) for text in others] == [None] * len(others)
 
@@ -323,13 +334,13 @@ async def test_an_effect_that_must_not_be_repeated_is_said_to_be_unknown_after_a
     turn = stores.begin_turn("hello")
     effect = ProposedEffect(
         *("k1", "main", 1, "owner", turn.id, "c1", "write_mail", {"to": "Bob"}, "write a mail to Bob"),
-        *("kept", "main", NOW, NOW + timedelta(hours=1)),
+        *("kept", "main", NOW, NOW + timedelta(hours=1), "", ""),
     )
     stored.propose(effect, "pending")
     stores.conversation.finish_turn(turn, "answered", None, [], NOW)
     assert stored.decide(1, "approved", "", NOW)
     registry = ToolRegistry([write_mail], timeout_seconds=5)
-    service = ApprovalService(stored, registry, ZoneInfo("UTC"), SteppingClock(NOW), lambda: None)
+    service = ApprovalService(stored, registry, ZoneInfo("UTC"), SteppingClock(NOW), lambda: None, timedelta(days=30))
     await service.recover_after_crash()
     ended = stored.get(1)
     assert ended is not None and ended.state == "uncertain" and runs == []
@@ -364,7 +375,7 @@ async def test_what_is_undone_waits_no_longer(tmp_path: Path, command: str) -> N
         await it.wait_idle()
         assert states(it) == ["declined"] and it.app.stores.approvals.list_pending() == []
         with pytest.raises(UsageError, match="Approval 1 was declined"):
-            await it.app.approvals.decide(1, True)
+            await it.app.approvals.decide(1, "yes")
         await ask(it, "yes")
         assert reminders(it) == []
 

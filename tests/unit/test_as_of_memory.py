@@ -18,7 +18,7 @@ from assistant.memory.as_of import parse_as_of, split_as_of
 from assistant.store.character.consolidations import KnowledgeAsOf, StoredConsolidations
 from assistant.store.character.edits import file_text_as_of
 from assistant.store.database import Database
-from assistant.store.erasure.databases import erase_in_character_db
+from assistant.store.erasure.character_rows import erase_in_character_db
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.schema.migrations import character_migrations
 from tests.support.memories_home import GUEST, Timeline, open_timeline

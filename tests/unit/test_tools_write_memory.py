@@ -294,5 +294,5 @@ async def test_an_entry_that_does_not_fit_is_refused(app: ToolSetup, arguments: 
 def test_their_schemas_are_short(app: ToolSetup) -> None:
     """They are paid for in every prompt."""
     sizes = {spec.name: len(f"{spec.description}{spec.schema}") for spec in app.box.specs("owner")}
-    assert sizes.keys() == {"update_profile", "edit_memory_file", "add_journal_entry"}
-    assert sum(sizes.values()) < 1200 and max(sizes.values()) < 600
+    assert sizes.keys() == {"update_profile", "add_journal_entry"}
+    assert sum(sizes.values()) < 1000 and max(sizes.values()) < 600

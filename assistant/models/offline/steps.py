@@ -21,8 +21,8 @@ from assistant.core.quoting import (
     quote_block,
 )
 from assistant.core.text import pluralize, shorten
-from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, run_look_up, run_plan
-from assistant.models.offline.order_signs import is_likely_told, may_be_request, only_tells
+from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, run_look_up, run_name_check, run_plan
+from assistant.models.offline.order_signs import is_likely_told, may_be_request, tells_need
 from assistant.models.offline.parse import (
     AboutMe,
     Correction,
@@ -34,6 +34,7 @@ from assistant.models.offline.parse import (
     UseTool,
     as_question,
     is_statement,
+    note_of,
     read_phrases,
 )
 from assistant.models.offline.plans import EarlierCall, PlanContext, ToolStep, changed_right_before
@@ -87,7 +88,7 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
         case Note():
             if request.is_task and "manage_todo_list" in context.tools:
                 return f"{_NOTED} {_NOT_CHANGED} To put it on your to-do list, say: add … to my list."
-            return _NOTED if request.is_plain else f"{_NOTED} {_NOT_CHANGED}"
+            return _note(request, results, context)
         case AboutMe():
             return _about_person([quote for quote in context.own_words if is_statement(quote.text)])
         case Question():
@@ -100,10 +101,21 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
             return _do(request, results, context)
 
 
+def _note(note: Note, results: Sequence[str], context: StepContext) -> ToolStep | str:
+    """That it is kept; and that nothing else was done, where it may have been meant as an order."""
+    is_plain = note.is_plain
+    if note.plain_unless_named:
+        step = run_name_check(note.plain_unless_named, results, _plan_context(context))
+        if isinstance(step, ToolStep):
+            return step
+        is_plain = isinstance(step, Told) and not step.names_item
+    return _NOTED if is_plain else f"{_NOTED} {_NOT_CHANGED}"
+
+
 def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolStep | str:
     step = run_plan(request.text, results, _plan_context(context), corrects=isinstance(request.otherwise, Correction))
     if isinstance(step, Told):
-        if isinstance(request.otherwise, Note) and step.asks:
+        if isinstance(request.otherwise, Note) and step.asks and not tells_need(request.text):
             return _answer(as_question(request.text), results[step.used :], context)
         is_open = isinstance(request.otherwise, Note) or may_be_request(request.text)
         in_doubt = not step.sure and is_open
@@ -113,7 +125,9 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
             return MAYBE_AN_ORDER
         otherwise = request.otherwise
         if isinstance(otherwise, Note):
-            otherwise = replace(otherwise, is_plain=only_tells(request.text))
+            told = note_of(request.text)
+            is_plain = told.is_plain or bool(told.plain_unless_named and not step.names_item)
+            otherwise = replace(otherwise, is_plain=is_plain, is_task=otherwise.is_task or told.is_task)
         return next_step(otherwise, results[step.used :], context)
     return step if isinstance(step, str) or step.tool in context.tools else _unavailable(_NEEDED_FOR[step.tool])
 

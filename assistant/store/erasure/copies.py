@@ -7,8 +7,9 @@ from pathlib import Path
 
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import Database
-from assistant.store.erasure.databases import find_character_changes, find_script_changes
+from assistant.store.erasure.character_rows import find_character_changes
 from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.erasure.script_rows import find_script_changes
 from assistant.store.files import find_files
 
 

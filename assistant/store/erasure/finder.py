@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
@@ -22,21 +23,20 @@ from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import shorten_line
 from assistant.store.archive.format import list_archive_rows
 from assistant.store.database import Database
+from assistant.store.derived import FILES_DB
 from assistant.store.erasure.byte_search import ByteSearch
+from assistant.store.erasure.character_rows import changed_entries, find_character_changes
 from assistant.store.erasure.copies import database_copy_has_words, find_memories, list_database_copies
-from assistant.store.erasure.databases import (
-    RowChange,
-    changed_entries,
-    find_character_changes,
-    find_script_changes,
-)
 from assistant.store.erasure.derived import TRANSFER_FOLDERS, add_derived, list_calls, spoken_texts
 from assistant.store.erasure.files import ErasableFile, find_affected_archives, list_erasable_files
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
+from assistant.store.erasure.script_rows import find_script_changes
 from assistant.store.erasure.sources import ErasureSources
-from assistant.store.files import find_files
+from assistant.store.erasure.word_tables import RowChange
+from assistant.store.files import walk_files
 from assistant.store.log.reader import LogFiles
 from assistant.store.script.index import find_spans, span_of_row
+from assistant.store.search.files import FileIndex
 
 WORKSPACE = "workspace"
 _MAX_EXAMPLES = 5
@@ -99,7 +99,9 @@ class ErasureFinder(ErasureSources):
                 if file.has_words():
                     lines.setdefault(file.place, []).append(self._relative(file.path))
         if files := [name for name in plan.files if (self.home / WORKSPACE / name).is_file()]:
-            lines["files that came with messages"] = files
+            lines["files that you added, and that came with messages"] = files
+        if plan.own_files:
+            lines["the search index, of files of your own, which stay"] = list(plan.own_files)
         places = tuple(
             ErasureMatches(place, len(shown), tuple(filter(None, dict.fromkeys(shown)))[:_MAX_EXAMPLES])
             for place, shown in lines.items()
@@ -109,20 +111,26 @@ class ErasureFinder(ErasureSources):
         has_sources = bool(request.entries or request.memories) and not request.text
         named = self._messages_of(self._read_entries(plan.entries, plan.scope), plan.scope) if has_sources else []
         shown = ErasurePreview(request, tuple(sorted(message_ids)), places, related=related, backups=copies)
-        first = sorted(message_ids)[:_MAX_EXAMPLES]
         return replace(
             shown,
             values=plan.values,
-            first_messages=tuple(self._describe_messages(first, request.scope, _EXCERPT)),
+            first_messages=tuple(self._first_messages(sorted(message_ids), request.scope)),
             came_from=tuple(self._describe_messages(named, request.scope, 2 * _EXCERPT)),
         )
+
+    def _first_messages(self, message_ids: Sequence[int], scope: str) -> Iterator[ErasedMessage]:
+        """The first of what was said. What tools were asked and answered was made of it, and is not shown."""
+        said = (one for one in self._describe_messages(message_ids, scope, _EXCERPT) if one.is_said)
+        return islice(said, _MAX_EXAMPLES)
 
     def _describe_messages(self, message_ids: Iterable[int], scope: str, length: int) -> Iterator[ErasedMessage]:
         for message_id in message_ids:
             row = self.find_message(message_id, scope)
             if row is not None:
                 record = self._log.read(row["session"], span_of_row(row))
-                yield ErasedMessage(message_id, record.ts, shorten_line(" ".join(spoken_texts(record)), length))
+                is_said = record.role != "tool" and not record.tool_calls
+                words = shorten_line(" ".join(spoken_texts(record)), length)
+                yield ErasedMessage(message_id, record.ts, words, is_said)
 
     def _describe_related_entries(
         self, request: ErasureRequest, plan: ErasurePlan, changes: Iterable[RowChange]
@@ -173,6 +181,11 @@ class ErasureFinder(ErasureSources):
         )
         return {value for line in lines for value in plan.wording.matched(line)}
 
+    def values_in_files(self, plan: ErasurePlan) -> set[str]:
+        """Which of the values stand in files that stay searchable."""
+        with closing(FileIndex(self.home / FILES_DB, reading=True)) as index:
+            return {value for text in index.texts() for value in plan.wording.matched(text.encode())}
+
     def refuse_if_running(self, plan: ErasurePlan) -> None:
         """Raises `UsageError` while a turn of the scope runs, since it was told what stands there and may say it again,
         and where something of it waits to be answered."""
@@ -207,15 +220,23 @@ class ErasureFinder(ErasureSources):
         ]
         records = [*found, *self._changes_of([record.id for record in found], request.scope)]
         plan = ErasurePlan(request.scope, (request.text,), memories=request.memories, everywhere=True)
+        indexed = self._indexed_files(plan)
         files = self._transferred_files(plan) if request.scope == OWNER_SCOPE else []
+        files += [path for path in indexed if path.startswith(TRANSFER_FOLDERS)]
         plan = self._with_derived(plan, records, ())
-        return replace(plan, files=tuple(sorted({*plan.files, *files})))
+        own = (path for path in indexed if not path.startswith(TRANSFER_FOLDERS))
+        return replace(plan, files=tuple(sorted({*plan.files, *files})), own_files=tuple(own))
+
+    def _indexed_files(self, plan: ErasurePlan) -> list[str]:
+        """Files whose text has the words, by the index of files: no document can be searched as bytes."""
+        with closing(FileIndex(self.home / FILES_DB, reading=True)) as index:
+            return index.files_with_words(plan.in_files) if plan.in_files else []
 
     def _transferred_files(self, plan: ErasurePlan) -> list[str]:
         """Files that came with messages, or went out with them, and have the words in them: paths in the workspace."""
         search, workspace, found = ByteSearch(plan), self.home / WORKSPACE, []
         for folder in TRANSFER_FOLDERS:
-            for path in find_files(workspace / folder, "*"):
+            for path in walk_files(workspace / folder) if (workspace / folder).is_dir() else ():
                 with suppress(StoreError):
                     if path.is_file() and not path.is_symlink() and search.count_in_file(path):
                         found.append(path.relative_to(workspace).as_posix())

@@ -20,7 +20,7 @@ from assistant.core.memories import MIN_ID_DIGITS
 from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
 from assistant.store.database import Database
-from assistant.store.erasure.databases import RANGE_ENTRIES
+from assistant.store.erasure.character_rows import RANGE_ENTRIES
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.log.format import SALT_KEY
 from assistant.store.log.reader import LogFiles

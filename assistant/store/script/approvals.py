@@ -67,14 +67,33 @@ class StoredApprovals(DatabaseStore):
         """Whether the answer that asks for it was given."""
         return bool(self._db.value("SELECT state <> 'running' FROM turns WHERE id = ?", (approval.turn,)))
 
-    def decide(self, number: int, state: ApprovalState, by: str, now: datetime) -> bool:
-        """Whether it waited until now."""
+    def decide(
+        self, number: int, state: ApprovalState, by: str, now: datetime, *, allowed_until: datetime | None = None
+    ) -> bool:
+        """Whether it waited until now. With `allowed_until`, calls of its pattern need no word until then."""
+        decision = {"state": state, "decided_by": by, "decided_at": now, "allowed_until": allowed_until}
         ended = None if state == "approved" else now
         with self._db.write() as db:
-            pending = {"id": number, "state": "pending"}
-            return bool(
-                db.update_rows("approvals", pending, state=state, decided_by=by, decided_at=now, ended_at=ended)
-            )
+            return bool(db.update_rows("approvals", {"id": number, "state": "pending"}, **decision, ended_at=ended))
+
+    def use_allowed(self, tool: str, pattern: str, now: datetime) -> Approval | None:
+        """The approval that allows such calls now, counted as used once more; None where nothing does."""
+        allowed = "tool = ? AND pattern = ? AND allowed_until > ? ORDER BY allowed_until DESC LIMIT 1"
+        found = self._read(allowed, tool, pattern, now) if pattern else []
+        for approval in found:
+            with self._db.write() as db:
+                db.update_rows("approvals", {"id": approval.id}, uses=approval.uses + 1, used_at=now)
+        return next(iter(found), None)
+
+    def list_allowed(self, now: datetime) -> list[Approval]:
+        """Those that allow more than their own call now, oldest first."""
+        return self._read("allowed_until > ? ORDER BY id", now)
+
+    def revoke(self, number: int, now: datetime) -> bool:
+        """Whether it allowed anything until now."""
+        with self._db.write() as db:
+            revoke = "UPDATE approvals SET allowed_until = ?2 WHERE id = ?1 AND allowed_until > ?2"
+            return db.execute(revoke, (number, now)) == 1
 
     def end(
         self,

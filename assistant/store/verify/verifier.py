@@ -23,10 +23,11 @@ from sqlite3 import Row
 
 from assistant.core.messages import LogByteRange
 from assistant.core.records import IntegrityProblem, IntegrityReport, LogRecord
+from assistant.core.sessions import is_imported
 from assistant.core.text import pluralize
 from assistant.store.character.memory_files import MEMORY_FILE
 from assistant.store.database import Database
-from assistant.store.derived import MEMORY_DB, SEARCH_DB
+from assistant.store.derived import DERIVED_DATABASES
 from assistant.store.files import TextFile
 from assistant.store.home.repair_files import kept_folder
 from assistant.store.log.format import decode_record
@@ -70,7 +71,7 @@ class Verifier:
             check_coverage(self._db, findings)
         with findings.collect_store_errors(name):
             _check_structure(self._db, findings)
-        for path in (self._home / name for name in ("character.db", MEMORY_DB, SEARCH_DB)):
+        for path in (self._home / name for name in ("character.db", *DERIVED_DATABASES)):
             if path.is_file():
                 with findings.collect_store_errors(path.name), closing(Database.open_reader(path)) as db:
                     _check_structure(db, findings)
@@ -154,7 +155,7 @@ class Verifier:
     def _mend(self, session: Session, now: datetime) -> None:
         """What the database has of a session, as the index has it now."""
         self._inherit(session)
-        if any(find_view_problems(self._db, session)):
+        if not is_imported(session.key) and any(find_view_problems(self._db, session)):
             self._show_again(session, now)
         session_rows.recount_totals(self._db, session)
         for num in find_broken_undo(self._db, session)[:1]:

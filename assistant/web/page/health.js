@@ -65,7 +65,9 @@ function Run({ argv, then, children, class: name = "link", says = false }) {
 
 const Approvals = () =>
   html`<${Listed} title="What waits for your yes" argv=${["approvals", "list"]} row=${(it, then) => html`<span>${it.effect}</span>
-    <span class="row"><${Run} argv=${["approvals", "yes", String(it.id)]} then=${then}>Yes</${Run}><${Run} argv=${["approvals", "no", String(it.id)]} then=${then}>No</${Run}></span>`} />`;
+    <span class="row"><${Run} argv=${["approvals", "yes", String(it.id)]} then=${then}>Yes</${Run}><${Run} argv=${["approvals", "no", String(it.id)]} then=${then}>No</${Run}>${it.allows && html`<${Run} argv=${["approvals", "yes", String(it.id), "--always"]} then=${then}>Always: ${it.allows}</${Run}>`}</span>`} />
+  <${Listed} title="What you allowed" argv=${["approvals", "allowed"]} row=${(it, then) => html`<span>${it.allows}, until ${it.allowed_until.slice(0, 10)}, used ${it.uses === 1 ? "once" : `${it.uses} times`}</span>
+    <${Run} argv=${["approvals", "revoke", String(it.id)]} then=${then}>Ask me again</${Run}>`} />`;
 
 const Deliveries = () =>
   html`<${Listed} title="What did not arrive, or may not have" argv=${["deliveries", "list"]} row=${(it, then) => html`<span>${it.text ?? it.body ?? it.key}</span>

@@ -1,0 +1,115 @@
+"""A table that has words, and what becomes of a row that has those to erase.
+
+What always holds: only rows of the scope are read or changed (I10), except in the few tables that belong to nobody; a
+table or column that an older backup lacks is skipped. Repeating it changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from sqlite3 import Row
+from typing import Any
+
+from assistant.core.erasure_phrases import PhraseMatcher
+from assistant.core.messages import Media, Message, ToolCall
+from assistant.store.database import Database
+from assistant.store.erasure.plan import ErasurePlan
+from assistant.store.rows import FORGOTTEN_PLACEHOLDER, dump_json
+
+# Other values of a row by column (None: it is removed), and what tells a person which one it is, "" for nothing.
+Change = tuple[dict[str, Any] | None, str]
+ChangeRow = Callable[[Row, ErasurePlan], Change | None]  # None where it stays as it is
+
+
+@dataclass(frozen=True, slots=True)
+class WordTable:
+    """A table that has words."""
+
+    place: str  # what a person calls it
+    name: str
+    change: ChangeRow
+    scope: str | None = "scope"  # the column that tells whose a row is, or an SQL expression; None: nobody's
+    columns: str = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """What becomes of a row."""
+
+    place: str
+    table: str
+    row: int  # its rowid
+    values: dict[str, Any] | None  # by column; None: it is removed
+    shown: str
+
+
+def find_changes(db: Database, plan: ErasurePlan, tables: Iterable[WordTable]) -> Iterator[RowChange]:
+    for table in tables:
+        for row in _scoped_rows(db, table.name, plan, scope=table.scope, columns=table.columns):
+            change = table.change(row, plan)
+            if change is not None:
+                yield RowChange(table.place, table.name, row["row_number"], *change)
+
+
+def _scoped_rows(
+    db: Database, table: str, plan: ErasurePlan, *, scope: str | None = "scope", columns: str = "*"
+) -> Iterator[Row]:
+    """Rows of the plan's scope, each with its rowid as `row_number`."""
+    if not db.column_names(table):
+        return iter(())
+    sql = f"SELECT rowid AS row_number, {columns} FROM {table}"
+    return db.iterate(sql) if scope is None else db.iterate(f"{sql} WHERE {scope} = ? ORDER BY rowid", (plan.scope,))
+
+
+def apply_changes(db: Database, changes: Sequence[RowChange]) -> None:
+    """Inside `write()`."""
+    for change in changes:
+        if change.values is None:
+            db.execute(f"DELETE FROM {change.table} WHERE rowid = ?", (change.row,))
+        else:
+            db.update_rows(change.table, {"rowid": change.row}, **change.values)
+
+
+def words_in(*texts: str, jsons: tuple[str, ...] = (), goes: bool = False, retells: bool = False) -> ChangeRow:
+    """The sentences with the words are cut out of these columns, and out of texts within the JSON of `jsons`; with
+    `goes` a row whose first text is left empty is removed. `retells`: they tell of messages in other words."""
+
+    def change(row: Row, plan: ErasurePlan) -> Change | None:
+        wording = plan.retelling if retells else plan.wording
+        present = row.keys()
+        columns = [name for name in (*texts, *jsons) if name in present]
+        if not wording.matches(join_columns(row, columns)):
+            return None
+        redacted = {
+            name: redact_json(row[name], wording) if name in jsons else wording.remove_from_text(row[name])
+            for name in columns
+            if row[name]
+        }
+        values = {name: text for name, text in redacted.items() if text != row[name]}
+        if not values:
+            return None
+        is_removed = goes and values.get(texts[0]) == ""
+        return None if is_removed else values, wording.excerpt(row[next(iter(values))])
+
+    return change
+
+
+def join_columns(row: Row, columns: Iterable[str]) -> str:
+    """To be searched at once. Nothing that is looked for goes across the signs between."""
+    return "\0".join(row[name] or "" for name in columns)
+
+
+# Somebody may say "arguments", and a message without them could not be read any more.
+_OWN_KEYS = frozenset(field.name for kind in (Message, ToolCall, Media) for field in fields(kind))
+
+
+def redact_json(text: str, wording: PhraseMatcher) -> str:
+    """A JSON text whose texts have lost the words. What is no JSON is taken for plain text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return wording.remove_from_text(text)
+    redacted = wording.remove_from_json(value, FORGOTTEN_PLACEHOLDER, _OWN_KEYS)
+    return text if redacted == value else dump_json(redacted)
