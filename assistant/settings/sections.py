@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.permissions import Permissions, RoleGrant
+from assistant.settings.calendar_sources import CalendarSettings
 from assistant.settings.mcp import McpSettings
 from assistant.settings.networks import (
     MailAccountSettings,
@@ -276,6 +277,7 @@ class SettingsValues(SettingsSection):
     agenda: AgendaSettings
     brief: BriefSettings
     notify: NotifySettings
+    calendar: CalendarSettings
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings
