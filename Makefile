@@ -43,7 +43,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/mypy --no-error-summary docs/*.py
+	@$(BIN)/mypy --no-error-summary --explicit-package-bases docs/*.py
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python -m docs.generate --check
 	@$(BIN)/python -m docs.check_names

@@ -1,4 +1,4 @@
-"""Writes docs/developing/reference/ and docs/notices.md from the program itself.
+"""Writes docs/developing/reference/, docs/notices.md and the man pages from the program itself.
 
 `make docs` writes the pages; `make docs-check` fails, naming the page, when one differs from what the program would
 write now. The pages depend on nothing of the machine they are made on: no home, no terminal, no environment.
@@ -27,6 +27,7 @@ from assistant.models.errors import read_error_table
 from assistant.settings.home import Home
 from assistant.settings.settings import ENVIRONMENT_VARIABLES, describe_settings, load_settings
 from assistant.store.schema.migrations import character_migrations, script_migrations
+from docs.man_pages import render_man_page
 
 DOCS = Path(__file__).parent
 REFERENCE = "developing/reference/"
@@ -281,6 +282,8 @@ PAGES: Mapping[str, Callable[[], str]] = {
     f"{REFERENCE}exit-codes.md": exit_codes,
     f"{REFERENCE}json.md": json_shapes,
     "notices.md": notices,
+    "man/assistant.1": lambda: render_man_page(assistant, "a personal assistant that keeps every message", "aihistory"),
+    "man/aihistory.1": lambda: render_man_page(aihistory, "what was compacted, and what it said", "assistant"),
 }
 
 if __name__ == "__main__":

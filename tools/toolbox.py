@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,12 +18,14 @@ from assistant.core.store_ports import Journal
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import shorten
 from assistant.documents.fetch import PageFetcher
+from assistant.documents.folders import FileFolders
 from assistant.documents.reader import DocumentReader
 from assistant.documents.web_search import WebSearch
 from assistant.erasure.service import ErasureService
 from assistant.memory.service import MemoryService
 from assistant.runtime.delegation import DelegationRunner
 from assistant.runtime.tool_registry import ToolRegistry
+from assistant.sandbox.command import CommandLimits, CommandSandbox
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.character.profiles import StoredProfiles
 from assistant.store.character.todos import StoredTodos
@@ -32,7 +34,9 @@ from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.script.outbox import TurnFiles
 from assistant.store.script.turns import UserRequests
 from assistant.store.search.history import StoredHistory
+from tools.commands import run_command_tool
 from tools.declaration import bounded_text, tool
+from tools.file_search import FileToolDeps, search_files_tool
 from tools.files import list_files_tool, read_file_tool, send_file_tool
 from tools.history import read_history_tool, search_history_tool
 from tools.memory import add_journal_entry_tool, forget_tool, search_memory_tool, update_memory_tool
@@ -81,14 +85,19 @@ def build_toolbox(
     sending: tuple[WorkspaceFiles, TurnFiles] | None = None,
     pages: PageFetcher | None = None,
     web_search: WebSearch | None = None,
+    files: FileToolDeps | None = None,
+    sandbox: CommandSandbox | None = None,
+    allowed_commands: Sequence[str] = (),
     timeout_seconds: float = 60.0,
     result_bytes: int = MAX_RESULT_BYTES,
     tracer: Tracer = NULL_TRACER,
     authority: Permissions = OWNER_ONLY_PERMISSIONS,
 ) -> ToolRegistry:
-    """Without `requests`, `memory`, `reminders`, `sending`, `pages` or `web_search` there are no tools over them; a
-    page of quoted words has at most `result_bytes` of UTF-8. `delegate` is added by whoever has the helpers."""
+    """Without `requests`, `memory`, `reminders`, `sending`, `pages`, `web_search`, `files` or `sandbox` there are no
+    tools over them. A page of quoted words has at most `result_bytes` of UTF-8; commands of `allowed_commands` need no
+    approval. `delegate` is added by whoever has the helpers."""
     documents = DocumentReader()
+    folders = files.folders if files else FileFolders(workspace, workspace.parent)
     tools: list[Tool] = [
         search_history_tool(history, zone, result_bytes),
         read_history_tool(history, zone, result_bytes),
@@ -98,17 +107,19 @@ def build_toolbox(
     tools += reminder_tools(*reminders) if reminders else []
     tools += [
         current_time_tool(zone),
-        list_files_tool(workspace, zone, result_bytes),
-        read_file_tool(workspace, documents, result_bytes),
+        list_files_tool(folders, zone, result_bytes),
+        read_file_tool(folders, documents, result_bytes),
     ]
     tools += [send_file_tool(workspace, *sending)] if sending else []
     tools += [fetch_url_tool(pages, documents, sending[0], zone, result_bytes)] if pages and sending else []
     tools += [search_web_tool(web_search, zone, result_bytes)] if web_search else []
+    tools += [search_files_tool(files, zone, result_bytes)] if files else []
+    tools += [run_command_tool(sandbox, allowed_commands)] if sandbox else []
     tools += memory.tools(history, zone, result_bytes) if memory else []
     registry = ToolRegistry(
         tools,
         timeout_seconds=timeout_seconds,
-        without_timeout_cap=frozenset({"delegate"}),
+        without_timeout_cap=frozenset({"delegate", "run_command"}),
         authority=authority,
         tracer=tracer,
     )
@@ -157,6 +168,8 @@ def tool_roles() -> dict[str, frozenset[str]]:
         sending=(nothing, nothing),
         pages=PageFetcher(),
         web_search=WebSearch("searxng"),
+        files=FileToolDeps(FileFolders(Path(), Path()), nothing, nothing),
+        sandbox=CommandSandbox(Path(), "none", CommandLimits(1, 1, 1, 1)),
     )
     registry.add(delegate_tool(nothing))
     return registry.allowed_roles

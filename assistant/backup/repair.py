@@ -22,7 +22,7 @@ from assistant.store.archive.restore import write_log_copy
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.database import Database
-from assistant.store.derived import MEMORY_DB, SEARCH_DB, set_aside
+from assistant.store.derived import FILES_DB, MEMORY_DB, SEARCH_DB, set_aside
 from assistant.store.files import WriteThrottle
 from assistant.store.home.inventory import (
     CHARACTER_DB,
@@ -49,6 +49,7 @@ from assistant.store.log.reader import LogFiles
 from assistant.store.log.rebuild import LogCopies, LogCopy
 from assistant.store.schema.migrations import (
     character_migrations,
+    files_migrations,
     memory_migrations,
     script_migrations,
     search_migrations,
@@ -56,7 +57,7 @@ from assistant.store.schema.migrations import (
 from assistant.store.verify.salvage import Salvage, drop_dangling, find_damage, salvage_database
 
 _MIGRATIONS = {SCRIPT_DB: script_migrations, CHARACTER_DB: character_migrations}
-_DERIVED = {MEMORY_DB: memory_migrations, SEARCH_DB: search_migrations}
+_DERIVED = {MEMORY_DB: memory_migrations, SEARCH_DB: search_migrations, FILES_DB: files_migrations}
 _REMADE = {
     SCRIPT_DB: "",
     CHARACTER_DB: " `assistant memory rebuild --from-log` reads the message log again for what the journal lacks.",

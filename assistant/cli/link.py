@@ -173,6 +173,7 @@ async def open_home_locally(settings: Settings, *, begins: bool = True) -> Async
         finally:
             await app.sleep.scheduler.stop()
             await app.backup_scheduler.stop()
+            await app.mcp.aclose()
             await app.models.aclose()
             app.close()
 

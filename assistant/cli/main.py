@@ -35,6 +35,7 @@ _MENU = {
     },
     "Remember": {
         "memory": "What it remembers: search, ask why, correct.",
+        "files": "Your files: search, list, read again.",
         "forget": "Erase for good, from every copy.",
         "sleep": "Sleep now; see what the last sleep did; undo it.",
         "archive": "Conversations that ended, and where they are archived.",
@@ -52,6 +53,7 @@ _MENU = {
         "notify": "ntfy, Gotify, the desktop: tell you where you are not looking.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
+        "mcp": "MCP servers that it uses; be one for other programs.",
     },
     "Set up and run": {
         "setup": "Model, persona, time zone, budget, bridge, service.",
@@ -59,6 +61,7 @@ _MENU = {
         "run": "Run in the foreground.",
         "stop": "Stop the running assistant.",
         "service": "Run it as a service, under systemd or launchd.",
+        "completion": "Completion of its commands in your shell.",
     },
     "Look after it": {
         "status": "How it is, in a few lines.",
@@ -86,6 +89,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.verify import archive as command
         case "web":
             from assistant.cli.web import web as command
+        case "mcp":
+            from assistant.cli.mcp import mcp as command
         case "open":
             from assistant.cli.web import open_page as command
         case "bridge":
@@ -98,6 +103,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.serve import run as command
         case "stop":
             from assistant.cli.serve import stop as command
+        case "completion":
+            from assistant.cli.completion import completion as command
         case "service":
             from assistant.cli.service.command import service as command
         case "status":
@@ -133,6 +140,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.tasks import requests as command
         case "pins":
             from assistant.commands.compaction import pins as command
+        case "files":
+            from assistant.commands.files import files as command
         case "forget":
             from assistant.commands.erasure import forget as command
         case "sleep":

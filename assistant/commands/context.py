@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.core.records import InboxReceipt, IncomingMessage
     from assistant.erasure.service import ErasureService
     from assistant.gateway.bridge_operations import BridgeOperations
+    from assistant.mcp.servers import McpServers
     from assistant.memory.service import MemoryService
     from assistant.notify.notifier import Notifier
     from assistant.people.pairing import PairingService
@@ -29,6 +30,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.runtime.compaction_service import CompactionService
     from assistant.runtime.context_parts import ContextParts
     from assistant.runtime.current_models import ModelChoice
+    from assistant.runtime.file_indexer import FileIndexer
     from assistant.sessions.listing import SessionReader
     from assistant.sessions.scheduler import ResetScheduler
     from assistant.store.archive.archive import StoredArchive
@@ -46,6 +48,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.script.outbox import StoredOutbox, StuckItems
     from assistant.store.script.people import ConversationRoutes, People
     from assistant.store.script.turns import Pins, UserRequests
+    from assistant.store.search.files import StoredFileSearch
     from assistant.store.search.history import StoredHistory
     from sleep.compaction.values import CachedPrompt
     from sleep.cycle.dry_run import SleepDryRun
@@ -83,6 +86,8 @@ class CommandStores:
     pairing: PairingService
     approvals: StoredApprovals
     workspace: WorkspaceFiles
+    mcp: McpServers
+    file_search: StoredFileSearch
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +120,8 @@ class CommandServices:
     browsers: BrowserSessions
     context_parts: ContextParts
     notifier: Notifier
+    mcp: McpServers
+    file_indexer: FileIndexer
     page_url: Callable[[], str]  # where the page is served; "" while it is not
 
 

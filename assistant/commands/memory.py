@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -257,6 +258,22 @@ async def edit(context: CommandContext, words: str) -> CorrectionResult:
     if match is None or not match[2].strip():
         raise UsageError("Give an ID and a text: `/memory edit ID TEXT`. Nothing was changed.")
     return await context.stores.memory.correct(match[1], match[2], context.scope, context.session, context.now)
+
+
+@memory.command(
+    "add",
+    result=ImportItem,
+    render=lambda result, _: render_import(result),
+    creates_home=True,
+    context_settings=_FREE_TEXT,
+)
+@words_argument("words", metavar="TEXT")
+async def add(context: CommandContext, words: str) -> ImportResult:
+    """Note TEXT. Noting the same again changes nothing.
+
+    > assistant memory add "Anna works at the harbour"
+    """
+    return await context.stores.memory.import_text(json.dumps([words]), context.scope, context.session, context.now)
 
 
 @memory.command("import", result=ImportItem, render=lambda result, _: render_import(result), creates_home=True)

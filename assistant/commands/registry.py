@@ -21,7 +21,9 @@ from assistant.commands import (
     compaction,
     context_parts,
     erasure,
+    files,
     general,
+    mcp,
     memory,
     notify,
     people,
@@ -56,9 +58,9 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(sessions.reset, compaction.compact, context_parts.context, compaction.branch, compaction.pins),
         *(tasks.requests, approvals.approvals),
     ),
-    "Remember": (memory.memory, erasure.forget, sleep.sleep, archive.archive),
+    "Remember": (memory.memory, files.files, erasure.forget, sleep.sleep, archive.archive),
     "Time": (todo.agenda, todo.brief, todo.todo, reminders.remind, schedules.schedule),
-    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, notify.notify),
+    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, notify.notify, mcp.mcp),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }
 

@@ -213,6 +213,8 @@ class CommandGroup(click.Group):
         self.is_free_text = is_free_text
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing:  # a shell asks what may follow: nothing is meant yet
+            return super().parse_args(ctx, args)
         own_flags = {*ctx.help_option_names, *(name for option in self.params for name in option.opts)}
         start = next((n for n, word in enumerate(args) if word not in own_flags), len(args))
         implied = "" if start and args[0] in ctx.help_option_names else self._implied(args[start:])

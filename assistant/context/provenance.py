@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from assistant.context.structure import is_edit_or_deletion
 from assistant.core.messages import ABORTED_MARKER, Message
+from assistant.core.quoting import FOREIGN_TEXT
 
 MEMORY, PINS, RECALLED = "memory", "pins", "recalled"
 SUMMARY, ATTACHMENT, QUOTATION, NOTE, OTHER_PERSON = "summary", "attachment", "quotation", "note", "another person"
@@ -43,7 +44,7 @@ def _kinds(message: Message, silent_tools: Collection[str]) -> Iterator[str]:
     if message.is_summary:
         yield SUMMARY
     elif message.role == "tool":
-        if message.name not in silent_tools:
+        if message.name not in silent_tools or FOREIGN_TEXT in message.content:
             yield TOOL_RESULT
     elif message.role == "system":
         # Whoever edited or deleted a message of theirs said so themselves.

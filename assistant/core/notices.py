@@ -213,16 +213,21 @@ class NoticeKind(Enum):
     # The day
     MORNING_BRIEF = NoticeForm(
         "Good morning. This is your day.{text}",
-        "The hour of `brief.morning`: what is on today, what is overdue, what waits for you; only where there is "
-        "something",
+        "At `brief.morning`, where something is on, overdue or open",
         place="recent",
         once="a day",
     )
     EVENING_CHECK_IN = NoticeForm(
-        "This is still open today.{text}",
-        "The hour of `brief.evening`: what is still open today; only where there is something",
+        "This is still open today.{text}", "At `brief.evening`, where something is open", place="recent", once="a day"
+    )
+
+    # MCP servers
+    MCP_TOOLS_CHANGED = NoticeForm(
+        "The MCP server {server} says something else of its tools than you approved: {tools}. They are not used until "
+        "you approve them again: `/mcp show {server}` shows what changed.",
+        "A tool of an MCP server describes itself otherwise than it was approved",
         place="recent",
-        once="a day",
+        once="a change",
     )
 
     # The clock

@@ -82,6 +82,8 @@ def replace_unsendable_in_json(value: Any) -> Any:
 
 
 FAILURE_PREFIX = "Error: "
+FOREIGN_TEXT = "Another program says of it:"
+"""What stands before the words of a program in a list that is otherwise our own."""
 _NO_RESULT = lazy_regex(rf"{FAILURE_PREFIX}|\[?(?:aborted|interrupted|failed)\b")
 
 _UNSAFE = lazy_regex("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

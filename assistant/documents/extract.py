@@ -1,5 +1,5 @@
-"""The child that reads one document, `python -m assistant.documents.extract KIND`: the document on standard input, its
-text on standard output, in UTF-8.
+"""The child that reads one document, `python -m assistant.documents.extract KIND [background]`: the document on
+standard input, its text on standard output, in UTF-8.
 
 What always holds: it has a bounded time and memory, writes no file, and follows no reference out of the document. Where
 it must stop early it says so at the end of the text. Exit code 2 with a line on standard error says why there is none.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import email
 import email.policy
 import io
+import os
 import resource
 import sys
 import time
@@ -20,11 +21,12 @@ from typing import Any
 
 _MAX_MEMORY = 1024 * 1024 * 1024
 _MAX_SECONDS = 60
-_STOP_AFTER = 30.0  # seconds, from when on no further page is begun
+_STOP_AFTER = 30.0  # seconds after which no further page is begun: of the clock, in the background of work
 _MAX_UNPACKED = 300 * 1024 * 1024
 _MAX_ENTRIES = 20_000
 _MAX_TEXT = 8 * 1024 * 1024
 _EXIT_UNREADABLE = 2
+_BACKGROUND_NICENESS = 10
 
 Extractor = Callable[[bytes], Iterator[str]]
 
@@ -53,7 +55,7 @@ def _read_pdf(data: bytes) -> Iterator[str]:
         except Exception as error:  # noqa: BLE001
             text = f"(This page cannot be read: {type(error).__name__}.)"
         has_text = has_text or bool(text)
-        yield f"[page {number} of {count}]\n{text}"
+        yield _page(f"page {number} of {count}", text)
     if not has_text:
         raise _Unreadable(f"has {count} page{'s' * (count != 1)} without any text: they are pictures, as of a scanner")
 
@@ -116,7 +118,7 @@ def _read_powerpoint(data: bytes) -> Iterator[str]:
         parts += [_row(cell.text for cell in row.cells) for table in tables for row in table.rows]
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             parts.append(f"Notes: {slide.notes_slide.notes_text_frame.text}")
-        yield "\n".join([f"[slide {number} of {len(slides)}]", *(part for part in parts if part.strip())])
+        yield _page(f"slide {number} of {len(slides)}", "\n".join(part for part in parts if part.strip()))
 
 
 def _read_epub(data: bytes) -> Iterator[str]:
@@ -132,7 +134,7 @@ def _read_epub(data: bytes) -> Iterator[str]:
         chapters = [files.get(item.get("idref")) for item in package.iterfind(".//{*}spine/{*}itemref")]
         for number, chapter in enumerate(filter(None, chapters), 1):
             name = f"{folder}/{chapter}" if folder else chapter
-            yield f"[part {number}]\n{_text_of_markup(archive.read(name))}"
+            yield _page(f"part {number}", _text_of_markup(archive.read(name)))
 
 
 def _read_opendocument(data: bytes) -> Iterator[str]:
@@ -221,6 +223,11 @@ def _read_text(data: bytes) -> Iterator[str]:
     yield str(best)
 
 
+def _page(name: str, text: str) -> str:
+    """A page under its mark, which none of its own lines looks like."""
+    return f"[{name}]\n{text}".replace("\n[", "\n [")
+
+
 def _row(cells: Iterable[str]) -> str:
     return " | ".join(" ".join(cell.split()) for cell in cells)
 
@@ -235,14 +242,14 @@ _EXTRACTORS: dict[str, Extractor] = {
 }
 
 
-def _write(parts: Iterator[str]) -> None:
-    begun, written = time.monotonic(), 0
+def _write(parts: Iterator[str], clock: Callable[[], float]) -> None:
+    begun, written = clock(), 0
     for part in parts:
         # What no text has is taken out: a lone surrogate cannot be written, a NUL ends other programs' texts.
         piece = part.replace("\0", "").encode("utf-8", "replace").strip() + b"\n\n"
         sys.stdout.buffer.write(piece)
         written += len(piece)
-        if written > _MAX_TEXT or time.monotonic() - begun > _STOP_AFTER:
+        if written > _MAX_TEXT or clock() - begun > _STOP_AFTER:
             sys.stdout.buffer.write(b"(The rest of the document was not read: it is too long.)\n")
             return
 
@@ -263,8 +270,13 @@ def _limit() -> None:
 
 def main() -> int:
     _limit()
+    clock = time.monotonic
+    if "background" in sys.argv[2:]:
+        os.nice(_BACKGROUND_NICENESS)
+        # Nobody waits: what counts is how much work it is.
+        clock = time.process_time
     try:
-        _write(_EXTRACTORS[sys.argv[1]](sys.stdin.buffer.read()))
+        _write(_EXTRACTORS[sys.argv[1]](sys.stdin.buffer.read()), clock)
     except _Unreadable as error:
         sys.stderr.write(f"{error}\n")
         return _EXIT_UNREADABLE

@@ -25,11 +25,17 @@ _KEPT_BYTES = MAX_TEXT_BYTES
 _DIED = "could not be read: what reads it ended ({why}); it may be damaged, or larger than it looks"
 
 
+class ReaderUnavailable(FileRefused):
+    """Nothing is wrong with the file: no process can be started now."""
+
+
 @dataclass(slots=True)
 class DocumentReader:
-    """Keeps the texts of the last few documents, so that paging through one reads it once."""
+    """Keeps the texts of the last few documents, so that paging through one reads it once. `in_background`: everything
+    else on the machine goes first."""
 
     timeout_seconds: float = TIMEOUT_SECONDS
+    in_background: bool = False
     _texts: OrderedDict[tuple[int, int, int, int], bytes] = field(default_factory=OrderedDict)
 
     async def read(self, descriptor: int, kind: DocumentKind) -> bytes:
@@ -53,14 +59,15 @@ class DocumentReader:
         return await self._extract(kind, PIPE, data)
 
     async def _extract(self, kind: DocumentKind, source: int, data: bytes | None = None) -> bytes:
-        command = (sys.executable, "-P", "-B", "-X", "utf8", "-m", "assistant.documents.extract", kind)
+        command: tuple[str, ...] = (sys.executable, "-P", "-B", "-X", "utf8", "-m", "assistant.documents.extract", kind)
+        command += ("background",) if self.in_background else ()
         environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         try:
             process = await asyncio.create_subprocess_exec(
                 *command, stdin=source, stdout=PIPE, stderr=PIPE, env=environment, limit=2**16
             )
         except OSError as error:
-            raise FileRefused(f"could not be read: no process can be started ({error.strerror})") from error
+            raise ReaderUnavailable(f"could not be read: no process can be started ({error.strerror})") from error
         try:
             async with asyncio.timeout(self.timeout_seconds):
                 text, reason = await _communicate(process, data)

@@ -25,6 +25,7 @@ from assistant.health.doctor_checks import (
     Finding,
     check_bridges,
     check_clock,
+    check_command_sandbox,
     check_daemon,
     check_databases,
     check_disk,
@@ -43,6 +44,7 @@ from assistant.health.doctor_checks import (
 from assistant.health.problems import FindProblems, free_bytes
 from assistant.mem0.client import MemoryStoreSettings
 from assistant.mem0.embedders import open_embedder
+from assistant.sandbox.command import CommandSandbox
 from assistant.settings.home import Home
 from assistant.settings.sections import WEB_PORT_KEY, SettingsValues, WebSettings
 from assistant.settings.settings import DEFAULTS_ORIGIN, Settings, load_settings
@@ -85,6 +87,7 @@ class DoctorDeps:
     memory_settings: Callable[[Settings], MemoryStoreSettings]
     check_port: Callable[[WebSettings], None]  # raises `HomeError` where the web API could not listen
     open_bridges: Callable[[Settings], Mapping[str, Bridge]]
+    command_sandbox: Callable[[Settings], CommandSandbox | None]
 
 
 def run_doctor(
@@ -165,6 +168,7 @@ def _check_others(
     is_chosen = settings.origins[WEB_PORT_KEY] != DEFAULTS_ORIGIN
     if is_chosen and settings.values.web.port and not serving.served:
         yield from run_check("web", partial(_check_port, settings.values.web, deps), "")
+    yield from asyncio.run(check_command_sandbox(deps.command_sandbox(settings)))
     yield from asyncio.run(check_bridges(deps.open_bridges(settings), _BRIDGE_SECONDS))
 
 

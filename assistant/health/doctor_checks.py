@@ -21,11 +21,12 @@ import tzlocal
 from assistant import __version__
 from assistant.context.tokens import is_known_to_toksum
 from assistant.core.bridge_api import Bridge
-from assistant.core.errors import AssistantError, BridgeError, OlderSchema, StoreError
+from assistant.core.errors import AssistantError, BridgeError, OlderSchema, StoreError, ToolError
 from assistant.core.records import CountingTier, IntegrityProblem
-from assistant.core.text import format_duration, pluralize
+from assistant.core.text import format_duration, pluralize, shorten_line
 from assistant.health.problems import disk_problems
 from assistant.models.prices import ANTHROPIC_URL, OPENAI_URL
+from assistant.sandbox.command import CommandSandbox
 from assistant.service.presence import advise_to_stay
 from assistant.settings.layers import mask_secrets_in_text
 from assistant.settings.settings import Settings
@@ -49,6 +50,11 @@ _EXTRAS = {
     "telemetry": "opentelemetry.sdk",
     "s3": "s3fs",
 }
+_LONGEST_REASON = 200
+_ALLOW_NAMESPACES = (
+    "Allow user namespaces on this machine (`sysctl kernel.unprivileged_userns_clone=1`, or a profile of AppArmor), or "
+    "turn commands off: `assistant config set run_command.enabled false`."
+)
 _PYTHON = (3, 11)
 _SQLITE = (3, 37)
 _PATHS_SHOWN = 3
@@ -315,6 +321,25 @@ def check_versions(python: tuple[int, int, int], sqlite: str, *, full_text: bool
     extras = f"extras: {', '.join(installed)}" if installed else "no extras"
     programs = f"Nocturne {__version__}, Python {'.'.join(map(str, python))}, SQLite {sqlite}"
     yield Finding("versions", "ok", f"{programs}; {extras}")
+
+
+async def check_command_sandbox(sandbox: CommandSandbox | None) -> list[Finding]:
+    """Whether a command can be run as the settings have it; nothing where the model may run none."""
+    if sandbox is None:
+        return []
+    if sandbox.kind == "none":
+        text = "Commands that you approve run without a sandbox: they can do all that you can."
+        return [
+            Finding("commands", "note", text, "`assistant config set run_command.sandbox bubblewrap` confines them.")
+        ]
+    try:
+        result = await sandbox.run("echo fine")
+    except ToolError as error:
+        return [Finding("commands", "problem", str(error), "Install bubblewrap.")]
+    if result.exit_code == 0:
+        return [Finding("commands", "ok", "run in bubblewrap, without network")]
+    why = shorten_line(result.output or result.stopped, _LONGEST_REASON)
+    return [Finding("commands", "problem", f"bubblewrap does not run here: {why}", _ALLOW_NAMESPACES)]
 
 
 def is_installed(module: str) -> bool:

@@ -2,21 +2,15 @@
 memory.db itself for reading, at any moment, while another process writes.
 
 What always holds:
-- The child answers one question at a time, a line each. It is started when it is first needed, stopped when it does not
-  answer in time, started again after it died; after an answer that does not fit its question it is not trusted further
-  and ends. Each fault is a `MemoryUnavailable`.
-- Configuration goes in over the input, never on the command line, where others could read it.
+- The child is started when it is first needed and again after it died (`assistant/service/child_process.py`). Each
+  fault is a `MemoryUnavailable`.
 - Where memories lie in the home they are read from there, child or not.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import threading
-from asyncio.subprocess import PIPE, Process
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -25,6 +19,7 @@ from typing import Any, TypeVar
 from assistant.core.errors import CorruptStore, HomeError, MemoryUnavailable, StoreError
 from assistant.core.memories import Memory, MemoryChange, MemoryVersion
 from assistant.mem0.codec import EmbedderSettings, memory_from_payload, version_from_row
+from assistant.service.child_process import ChildFault, ChildProcess
 from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.rows import dump_json, from_values
 
@@ -93,132 +88,27 @@ class LocalMemoryReader:
 
 
 _NOTHING_LOST = "The journal keeps everything; the next sleep tries again"
-MAX_ANSWER_BYTES = 1 << 28
-_OUTPUT_LINES_KEPT = 20
-_SECONDS_TO_END = 5.0
 
 
-class ChildProcess:
-    """`command` is run with `first_line`, and in it what `first_line_extra` says at each start. `seconds` bounds each
-    step, the first one its start too. `last_output` are the last lines that the child wrote beside its answers."""
+class MemoryProcess(ChildProcess):
+    """The child that runs Mem0. Each fault is a `MemoryUnavailable`."""
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        first_line: Mapping[str, Any],
-        *,
-        seconds: float,
-        first_line_extra: Callable[[], Mapping[str, Any]] = dict,
-    ) -> None:
-        self._command = tuple(command)
-        self._first = first_line
-        self._now_also = first_line_extra
-        self.seconds = seconds
-        self._process: Process | None = None
-        self._listening: asyncio.Task[None] | None = None
-        self.last_output: deque[str] = deque(maxlen=_OUTPUT_LINES_KEPT)
-        self._asked = 0
-        self._turn = asyncio.Lock()
+    def encode(self, message: Mapping[str, Any]) -> str:
+        return dump_json(message)
 
-    @property
-    def pid(self) -> int | None:
-        """Of the running process."""
-        return None if self._process is None or self._process.returncode is not None else self._process.pid
-
-    async def ask(self, step: str, **question: Any) -> Any:
-        """The answer of the child. Raises `MemoryUnavailable` where there is none, or it is an error."""
-        async with self._turn:
-            self._asked += 1
-            line = dump_json({"id": self._asked, "step": step, **question}).encode() + b"\n"
-            try:
-                async with asyncio.timeout(self.seconds):
-                    answer = await self._exchanged(line)
-            except TimeoutError as error:
-                await self._kill()
-                raise MemoryUnavailable(
-                    f"The memory store did not answer within {self.seconds:g} s and was stopped. {_NOTHING_LOST}."
-                ) from error
-            except (OSError, EOFError, ValueError) as error:
-                raise await self._ended(error) from error
-            except BaseException:
-                # Whoever asked has gone; the answer would be taken for that of the next question.
-                await self._kill()
-                raise
-        if "error" in answer:
-            raise MemoryUnavailable(str(answer["error"]))
-        return answer.get("result")
-
-    async def aclose(self) -> None:
-        """End the child: politely, then not."""
-        async with self._turn:
-            process = self._process
-            if process is not None and process.stdin is not None and process.returncode is None:
-                with contextlib.suppress(OSError):
-                    process.stdin.close()
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(process.wait(), _SECONDS_TO_END)
-            await self._kill()
-
-    async def _exchanged(self, line: bytes) -> dict[str, Any]:
-        """Raises `OSError` or `EOFError` where the child has died, `ValueError` for an answer that is none."""
-        process = await self._running()
-        assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(line)
-        await process.stdin.drain()
-        answer_line = await process.stdout.readline()
-        if not answer_line.endswith(b"\n"):
-            raise EOFError
-        answer = json.loads(answer_line)
-        if not isinstance(answer, dict) or answer.get("id") != self._asked:
-            raise ValueError("an answer to another question")
-        return answer
-
-    async def _running(self) -> Process:
-        if self.pid is None:
-            await self._kill()
-            self._process = await self.start()
-            self.last_output.clear()
-            self._listening = asyncio.create_task(self._listen(self._process))
-            assert self._process.stdin is not None
-            self._process.stdin.write(json.dumps({**self._first, **self._now_also()}).encode() + b"\n")
-        assert self._process is not None
-        return self._process
-
-    async def start(self) -> Process:
-        """A new process, its three streams piped."""
-        return await asyncio.create_subprocess_exec(
-            *self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MAX_ANSWER_BYTES
-        )
-
-    async def _listen(self, process: Process) -> None:
-        """Keep the last lines that the child says beside its answers: they tell why it died."""
-        assert process.stderr is not None
-        with contextlib.suppress(ValueError):
-            while line := await process.stderr.readline():
-                self.last_output.append(line.decode(errors="replace").strip())
-
-    async def _ended(self, error: Exception) -> MemoryUnavailable:
-        await self._kill()
-        if isinstance(error, ValueError):
+    def failure(self, fault: ChildFault, detail: str) -> MemoryUnavailable:
+        if fault == "refused":
+            return MemoryUnavailable(detail)
+        if fault == "silent":
+            return MemoryUnavailable(
+                f"The memory store did not answer within {self.seconds:g} s and was stopped. {_NOTHING_LOST}."
+            )
+        if fault == "nonsense":
             return MemoryUnavailable(f"The memory store answered with nonsense and was stopped. {_NOTHING_LOST}.")
         if MEMORY_DB_UNREADABLE in self.last_output:
             return MemoryUnavailable(MEMORY_DB_UNREADABLE)
-        why = next((f" ({line})" for line in reversed(self.last_output) if line), "")
+        why = f" ({detail})" if detail else ""
         return MemoryUnavailable(f"The memory store's process ended{why}. {_NOTHING_LOST}.")
-
-    async def _kill(self) -> None:
-        """End the child if it still runs, and take it down to the last line it said."""
-        process, listening = self._process, self._listening
-        self._process = self._listening = None
-        if process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        if listening is not None:
-            # Something that the child started may hold its end of the pipe open.
-            await asyncio.wait({listening}, timeout=_SECONDS_TO_END)
-            listening.cancel()
 
 
 _CHANGES_A_STEP = 200
@@ -252,7 +142,7 @@ class Mem0Client:
         self._fault = fault
         first = asdict(settings) | {"home": str(settings.home)}
         self._local = local
-        self.child = ChildProcess(command, first, seconds=settings.seconds, first_line_extra=spending)
+        self.child = MemoryProcess(command, first, seconds=settings.seconds, first_line_extra=spending)
 
     async def apply(self, changes: Sequence[MemoryChange]) -> None:
         for step in _split_into_steps(changes):

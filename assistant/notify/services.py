@@ -67,6 +67,8 @@ async def send_push(service: PushService, title: str, body: str, seconds: float 
 def _in_thread(work: Callable[[], None]) -> asyncio.Future[None]:
     """In a thread that nobody waits for at the end of the process."""
     done: Future[None] = Future()
+    # Whoever waits may give up, but the work goes on.
+    done.set_running_or_notify_cancel()
 
     def run() -> None:
         try:
@@ -74,7 +76,7 @@ def _in_thread(work: Callable[[], None]) -> asyncio.Future[None]:
         except PushError as error:
             done.set_exception(error)
         # Each of a hundred services may raise something else.
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             done.set_exception(PushError(f"It could not be sent ({type(error).__name__})."))
         else:
             done.set_result(None)

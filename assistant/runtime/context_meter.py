@@ -121,7 +121,9 @@ class ContextMeter:
         self._zone = zone
         self.context_settings = context_settings
         self.compaction_settings = compaction_settings
-        self._frames: dict[tuple[str, str, tuple[tuple[str, str], ...], str], tuple[PromptFrame, PromptSize]] = {}
+        self._frames: dict[
+            tuple[str, str, tuple[tuple[str, str], ...], str, tuple[str, ...]], tuple[PromptFrame, PromptSize]
+        ] = {}
         self._tool_tokens: dict[tuple[str, str], int] = {}  # by role and model
         self._chosen: tuple[Model, ModelLimits] | None = None
 
@@ -205,7 +207,7 @@ class ContextMeter:
     def frame(self, session: str, model: str) -> tuple[PromptFrame, PromptSize]:
         """What stands around the history of a session, and its size as this model counts."""
         role, pins = session_role(session), tuple((pin.role, pin.text) for pin in self._pins.list_pins(session))
-        key = (role, model, pins, self._standing_memory(session))
+        key = (role, model, pins, self._standing_memory(session), self._toolbox.topics(role))
         if key not in self._frames:
             frame = PromptFrame(self._rules, self._persona, self._toolbox.specs(role), role, pins, key[3])
             self._frames[key] = frame, frame.size(self._estimates.counter(model))

@@ -10,11 +10,12 @@ from pathlib import Path
 import structlog
 
 from assistant.core.errors import MemoryUnavailable, StoreError, UsageError
+from assistant.runtime.file_indexer import FileIndexer
 from assistant.runtime.running_turns import RunningTurns
 from assistant.search.finder import SourceFinder
 from assistant.service.malloc import trim_heap
 from assistant.store.character.memory_files import StoredMemoryFiles
-from assistant.store.derived import MEMORY_DB, SEARCH_DB, is_set_aside, remake_problems, remove_set_aside
+from assistant.store.derived import FILES_DB, MEMORY_DB, SEARCH_DB, is_set_aside, remake_problems, remove_set_aside
 from assistant.store.home.guard import HomeGuard
 from assistant.store.script.conversation import StoredConversation
 
@@ -33,6 +34,7 @@ class Maintenance:
         home: Path,
         record_stores: Callable[[], None],
         tell: Callable[[str], None],
+        file_indexer: FileIndexer,
     ) -> None:
         """`indexes` by what is in them ("Message"). `rebuild_memories` makes memory.db of the journal. `record_stores`
         writes down what the stores hold; `tell` sends the owner a line on damage, once for each."""
@@ -45,6 +47,7 @@ class Maintenance:
         self._home = home
         self._record_stores = record_stores
         self._tell = tell
+        self._file_indexer = file_indexer
         self.file_problems: tuple[str, ...] = ()  # memory files that a crash left half written, a line each
         self.passed_over: tuple[str, ...] = ()  # what is found in part or not at all by a search, a line each
 
@@ -74,19 +77,27 @@ class Maintenance:
         """Index what is new, a little at a time, in a worker thread."""
         try:
             self._home_guard.require_present()
-            for index in self._indexes.values():
-                while await asyncio.to_thread(index.index_next_batch):
-                    pass
+            await self._follow_sources()
+            # What was said goes first: files may be many.
+            await self._file_indexer.update()
+            await self._follow_sources()
             self.passed_over = await asyncio.to_thread(lambda: tuple(self._find_passed_over()))
-            remove_set_aside(self._home / SEARCH_DB)
+            for name in (SEARCH_DB, FILES_DB):
+                remove_set_aside(self._home / name)
             await asyncio.to_thread(trim_heap)
         except StoreError as error:
-            log.error("what was said last is not indexed yet", error=str(error))
+            log.error("what was said last, or a file, is not indexed yet", error=str(error))
+
+    async def _follow_sources(self) -> None:
+        for index in self._indexes.values():
+            while await asyncio.to_thread(index.index_next_batch):
+                pass
 
     def _find_passed_over(self) -> Iterator[str]:
         for kind, index in self._indexes.items():
             for source, reason in index.passed_over().items():
                 yield f"{kind} {source} is kept whole, but {reason}."
+        yield from self._file_indexer.problems
 
     async def remake_memories(self) -> None:
         """Make memory.db again where one was set aside; what keeps it from that now is left for the next upkeep."""

@@ -46,6 +46,7 @@ class ToolRegistry:
         """`timeout_seconds` caps what a tool declares for itself, but for those in `without_timeout_cap`, which are
         bounded by what they do. Raises ValueError when two tools share a name."""
         self._tools: dict[str, Tool] = {}
+        self._of_servers: list[str] = []
         for tool in tools:
             self.add(tool)
         self._timeout_seconds = timeout_seconds
@@ -59,6 +60,16 @@ class ToolRegistry:
         if tool.spec.name in self._tools:
             raise ValueError(f"two tools are called {tool.spec.name}")
         self._tools[tool.spec.name] = tool
+
+    def replace_servers(self, tools: Iterable[Tool]) -> None:
+        """The tools of MCP servers, in place of those that were there before. Each has a topic, so that no prompt has
+        another order."""
+        for name in self._of_servers:
+            del self._tools[name]
+        self._of_servers = []
+        for tool in tools:
+            self.add(tool)
+            self._of_servers.append(tool.spec.name)
 
     @property
     def protected(self) -> frozenset[str]:
@@ -82,7 +93,7 @@ class ToolRegistry:
 
     def specs(self, role: str) -> tuple[ToolSpec, ...]:
         """What a prompt of a session of this role ("owner", "guest", "room") has, in a stable order (prompt cache)."""
-        topics = ", ".join(sorted({tool.topic for tool in self.deferred(role)}))
+        topics = ", ".join(self.topics(role))
         return tuple(
             replace(tool.spec, description=f"{tool.spec.description} Topics: {topics}.")
             if name == FIND_TOOLS
@@ -90,6 +101,10 @@ class ToolRegistry:
             for name, tool in self._tools.items()
             if not tool.topic and self._may_use(role, tool)
         )
+
+    def topics(self, role: str) -> tuple[str, ...]:
+        """What the tools beyond the prompt are about."""
+        return tuple(sorted({tool.topic for tool in self.deferred(role)}))
 
     def deferred(self, role: str) -> list[Tool]:
         """What a session of this role may use beyond its prompt."""

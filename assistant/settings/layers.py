@@ -27,6 +27,8 @@ ENV_PREFIX = "ASSISTANT_"
 NOT_SHOWN = "a value that is not shown"
 _LONGEST_SHOWN = 80
 _MAX_BYTES = 1 << 20
+# A section and a key; what is deeper is within a table that is one setting.
+_TABLE_DEPTH = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,10 @@ def explain_validation_error(error: ValidationError, origins: Mapping[str, str])
     for problem in error.errors(include_url=False):
         key = ".".join(str(part) for part in problem["loc"][:2])
         spec = SETTING_FIELDS.get(key)
+        if spec is not None and key in origins and len(problem["loc"]) > _TABLE_DEPTH and problem["type"] != "missing":
+            name = ".".join(str(part) for part in problem["loc"] if part != "[key]")
+            lines[name] = f"{origins[key]}: `{name}` {_table_problem(problem)}."
+            continue
         if spec is None or problem["type"] == "missing":
             lines[key] = f"default.toml: `{key}` has no value."
         else:
@@ -163,6 +169,13 @@ def explain_validation_error(error: ValidationError, origins: Mapping[str, str])
             meant = _meant(problem.get("ctx", {}).get("error"))
             lines[key] = f"{origins[key]}: `{key}` is {found}; allowed: {describe_allowed(spec)}.{meant}"
     return list(lines.values())
+
+
+def _table_problem(problem: Mapping[str, Any]) -> str:
+    """What is wrong within a setting that is a table."""
+    if problem["type"] == "extra_forbidden":
+        return "is not a setting"
+    return "is refused: " + str(problem["msg"]).removeprefix("Value error, ")
 
 
 def _meant(error: object) -> str:

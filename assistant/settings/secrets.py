@@ -23,12 +23,16 @@ from pydantic import SecretStr
 
 from assistant.core.errors import SecretsUnavailable, UsageError
 from assistant.core.plain_files import FileRefused, read_plain_text
+from assistant.core.text import lazy_regex
 from assistant.settings.sections import SETTING_FIELDS
 
 PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
 SECRET_NAMES = (*PROVIDER_KEYS, *(key for key, spec in SETTING_FIELDS.items() if spec.annotation is SecretStr))
 IN_KEYRING = "the keyring"
 IN_FILE = "secrets.toml"
+
+MCP_SECRET = lazy_regex(r"mcp\.[a-z0-9_-]{1,64}\.[A-Za-z0-9_-]{1,64}")
+"""`mcp.SERVER.NAME`: a variable, or a header, of an MCP server."""
 
 _MAX_BYTES = 1 << 20
 _OTHERWISE = "Unlock it and start again, or use `assistant config secret set {name} --file`."
@@ -61,6 +65,8 @@ class SecretLookup:
 def canonical_secret_name(name: str) -> str:
     """The name as it is spelled here. Raises `UsageError` for an unknown one."""
     spelled = {name.casefold(): name for name in SECRET_NAMES}
+    if MCP_SECRET.fullmatch(name):
+        return name
     if name.casefold() in spelled:
         return spelled[name.casefold()]
     near = difflib.get_close_matches(name.casefold(), spelled, n=1, cutoff=0.6)

@@ -15,10 +15,12 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.permissions import Permissions, RoleGrant
+from assistant.settings.mcp import McpSettings
 from assistant.settings.outside_sections import NotifySettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
+    FolderList,
     HoursOfDay,
     ModelChoice,
     NameList,
@@ -237,6 +239,16 @@ class WebSearchSettings(SettingsSection):
     key: SecretStr
 
 
+class RunCommandSettings(SettingsSection):
+    enabled: bool
+    sandbox: Literal["bubblewrap", "none"]
+    allow: list[str]
+    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+    max_memory_mb: Annotated[int, Field(ge=16, le=1_000_000)]
+    max_output_kb: Annotated[int, Field(ge=1, le=1_000)]
+    max_processes: Annotated[int, Field(ge=1, le=10_000)]
+
+
 class TelemetrySettings(SettingsSection):
     traces: Literal["off", "otlp"]
     endpoint: WebAddress
@@ -252,6 +264,10 @@ class LogSettings(SettingsSection):
     level: Literal["debug", "info", "warning", "error"]
 
 
+class FileSettings(SettingsSection):
+    folders: FolderList = Field(description='a list of whole paths with different names, as in ["~/Documents"]')
+
+
 class SettingsValues(SettingsSection):
     """All sections of the settings files."""
 
@@ -262,6 +278,7 @@ class SettingsValues(SettingsSection):
     sleep: SleepSettings
     memory: MemorySettings
     tools: ToolSettings
+    files: FileSettings
     delegation: DelegationSettings
     turn: TurnSettings
     budget: BudgetSettings
@@ -278,6 +295,8 @@ class SettingsValues(SettingsSection):
     matrix: MatrixSettings
     web: WebSettings
     web_search: WebSearchSettings
+    mcp: McpSettings
+    run_command: RunCommandSettings
     telemetry: TelemetrySettings
     daemon: DaemonSettings
     log: LogSettings

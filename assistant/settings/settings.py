@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -36,6 +36,7 @@ from assistant.settings.layers import (
     secret_layers,
 )
 from assistant.settings.secrets import (
+    MCP_SECRET,
     PROVIDER_KEYS,
     FoundSecret,
     SecretLookup,
@@ -93,6 +94,7 @@ class Settings:
     openai_url: str = ""
     tiktoken_cache: Path | None = None
     warnings: tuple[str, ...] = ()
+    mcp_secrets: Mapping[str, SecretStr] = field(default_factory=dict)  # by their names, as in "mcp.github.TOKEN"
     file_stamps: FileStamps = (None, None)
 
     @property
@@ -190,7 +192,7 @@ def load_settings(
         origins={
             **origins,
             **{name: name for name in ENVIRONMENT_VARIABLES if environ.get(name)},
-            **{name: keys[name].origin for name in PROVIDER_KEYS if name in keys},
+            **{name: keys[name].origin for name in keys if name in PROVIDER_KEYS or MCP_SECRET.fullmatch(name)},
         },
         anthropic_key=_key(keys.get("ANTHROPIC_API_KEY"), values.model if owner == "anthropic" else None),
         openai_key=_key(keys.get("OPENAI_API_KEY"), values.model if owner == "openai" else None),
@@ -199,6 +201,7 @@ def load_settings(
         openai_url=url,
         tiktoken_cache=_tiktoken_cache(environ),
         warnings=tuple(warning for search in secrets for warning in search.warnings),
+        mcp_secrets={name: found.value for name, found in keys.items() if MCP_SECRET.fullmatch(name)},
         file_stamps=marks,
     )
 

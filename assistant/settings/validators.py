@@ -88,6 +88,16 @@ def check_name_list(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def check_folder_list(value: Any) -> Any:
+    """Whole paths whose last parts differ, in any case: they are the names of the folders."""
+    if isinstance(value, list) and all(isinstance(path, str) for path in value):
+        names = [Path(path).name.casefold() for path in value]
+        if not all(path.startswith(("/", "~/")) for path in value) or len({*names}) < len(names) or "" in names:
+            raise ValueError("no list of folders")
+        return tuple(value)
+    return value
+
+
 def check_archive_url(value: str) -> str:
     """Chained addresses go through a cache, from which nothing can be proved; a password would be shown with them."""
     if value and ("::" in value or not ("://" in value or value.startswith("/")) or urlsplit(value).password):
@@ -136,6 +146,7 @@ ContextSize = Annotated[
     Field(ge=0, le=2_000_000, description="0, or a whole number from 2000 to 2000000"),
 ]
 NameList = Annotated[tuple[str, ...], BeforeValidator(check_name_list)]
+FolderList = Annotated[tuple[str, ...], BeforeValidator(check_folder_list)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 

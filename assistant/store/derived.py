@@ -19,10 +19,12 @@ from assistant.store.database import Database
 from assistant.store.files import sync_directory, write_file
 from assistant.store.home.guard import check_database_pages
 
-SEARCH_DB, MEMORY_DB = "search.db", "memory.db"
+SEARCH_DB, MEMORY_DB, FILES_DB = "search.db", "memory.db", "files.db"
+DERIVED_DATABASES = (MEMORY_DB, SEARCH_DB, FILES_DB)
 _SOURCES = {
     SEARCH_DB: "the message log and the journal, so some of what was said may not be found yet",
     MEMORY_DB: "the journal, which is searched meanwhile",
+    FILES_DB: "the files, so some of them may not be found yet",
 }
 _ASIDE = ".damaged"
 _PARTS = ("-wal", "-shm", "")
@@ -34,7 +36,7 @@ def open_derived(path: Path, migrations: Migrations, now: datetime) -> Database:
     # Before anything is migrated: whoever does that to a damaged one gets errors of every kind.
     if path.is_file() and path.stat().st_size and (problems := check_database_pages(path)):
         raise CorruptStore(f"{path}: {problems[0]}. It is made again.")
-    return Database.open(path, migrations, now, keep_copy=path.name != SEARCH_DB)
+    return Database.open(path, migrations, now, keep_copy=path.name == MEMORY_DB)
 
 
 def set_aside(path: Path) -> None:

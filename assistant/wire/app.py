@@ -7,7 +7,7 @@ first used.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
@@ -16,8 +16,10 @@ from assistant.agenda.clock_changes import ClockChanges
 from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.core.bridge_api import Bridge
+from assistant.core.mcp import McpToolPin, approval_code
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import Model, ModelPair
+from assistant.core.quoting import quote_text
 from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.gateway.attachments import load_outgoing_file
@@ -29,6 +31,7 @@ from assistant.models.offline.model import OfflineModel
 from assistant.people.pairing import supersede_denied
 from assistant.runtime.context_meter import TokenEstimates
 from assistant.runtime.current_models import CurrentModels, ModelChoice
+from assistant.runtime.file_indexer import FileIndexer
 from assistant.runtime.maintenance import Maintenance
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.sleep_scheduler import SleepLock
@@ -50,6 +53,7 @@ from assistant.wire.services import (
     build_briefs,
     build_erasure_and_backups,
     build_inbound,
+    build_mcp_servers,
     build_memory,
     build_notifier,
     build_resets,
@@ -69,6 +73,7 @@ from assistant.wire.turns import (
     journal_sync,
 )
 from sleep.cycle.rebuild import Reextraction
+from tools.mcp import mcp_tools
 from tools.toolbox import delegate_tool
 
 
@@ -168,17 +173,25 @@ class App:
             partial(base.notices.send_to_session, MAIN_SESSION),
         )
         self.erasure, self.backup_scheduler = build_erasure_and_backups(base)
-        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda)
+        self.mcp = build_mcp_servers(base.settings, stores, base.clock, self._tell_mcp_change)
+        self.file_indexer = FileIndexer(stores.folders, stores.file_search.index, stores.file_finder)
+        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer)
         self.contexts = build_contexts(base, self.toolbox)
         window = self.contexts.window
         self.toolbox.add(delegate_tool(build_delegation(base, self.toolbox, window)))
+        self.mcp.on_change = lambda: self.toolbox.replace_servers(mcp_tools(self.mcp))
+        self.mcp.on_change()
         self.approvals = build_approvals(base, self.toolbox)
         self.turn_runner = build_turn_runner(base, self.toolbox, window, self.dispatcher, self.approvals)
         self.runtime = build_runtime(base, self.turn_runner, self.dispatcher, self.contexts)
         self.background_compaction = build_background_compaction(base, self.contexts, self.learning.budget)
         self.runtime.on_turn_ended = self.background_compaction.after_turn
         self.terminal.find_disk_trouble = self.runtime.find_disk_trouble
-        indexes = {"Message": stores.message_index, "Journal entry": stores.journal_index}
+        indexes = {
+            "Message": stores.message_index,
+            "Journal entry": stores.journal_index,
+            "Page of a file": stores.file_finder,
+        }
         self.maintenance = Maintenance(
             stores.conversation,
             stores.files,
@@ -189,6 +202,7 @@ class App:
             base.settings.home.path,
             lambda: stores.record(base.clock()),
             self._tell_damage,
+            self.file_indexer,
         )
         self.sync_journal = journal_sync(base.settings, stores)
         self.sleep = build_sleep(base, self.learning, self.contexts.compaction)
@@ -273,6 +287,12 @@ class App:
         notice = NoticeKind.DATA_DAMAGED.fill(f"{self._clock():%Y-%m-%d}:{line}", what=line)
         self.base.notices.send_to_session(MAIN_SESSION, notice)
 
+    def _tell_mcp_change(self, server: str, changed: Sequence[McpToolPin]) -> None:
+        """Raises `StoreError`."""
+        names = ", ".join(quote_text(pin.name) for pin in changed)
+        notice = NoticeKind.MCP_TOOLS_CHANGED.fill(f"{server}:{approval_code(changed)}", server=server, tools=names)
+        self.base.notices.send_to_session(MAIN_SESSION, notice)
+
     async def stop(
         self,
         drain_seconds: float,
@@ -282,6 +302,7 @@ class App:
         """End the turns (see `Runtime.stop`), send what they said, and close the bridges."""
         await self.runtime.stop(drain_seconds, timeouts, force_stop)
         await self.background_compaction.stop()
+        await self.mcp.aclose()
         await self.dispatcher.stop(timeouts)
 
     def serve(self) -> AbstractAsyncContextManager[None]:

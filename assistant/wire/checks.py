@@ -30,6 +30,7 @@ from assistant.store.script.ledger import Ledger
 from assistant.store.script.usage import ModelFacts
 from assistant.web.tcp_listener import listen_tcp
 from assistant.wire.models import ModelDeps, ask_test_question
+from assistant.wire.sandbox import build_command_sandbox
 from assistant.wire.stores import Stores, backup_problems, learned_counter, memory_store_settings, token_counter_for
 
 Clock = Callable[[], datetime]
@@ -98,6 +99,7 @@ def doctor_deps(clock: Clock, *, served: bool, vocabulary_url: str = VOCABULARY_
         memory_settings=memory_store_settings,
         check_port=lambda web: asyncio.run(listen_tcp(web.host, web.port)).close(),
         open_bridges=lambda settings: ConfiguredBridges(settings, None).open_all(),
+        command_sandbox=build_command_sandbox,
     )
 
 

@@ -19,10 +19,11 @@ from assistant.search.finder import SourceFinder
 from assistant.search.index_values import IndexStore, TextSource
 from assistant.search.query import SearchLimits
 from assistant.store.database import Database
-from assistant.store.derived import SEARCH_DB, open_derived, set_aside
+from assistant.store.derived import FILES_DB, SEARCH_DB, open_derived, set_aside
 from assistant.store.log.reader import LogFiles
 from assistant.store.memory.search import MemoriesById, StoredMemorySearch
 from assistant.store.schema.migrations import search_migrations
+from assistant.store.search.files import FileIndex, StoredFileSearch
 from assistant.store.search.history import StoredHistory
 from assistant.store.search.index_store import SqliteIndexStore, Stemmer
 from assistant.store.search.sources import JournalSearchSource, LogSearchSource
@@ -68,6 +69,13 @@ def open_memory_search(
         reading,
     )
     return StoredMemorySearch(Database.open_reader(home / "character.db"), finder, memories), finder
+
+
+def open_files(home: Path, zone: tzinfo = UTC, *, reading: bool = False) -> tuple[StoredFileSearch, SourceFinder]:
+    """What finds passages of files, and the index that it looks in; `reading` as for the history."""
+    index = FileIndex(home / FILES_DB, reading=reading)
+    finder = _finder(home, "files", index, zone, DEFAULT_SEARCH_LIMITS, reading)
+    return StoredFileSearch(index, finder), finder
 
 
 def _finder(

@@ -19,6 +19,7 @@ from assistant.commands.argv import command_name
 from assistant.commands.context import CommandServices, CommandStores
 from assistant.commands.registry import CommandRegistry
 from assistant.core.calendar import SleepSchedule, utc_now
+from assistant.core.mcp import McpToolPin
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
 from assistant.core.sessions import MAIN_SESSION
 from assistant.erasure.backups import BackupErasure
@@ -27,6 +28,7 @@ from assistant.gateway.bridge_operations import BridgeOperations
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.inbound import InboundHandler
 from assistant.health.status_text import render_lines
+from assistant.mcp.servers import McpServer, McpServers
 from assistant.memory.service import MemoryService
 from assistant.notify.notifier import Notifier, NotifyConfig
 from assistant.notify.services import read_services
@@ -199,16 +201,20 @@ def build_slash_commands(app: App) -> CommandRegistry:
     return CommandRegistry(
         settings.values.permissions(),
         app.base.clock,
-        command_stores(settings, stores, app.agenda, app.memory),
+        command_stores(settings, stores, app.agenda, app.memory, app.mcp),
         _command_services(app),
         settings.zone,
     )
 
 
 def command_stores(
-    settings: Settings, stores: Stores, agenda: AgendaService | None = None, memory: MemoryService | None = None
+    settings: Settings,
+    stores: Stores,
+    agenda: AgendaService | None = None,
+    memory: MemoryService | None = None,
+    mcp: McpServers | None = None,
 ) -> CommandStores:
-    """What commands read. `agenda` and `memory` are those of the running assistant, where there is one."""
+    """What commands read. `agenda`, `memory` and `mcp` are those of the running assistant, where there is one."""
     return CommandStores(
         conversation=stores.conversation,
         pins=stores.pins,
@@ -233,7 +239,24 @@ def command_stores(
         backups=stores.backups,
         approvals=stores.approvals,
         workspace=stores.workspace,
+        mcp=mcp or build_mcp_servers(settings, stores, utc_now),
+        file_search=stores.file_search,
     )
+
+
+def build_mcp_servers(
+    settings: Settings,
+    stores: Stores,
+    clock: Callable[[], datetime],
+    tell_changed: Callable[[str, Sequence[McpToolPin]], None] = lambda server, pins: None,
+) -> McpServers:
+    """Nothing of the SDK is loaded, and no server started, before a tool of one is used."""
+    secrets = {name: value.get_secret_value() for name, value in settings.mcp_secrets.items()}
+    servers = [
+        McpServer(name, chosen, {key.split(".")[2]: secrets[key] for key in secrets if key.split(".")[1] == name})
+        for name, chosen in settings.values.mcp.servers.items()
+    ]
+    return McpServers(servers, stores.mcp_tools, clock, tell_changed)
 
 
 def find_missing_values(text: str, summary: str) -> Mapping[str, Sequence[str]]:
@@ -273,6 +296,8 @@ def _command_services(app: App) -> CommandServices:
         context_parts=ContextParts(
             app.stores.conversation, app.models, app.contexts.meter, app.contexts.window, app.contexts.economy
         ),
+        mcp=app.mcp,
+        file_indexer=app.file_indexer,
         page_url=lambda: app.web.url(),
         notifier=app.notifier,
     )

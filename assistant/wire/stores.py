@@ -29,6 +29,7 @@ from assistant.core.memories import MemoryStorageInfo
 from assistant.core.messages import Message
 from assistant.core.records import LogLocation
 from assistant.core.sessions import SessionKind
+from assistant.documents.folders import FileFolders, name_folders
 from assistant.gateway.notices import find_model_problems
 from assistant.health.problems import FindProblems, StatusSources
 from assistant.health.status import build_stored_report
@@ -76,6 +77,7 @@ from assistant.store.script.inbox import BridgeStates, SlashCommandQueue
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.jobs import Jobs
 from assistant.store.script.ledger import Ledger
+from assistant.store.script.mcp_tools import StoredMcpTools
 from assistant.store.script.notices import StoredOutages
 from assistant.store.script.outbox import StoredOutbox, StuckItems, TurnFiles
 from assistant.store.script.people import ConversationRoutes, Pairings, People
@@ -85,7 +87,7 @@ from assistant.store.script.usage import CircuitBreakers, ModelFacts
 from assistant.store.verify.verifier import Verifier
 from assistant.wire.home_databases import check_home, inventory_errors_logged, open_databases
 from assistant.wire.models import PRICES_FILE
-from assistant.wire.search import open_history, open_memory_search
+from assistant.wire.search import open_files, open_history, open_memory_search
 from sleep.rules.classifier import classify_request
 
 
@@ -188,6 +190,9 @@ class Stores:
             read_memories = self.memories.read_locally
             self.memory_search, self.journal_index = open_memory_search(home, read_memories, zone, reading=reading)
             stack.callback(self.memory_search.close)
+            self.folders = FileFolders(settings.home.workspace, home, name_folders(values.files.folders))
+            self.file_search, self.file_finder = open_files(home, zone, reading=reading)
+            stack.callback(self.file_search.close)
             # Of the model in the settings, not corrected.
             self.counter = token_counter_for(settings, values.model.name)
             self.conversation = StoredConversation(
@@ -216,6 +221,7 @@ class Stores:
                 self.message_index,
                 self.journal_index,
                 self.archive,
+                (self.file_search.index, self.file_finder),
             )
             self.remarks = found.remarks
             self.inventory = StoreRecorder(home, (script, character), found)
@@ -231,6 +237,7 @@ class Stores:
         self.message_edits = MessageEdits(script, message_log, self.conversation.appender)
         self.turn_files = TurnFiles(script)
         self.approvals = StoredApprovals(script)
+        self.mcp_tools = StoredMcpTools(script)
         self.deliveries = StuckItems(script)
         self.pushes = StoredPushes(script)
         self.requests = UserRequests(script, message_log)

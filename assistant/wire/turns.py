@@ -25,6 +25,7 @@ from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.delegation import DelegationRunner
+from assistant.runtime.file_indexer import FileIndexer
 from assistant.runtime.recall import HistoryRecall, MemoryRecall, ProfileRecall
 from assistant.runtime.recall_streaks import RecallStreaks
 from assistant.runtime.running_turns import RunningTurns
@@ -38,6 +39,7 @@ from assistant.settings.prompts import load_persona, load_prompt, load_prompt_as
 from assistant.settings.sections import SettingsValues, ToolSettings, WebSearchSettings
 from assistant.settings.settings import Settings, shipped_config_dir
 from assistant.wire.models import PRICES_FILE
+from assistant.wire.sandbox import build_command_sandbox
 from assistant.wire.stores import Stores
 from sleep.compaction.budget import SleepBudget
 from sleep.compaction.compactor import Compactor
@@ -47,6 +49,7 @@ from sleep.compaction.summarise import Summariser
 from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.cycle import sync_journal_or_log
 from sleep.rules.classifier import score_importance
+from tools.file_search import FileToolDeps
 from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
 
 # A lease outlives the longest summary by this much.
@@ -86,7 +89,9 @@ class Contexts:
     streaks: RecallStreaks
 
 
-def build_tools(base: Base, memory: MemoryService, erasure: ErasureService, agenda: AgendaService) -> ToolRegistry:
+def build_tools(
+    base: Base, memory: MemoryService, erasure: ErasureService, agenda: AgendaService, indexer: FileIndexer
+) -> ToolRegistry:
     """All tools but `delegate`, which needs the context that a turn was last sent."""
     settings, stores, tools = base.settings, base.stores, base.settings.values.tools
     return build_toolbox(
@@ -102,6 +107,9 @@ def build_tools(base: Base, memory: MemoryService, erasure: ErasureService, agen
         sending=(stores.workspace, stores.turn_files),
         pages=PageFetcher(frozenset(map(str.lower, tools.fetch_private_hosts))) if tools.fetch_pages else None,
         web_search=_web_search(settings.values.web_search),
+        files=FileToolDeps(stores.folders, stores.file_search, indexer),
+        sandbox=build_command_sandbox(settings),
+        allowed_commands=settings.values.run_command.allow,
         timeout_seconds=tools.timeout_seconds,
         result_bytes=_max_page_bytes(tools),
         authority=settings.values.permissions(),

@@ -45,9 +45,9 @@ from tests.attack.lived_home import Facts, LivedHome, SetClock, facts_of, live_o
 from tests.attack.tally import Tally
 
 _LONGEST_START = 5.0
-_DATABASES = ("script.db", "character.db", "memory.db", "search.db")
+_DATABASES = ("script.db", "character.db", "memory.db", "search.db", "files.db")
 # Files of which there are many, or that matter little, are drawn less often than these.
-_OFTEN = ("script.db", "character.db", "conversation.jsonl", "memory.db", "search.db", "stores.json", "MEMORY.md")
+_OFTEN = (*_DATABASES, "conversation.jsonl", "stores.json", "MEMORY.md")
 
 
 # --------------------------------------------------------------------------------------------------------------- damage

@@ -20,6 +20,7 @@ from assistant.store.files import prepare_home
 from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.migrations import (
     character_migrations,
+    files_migrations,
     memory_migrations,
     script_migrations,
     search_migrations,
@@ -29,7 +30,7 @@ from tests.support.store_home import NOW
 STAMP = NOW.isoformat()
 WORDS = "The gate of Zanzibar opens with 48213"
 PLAN = ErasurePlan("owner", (WORDS,), values=("48213",), everywhere=True)
-MIGRATIONS = (script_migrations, character_migrations, memory_migrations, search_migrations)
+MIGRATIONS = (script_migrations, character_migrations, memory_migrations, search_migrations, files_migrations)
 
 # Of no table: what the program itself makes up, counts, and numbers.
 _OF_THE_PROGRAM = (
@@ -47,6 +48,7 @@ WORDLESS = {
     "script.turns.id": "a number",
     "script.turns.untrusted": "kinds of what a model has read",
     "script.approvals.tool": "the name of a tool",
+    "script.mcp_tools": "what servers of others say of their tools; `assistant mcp remove` removes it",
     "script.approvals.allowed_until": "a time",
     "script.approvals.decided_by": "the number of a turn",
     "script.tool_runs.name": "the name of a tool",
@@ -68,6 +70,7 @@ WORDLESS = {
     "script.model_facts": "what was learned of models",
     "script.breakers.name": "the name of a part",
     "script.notice_marks": "which notices were sent",
+    "script.pushes": "which notifications were sent, and why a service refused one",
     "script.repeated_requests": "fingerprints of whole requests",
     "script.model_outages.name": "the name of a model",
     "script.model_outage_places": "where an outage was told",
@@ -82,6 +85,8 @@ WORDLESS = {
     "memory.history.memory_id": "ids; the rows go with their memory",
     "memory.history.actor_id": "who said it, by number",
     "memory.answering": "settings of an embedder",
+    "files": "made of files: what has the words loses its text, and the names of files are the owner's "
+    "(test_erasure_of_files.py)",
     "search": "made of the log, journal and memories; what the log blanks is taken out by its own words, the journal's "
     "index is made anew, and the search through every byte ends in it (test_erasure.py)",
 }

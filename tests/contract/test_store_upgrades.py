@@ -19,6 +19,7 @@ from assistant.store.database import Database
 from assistant.store.files import prepare_home
 from assistant.store.schema.migrations import (
     character_migrations,
+    files_migrations,
     memory_migrations,
     script_migrations,
     search_migrations,
@@ -44,7 +45,13 @@ RETIRED = {
     ],
     "character": ["0001_initial", "0002_journal", "0003_memory"],
 }
-EVERY_DATABASE = (script_migrations, character_migrations, memory_migrations, search_migrations)
+EVERY_DATABASE = (
+    script_migrations,
+    character_migrations,
+    memory_migrations,
+    search_migrations,
+    files_migrations,
+)
 
 
 def names(migrations: Migrations) -> list[str]:

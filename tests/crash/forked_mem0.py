@@ -18,7 +18,8 @@ from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE, Process
 from dataclasses import asdict
 
-from assistant.mem0.client import MAX_ANSWER_BYTES, ChildProcess, MemoryStoreSettings
+from assistant.mem0.client import MemoryProcess, MemoryStoreSettings
+from assistant.service.child_process import MAX_ANSWER_BYTES
 from assistant.wire import memory_worker_main as wire_mem0
 
 _STREAMS = 3
@@ -55,7 +56,7 @@ class MemoryChildForker:
         os._exit(0)
 
 
-class ForkedChild(ChildProcess):
+class ForkedChild(MemoryProcess):
     def __init__(self, settings: MemoryStoreSettings, nursery: MemoryChildForker) -> None:
         super().__init__((), asdict(settings) | {"home": str(settings.home)}, seconds=settings.seconds)
         self._nursery = nursery

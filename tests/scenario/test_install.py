@@ -65,7 +65,10 @@ def files(wheel: Path) -> set[str]:
 
 def test_the_wheel_holds_three_packages_and_the_shipped_data(wheel: Path) -> None:
     names = files(wheel)
-    assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == {"assistant", "sleep", "tools"}
+    ours = {name.partition("/")[0] for name in names if ".dist-info" not in name and ".data/" not in name}
+    assert ours == {"assistant", "sleep", "tools"}
+    shared = {name.partition(".data/data/")[2] for name in names if ".data/" in name}
+    assert shared == {"share/man/man1/assistant.1", "share/man/man1/aihistory.1"}
     shipped = {
         f"assistant/config/{path.relative_to(ROOT / 'config')}"
         for path in (ROOT / "config").rglob("*")
@@ -76,11 +79,11 @@ def test_the_wheel_holds_three_packages_and_the_shipped_data(wheel: Path) -> Non
     assert not [name for name in names if "test" in name.lower()]
 
 
-def test_the_source_archive_builds_the_same_wheel(built: Path, wheel: Path, tmp_path: Path) -> None:
+def test_the_source_archive_builds_the_same_wheel_to_the_byte(built: Path, wheel: Path, tmp_path: Path) -> None:
     unpack_tar(next(built.glob("*.tar.gz")), tmp_path)
     (unpacked,) = tmp_path.iterdir()
     hatchling(unpacked, "-t", "wheel", "-d", str(tmp_path / "again"))
-    assert files(next((tmp_path / "again").glob("*.whl"))) == files(wheel)
+    assert next((tmp_path / "again").glob("*.whl")).read_bytes() == wheel.read_bytes()
 
 
 def test_the_installed_commands_are_those_of_the_wheel(installed: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest
-from assistant.mem0.client import MEMORY_DB_UNREADABLE, ChildProcess
+from assistant.mem0.client import MEMORY_DB_UNREADABLE, MemoryProcess
 from tests.support.running_app import LiveApp, run_app
 from tests.support.scripted import ScriptedModel, ScriptStep
 from tests.support.sleep_home import learn_every_line
@@ -124,7 +124,7 @@ async def test_f30_whatever_the_memory_process_does_the_journal_keeps_all_and_a_
             program = "\n".join(["import json, os, sys", "sys.stdin.readline()", *lines])
             # A hanging one is waited for as long as this takes; the others must not need it.
             seconds = 0.5 if kind == "hangs" else 60
-            memories.child = ChildProcess((sys.executable, "-I", "-S", "-c", program), {}, seconds=seconds)
+            memories.child = MemoryProcess((sys.executable, "-I", "-S", "-c", program), {}, seconds=seconds)
             report = await asleep(it)
             assert (report.state, report.phases["consolidate"]["state"]) == ("failed", "failed"), kind
             assert report.phases["consolidate"]["error"], kind

@@ -25,7 +25,7 @@ from unittest.mock import patch
 from assistant.core.backups import BackupKind, BackupResult
 from assistant.core.errors import MemoryUnavailable
 from assistant.daemon import shut_down
-from assistant.mem0.client import ChildProcess, MemoryStoreSettings
+from assistant.mem0.client import MemoryProcess, MemoryStoreSettings
 from assistant.mem0.embedders import open_embedder
 from assistant.models.prices import load_prices
 from assistant.service.clock import SteadyClock
@@ -48,7 +48,7 @@ _DRAIN_SECONDS = 20.0
 _LONGEST_LOOK = 6 * 3600.0
 
 
-class MemoryInProcess(ChildProcess):
+class MemoryInProcess(MemoryProcess):
     """The child of semantic memory, without a process of its own: opened when it is first asked, gone when it is
     closed."""
 

@@ -12,6 +12,7 @@ import pytest
 
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.messages import Media
+from assistant.core.plain_files import open_below
 from assistant.core.records import IncomingMessage
 from assistant.gateway.attachments import (
     MAX_FILES_PER_MESSAGE,
@@ -21,7 +22,6 @@ from assistant.gateway.attachments import (
 )
 from assistant.gateway.inbound import MAX_GUEST_CHARACTERS, truncate_guest_text
 from assistant.store.home.workspace import WorkspaceFiles, safe_file_name
-from tools.files import open_in_workspace
 
 NOW = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
 OSLO = ZoneInfo("Europe/Oslo")
@@ -45,7 +45,7 @@ def there(workspace: Path) -> list[str]:
 def test_a_file_of_the_owners_is_in_the_workspace_and_named_for_the_homes_day(tmp_path: Path) -> None:
     (medium,) = taken(tmp_path, file()).media
     assert medium == Media("file", "application/pdf", "plan.pdf", 4, None, f"received/{DAY}-plan.pdf")
-    with open_in_workspace(tmp_path, medium.path or "", "plain file") as descriptor:
+    with open_below(tmp_path, medium.path or "", "plain file") as descriptor:
         assert os.read(descriptor, 10) == b"plan"
     assert (tmp_path / (medium.path or "")).stat().st_mode & 0o777 == 0o600
 

@@ -14,6 +14,7 @@ HEAVY = {
     "dateutil.rrule",
     "fsspec",
     "keyring",
+    "mcp",
     "mem0",
     "openai",
     "opentelemetry",

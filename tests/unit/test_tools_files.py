@@ -92,7 +92,8 @@ SWAPPED_BEFORE_IT_IS_OPENED = """
 import os, sys
 from pathlib import Path
 from assistant.core.errors import ToolError
-from tools.files import open_in_workspace
+from assistant.documents.folders import FileFolders
+from tools.files import open_in_folders
 
 root = Path(sys.argv[1])
 
@@ -103,7 +104,8 @@ def swap(event, args):
 
 sys.addaudithook(swap)
 try:
-    with open_in_workspace(root, sys.argv[2], "folder" if sys.argv[3] == "folder" else "plain file") as descriptor:
+    kind = "folder" if sys.argv[3] == "folder" else "plain file"
+    with open_in_folders(FileFolders(root, root.parent), sys.argv[2], kind) as descriptor:
         print("opened", os.listdir(descriptor) if sys.argv[3] == "folder" else os.read(descriptor, 99))
 except ToolError as error:
     print(error)

@@ -23,7 +23,14 @@ from assistant.service.home_lock import is_home_served
 from assistant.settings.config_text import CONFIG_HEADER, SettingChange, diff_keys, remove_key, set_key
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.layers import environment_variable, format_setting_value, parse_setting_text
-from assistant.settings.secrets import IN_FILE, IN_KEYRING, PROVIDER_KEYS, SECRET_NAMES, canonical_secret_name
+from assistant.settings.secrets import (
+    IN_FILE,
+    IN_KEYRING,
+    MCP_SECRET,
+    PROVIDER_KEYS,
+    SECRET_NAMES,
+    canonical_secret_name,
+)
 from assistant.settings.sections import SETTING_FIELDS, STRONG_TOKEN_LENGTH, WEB_TOKEN_KEY, is_weak_token
 from assistant.settings.settings import Settings, load_settings, parse_settings_values, settings_problems
 from assistant.settings.watch import is_live_setting
@@ -274,8 +281,8 @@ def list_secrets() -> list[SecretRow]:
     > assistant config secret list
     """
     settings = load_settings()
-    origins = {name: _origin(settings, name) for name in SECRET_NAMES}
-    widest = max(len(name) for name in SECRET_NAMES)
+    origins = {name: _origin(settings, name) for name in (*SECRET_NAMES, *settings.mcp_secrets)}
+    widest = max(map(len, origins))
     print_text("\n".join(f"{name:<{widest}}  {origin or 'not set'}" for name, origin in origins.items()))
     for warning in settings.warnings:
         print_remark(warning)
@@ -328,7 +335,7 @@ def store_secret(home: Home, name: str, value: str, *, in_file: bool = False) ->
 def _origin(settings: Settings, name: str) -> str:
     """Where a secret that is in force was found; "" where none is."""
     origin = settings.origins.get(name, "")
-    if name in PROVIDER_KEYS:
+    if name in PROVIDER_KEYS or MCP_SECRET.fullmatch(name):
         return origin
     return origin if settings.values.value_of(name).get_secret_value() else ""
 

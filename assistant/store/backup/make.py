@@ -41,6 +41,7 @@ from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.tarball import BackupWriter, verify_backup_file
 from assistant.store.database import Database
+from assistant.store.derived import FILES_DB, SEARCH_DB
 from assistant.store.files import WriteThrottle, find_files, sync_directory
 from assistant.store.home.guard import check_database_pages
 from assistant.store.log.reader import LOG_NAME
@@ -283,7 +284,7 @@ def _is_plain(path: Path) -> bool:
 def _require_room(folder: BackupFolder, request: BackupRequest) -> None:
     """The databases once as they are, and everything packed, which in the worst case is as long. Raises
     `StoreError`."""
-    databases = sum(path.stat().st_size for path in folder.home.glob("*.db") if path.name != "search.db")
+    databases = sum(path.stat().st_size for path in folder.home.glob("*.db") if path.name not in (SEARCH_DB, FILES_DB))
     rest = sum(_size(folder, top) for top in _folders(request))
     needed, free = 2 * databases + rest + _SPARE_BYTES, shutil.disk_usage(folder.path).free
     if free < needed:

@@ -30,7 +30,7 @@ from assistant.store.files import ThrottledFile, WriteThrottle, sync, sync_direc
 from assistant.store.rows import format_time, from_values
 
 _FORMAT = 1
-_MADE_AGAIN = "search.db is not in a backup: it is made again from the logs."
+_MADE_AGAIN = "search.db and files.db are not in a backup: they are made again from the logs and the files."
 
 
 def manifest_to_json(manifest: BackupManifest) -> bytes:

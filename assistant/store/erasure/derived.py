@@ -27,7 +27,7 @@ from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord, is_from_schedule
 from assistant.core.text import STOP_WORDS, WORD, fold_text
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
-from assistant.store.home.workspace import SENT_FOLDER
+from assistant.store.home.workspace import ADDED_FOLDER, SENT_FOLDER
 from assistant.store.log.format import SALT_KEY, decode_record
 from assistant.store.log.reader import LogFiles
 from assistant.store.log.redact import is_blank_line
@@ -38,8 +38,8 @@ _MOST_WORDS, _FEW_WORDS = 500, 40
 _WITHOUT_SIGNS = str.maketrans("", "", " \u00a0\u202f.,'\u2019")
 _YEARS_AHEAD = 3
 _TURN = re.compile(rb'"turn":"([^"]*)"')
-# Where the workspace has files that came with messages, and that went out with them.
-TRANSFER_FOLDERS = ("received/", f"{SENT_FOLDER}/")
+# Where the workspace has files that came with messages, that went out with them, and that were added.
+TRANSFER_FOLDERS = ("received/", f"{SENT_FOLDER}/", f"{ADDED_FOLDER}/")
 # What these tools answer was said by somebody else.
 _FROM_OUTSIDE = frozenset({"read_file", "list_files", "fetch_url"})
 

@@ -22,6 +22,7 @@ from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import shorten_line
 from assistant.store.archive.format import list_archive_rows
 from assistant.store.database import Database
+from assistant.store.derived import FILES_DB
 from assistant.store.erasure.byte_search import ByteSearch
 from assistant.store.erasure.character_rows import changed_entries, find_character_changes
 from assistant.store.erasure.copies import database_copy_has_words, find_memories, list_database_copies
@@ -34,6 +35,7 @@ from assistant.store.erasure.word_tables import RowChange
 from assistant.store.files import find_files
 from assistant.store.log.reader import LogFiles
 from assistant.store.script.index import find_spans, span_of_row
+from assistant.store.search.files import FileIndex
 
 WORKSPACE = "workspace"
 _MAX_EXAMPLES = 5
@@ -96,7 +98,9 @@ class ErasureFinder(ErasureSources):
                 if file.has_words():
                     lines.setdefault(file.place, []).append(self._relative(file.path))
         if files := [name for name in plan.files if (self.home / WORKSPACE / name).is_file()]:
-            lines["files that came with messages"] = files
+            lines["files that you added, and that came with messages"] = files
+        if plan.own_files:
+            lines["the search index, of files of your own, which stay"] = list(plan.own_files)
         places = tuple(
             ErasureMatches(place, len(shown), tuple(filter(None, dict.fromkeys(shown)))[:_MAX_EXAMPLES])
             for place, shown in lines.items()
@@ -170,6 +174,11 @@ class ErasureFinder(ErasureSources):
         )
         return {value for line in lines for value in plan.wording.matched(line)}
 
+    def values_in_files(self, plan: ErasurePlan) -> set[str]:
+        """Which of the values stand in files that stay searchable."""
+        with closing(FileIndex(self.home / FILES_DB, reading=True)) as index:
+            return {value for text in index.texts() for value in plan.wording.matched(text.encode())}
+
     def refuse_if_running(self, plan: ErasurePlan) -> None:
         """Raises `UsageError` while a turn of the scope runs, since it was told what stands there and may say it again,
         and where something of it waits to be answered."""
@@ -204,9 +213,17 @@ class ErasureFinder(ErasureSources):
         ]
         records = [*found, *self._changes_of([record.id for record in found], request.scope)]
         plan = ErasurePlan(request.scope, (request.text,), memories=request.memories, everywhere=True)
+        indexed = self._indexed_files(plan)
         files = self._transferred_files(plan) if request.scope == OWNER_SCOPE else []
+        files += [path for path in indexed if path.startswith(TRANSFER_FOLDERS)]
         plan = self._with_derived(plan, records, ())
-        return replace(plan, files=tuple(sorted({*plan.files, *files})))
+        own = (path for path in indexed if not path.startswith(TRANSFER_FOLDERS))
+        return replace(plan, files=tuple(sorted({*plan.files, *files})), own_files=tuple(own))
+
+    def _indexed_files(self, plan: ErasurePlan) -> list[str]:
+        """Files whose text has the words, by the index of files: no document can be searched as bytes."""
+        with closing(FileIndex(self.home / FILES_DB, reading=True)) as index:
+            return index.files_with_words(plan.in_files) if plan.in_files else []
 
     def _transferred_files(self, plan: ErasurePlan) -> list[str]:
         """Files that came with messages, or went out with them, and have the words in them: paths in the workspace."""

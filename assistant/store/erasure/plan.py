@@ -11,6 +11,7 @@ from pathlib import Path
 
 from assistant.core.erasure_phrases import PhraseMatcher
 from assistant.core.messages import LogByteRange
+from assistant.core.sessions import OWNER_SCOPE
 
 PLAN_FILES = "forgetting-*.json"
 UNFINISHED_PLAN_FILES = f".{PLAN_FILES}.*"
@@ -43,6 +44,8 @@ class ErasurePlan:
     values: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     files: tuple[str, ...] = ()  # paths in the workspace, of files that came or went with these messages alone
+    # Files of the owner's own that have the words and stay: they lose their place in the index of files.
+    own_files: tuple[str, ...] = ()
     # Words that nobody else said, and sentences of journal entries and memories that go: looked for in texts that were
     # made of messages, not in bytes.
     words: tuple[str, ...] = ()
@@ -66,6 +69,11 @@ class ErasurePlan:
     def unique(self) -> PhraseMatcher:
         """What may be left in no message either."""
         return PhraseMatcher(self.phrases[:1] if self.everywhere else (), (*self.values, *self.runs))
+
+    @cached_property
+    def in_files(self) -> PhraseMatcher:
+        """What files lose their place in the index for: the words themselves, not what messages carried."""
+        return PhraseMatcher(self.phrases[:1] if self.everywhere and self.scope == OWNER_SCOPE else ())
 
     def without_shared_sentences(self) -> ErasurePlan:
         """The same, looking only for what may be left in no message either."""

@@ -13,7 +13,7 @@ What always holds:
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,13 +25,15 @@ from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.backup.restore import PREVIOUS_HOME_PREFIX
 from assistant.store.character.memory_files import DAILY_NOTES_FOLDER, MEMORY_FILE
 from assistant.store.database import Database
+from assistant.store.derived import FILES_DB
 from assistant.store.erasure.byte_search import ByteSearch, open_beside_sqlite
 from assistant.store.erasure.files import CHAT_HISTORY_FILE
-from assistant.store.erasure.finder import ErasureFinder
+from assistant.store.erasure.finder import WORKSPACE, ErasureFinder
 from assistant.store.erasure.plan import ErasurePlan, is_plan_file
 from assistant.store.files import walk_files
 from assistant.store.home.repair_files import BEFORE_REPAIR_PREFIX
 from assistant.store.log.reader import LOG_NAME, session_folder_name
+from assistant.store.search.files import FileIndex
 
 _DATABASE = b"SQLite format 3\0"
 # An index of everything that anybody said: it cannot tell whose a word is.
@@ -129,6 +131,7 @@ def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[l
             leftover = replace(leftover, why=_IN_NAME, kind="conversation_name")
         if leftover is not None and (plan.scope == OWNER_SCOPE or leftover.kind != "other_scope"):
             leftovers.append(leftover)
+    leftovers += _describe_own_files(plan, {leftover.where for leftover in leftovers})
     return [*leftovers, *_describe_mentions(plan)], searched
 
 
@@ -182,10 +185,12 @@ def _describe_database(
     if name.startswith((PREVIOUS_HOME_PREFIX, BEFORE_REPAIR_PREFIX)):
         return _of_previous_home(name, count) if count else None
     if name == _INDEX and count:
-        others = finder.values_of_others(plan)
+        others = finder.values_of_others(plan) | finder.values_in_files(plan)
         plan = replace(plan, values=_without(plan.values, others), runs=_without(plan.runs, others))
         left = ByteSearch(plan).count_in_file(path)
         return _still_there(name, left, plan) if left else _of_others(name, count)
+    if name == FILES_DB and plan.scope == OWNER_SCOPE:
+        return _describe_file_index(path, count, plan)
     theirs, own, tables = _count_rows(path, plan, long_only=not count)
     if tables and tables <= _NAMING:
         why = "the name of a person, an account or a room; `assistant people` changes or removes it"
@@ -194,6 +199,31 @@ def _describe_database(
     if left > 0:
         return _still_there(name, left, plan)
     return _of_others(name, count) if count else None
+
+
+def _describe_file_index(path: Path, count: int, plan: ErasurePlan) -> ErasureLeftover | None:
+    """The text of files that stay has what else was said in the messages: that is the files' own."""
+    files, rest, _ = _count_rows(path, replace(plan, scope=""), long_only=not count)
+    if max(count - files, rest) > 0:
+        return _still_there(FILES_DB, max(count - files, rest), plan)
+    if not files:
+        return None
+    with closing(FileIndex(path, reading=True)) as index:
+        names = index.files_with_words(plan.wording)
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    shown = f"{', '.join(names[:_MOST_NAMED])}{more}"
+    return ErasureLeftover(shown, files, "your own file says the same, and stays searchable", "own_file")
+
+
+_MOST_NAMED = 5
+
+
+def _describe_own_files(plan: ErasurePlan, named: Collection[str]) -> Iterator[ErasureLeftover]:
+    """Files that no search through bytes reaches: outside of the home, or documents."""
+    for path in plan.own_files:
+        if f"{WORKSPACE}/{path}" not in named:
+            why = "your own file, which is not searched any more; change it, or remove it, to have the words gone"
+            yield ErasureLeftover(path, 1, why, "own_file")
 
 
 def _without(values: tuple[str, ...], others: set[str]) -> tuple[str, ...]:

@@ -27,7 +27,14 @@ from assistant.search.finder import SourceFinder
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.database import Database
-from assistant.store.derived import MEMORY_DB, SEARCH_DB, is_set_aside, remove_set_aside
+from assistant.store.derived import (
+    DERIVED_DATABASES,
+    FILES_DB,
+    MEMORY_DB,
+    SEARCH_DB,
+    is_set_aside,
+    remove_set_aside,
+)
 from assistant.store.erasure.character_rows import erase_in_character_db
 from assistant.store.erasure.copies import database_copy_has_words, list_database_copies
 from assistant.store.erasure.files import erase_in_archives, search_archives
@@ -40,6 +47,7 @@ from assistant.store.log.redact import blank_record
 from assistant.store.log.writer import MessageLog
 from assistant.store.rows import dump_json, from_json
 from assistant.store.script.conversation import StoredConversation
+from assistant.store.search.files import FileIndex
 from assistant.store.search.sources import indexed_text
 
 _REWRITTEN_DATABASES = (SEARCH_DB, MEMORY_DB)
@@ -50,6 +58,7 @@ class ErasureStore(ErasureFinder):
 
     - `index`: the search index of the log, `entries` that of the journal. None: this process may write none.
     - `archive`: None where nothing was archived.
+    - `files`: the index of files, and the search index of it.
     """
 
     def __init__(
@@ -62,12 +71,14 @@ class ErasureStore(ErasureFinder):
         index: SourceFinder | None,
         entries: SourceFinder | None = None,
         archive: StoredArchive | None = None,
+        files: tuple[FileIndex, SourceFinder] | None = None,
     ) -> None:
         super().__init__(home, db, people, log)
         self._conversation = conversation
         self._index = index
         self._entries = entries
         self._archive = archive
+        self._files = files
 
     def write_plan(self, plan: ErasurePlan) -> ErasurePlan:
         """Write down what is to be done, durably; the same, with its note. Raises `StoreError`; then nothing
@@ -108,6 +119,7 @@ class ErasureStore(ErasureFinder):
             self._entries.clear()
         leftovers += self._attempt((self._relative(file.path), file.erase) for file in self._erasable_files(plan))
         leftovers += self._attempt((name, partial(_remove_file, self.home / WORKSPACE / name)) for name in plan.files)
+        leftovers += self._attempt([(FILES_DB, partial(self._remove_from_files, plan, is_retry=is_retry))])
         if not plan.keep_backups:
             copies = list_database_copies(self.home)
             leftovers += self._attempt((path.name, partial(_remove_copy_with_words, path, plan)) for path in copies)
@@ -121,9 +133,11 @@ class ErasureStore(ErasureFinder):
     def rewrite_databases(self) -> list[ErasureLeftover]:
         """Have the databases keep nothing of what was deleted; what could not be done."""
         others = [self.home / name for name in _REWRITTEN_DATABASES]
+        derived = [self.home / name for name in DERIVED_DATABASES]
         steps: list[tuple[str, Callable[[], None]]] = [(db.path.name, db.vacuum) for db in (self._db, self._people)]
+        steps += [(FILES_DB, self._files[0].vacuum)] if self._files is not None else []
         # Nobody can look for words in a damaged one.
-        steps += [(path.name, partial(remove_set_aside, path)) for path in others if is_set_aside(path)]
+        steps += [(path.name, partial(remove_set_aside, path)) for path in derived if is_set_aside(path)]
         return self._attempt([*steps, *((path.name, partial(_vacuum, path)) for path in others if path.exists())])
 
     def search_remains(self, plan: ErasurePlan) -> tuple[list[ErasureLeftover], int]:
@@ -166,6 +180,15 @@ class ErasureStore(ErasureFinder):
                 )
                 return
         self._index.clear()
+
+    def _remove_from_files(self, plan: ErasurePlan, *, is_retry: bool) -> None:
+        """Raises `StoreError`."""
+        if self._files is None or not ((self.home / FILES_DB).exists() and (plan.in_files or plan.files)):
+            return
+        index, finder = self._files
+        if index.erase(plan.in_files, plan.files) or is_retry:
+            # Made again sooner than words are picked out of it.
+            finder.clear()
 
     def _redact(self, plan: ErasurePlan, now: datetime) -> None:
         for session, records in plan.records_by_session().items():

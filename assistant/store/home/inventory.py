@@ -26,7 +26,7 @@ from pathlib import Path
 from assistant.core.errors import CorruptStore, StoreError, StoreLost
 from assistant.core.text import pluralize
 from assistant.store.database import Database
-from assistant.store.derived import MEMORY_DB, SEARCH_DB
+from assistant.store.derived import DERIVED_DATABASES
 from assistant.store.files import sync_directory, write_file
 from assistant.store.log.reader import LOG_NAME
 from assistant.store.rows import dump_json, parse_time
@@ -35,7 +35,6 @@ from assistant.store.verify.salvage import find_damage
 
 INVENTORY_FILE = "stores.json"
 SCRIPT_DB, CHARACTER_DB = "script.db", "character.db"
-_DERIVED = (MEMORY_DB, SEARCH_DB)
 # Of each store what people count, the word for one of it, and for several.
 _COUNTED: Mapping[str, Mapping[str, str]] = {
     SCRIPT_DB: {
@@ -171,7 +170,7 @@ def check_stores(home: Path) -> StoreCheck:
             remarks.append(remark)
     changed: tuple[str, ...] = ()
     if inventory is not None and is_closed:
-        known = {name: entry for name, entry in inventory.stores.items() if name in _DERIVED}
+        known = {name: entry for name, entry in inventory.stores.items() if name in DERIVED_DATABASES}
         changed = tuple(name for name, entry in known.items() if _is_derived_changed(home / name, entry))
     return StoreCheck(inventory, tuple(remarks), changed)
 
@@ -326,7 +325,7 @@ class StoreRecorder:
             mark = max(_mark(database), known.entry(name).mark if known is not None else 0) + 1
             raise_mark(database, mark)
             entries[name] = StoreEntry(mark, count_held(database))
-        for name in _DERIVED:
+        for name in DERIVED_DATABASES:
             if (self._home / name).exists():
                 entries[name] = StoreEntry()
         self._inventory = Inventory(now, entries)
@@ -343,7 +342,7 @@ class StoreRecorder:
         """After the databases were closed: what their files are now. Raises `StoreError`."""
         if self._inventory is None:
             return
-        names = dict.fromkeys((*self._inventory.stores, *_DERIVED))
+        names = dict.fromkeys((*self._inventory.stores, *DERIVED_DATABASES))
         entries = {
             name: replace(self._inventory.entry(name), fingerprint=fingerprint(self._home / name))
             for name in names

@@ -22,6 +22,7 @@ from assistant.core.plain_files import FileRefused, decode_text, read_file_below
 from assistant.store.files import make_directory, sync, write_all
 
 SENT_FOLDER = "sent"
+ADDED_FOLDER = "files"
 PAGES_FOLDER = "web"
 MAX_SENT_BYTES = 10 * 1024 * 1024
 _MAX_NAME_BYTES = 100

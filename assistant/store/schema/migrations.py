@@ -156,7 +156,17 @@ def remember_approvals(db: Database) -> None:
     db.execute(f"CREATE INDEX approvals_allowed {allowed}")
 
 
-@script_migrations(name="0050_pushes")
+@script_migrations(name="0021_mcp_tools")
+def add_mcp_tools(db: Database) -> None:
+    """What MCP servers say of their tools: as it was last seen, and as the owner approved it."""
+    # JSON; '' where the server has no such tool any more, or nothing is approved.
+    db.execute(
+        "CREATE TABLE mcp_tools (server TEXT NOT NULL, name TEXT NOT NULL, seen TEXT NOT NULL,"
+        " approved TEXT NOT NULL DEFAULT '', approved_at TEXT, PRIMARY KEY (server, name)) STRICT"
+    )
+
+
+@script_migrations(name="0022_pushes")
 def add_pushes(db: Database) -> None:
     """Notifications to services outside, each sent once at each: without their words."""
     # service: a name made of its address. state: sending, sent, failed, uncertain.
@@ -241,3 +251,12 @@ def add_passed_over(db: Database) -> None:
         "CREATE TABLE passed_over (collection INTEGER NOT NULL, source INTEGER NOT NULL, reason TEXT NOT NULL,"
         " checksum INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (collection, source)) STRICT, WITHOUT ROWID"
     )
+
+
+files_migrations = Migrations("files")
+
+
+@files_migrations(name="0001_initial")
+def create_file_tables(db: Database) -> None:
+    """Files of the workspace and of the owner's folders, and their text by page. All of it is derived from them."""
+    run_statements(db, "files.sql")

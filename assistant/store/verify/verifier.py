@@ -26,7 +26,7 @@ from assistant.core.records import IntegrityProblem, IntegrityReport, LogRecord
 from assistant.core.text import pluralize
 from assistant.store.character.memory_files import MEMORY_FILE
 from assistant.store.database import Database
-from assistant.store.derived import MEMORY_DB, SEARCH_DB
+from assistant.store.derived import DERIVED_DATABASES
 from assistant.store.files import TextFile
 from assistant.store.home.repair_files import kept_folder
 from assistant.store.log.format import decode_record
@@ -70,7 +70,7 @@ class Verifier:
             check_coverage(self._db, findings)
         with findings.collect_store_errors(name):
             _check_structure(self._db, findings)
-        for path in (self._home / name for name in ("character.db", MEMORY_DB, SEARCH_DB)):
+        for path in (self._home / name for name in ("character.db", *DERIVED_DATABASES)):
             if path.is_file():
                 with findings.collect_store_errors(path.name), closing(Database.open_reader(path)) as db:
                     _check_structure(db, findings)

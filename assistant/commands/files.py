@@ -1,0 +1,147 @@
+"""`files`: what the assistant can find in your files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+import click
+
+from assistant.commands.context import CommandContext
+from assistant.commands.table import CommandGroup, Item, TextOrNull, words_argument
+from assistant.core.calendar import format_local_time
+from assistant.core.quoting import quote_text
+from assistant.core.text import pluralize
+from assistant.store.search.files import FileCounts, FileHit, IndexedFile
+
+_MOST_SECONDS = 12 * 3600.0
+_FREE_TEXT = {"ignore_unknown_options": True}
+
+
+@click.group(cls=CommandGroup, default="search")
+def files() -> None:
+    """Search your files: those of the workspace, and of the folders in `files.folders`.
+
+    > assistant files search "notice period"
+    > assistant files list
+    """
+
+
+class FileHitItem(Item):
+    path: str
+    place: TextOrNull
+    start: int
+    excerpt: str
+    changed_at: datetime
+
+
+def _render_hits(hits: Sequence[FileHit], zone: tzinfo) -> str:
+    if not hits:
+        return "No file has that."
+    return "\n".join(f"- {quote_text(hit.path)}{hit.place and f', {hit.place}'}: {hit.excerpt}" for hit in hits)
+
+
+@files.command(
+    "search",
+    result=list[FileHitItem],
+    render=_render_hits,
+    reads=True,
+    with_session=False,
+    context_settings=_FREE_TEXT,
+)
+@words_argument("text")
+@click.option("--in", "inside", default="", metavar="PATH", help="Only in this folder or file.")
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 100), help="How many.")
+async def search(context: CommandContext, text: str, inside: str, limit: int) -> list[FileHit]:
+    """Find what your files say, by words and meaning, best first, with the page.
+
+    > assistant files search "when does the lease end"
+    """
+    find = context.stores.file_search.search
+    return await asyncio.to_thread(find, text, limit=limit, inside=inside.strip("/"))
+
+
+class FileItem(Item):
+    path: str
+    bytes: int
+    changed_at: datetime
+    pages: int
+    searchable: bool
+    reason: TextOrNull
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A file as the listing shows it."""
+
+    path: str
+    bytes: int
+    changed_at: datetime
+    pages: int
+    searchable: bool
+    reason: str
+
+
+def _render_files(listed: Sequence[_Listed], zone: tzinfo) -> str:
+    return "\n".join(_file_line(file, zone) for file in listed) or "No files are indexed."
+
+
+def _file_line(file: _Listed, zone: tzinfo) -> str:
+    pages = f", {pluralize(file.pages, 'page')}" if file.pages else ""
+    why = "" if file.searchable else f"; cannot be searched: it {file.reason.removeprefix('it ')}"
+    return f"- {quote_text(file.path)}, {format_local_time(file.changed_at, zone)}{pages}{why}"
+
+
+@files.command("list", result=list[FileItem], render=_render_files, reads=True, with_session=False)
+@click.option("--unreadable", is_flag=True, help="Only those that cannot be searched.")
+@click.option("--limit", default=1_000, show_default=True, type=click.IntRange(1, 1_000_000), help="How many.")
+async def list_files(context: CommandContext, unreadable: bool, limit: int) -> list[_Listed]:
+    """List the files that are indexed, with their pages, and why one cannot be searched.
+
+    > assistant files list --unreadable
+    """
+    index = context.stores.file_search.index
+    listed = await asyncio.to_thread(index.list_files, state="unreadable" if unreadable else None, limit=limit)
+    return [_listed(file) for file in listed]
+
+
+def _listed(file: IndexedFile) -> _Listed:
+    return _Listed(file.path, file.size, file.changed_at, file.pages, file.state == "read", file.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexResult:
+    """What a look at all files found."""
+
+    read: int  # files that were new or changed
+    removed: int
+    files: int
+    pages: int
+    unreadable: int
+    bytes: int  # of the index
+
+
+def _render_index(result: IndexResult, zone: tzinfo) -> str:
+    removed = f", {result.removed} gone" if result.removed else ""
+    unreadable = f", {result.unreadable} of them without text that can be read" if result.unreadable else ""
+    return (
+        f"{pluralize(result.read, 'file')} read{removed}. {pluralize(result.files, 'file')} with "
+        f"{pluralize(result.pages, 'page')} can be found{unreadable}."
+    )
+
+
+@files.command("index", render=_render_index, max_seconds=_MOST_SECONDS, with_session=False)
+async def index(context: CommandContext) -> IndexResult:
+    """Look at all files now, and read those that are new or changed.
+
+    It happens automatically: every five minutes, and before the assistant searches.
+
+    > assistant files index
+    """
+    indexer = context.services.file_indexer
+    update = await indexer.update()
+    await indexer.make_searchable()
+    counts: FileCounts = await asyncio.to_thread(indexer.index.counts)
+    return IndexResult(update.read, update.removed, counts.files, counts.pages, counts.unreadable, counts.bytes)

@@ -1,0 +1,346 @@
+"""The child that talks to one MCP server, `python -m assistant.mcp.session_main`: its settings on the first line of its
+input, then a question a line, and an answer a line on its output (`assistant/service/child_process.py`).
+
+What always holds: the SDK is loaded here and nowhere else. A server gets its own environment, not this one's. No
+message of a server may be larger than `_MAX_MESSAGE`, and no result than the settings say. With the input this process
+ends, and the server with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import resource
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import httpx2
+from mcp import Client, MCPError
+from mcp.client.stdio import get_default_environment
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    BlobResourceContents,
+    CallToolResult,
+    EmbeddedResource,
+    JSONRPCMessage,
+    ResourceLink,
+    TextContent,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+
+_MAX_MESSAGE = 16 * 1024 * 1024
+_MAX_MEMORY = 2 * 1024 * 1024 * 1024
+_MAX_TOOLS, _MAX_PAGES = 256, 64
+_MAX_NOISE = 1024 * 1024
+_IDLE_SECONDS = 600.0
+_SECONDS_TO_END = 1.0
+_LONGEST_REASON = 300
+_LAST_WORDS = 2_000
+
+
+class _Refused(Exception):
+    """The server does not do what it is asked; why, in a few words."""
+
+
+@dataclass
+class _Server:
+    """What the settings say of the server, and why it does not answer any more."""
+
+    name: str
+    command: str
+    args: list[str]
+    env: dict[str, str]
+    url: str
+    headers: dict[str, str]
+    timeout_seconds: float
+    result_bytes: int
+    fault: str = field(default="")
+    _last_words: bytes = field(default=b"")
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Client]:
+        transport = self._stdio() if self.command else self._http()
+        async with Client(transport, read_timeout_seconds=self.timeout_seconds, cache=None) as client:
+            # The server was started without this limit, which programs that reserve much memory do not live with.
+            resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+            yield client
+
+    @asynccontextmanager
+    async def _stdio(self) -> AsyncIterator[Any]:
+        """The SDK's own would put a line together however long it is, and starts the server in a session of its own,
+        where nobody ends it when this process is killed."""
+        process = await asyncio.create_subprocess_exec(
+            self.command,
+            *self.args,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=get_default_environment() | self.env,
+            limit=_MAX_MESSAGE,
+        )
+        received, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write_stream, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+
+        async def receive() -> None:
+            assert process.stdout is not None
+            async with received:
+                with suppress(anyio.BrokenResourceError):
+                    async for message in self._messages(process.stdout):
+                        await received.send(SessionMessage(message))
+
+        async def send() -> None:
+            assert process.stdin is not None
+            async with to_send:
+                with suppress(OSError):
+                    async for message in to_send:
+                        text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                        process.stdin.write(text.encode() + b"\n")
+                        await process.stdin.drain()
+
+        async def listen() -> None:
+            assert process.stderr is not None
+            while chunk := await process.stderr.read(2**16):
+                self._last_words = (self._last_words + chunk)[-_LAST_WORDS:]
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(listen)
+            group.start_soon(receive)
+            group.start_soon(send)
+            try:
+                yield read_stream, write_stream
+            finally:
+                group.cancel_scope.cancel()
+                with anyio.CancelScope(shield=True):
+                    await _end(process)
+
+    async def _messages(self, stream: asyncio.StreamReader) -> AsyncIterator[JSONRPCMessage]:
+        """Many programs print something else as well: that is dropped, as long as it is little."""
+        noise = 0
+        try:
+            while line := await stream.readline():
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line)
+                except ValueError:
+                    noise += len(line)
+                    if noise > _MAX_NOISE:
+                        self.fault = "it writes what are no messages of MCP"
+                        return
+                    continue
+                noise = 0
+                yield message
+            await asyncio.sleep(0)  # what it said last may be read just now
+            words = self._last_words.decode(errors="replace").strip().rpartition("\n")[2]
+            self.fault = f"it ended, and said: {words}" if words else "it ended"
+        except ValueError:
+            self.fault = f"it sent more than {_MAX_MESSAGE // 2**20} MB at once"
+
+    @asynccontextmanager
+    async def _http(self) -> AsyncIterator[Any]:
+        timeout = httpx2.Timeout(self.timeout_seconds)
+        async with (
+            httpx2.AsyncClient(headers=self.headers, timeout=timeout, transport=_LimitedTransport()) as http,
+            streamable_http_client(self.url, http_client=http) as streams,
+        ):
+            yield streams
+
+
+class _LimitedTransport(httpx2.AsyncHTTPTransport):
+    """No answer is longer than a message may be."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        return httpx2.Response(
+            response.status_code,
+            headers=response.headers,
+            stream=_LimitedStream(response.stream),
+            extensions=response.extensions,
+        )
+
+
+class _LimitedStream(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        room = _MAX_MESSAGE
+        async for chunk in self._stream:
+            room -= len(chunk)
+            if room < 0:
+                raise httpx2.ReadError(f"more than {_MAX_MESSAGE // 2**20} MB")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _end(process: Process) -> None:
+    """Its input is closed, which tells it to end; then it is ended. Nobody waits for its output to be at its end, which
+    something that it started may never let be."""
+    if process.stdin is not None:
+        process.stdin.close()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), _SECONDS_TO_END)
+    with suppress(ProcessLookupError):
+        process.kill()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), _SECONDS_TO_END)
+
+
+# ------------------------------------------------------------------------------------------------------------- answers
+
+
+async def _list_tools(client: Client) -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = []
+    cursor: str | None = None
+    for _ in range(_MAX_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        for tool in page.tools:
+            notes = tool.annotations.model_dump(mode="json", exclude_none=True) if tool.annotations else {}
+            tools.append(
+                {
+                    "name": tool.name,
+                    "description": tool.description or tool.title or "",
+                    "schema": tool.input_schema,
+                    "annotations": notes,
+                }
+            )
+        cursor = page.next_cursor
+        if cursor is None or len(tools) > _MAX_TOOLS:
+            break
+    if len(tools) > _MAX_TOOLS:
+        raise _Refused(f"it has more than {_MAX_TOOLS} tools")
+    return tools
+
+
+async def _call(client: Client, server: _Server, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    result = await client.call_tool(name, arguments)
+    text = _text_of(result).encode("utf-8", "replace")
+    kept = text[: server.result_bytes].decode(errors="ignore")
+    if len(text) > server.result_bytes:
+        kept += f"\n(… cut here: the first {server.result_bytes:,} of {len(text):,} bytes.)"
+    return {"text": kept, "failed": bool(result.is_error)}
+
+
+def _text_of(result: CallToolResult) -> str:
+    """What is no text is told of, and not shown."""
+    parts = [_text_of_part(part) for part in result.content]
+    if not parts and result.structured_content is not None:
+        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
+    return "\n".join(parts)
+
+
+def _text_of_part(part: Any) -> str:
+    if isinstance(part, TextContent):
+        return part.text
+    if isinstance(part, ResourceLink):
+        return f"({part.name}: {part.uri})"
+    if isinstance(part, EmbeddedResource):
+        held = part.resource
+        if isinstance(held, BlobResourceContents):
+            return f"({held.uri}: {held.mime_type or 'bytes'}, about {len(held.blob) * 3 // 4:,} bytes, not shown.)"
+        return f"{held.uri}\n{held.text}"
+    size = len(getattr(part, "data", "")) * 3 // 4
+    return f"({part.type}: {getattr(part, 'mime_type', 'bytes')}, about {size:,} bytes, not shown.)"
+
+
+def _reason(error: BaseException, server: _Server) -> str:
+    """In a line, without what was sent or kept secret."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    if server.fault:
+        text = server.fault
+    elif isinstance(error, _Refused | MCPError):
+        text = str(error)
+    elif isinstance(error, TimeoutError):
+        text = f"it did not answer within {server.timeout_seconds:g} s"
+    elif isinstance(error, ValidationError):
+        text = "what it sent is no answer of MCP"
+    elif isinstance(error, FileNotFoundError | PermissionError):
+        text = f"its command {server.command!r} cannot be started ({error.strerror})"
+    else:
+        text = f"{type(error).__name__}: {error}"
+    for secret in (*server.env.values(), *server.headers.values()):
+        text = text.replace(secret, "***") if secret else text
+    return " ".join(text.split())[:_LONGEST_REASON]
+
+
+async def _answer_all(server: _Server, questions: asyncio.Queue[Mapping[str, Any]]) -> str:
+    """Until nobody has asked for a while, or the server is gone; then why."""
+    question = await questions.get()
+    try:
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(server.timeout_seconds):
+                client = await stack.enter_async_context(server.connect())
+            while True:
+                async with asyncio.timeout(server.timeout_seconds):
+                    answer = await _answer(client, server, question)
+                if server.fault:
+                    break
+                _write({"id": question["id"], **answer})
+                try:
+                    question = await asyncio.wait_for(questions.get(), _IDLE_SECONDS)
+                except TimeoutError:
+                    return ""
+    # Whatever the SDK or a server comes up with, whoever asked is told; then a new process begins anew.
+    except Exception as error:  # noqa: BLE001
+        return _reason(error, server)
+    return _reason(EOFError(), server)
+
+
+async def _answer(client: Client, server: _Server, question: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        if question["step"] == "list":
+            return {"result": await _list_tools(client)}
+        return {"result": await _call(client, server, question["name"], question["arguments"])}
+    except (MCPError, _Refused) as error:
+        return {"error": _reason(error, server)}
+
+
+def _write(answer: Mapping[str, Any]) -> None:
+    sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+async def _run() -> str:
+    reader = asyncio.StreamReader(limit=_MAX_MESSAGE)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
+    server = _Server(**json.loads(await reader.readline()))
+    questions: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
+
+    async def read_questions() -> None:
+        while line := await reader.readline():
+            questions.put_nowait(json.loads(line))
+
+    answering = asyncio.create_task(_answer_all(server, questions))
+    tasks = {asyncio.create_task(read_questions()), answering}
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return answering.result() if answering in done else ""
+
+
+def main() -> None:
+    logging.disable()  # what the SDK logs has what servers say
+    try:
+        # Last of all: the parent tells what stands last here.
+        print(asyncio.run(_run()), file=sys.stderr, flush=True)
+    finally:
+        # What the server started is in the same group, and may not have ended with it.
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

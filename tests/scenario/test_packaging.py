@@ -1,0 +1,100 @@
+"""What people get it with: the container's recipe, the man pages, and the completion of shells."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from assistant.cli.main import assistant
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
+from tests.support.docs_pages import parse_command
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "packaging" / "Dockerfile").read_text(encoding="utf-8")
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "packaging" / "compose.yaml").read_text(encoding="utf-8"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def docker_runs() -> bool:
+    if shutil.which("docker") is None:
+        return False
+    return subprocess.run(["docker", "info"], capture_output=True).returncode == 0
+
+
+def test_the_container_has_extras_that_there_are_and_a_command_that_there_is() -> None:
+    (extras,) = re.findall(r"\.\[([\w,]+)\]", DOCKERFILE)
+    assert set(extras.split(",")) <= PROJECT["project"]["optional-dependencies"].keys()
+    (command,) = re.findall(r'^CMD \["(\w+)"\]$', DOCKERFILE, re.M)
+    assert parse_command([command]).callback is not None
+    for line in re.findall(r"(?:run -it .* nocturne|exec nocturne assistant) (\w+)", DOCKERFILE + str(COMPOSE)):
+        assert parse_command([line]).callback is not None
+
+
+def test_the_settings_of_the_compose_file_are_understood(tmp_path: Path) -> None:
+    environment = COMPOSE["services"]["nocturne"]["environment"]
+    own = {name: value for name, value in environment.items() if name.startswith("ASSISTANT_")}
+    web = load_settings(Home(tmp_path), own).values.web
+    assert web.host == "0.0.0.0" and web.behind_proxy and web.port == 8484
+
+
+def test_the_page_of_a_container_is_published_to_this_machine_alone() -> None:
+    assert COMPOSE["services"]["nocturne"]["ports"] == ["127.0.0.1:8484:8484"]
+    assert "USER nocturne" in DOCKERFILE and COMPOSE["services"]["nocturne"]["cap_drop"] == ["ALL"]
+
+
+@pytest.mark.skipif(not docker_runs(), reason="no Docker daemon runs on this machine")
+def test_the_container_is_built_and_answers(tmp_path: Path) -> None:
+    tag = "nocturne-test"
+    subprocess.run(["docker", "build", "-q", "-f", "packaging/Dockerfile", "-t", tag, "."], cwd=ROOT, check=True)
+    run = ["docker", "run", "--rm", "-i", tag, "chat", "-m", "hello"]
+    answer = subprocess.run(run, capture_output=True, text=True, timeout=120)
+    assert answer.returncode == 0 and answer.stdout.strip(), answer.stderr
+
+
+@pytest.mark.parametrize("name", ["assistant", "aihistory"])
+def test_the_man_page_is_plain_roff_and_has_every_command(name: str) -> None:
+    page = (ROOT / "docs" / "man" / f"{name}.1").read_text(encoding="utf-8")
+    assert page.isascii() and page.startswith(f".TH {name.upper()} 1")
+    requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
+    assert requests <= {".TH", ".SH", ".SS", ".PP", ".TP", ".EX", ".EE", ".I", ".BR"}
+    if name == "assistant":
+        assert all(f".SS assistant {command}" in page for command in ("chat", "remind add", "approvals revoke"))
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff formats man pages; CI has it")
+@pytest.mark.parametrize("name", ["assistant", "aihistory"])
+def test_groff_has_nothing_to_say_about_a_man_page(name: str) -> None:
+    page = ROOT / "docs" / "man" / f"{name}.1"
+    done = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", str(page)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("program", ["assistant", "aihistory"])
+def test_a_shell_is_given_what_completes_a_program(shell: str, program: str) -> None:
+    shown = CliRunner().invoke(assistant, ["completion", shell, "--program", program])
+    assert shown.exit_code == 0
+    assert f"_{program.upper()}_COMPLETE={shell}_complete" in shown.output
+
+
+def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
+    script = CliRunner().invoke(assistant, ["completion", "bash"]).output
+    (tmp_path / "assistant").write_text(script)
+    ask = (
+        f"source {tmp_path / 'assistant'}; COMP_WORDS=(assistant remind a); COMP_CWORD=2;"
+        ' _assistant_completion assistant; echo "${COMPREPLY[@]}"'
+    )
+    bin_folder = ROOT / ".venv" / "bin"
+    done = subprocess.run(
+        ["bash", "-c", ask], capture_output=True, text=True, env={"PATH": f"{bin_folder}:/usr/bin:/bin"}
+    )
+    assert done.stdout.split() == ["add", "again"], done.stderr
