@@ -183,7 +183,7 @@ def _load_from_table(name: str) -> click.Command:
 def assistant(context: click.Context, debug: bool) -> None:
     """Nocturne: a personal assistant that keeps every message, and sleeps.
 
-    Begin with `assistant chat`, or `assistant run` to keep it running.
+    Begin with `assistant chat`, or `assistant run` to keep it running. `assistant help NAME` explains a command.
 
     Exit codes: 0 fine, 1 failed, 2 wrong use, 3 the model cannot be reached (the message is kept), 4 the budget is
     used up.

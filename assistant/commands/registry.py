@@ -118,6 +118,8 @@ class CommandRegistry:
         """Run `text` ("/name rest") as the role of the session may. Raises `UsageError` for anything else."""
         words, name = argv_words.split_line(text.strip().removeprefix("/")), argv_words.command_name(text)
         expanded = argv_words.expand_alias([name, *words[1:]])
+        if expanded[1:] == ["help"] and isinstance(self.root.commands.get(expanded[0]), click.Group):
+            expanded.reverse()  # "/todo help" is "/help todo"
         if expanded[0] not in self.root.commands:
             raise UsageError(self._unknown(name or "".join(words[:1]), session_role(session), bridge))
         context = self._context(session, bridge=bridge, target=target, sender=sender)

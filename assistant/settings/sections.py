@@ -16,6 +16,12 @@ from pydantic.fields import FieldInfo
 
 from assistant.core.permissions import Permissions, RoleGrant
 from assistant.settings.mcp import McpSettings
+from assistant.settings.networks import (
+    MailAccountSettings,
+    MailSettings,
+    MatrixSettings,
+    TelegramSettings,
+)
 from assistant.settings.outside_sections import NotifySettings
 from assistant.settings.validators import (
     ArchiveUrl,
@@ -202,27 +208,6 @@ class BackupSettings(SettingsSection):
     workspace: bool
 
 
-class NetworkSettings(SettingsSection):
-    """What every network has."""
-
-    enabled: bool
-    token: SecretStr
-
-
-class TelegramSettings(NetworkSettings):
-    base_url: WebAddress
-
-
-class MatrixSettings(NetworkSettings):
-    homeserver: WebAddress
-    user: Annotated[
-        str, Field(pattern=r"^(@[^:]+:.+)?$", description='an account as in "@nocturne:example.org", or ""')
-    ]
-    device: Annotated[str, Field(max_length=255)]
-    encryption: bool
-    invites: NameList = Field(description='a list of accounts and servers as in ["@erik:example.org", "example.org"]')
-
-
 class WebSettings(SettingsSection):
     port: Annotated[int, Field(ge=0, le=65_535)]
     host: Annotated[str, Field(min_length=1, max_length=255)]
@@ -293,10 +278,12 @@ class SettingsValues(SettingsSection):
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings
+    mail: MailSettings
     web: WebSettings
     web_search: WebSearchSettings
     mcp: McpSettings
     run_command: RunCommandSettings
+    mail_account: MailAccountSettings
     telemetry: TelemetrySettings
     daemon: DaemonSettings
     log: LogSettings
