@@ -148,6 +148,10 @@ class NoticeKind(Enum):
         once="a conversation",
     )
 
+    VOICE_NOT_HEARD = NoticeForm(
+        "I could not turn your voice message into text. {reason} It is kept.", "It was not heard", once="a message"
+    )
+
     # Answers that are none
     TURN_ENDED = NoticeForm(
         "{text}",
@@ -212,10 +216,7 @@ class NoticeKind(Enum):
 
     # The day
     MORNING_BRIEF = NoticeForm(
-        "Good morning. This is your day.{text}",
-        "At `brief.morning`, where something is on, overdue or open",
-        place="recent",
-        once="a day",
+        "Good morning. This is your day.{text}", "At `brief.morning`, if anything is on", place="recent", once="a day"
     )
     EVENING_CHECK_IN = NoticeForm(
         "This is still open today.{text}", "At `brief.evening`, where something is open", place="recent", once="a day"

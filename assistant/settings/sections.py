@@ -22,7 +22,7 @@ from assistant.settings.networks import (
     MatrixSettings,
     TelegramSettings,
 )
-from assistant.settings.outside_sections import NotifySettings
+from assistant.settings.outside_sections import NotifySettings, VoiceSettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
@@ -275,6 +275,7 @@ class SettingsValues(SettingsSection):
     agenda: AgendaSettings
     brief: BriefSettings
     notify: NotifySettings
+    voice: VoiceSettings
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings
