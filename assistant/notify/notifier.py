@@ -145,8 +145,8 @@ class Notifier:
         except StoreError as error:
             return [str(error)]
         return [
-            f"Notifications: {report.error or _UNCERTAIN} What it is about waits in your conversation. "
-            "`assistant notify test` tries now."
+            f"Notifications: {report.error or _UNCERTAIN} What it is about waits in your conversation. `assistant "
+            "notify test` tries now."
             for report in reports
             if not report.ok
         ]
@@ -214,7 +214,7 @@ class Notifier:
         log.warning("a notification was not taken", service=service.name, uncertain=error.uncertain)
 
 
-_TEST = "This is a test: what waits for you comes here."
+_TEST = "This is a test. Reminders and questions will arrive here."
 _UNCERTAIN = "it is not known whether the last one arrived."
 _UNHEALTHY = "The assistant needs you: `assistant status` says why."
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.permissions import Permissions, RoleGrant
+from assistant.settings.calendar_sources import CalendarSettings
 from assistant.settings.mcp import McpSettings
 from assistant.settings.networks import (
     MailAccountSettings,
@@ -97,6 +98,7 @@ class SleepSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "03:30", or ""')
     nap_minutes: Annotated[float, Field(ge=0, le=1440)]
     max_usd: Annotated[float, Field(ge=0)]
+    imported_messages: Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class MemorySettings(SettingsSection):
@@ -276,6 +278,7 @@ class SettingsValues(SettingsSection):
     brief: BriefSettings
     notify: NotifySettings
     voice: VoiceSettings
+    calendar: CalendarSettings
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings
