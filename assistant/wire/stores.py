@@ -62,7 +62,7 @@ from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.edits import MessageEdits
 from assistant.store.script.generations import StoredGenerations, StoredResets
 from assistant.store.script.imports import StoredImports
-from assistant.store.script.inbox import BridgeStates, SlashCommandQueue
+from assistant.store.script.inbox import BridgeStates, SlashCommandQueue, StoredVoiceMessages
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.jobs import Jobs
 from assistant.store.script.ledger import Ledger
@@ -176,6 +176,7 @@ class Stores:
         self.approvals = StoredApprovals(script)
         self.mcp_tools = StoredMcpTools(script)
         self.deliveries = StuckItems(script)
+        self.voice_messages = StoredVoiceMessages(script)
         self.pushes = StoredPushes(script)
         self.requests = UserRequests(script, message_log)
         self.jobs = Jobs(script, self.conversation.appender)
