@@ -44,6 +44,7 @@ _MENU = {
     },
     "Time": {
         "agenda": "What is on: a day, or a week.",
+        "brief": "Today in short, and what waits for you.",
         "todo": "Your to-do lists.",
         "remind": "Reminders.",
         "schedule": "Prompts that are asked for you at set times.",
@@ -51,6 +52,7 @@ _MENU = {
     "People and networks": {
         "people": "Who may talk to it, and as whom.",
         "bridge": "Telegram, Matrix: set up, test, pause.",
+        "notify": "ntfy, Gotify, the desktop: tell you where you are not looking.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
         "mcp": "MCP servers that it uses; be one for other programs.",
@@ -152,6 +154,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.sleep import sleep as command
         case "agenda":
             from assistant.commands.todo import agenda as command
+        case "brief":
+            from assistant.commands.todo import brief as command
         case "todo":
             from assistant.commands.todo import todo as command
         case "remind":
@@ -162,6 +166,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.people import people as command
         case "approvals":
             from assistant.commands.approvals import approvals as command
+        case "notify":
+            from assistant.commands.notify import notify as command
         case "deliveries":
             from assistant.commands.bridges import deliveries as command
         case _:
@@ -183,7 +189,7 @@ def _load_from_table(name: str) -> click.Command:
 def assistant(context: click.Context, debug: bool) -> None:
     """Nocturne: a personal assistant that keeps every message, and sleeps.
 
-    Begin with `assistant chat`, or `assistant run` to keep it running.
+    Begin with `assistant chat`, or `assistant run` to keep it running. `assistant help NAME` explains a command.
 
     Exit codes: 0 fine, 1 failed, 2 wrong use, 3 the model cannot be reached (the message is kept), 4 the budget is
     used up.

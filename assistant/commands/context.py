@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.gateway.bridge_operations import BridgeOperations
     from assistant.mcp.servers import McpServers
     from assistant.memory.service import MemoryService
+    from assistant.notify.notifier import Notifier
     from assistant.people.pairing import PairingService
     from assistant.runtime.approvals import ApprovalService
     from assistant.runtime.compaction_service import CompactionService
@@ -122,6 +123,7 @@ class CommandServices:
     context_parts: ContextParts
     mcp: McpServers
     file_indexer: FileIndexer
+    notifier: Notifier
     page_url: Callable[[], str]  # where the page is served; "" while it is not
 
 

@@ -83,6 +83,7 @@ from assistant.store.script.mcp_tools import StoredMcpTools
 from assistant.store.script.notices import StoredOutages
 from assistant.store.script.outbox import StoredOutbox, StuckItems, TurnFiles
 from assistant.store.script.people import ConversationRoutes, Pairings, People
+from assistant.store.script.pushes import StoredPushes
 from assistant.store.script.turns import Delegations, Pins, UserRequests
 from assistant.store.script.usage import CircuitBreakers, ModelFacts
 from assistant.store.verify.verifier import Verifier
@@ -241,6 +242,7 @@ class Stores:
         self.approvals = StoredApprovals(script)
         self.mcp_tools = StoredMcpTools(script)
         self.deliveries = StuckItems(script)
+        self.pushes = StoredPushes(script)
         self.requests = UserRequests(script, message_log)
         self.jobs = Jobs(script, self.conversation.appender)
         self.clock_steps = ClockSteps(script)

@@ -55,7 +55,7 @@ _ORDERS: Mapping[str, Sequence[str]] = {
     "search_web": ("query=door code of the owner",),
     "fetch_url": ("url=http://127.0.0.1:PORT/?said=door-code",),  # of a server that is there
 }
-_NUMBERS, _LISTS = frozenset({"id", "ids"}), frozenset({"ids", "items"})
+_NUMBERS, _LISTS = frozenset({"id", "ids"}), frozenset({"ids", "items", "to"})
 
 
 def find_calls(text: str) -> Iterator[ToolCall]:

@@ -23,7 +23,7 @@ from assistant.commands.compaction import CompactionItem
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import TableCommand, number_argument
 from assistant.core.calendar import format_local_time
-from assistant.core.checkpoints import Checkpoint, describe_tier
+from assistant.core.checkpoints import Checkpoint, describe_state, describe_tier
 from assistant.core.errors import CorruptStore, UsageError
 from assistant.core.messages import media_to_json
 from assistant.core.records import LogRecord
@@ -89,7 +89,7 @@ def _render_list(checkpoints: Sequence[Checkpoint], zone: tzinfo) -> str:
     lines = [
         f"- #{it.id} {it.session}, {format_local_time(it.created_at, zone)}: "
         f"{pluralize(it.messages_compressed, 'message')}, {_tokens(it)}, {describe_tier(it.tier)}, {it.trigger}, "
-        f"{it.state}, {format_dollars(it.cost_usd)}"
+        f"{describe_state(it.state)}, {format_dollars(it.cost_usd)}"
         for it in checkpoints
     ]
     return "\n".join(lines) or NOTHING_COMPACTED
@@ -182,7 +182,7 @@ def _head(checkpoint: Checkpoint, zone: tzinfo) -> str:
     return "\n".join(
         (
             f"Compaction #{checkpoint.id} of {checkpoint.session}, {format_local_time(checkpoint.created_at, zone)}:",
-            f"- {checkpoint.trigger}, {describe_tier(checkpoint.tier)}, {checkpoint.state}{note}",
+            f"- {checkpoint.trigger}, {describe_tier(checkpoint.tier)}, {describe_state(checkpoint.state)}{note}",
             f"- messages {checkpoint.from_message_id} to {checkpoint.to_message_id} "
             f"({checkpoint.messages_compressed:,}), {_tokens(checkpoint)}",
             f"- {calls}{model}, {format_dollars(checkpoint.cost_usd)}; made from {sources}",

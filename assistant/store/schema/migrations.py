@@ -191,6 +191,18 @@ def add_imports(db: Database) -> None:
     db.execute("CREATE INDEX imported_ranges_import ON imported_ranges (import_id)")
 
 
+@script_migrations(name="0023_pushes")
+def add_pushes(db: Database) -> None:
+    """Notifications to services outside, each sent once at each: without their words."""
+    # service: a name made of its address. state: sending, sent, failed, uncertain.
+    db.execute(
+        "CREATE TABLE pushes (key TEXT NOT NULL, service TEXT NOT NULL, state TEXT NOT NULL,"
+        " attempts INTEGER NOT NULL, error TEXT NOT NULL, retry_at TEXT, updated_at TEXT NOT NULL,"
+        " PRIMARY KEY (key, service)) STRICT"
+    )
+    db.execute("CREATE INDEX pushes_service ON pushes (service, updated_at)")
+
+
 character_migrations = Migrations("character")
 
 
