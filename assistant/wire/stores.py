@@ -54,6 +54,7 @@ from assistant.store.files import make_directory, sync_file
 from assistant.store.home.guard import HomeGuard
 from assistant.store.home.inventory import StoreRecorder
 from assistant.store.home.skills import Skills
+from assistant.store.home.transfer import HomeTransfer
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.log.writer import MessageLog
 from assistant.store.script.approvals import StoredApprovals
@@ -148,6 +149,7 @@ class Stores:
             self.skills = Skills(settings.home.workspace)
             self.backups = BackupFolder(home, values.backup.folder)
             self.home_guard = HomeGuard(home, (script, character))
+            self.transfer = HomeTransfer(script, character, message_log, self.conversation.appender)
             self.verifier = Verifier(home, script, message_log, self.conversation)
             self.erasure = ErasureStore(
                 home,
