@@ -70,10 +70,11 @@ from assistant.wire.turns import (
     build_tools,
     build_turn_runner,
     journal_sync,
+    max_page_bytes,
 )
 from sleep.cycle.rebuild import Reextraction
 from tools.mcp import mcp_tools
-from tools.toolbox import delegate_tool
+from tools.toolbox import calendar_tools, delegate_tool
 
 
 class App:
@@ -177,7 +178,7 @@ class App:
         )
         self.mcp = build_mcp_servers(base.settings, stores, base.clock, self._tell_mcp_change)
         self.file_indexer = FileIndexer(stores.folders, stores.file_search.index, stores.file_finder)
-        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer)
+        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer, self.calendars)
         self.contexts = build_contexts(base, self.toolbox)
         window = self.contexts.window
         self.toolbox.add(delegate_tool(build_delegation(base, self.toolbox, window)))
@@ -345,6 +346,9 @@ class App:
         self.networks.take_over(settings, self.dispatcher)
         self.stores.calendar_settings = settings.values.calendar
         self.calendars.take_over(settings.values.calendar)
+        if settings.values.calendar.sources and self.toolbox.find("find_events", "owner") is None:
+            for tool in calendar_tools(self.calendars, max_page_bytes(settings.values.tools)):
+                self.toolbox.add(tool)
 
     def _web_token(self) -> str:
         """A new one is valid from the next request on."""

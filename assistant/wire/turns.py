@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from assistant.agenda.service import AgendaService
+from assistant.calendars.service import CalendarService
 from assistant.core.telemetry import Tracer
 from assistant.documents.fetch import PageFetcher
 from assistant.documents.web_search import WebSearch
@@ -90,7 +91,12 @@ class Contexts:
 
 
 def build_tools(
-    base: Base, memory: MemoryService, erasure: ErasureService, agenda: AgendaService, indexer: FileIndexer
+    base: Base,
+    memory: MemoryService,
+    erasure: ErasureService,
+    agenda: AgendaService,
+    indexer: FileIndexer,
+    calendars: CalendarService,
 ) -> ToolRegistry:
     """All tools but `delegate`, which needs the context that a turn was last sent."""
     settings, stores, tools = base.settings, base.stores, base.settings.values.tools
@@ -110,8 +116,9 @@ def build_tools(
         files=FileToolDeps(stores.folders, stores.file_search, indexer),
         sandbox=build_command_sandbox(settings),
         allowed_commands=settings.values.run_command.allow,
+        calendars=calendars if calendars.settings.sources else None,
         timeout_seconds=tools.timeout_seconds,
-        result_bytes=_max_page_bytes(tools),
+        result_bytes=max_page_bytes(tools),
         authority=settings.values.permissions(),
         tracer=base.tracer,
     )
@@ -123,7 +130,7 @@ def _web_search(settings: WebSearchSettings) -> WebSearch | None:
     return WebSearch(settings.provider, settings.url, settings.key.get_secret_value())
 
 
-def _max_page_bytes(settings: ToolSettings) -> int:
+def max_page_bytes(settings: ToolSettings) -> int:
     """How long a page of quoted words may be, in UTF-8, so that it is not cut when it enters the context."""
     if settings.output_policy == "bytes":
         return min(MAX_RESULT_BYTES, settings.output_max_bytes // 2)
