@@ -16,7 +16,7 @@ import pytest
 import structlog
 from hypothesis import settings
 
-from tests.support import synapse
+from tests.support import dovecot, synapse
 
 _HERE = Path(__file__).parent
 
@@ -64,4 +64,10 @@ def _logs_as_they_begin() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def homeserver() -> Iterator[synapse.Synapse]:
     with synapse.run_synapse() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def imap_server() -> Iterator[dovecot.Dovecot]:
+    with dovecot.running_dovecot() as server:
         yield server

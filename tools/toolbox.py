@@ -23,6 +23,8 @@ from assistant.documents.folders import FileFolders
 from assistant.documents.reader import DocumentReader
 from assistant.documents.web_search import WebSearch
 from assistant.erasure.service import ErasureService
+from assistant.mail.account import MailAccount, MailServer
+from assistant.mail.service import MailService
 from assistant.memory.service import MemoryService
 from assistant.runtime.delegation import DelegationRunner
 from assistant.runtime.tool_registry import ToolRegistry
@@ -42,6 +44,7 @@ from tools.declaration import bounded_text, tool
 from tools.file_search import FileToolDeps, search_files_tool
 from tools.files import list_files_tool, read_file_tool, send_file_tool
 from tools.history import read_history_tool, search_history_tool
+from tools.mail import mail_tools
 from tools.memory import add_journal_entry_tool, forget_tool, search_memory_tool, update_memory_tool
 from tools.profile import edit_memory_file_tool, update_profile_tool
 from tools.reminders import reminder_tools
@@ -92,13 +95,14 @@ def build_toolbox(
     sandbox: CommandSandbox | None = None,
     allowed_commands: Sequence[str] = (),
     calendars: CalendarService | None = None,
+    mail: MailService | None = None,
     timeout_seconds: float = 60.0,
     result_bytes: int = MAX_RESULT_BYTES,
     tracer: Tracer = NULL_TRACER,
     authority: Permissions = OWNER_ONLY_PERMISSIONS,
 ) -> ToolRegistry:
-    """Without `requests`, `memory`, `reminders`, `sending`, `pages`, `web_search`, `files`, `sandbox` or `calendars`
-    there are no tools over them. A page of quoted words has at most `result_bytes` of UTF-8; commands of
+    """Without one of `requests`, `memory`, `reminders`, `sending`, `pages`, `web_search`, `files`, `sandbox`, `mail`
+    and `calendars` there are no tools over it. A page of quoted words has at most `result_bytes` of UTF-8; commands of
     `allowed_commands` need no approval. `delegate` is added by whoever has the helpers."""
     documents = DocumentReader()
     folders = files.folders if files else FileFolders(workspace, workspace.parent)
@@ -119,12 +123,13 @@ def build_toolbox(
     tools += [search_web_tool(web_search, zone, result_bytes)] if web_search else []
     tools += [search_files_tool(files, zone, result_bytes)] if files else []
     tools += [run_command_tool(sandbox, allowed_commands)] if sandbox else []
+    tools += mail_tools(mail, sending[0], workspace, zone, result_bytes) if mail and sending else []
     tools += memory.tools(history, zone, result_bytes) if memory else []
     tools += calendar_tools(calendars, result_bytes) if calendars else []
     registry = ToolRegistry(
         tools,
         timeout_seconds=timeout_seconds,
-        without_timeout_cap=frozenset({"delegate", "run_command", *CALENDAR_CHANGES}),
+        without_timeout_cap=frozenset({"delegate", "run_command", "send_mail", *CALENDAR_CHANGES}),
         authority=authority,
         tracer=tracer,
     )
@@ -165,6 +170,7 @@ def delegate_tool(helpers: DelegationRunner) -> Tool:
 def tool_roles() -> dict[str, frozenset[str]]:
     """The roles that each tool admits at most, for checking names in the settings: of tools that nothing is behind."""
     nothing: Any = object()
+    nowhere = MailServer("", 0, "", "")
     memory = MemoryToolDeps(nothing, nothing, nothing, nothing, nothing, nothing, nothing)
     registry = build_toolbox(
         nothing,
@@ -180,6 +186,7 @@ def tool_roles() -> dict[str, frozenset[str]]:
         files=FileToolDeps(FileFolders(Path(), Path()), nothing, nothing),
         sandbox=CommandSandbox(Path(), "none", CommandLimits(1, 1, 1, 1)),
         calendars=nothing,
+        mail=MailService(MailAccount("", nowhere, nowhere)),
     )
     registry.add(delegate_tool(nothing))
     return registry.allowed_roles

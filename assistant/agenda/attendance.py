@@ -15,7 +15,8 @@ from assistant.core.text import pluralize, shorten_line
 from assistant.service.presence import advise_to_stay
 from assistant.store.script.jobs import Jobs
 
-_NOTHING_WILL_RUN = "Nothing will run the assistant at that time, and reminders come only while it runs."
+# A chat that stays open until then is enough, so that it is not said that nothing will run at that time.
+_NOTHING_WILL_RUN = "Nothing runs the assistant once this ends, and reminders come only while it runs."
 # For others than the owner, who cannot change it.
 NOBODY_SAYS_WHETHER = "It comes only if the assistant is running at that time, which is not certain."
 # Looks at the wall clock after which something that is due and did not go off needs a person.

@@ -162,14 +162,15 @@ def format_agenda(agenda: DayAgenda) -> str:
     """By days, for people and for models. The texts are quoted: they are data."""
     first, last = (format_due(day.isoformat()) for day in (agenda.days.first, agenda.days.last))
     blocks = [
-        "\n".join([f"{format_due(day.isoformat())}:", *map(_line, items)])
+        "\n".join([f"{format_due(day.isoformat())}:", *map(format_item, items)])
         for day, items in groupby(agenda.items, lambda item: item.day)
     ]
     span = first if first == last else f"{first} to {last}"
     return "\n\n".join([*(blocks or [f"Nothing is planned for {span}."]), *agenda.remarks])
 
 
-def _line(item: AgendaItem) -> str:
+def format_item(item: AgendaItem) -> str:
+    """In a line of a list."""
     name = quote_text(item.name)
     about = {
         "reminder": f"reminder {item.id}",

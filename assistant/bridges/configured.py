@@ -26,8 +26,8 @@ from assistant.core.bridge_api import (
 from assistant.core.errors import BridgeError, SettingsError, StoreError, install_hint
 from assistant.core.people import Identity
 from assistant.gateway.dispatcher import Dispatcher
+from assistant.settings.networks import NetworkSettings
 from assistant.settings.secrets import IN_KEYRING
-from assistant.settings.sections import NetworkSettings
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.script.people import People
 

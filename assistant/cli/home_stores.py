@@ -84,11 +84,11 @@ def remark_missing_home(settings: Settings) -> None:
 
 def scope_of_session(conversation: Conversation, session: str) -> str:
     """The scope of a session's messages. Raises `UsageError` for a session that does not exist."""
-    scopes = {info.key: info.scope for info in conversation.list_sessions()}
-    if session not in scopes:
-        names = ", ".join(sorted(scopes)) or "none yet"
+    found = conversation.find_session(session)
+    if found is None:
+        names = ", ".join(sorted(info.key for info in conversation.list_sessions())) or "none yet"
         raise UsageError(f"There is no conversation {session!r}. Conversations: {names}.")
-    return scopes[session]
+    return found.scope
 
 
 def load_effective_settings(*, read_only: bool = False) -> Settings:

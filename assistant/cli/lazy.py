@@ -111,7 +111,7 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
     """Run a command line to its end and return its exit code; expected failures are printed on standard error."""
     debug = "--debug" in arguments
     try:
-        code = command.main(list(arguments), prog_name=command.name, standalone_mode=False)
+        code = command.main(with_help_option(command, arguments), prog_name=command.name, standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()
@@ -132,6 +132,19 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
         click.echo(f"Error: {error.strerror or error}{where}. What was accepted before is kept.", err=True)
         return 1
     return code if isinstance(code, int) else 0
+
+
+def with_help_option(root: click.Command, arguments: Sequence[str]) -> list[str]:
+    """`help`, `help NAME` and `GROUP help` as what they mean. Text that a command takes stays as it is."""
+    start = next((n for n, word in enumerate(arguments) if not word.startswith("-")), len(arguments))
+    flags, words = arguments[:start], arguments[start:]
+    if words and words[0] == "help":
+        return [*flags, *words[1:], "--help"]
+    command: click.Command | None = root
+    for name in words[:-1]:
+        command = command.get_command(click.Context(command), name) if isinstance(command, click.Group) else None
+    asks = words and words[-1] == "help" and isinstance(command, click.Group)
+    return [*flags, *words[:-1], "--help"] if asks else list(arguments)
 
 
 def _defect(kind: type[BaseException], error: BaseException, _: TracebackType | None) -> None:

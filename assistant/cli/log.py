@@ -17,6 +17,7 @@ from assistant.cli.output import clean_line, json_option, print_json, print_text
 from assistant.commands.archive import MessageItem
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
+from assistant.core.text import shorten_line
 from assistant.store.search.history import StoredHistory
 
 _LOOK_EVERY = 0.5
@@ -28,9 +29,12 @@ _LOOK_EVERY = 0.5
 @click.option("--session", metavar="NAME", help="Only this conversation.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1_000_000), help="How many messages.")
 @click.option("--numbers", is_flag=True, help="Also the number of each message, as `branch`, `pins`, `forget` take it.")
+@click.option("--tools", is_flag=True, help="Also what each tool was called with, and all of what it answered.")
 @json_option(MessageItem, "Print one JSON object a line.")
-def log(follow: bool, grep: str | None, session: str | None, limit: int, numbers: bool, json_out: bool) -> None:
-    """Print messages from the message log, oldest first.
+def log(
+    follow: bool, grep: str | None, session: str | None, limit: int, numbers: bool, tools: bool, json_out: bool
+) -> None:
+    """Print messages from the message log, oldest first; what a tool did in one line.
 
     > assistant log --limit 50
     > assistant log --grep "passport" --numbers
@@ -42,14 +46,19 @@ def log(follow: bool, grep: str | None, session: str | None, limit: int, numbers
         if json_out:
             print_json(MessageItem.model_validate(record).model_dump(mode="json"), indent=None)
         else:
-            print_record(record, settings.zone, numbers=numbers)
+            # What was searched for may be anywhere in what a tool answered.
+            print_record(record, settings.zone, numbers=numbers, whole=tools or bool(needle))
+
+    def is_shown(record: LogRecord) -> bool:
+        calls_alone = bool(record.tool_calls) and not record.content.strip()
+        return needle in record.content.casefold() and (tools or json_out or not calls_alone)
 
     needle = require_utf8(grep, "TEXT").casefold() if grep else ""
     if follow:
         require_home(settings)
     with open_home_stores(settings) as stores:
         scope = scope_of_session(stores.conversation, session) if session else OWNER_SCOPE
-        matching = (r for r in records_newest_first(stores.history, scope, session) if needle in r.content.casefold())
+        matching = filter(is_shown, records_newest_first(stores.history, scope, session))
         last = 0
         for record in reversed(list(islice(matching, limit))):
             show(record)
@@ -58,7 +67,7 @@ def log(follow: bool, grep: str | None, session: str | None, limit: int, numbers
             time.sleep(_LOOK_EVERY)
             for record in _since(stores.history, scope, session, last):
                 last = record.id
-                if needle in record.content.casefold():
+                if is_shown(record):
                     show(record)
 
 
@@ -69,6 +78,7 @@ def _since(history: StoredHistory, scope: str, session: str | None, last: int) -
 
 _PAGE = 200
 _CONTINUED = "\n    "
+_TOOL_LINE = 100
 
 
 def records_newest_first(history: StoredHistory, scope: str, session: str | None) -> Iterator[LogRecord]:
@@ -80,11 +90,16 @@ def records_newest_first(history: StoredHistory, scope: str, session: str | None
 
 
 def print_record(
-    record: LogRecord, zone: ZoneInfo, *, numbers: bool = True, mask: Callable[[str], str] = lambda text: text
+    record: LogRecord,
+    zone: ZoneInfo,
+    *,
+    numbers: bool = True,
+    whole: bool = True,
+    mask: Callable[[str], str] = lambda text: text,
 ) -> None:
     """When, number, session (but for the owner's own), speaker, words; then the calls of tools. Words and calls are
-    shown as `mask` leaves them."""
-    who = record.name if record.role == "tool" else record.role
+    shown as `mask` leaves them. Not `whole`: without the calls, and of what a tool answered one line."""
+    who = f"tool {record.name}" if record.role == "tool" else record.role
     of = f" of {', '.join(map(str, record.refs))}" if record.refs and numbers else ""
     kind = "" if record.kind == "message" else f" [{record.kind}{of}]"
     calls = "".join(
@@ -94,5 +109,10 @@ def print_record(
     number = f" #{record.id}" if numbers else ""
     files = "".join(f"[{media.name or media.kind}]" for media in record.media)
     silence = "" if record.tool_calls or files else "(no words)"
-    words = _CONTINUED.join(mask(record.content).splitlines()) if record.content.strip() else files or silence
+    lines = mask(record.content).splitlines() if record.content.strip() else [files or silence]
+    if not whole:
+        calls = ""
+        lines = [shorten_line(lines[0], _TOOL_LINE)] if record.role == "tool" else lines
+    # A line with nothing on it gets no indent either.
+    words = "\n".join([lines[0], *(f"    {line}".rstrip() for line in lines[1:])])
     print_text(f"{record.ts.astimezone(zone):%Y-%m-%d %H:%M:%S}{number}{where} {who}{kind}: {words}{calls}")

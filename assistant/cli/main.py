@@ -39,9 +39,11 @@ _MENU = {
         "forget": "Erase for good, from every copy.",
         "sleep": "Sleep now; see what the last sleep did; undo it.",
         "archive": "Conversations that ended, and where they are archived.",
+        "import": "Bring conversations along from other programs.",
     },
     "Time": {
         "agenda": "What is on: a day, or a week.",
+        "brief": "Today in short, and what waits for you.",
         "todo": "Your to-do lists.",
         "remind": "Reminders.",
         "schedule": "Prompts that are asked for you at set times.",
@@ -51,6 +53,7 @@ _MENU = {
     "People and networks": {
         "people": "Who may talk to it, and as whom.",
         "bridge": "Telegram, Matrix: set up, test, pause.",
+        "notify": "ntfy, Gotify, the desktop: tell you where you are not looking.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
         "mcp": "MCP servers that it uses; be one for other programs.",
@@ -87,6 +90,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.exports import memory as command
         case "archive":
             from assistant.cli.verify import archive as command
+        case "import":
+            from assistant.cli.imports import imports as command
         case "web":
             from assistant.cli.web import web as command
         case "calendar":
@@ -150,6 +155,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.sleep import sleep as command
         case "agenda":
             from assistant.commands.todo import agenda as command
+        case "brief":
+            from assistant.commands.todo import brief as command
         case "todo":
             from assistant.commands.todo import todo as command
         case "remind":
@@ -162,6 +169,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.people import people as command
         case "approvals":
             from assistant.commands.approvals import approvals as command
+        case "notify":
+            from assistant.commands.notify import notify as command
         case "deliveries":
             from assistant.commands.bridges import deliveries as command
         case _:
@@ -183,7 +192,7 @@ def _load_from_table(name: str) -> click.Command:
 def assistant(context: click.Context, debug: bool) -> None:
     """Nocturne: a personal assistant that keeps every message, and sleeps.
 
-    Begin with `assistant chat`, or `assistant run` to keep it running.
+    Begin with `assistant chat`, or `assistant run` to keep it running. `assistant help NAME` explains a command.
 
     Exit codes: 0 fine, 1 failed, 2 wrong use, 3 the model cannot be reached (the message is kept), 4 the budget is
     used up.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.gateway.bridge_operations import BridgeOperations
     from assistant.mcp.servers import McpServers
     from assistant.memory.service import MemoryService
+    from assistant.notify.notifier import Notifier
     from assistant.people.pairing import PairingService
     from assistant.runtime.approvals import ApprovalService
     from assistant.runtime.compaction_service import CompactionService
@@ -46,6 +47,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.home.workspace import WorkspaceFiles
     from assistant.store.script.approvals import StoredApprovals
     from assistant.store.script.conversation import StoredConversation
+    from assistant.store.script.imports import StoredImports
     from assistant.store.script.ledger import Ledger
     from assistant.store.script.outbox import StoredOutbox, StuckItems
     from assistant.store.script.people import ConversationRoutes, People
@@ -90,6 +92,7 @@ class CommandStores:
     workspace: WorkspaceFiles
     calendars: CalendarReader
     calendar_sources: Callable[[], Sequence[CalendarSource]]  # those in the settings
+    imports: StoredImports
     mcp: McpServers
     file_search: StoredFileSearch
 
@@ -126,6 +129,7 @@ class CommandServices:
     calendars: CalendarService
     mcp: McpServers
     file_indexer: FileIndexer
+    notifier: Notifier
     page_url: Callable[[], str]  # where the page is served; "" while it is not
 
 

@@ -36,6 +36,13 @@ _MEMORY = lazy_regex(r"(?=[0-9-]*[a-f])[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f
 _NAMED_MEMORY = lazy_regex(rf"memory[ :#]+([0-9a-f][0-9a-f-]{{{MIN_ID_DIGITS - 1},35}})", re.IGNORECASE)
 _QUOTES = ('""', "''", "\u201c\u201d", "\u300c\u300d")
 _RELATED = 10
+# Places where the words of the machinery stand around what was said: how often is enough.
+_COPIES = frozenset(
+    [
+        *("what the model sees", "what is stored to undo a compaction", "notes for the model", "tool calls"),
+        *("approvals", "delegated tasks", "messages sent to you", "messages as they arrived", "error messages"),
+    ]
+)
 # A code that confirms an erasure.
 _CODE = lazy_regex(r"[0-9A-Fa-f]{6}")
 
@@ -84,12 +91,18 @@ def render_forget_preview(
         ]
     lines = [*earlier, "Nothing was changed yet. This would be forgotten for good:"]
     messages = tuple(_describe_message(message, preview.request, zone) for message in preview.first_messages)
+    copies = [place for place in preview.places if place.kind in _COPIES]
     for place in preview.places:
-        known = messages if place.kind == MESSAGES_PLACE else tuple(map(_one_line, place.examples))
+        if place in copies:
+            continue
+        known = messages if place.kind == MESSAGES_PLACE else _examples(place)
         more = "; ..." if place.count > len(known) else ""
         examples = f" ({'; '.join(known)}{more})" if shown and known else ""
         lines.append(f"- {place.kind}: {place.count}{examples}")
+    if copies:
+        lines.append(f"- copies, and what was made of it: {', '.join(f'{p.kind} {p.count}' for p in copies)}")
     if preview.values and shown:
+        lines.append("")  # or a reader of Markdown takes it for a part of the last item
         lines.append(f"Values that nothing else said, and that are searched for: {_listed(preview.values)}")
     lines += _backup_lines(preview)
     if preview.related:
@@ -112,6 +125,11 @@ def render_forget_preview(
         if preview.came_from and not preview.request.keep_messages:
             lines.append(f"To keep what it came from: /forget {code} --keep-message")
     return lines
+
+
+def _examples(place: ErasureMatches) -> tuple[str, ...]:
+    """Those in words; what a row keeps as JSON says the same again."""
+    return tuple(_one_line(text) for text in place.examples if not text.startswith(("{", "[")))
 
 
 def _describe_message(message: ErasedMessage, request: ErasureRequest, zone: tzinfo) -> str:

@@ -24,8 +24,10 @@ from assistant.commands import (
     erasure,
     files,
     general,
+    imports,
     mcp,
     memory,
+    notify,
     people,
     reminders,
     schedules,
@@ -58,9 +60,17 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(sessions.reset, compaction.compact, context_parts.context, compaction.branch, compaction.pins),
         *(tasks.requests, approvals.approvals),
     ),
-    "Remember": (memory.memory, files.files, erasure.forget, sleep.sleep, archive.archive),
-    "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule, calendars.calendar, calendars.contacts),
-    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, mcp.mcp),
+    "Remember": (memory.memory, files.files, erasure.forget, sleep.sleep, archive.archive, imports.imports),
+    "Time": (
+        todo.agenda,
+        todo.brief,
+        todo.todo,
+        reminders.remind,
+        schedules.schedule,
+        calendars.calendar,
+        calendars.contacts,
+    ),
+    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, notify.notify, mcp.mcp),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }
 
@@ -118,6 +128,8 @@ class CommandRegistry:
         """Run `text` ("/name rest") as the role of the session may. Raises `UsageError` for anything else."""
         words, name = argv_words.split_line(text.strip().removeprefix("/")), argv_words.command_name(text)
         expanded = argv_words.expand_alias([name, *words[1:]])
+        if expanded[1:] == ["help"] and isinstance(self.root.commands.get(expanded[0]), click.Group):
+            expanded.reverse()  # "/todo help" is "/help todo"
         if expanded[0] not in self.root.commands:
             raise UsageError(self._unknown(name or "".join(words[:1]), session_role(session), bridge))
         context = self._context(session, bridge=bridge, target=target, sender=sender)

@@ -126,6 +126,7 @@ _PHASE_NAMES = {
     "consolidate": "remembering",
     "curate": "files and profiles",
     "compact": "compacting",
+    "imports": "reading what was imported",
     "notes": "notes of the day",
 }
 # What became of entries that are no new memory.
@@ -230,6 +231,11 @@ def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
                 yield f"Written: {pluralize(phase['notes'], 'note of a day', 'notes of days')}."
             if rejected:
                 yield f"Not noted: {rejected}"
+        case "imports":
+            if read:
+                yield f"Of what you imported: {pluralize(read, 'message')}; {pluralize(written, 'entry', 'entries')}."
+            if left := phase.get("waiting_conversations"):
+                yield f"Imported and still to be read: {pluralize(left, 'conversation')}; the next nights go on."
         case "compact":
             for session, compacted in phase.get("compacted", {}).items():
                 yield (

@@ -186,6 +186,19 @@ _TIERS = {
 }
 
 
+_STATES = {
+    "started": "under way",
+    "live": "in use",
+    "masked": "only shortened",
+    "absorbed": "merged into a later one",
+}
+
+
+def describe_state(state: CheckpointState) -> str:
+    """What became of a compaction, for people."""
+    return _STATES.get(state, state)
+
+
 def describe_tier(tier: str) -> str:
     """How a compaction was made, for people."""
     return _TIERS.get(tier, tier)

@@ -47,6 +47,7 @@ class ErasedMessage:
     id: int
     at: datetime
     excerpt: str
+    is_said: bool = True  # or else it is what a tool was asked or answered
 
 
 @dataclass(frozen=True, slots=True)

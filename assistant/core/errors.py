@@ -116,6 +116,10 @@ class ToolError(AssistantError):
     """A tool could not do what was asked; its text is given to the model as the tool's result."""
 
 
+class OutcomeUnknown(ToolError):
+    """Nobody knows whether a tool did what was asked; its text says so, and is given to the model."""
+
+
 class BridgeError(AssistantError):
     """A message could not be delivered. It is kept and sent again.
 
@@ -129,6 +133,21 @@ class BridgeError(AssistantError):
     ) -> None:
         super().__init__(text)
         self.retry_after = None if retry_after is None else min(max(0.0, retry_after), _LONGEST_WAIT)
+        self.ambiguous = ambiguous
+        self.refused = refused
+
+
+class MailError(AssistantError):
+    """A mail server did not do what was asked.
+
+    `retry_after`, `ambiguous` and `refused` are as in `BridgeError`.
+    """
+
+    def __init__(
+        self, text: str = "", *, retry_after: float | None = None, ambiguous: bool = False, refused: bool = False
+    ) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after
         self.ambiguous = ambiguous
         self.refused = refused
 

@@ -173,7 +173,11 @@ class Conversation(Protocol):
     def annotate(self, session: str, kind: RecordKind, refs: Sequence[int], content: str, now: datetime) -> LogRecord:
         """Record that a message was edited or deleted on its bridge; the model sees it as a fact in the view."""
 
-    def list_sessions(self) -> list[SessionInfo]: ...
+    def list_sessions(self) -> list[SessionInfo]:
+        """All but those that were imported."""
+
+    def find_session(self, session: str) -> SessionInfo | None:
+        """One session, also one that was imported."""
 
     # compaction: views become smaller, come back, and fork
     def begin_compaction(
@@ -238,6 +242,13 @@ class Conversation(Protocol):
 
     def list_unread_generations(self) -> list[SessionInfo]:
         """Ended generations of which something waits to be read for the journal."""
+
+
+class ImportsPort(Protocol):
+    """Conversations that were brought along from other programs."""
+
+    def list_unread(self, *, limit: int) -> list[SessionInfo]:
+        """Those of which something waits to be read for the journal, the earliest first."""
 
 
 class Outbox(Protocol):

@@ -186,6 +186,12 @@ def _read_email(data: bytes) -> Iterator[str]:
         yield f"(Attached: {part.get_filename() or 'without a name'}, {part.get_content_type()}.)"
 
 
+def _take_mail_apart(data: bytes) -> Iterator[str]:
+    from assistant.documents.mail_parts import take_apart
+
+    yield take_apart(data)
+
+
 def _read_image(data: bytes) -> Iterator[str]:
     from PIL import ExifTags, Image
 
@@ -237,6 +243,7 @@ _EXTRACTORS: dict[str, Extractor] = {
     "office": _read_office,
     "html": _read_html,
     "email": _read_email,
+    "mail-parts": _take_mail_apart,
     "image": _read_image,
     "text": _read_text,
 }

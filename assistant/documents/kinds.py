@@ -6,8 +6,9 @@ import re
 from pathlib import PurePosixPath
 from typing import Literal
 
-DocumentKind = Literal["pdf", "office", "html", "email", "image", "text"]
-"""`office`: a ZIP file of Word, Excel, PowerPoint, OpenDocument or EPUB. `text`: plain text, in UTF-8 or not."""
+DocumentKind = Literal["pdf", "office", "html", "email", "mail-parts", "image", "text"]
+"""`office`: a ZIP file of Word, Excel, PowerPoint, OpenDocument or EPUB. `text`: plain text, in UTF-8 or not.
+`mail-parts`: an e-mail as JSON (`mail_parts.py`); no file is found to be of this kind."""
 
 HEAD_BYTES = 2_048
 

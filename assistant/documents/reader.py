@@ -54,11 +54,13 @@ class DocumentReader:
             self._texts.popitem(last=False)
         return text
 
-    async def extract(self, kind: DocumentKind, data: bytes) -> bytes:
-        """The text, in UTF-8, of a document in memory. Raises `FileRefused`."""
-        return await self._extract(kind, PIPE, data)
+    async def extract(self, kind: DocumentKind, data: bytes, *, max_bytes: int = MAX_TEXT_BYTES) -> bytes:
+        """The text, in UTF-8, of a document in memory, its first `max_bytes`. Raises `FileRefused`."""
+        return await self._extract(kind, PIPE, data, max_bytes)
 
-    async def _extract(self, kind: DocumentKind, source: int, data: bytes | None = None) -> bytes:
+    async def _extract(
+        self, kind: DocumentKind, source: int, data: bytes | None = None, max_bytes: int = MAX_TEXT_BYTES
+    ) -> bytes:
         command: tuple[str, ...] = (sys.executable, "-P", "-B", "-X", "utf8", "-m", "assistant.documents.extract", kind)
         command += ("background",) if self.in_background else ()
         environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -70,7 +72,7 @@ class DocumentReader:
             raise ReaderUnavailable(f"could not be read: no process can be started ({error.strerror})") from error
         try:
             async with asyncio.timeout(self.timeout_seconds):
-                text, reason = await _communicate(process, data)
+                text, reason = await _communicate(process, data, max_bytes)
         except TimeoutError:
             raise FileRefused(f"took longer than {self.timeout_seconds:.0f} seconds to read") from None
         finally:
@@ -84,12 +86,12 @@ class DocumentReader:
         return text
 
 
-async def _communicate(process: Process, data: bytes | None) -> tuple[bytes, list[str]]:
-    """What the child wrote, the first `MAX_TEXT_BYTES` of it, and the lines of its errors."""
+async def _communicate(process: Process, data: bytes | None, max_bytes: int) -> tuple[bytes, list[str]]:
+    """What the child wrote, the first `max_bytes` of it, and the lines of its errors."""
     assert process.stdout is not None
     assert process.stderr is not None
     _, text, errors = await asyncio.gather(
-        _feed(process, data), _read_at_most(process.stdout), _read_at_most(process.stderr)
+        _feed(process, data), _read_at_most(process.stdout, max_bytes), _read_at_most(process.stderr, MAX_TEXT_BYTES)
     )
     await process.wait()
     return text, errors.decode(errors="replace").strip().splitlines()
@@ -104,9 +106,9 @@ async def _feed(process: Process, data: bytes | None) -> None:
     process.stdin.close()
 
 
-async def _read_at_most(stream: asyncio.StreamReader) -> bytes:
+async def _read_at_most(stream: asyncio.StreamReader, max_bytes: int) -> bytes:
     """The rest is read and dropped, so that nobody waits for it to be."""
     kept = bytearray()
     while chunk := await stream.read(2**16):
-        kept += chunk[: MAX_TEXT_BYTES - len(kept)]
+        kept += chunk[: max_bytes - len(kept)]
     return bytes(kept)

@@ -30,7 +30,7 @@ from assistant.core.approvals import (
     read_answer,
 )
 from assistant.core.calendar import format_moment
-from assistant.core.errors import ToolError, UsageError
+from assistant.core.errors import OutcomeUnknown, ToolError, UsageError
 from assistant.core.messages import Media, ToolCall
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import Tool, ToolContext
@@ -268,8 +268,11 @@ class ApprovalService:
         """Under the key of the effect, as if it were the moment at which it was asked for: "tomorrow" is that one's."""
         context = ToolContext(approval.session, approval.scope, by or approval.turn, approval.key, approval.created_at)
         role = session_role(approval.session)
-        text, ok = await self.toolbox.run(approval.call, context, role, raise_store_errors=True)
-        self._end(approval, "done" if ok else "failed", text.removeprefix(FAILURE_PREFIX), told=told)
+        try:
+            text, ok = await self.toolbox.run(approval.call, context, role, raise_store_errors=True)
+        except OutcomeUnknown as error:
+            return self._end(approval, "uncertain", str(error).rstrip("."), told=told)
+        return self._end(approval, "done" if ok else "failed", text.removeprefix(FAILURE_PREFIX), told=told)
 
     def _end(self, approval: Approval, state: ApprovalState, result: str, *, told: bool) -> None:
         """`told`: nobody waits for an answer that says so. Files go out with the turn's answer, or by themselves."""

@@ -226,7 +226,7 @@ class CompactionService:
         made = [checkpoint.id for checkpoint in outcome.checkpoints if not checkpoint.is_merge]
         number = (made or [outcome.checkpoints[0].id])[0]
         return (
-            f"Compacted {pluralize(outcome.message_count, 'message')} ({kinds}): {_describe_sizes(outcome)}"
+            f"{_compacted(outcome, 'Compacted', 'Joined')} ({kinds}): {_describe_sizes(outcome)}"
             f"{_cost_text(outcome)} The messages stay in the message log: `aihistory show {number}` shows what was "
             f"kept, `/compact --undo {number}` undoes it."
         )
@@ -288,6 +288,12 @@ class CompactionService:
             await self.on_compacted(session, outcome, person_waits)
 
 
+def _compacted(outcome: CompactionResult, compact: str, join: str) -> str:
+    """What is done, with the verbs given: to messages, or to summaries alone."""
+    count = outcome.message_count
+    return f"{compact} {pluralize(count, 'message')}" if count else f"{join} earlier summaries"
+
+
 def _describe_sizes(outcome: CompactionResult, bound: str = "") -> str:
     """The tokens and shares before and after, which agree: both count the room for the answer, and say so."""
     before, after = outcome.before, outcome.after
@@ -316,7 +322,7 @@ def _preview_text(preview: CompactionPreview) -> str:
     # How long a model's summary will be nobody knows: at most as long as it may be.
     sizes = f"{_describe_sizes(result, 'at most ' if estimate else '')} {preview.plans[0].minimum.describe()}"
     kinds = ", ".join(dict.fromkeys(describe_tier(checkpoint.tier) for checkpoint in result.checkpoints))
-    head = f"Nothing was changed. This would compact {pluralize(result.message_count, 'message')} ({kinds}):"
+    head = f"Nothing was changed. This would {_compacted(result, 'compact', 'join')} ({kinds}):"
     return "\n".join([head, "", *rows, "", sizes, "", cost])
 
 

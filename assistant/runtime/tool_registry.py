@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import structlog
 
-from assistant.core.errors import AssistantError, StoreError
+from assistant.core.errors import AssistantError, OutcomeUnknown, StoreError
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ToolSpec
 from assistant.core.permissions import OWNER_ONLY_PERMISSIONS, Permissions
@@ -140,7 +140,8 @@ class ToolRegistry:
     ) -> tuple[str, bool]:
         """(result text, ok). Never raises but for cancellation: an unknown tool, wrong arguments, a missing permission,
         a failure or a timeout comes back as text that the model can act on, with ok False. With `raise_store_errors`,
-        a data folder that cannot be written raises `StoreError`, for whoever tries again once it can."""
+        a data folder that cannot be written raises `StoreError`, for whoever tries again once it can, and what nobody
+        knows the end of raises `OutcomeUnknown`."""
         tool = self.find(call.name, role)
         if tool is None:
             return FAILURE_PREFIX + self._not_offered(call.name, role), False
@@ -164,7 +165,7 @@ class ToolRegistry:
             async with asyncio.timeout(seconds) as limit:
                 return await tool.run(call.arguments, context), True
         except AssistantError as error:
-            if raise_store_errors and isinstance(error, StoreError):
+            if raise_store_errors and isinstance(error, StoreError | OutcomeUnknown):
                 raise
             return f"{FAILURE_PREFIX}{error}", False
         except OSError as error:

@@ -17,6 +17,13 @@ from pydantic.fields import FieldInfo
 from assistant.core.permissions import Permissions, RoleGrant
 from assistant.settings.calendar_sources import CalendarSettings
 from assistant.settings.mcp import McpSettings
+from assistant.settings.networks import (
+    MailAccountSettings,
+    MailSettings,
+    MatrixSettings,
+    TelegramSettings,
+)
+from assistant.settings.outside_sections import NotifySettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
@@ -91,6 +98,7 @@ class SleepSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "03:30", or ""')
     nap_minutes: Annotated[float, Field(ge=0, le=1440)]
     max_usd: Annotated[float, Field(ge=0)]
+    imported_messages: Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class MemorySettings(SettingsSection):
@@ -190,32 +198,16 @@ class AgendaSettings(SettingsSection):
     max_pending: Annotated[int, Field(ge=1, le=1_000_000)]
 
 
+class BriefSettings(SettingsSection):
+    morning: TimeOfDay = Field(description='a time of day as in "07:30", or ""')
+    evening: TimeOfDay = Field(description='a time of day as in "20:00", or ""')
+
+
 class BackupSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "05:00", or ""')
     folder: str
     keep: Annotated[int, Field(ge=1, le=1000)]
     workspace: bool
-
-
-class NetworkSettings(SettingsSection):
-    """What every network has."""
-
-    enabled: bool
-    token: SecretStr
-
-
-class TelegramSettings(NetworkSettings):
-    base_url: WebAddress
-
-
-class MatrixSettings(NetworkSettings):
-    homeserver: WebAddress
-    user: Annotated[
-        str, Field(pattern=r"^(@[^:]+:.+)?$", description='an account as in "@nocturne:example.org", or ""')
-    ]
-    device: Annotated[str, Field(max_length=255)]
-    encryption: bool
-    invites: NameList = Field(description='a list of accounts and servers as in ["@erik:example.org", "example.org"]')
 
 
 class WebSettings(SettingsSection):
@@ -284,13 +276,17 @@ class SettingsValues(SettingsSection):
     archive: ArchiveSettings
     agenda: AgendaSettings
     calendar: CalendarSettings
+    brief: BriefSettings
+    notify: NotifySettings
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings
+    mail: MailSettings
     web: WebSettings
     web_search: WebSearchSettings
     mcp: McpSettings
     run_command: RunCommandSettings
+    mail_account: MailAccountSettings
     telemetry: TelemetrySettings
     daemon: DaemonSettings
     log: LogSettings

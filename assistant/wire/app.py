@@ -51,10 +51,12 @@ from assistant.web.shell_commands import ShellCommands
 from assistant.wire.models import ModelDeps, build_models, list_model_choices
 from assistant.wire.services import (
     build_agenda,
+    build_briefs,
     build_erasure_and_backups,
     build_inbound,
     build_mcp_servers,
     build_memory,
+    build_notifier,
     build_resets,
     build_slash_commands,
 )
@@ -210,6 +212,8 @@ class App:
         self.sync_journal = journal_sync(base.settings, stores)
         self.sleep = build_sleep(base, self.learning, self.contexts.compaction)
         self.resets = build_resets(base, self.contexts, self.sleep, self.dispatcher)
+        self.notifier = build_notifier(base, self.terminal.is_attached, lambda: self.settings)
+        self.briefs = build_briefs(base, self.sleep.scheduler.is_night_due, lambda: self.settings)
 
     def _build_access(self, settings: Settings) -> None:
         """What people and programs see of it."""
@@ -278,6 +282,7 @@ class App:
         await self.erasure.recover_after_crash(now)
         await self.approvals.recover_after_crash()
         self.inbound.recover_after_crash()
+        self.notifier.recover_after_crash(now)
         for remark in stores.remarks:
             self._tell_damage(remark)
         self.maintenance.tell_damage()
@@ -320,6 +325,8 @@ class App:
         self.calendars.check_due()
         self.approvals.check_due()
         self.sleep.scheduler.check_due()
+        self.briefs.check_due()
+        self.notifier.check_due()
         self.background_compaction.check_due()
         self.backup_scheduler.check_due()
         self.resets.check_due()
@@ -366,7 +373,14 @@ class App:
             *self.calendars.problems(),
             *self.clock_changes.problems(self._clock()),
             *(error for error in errors if error),
+            *self.notifier.problems(),
         ]
+
+    def note_health(self) -> None:
+        """What needs a person is told where nobody looks; what is wrong with telling it is no part of it."""
+        if self.settings.values.notify.urls.get_secret_value():
+            own = self.notifier.problems()
+            self.notifier.note_health(line for line in self.status()["problems"] if line not in own)
 
 
 def build_app(

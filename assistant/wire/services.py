@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from assistant.agenda.brief import BriefReader
+from assistant.agenda.brief_scheduler import BriefScheduler, BriefTimes
 from assistant.agenda.scheduler import AgendaScheduler
 from assistant.agenda.service import AgendaConfig, AgendaService
 from assistant.backup.process import make_in_child
@@ -19,6 +21,7 @@ from assistant.commands.registry import CommandRegistry
 from assistant.core.calendar import SleepSchedule, utc_now
 from assistant.core.mcp import McpToolPin
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
+from assistant.core.sessions import MAIN_SESSION
 from assistant.erasure.backups import BackupErasure
 from assistant.erasure.service import ErasureService
 from assistant.gateway.bridge_operations import BridgeOperations
@@ -27,6 +30,8 @@ from assistant.gateway.inbound import InboundHandler
 from assistant.health.status_text import render_lines
 from assistant.mcp.servers import McpServer, McpServers
 from assistant.memory.service import MemoryService
+from assistant.notify.notifier import Notifier, NotifyConfig
+from assistant.notify.services import read_services
 from assistant.people.pairing import PairingRules, PairingService
 from assistant.runtime.context_parts import ContextParts
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
@@ -69,6 +74,33 @@ def build_agenda(
     )
     config = AgendaConfig(settings.zone, agenda.catch_up, agenda.max_pending, lateness)
     return AgendaService(stores.jobs, config, scheduler.check_due), scheduler
+
+
+def build_briefs(
+    base: Base, is_night_due: Callable[[datetime], bool], settings_now: Callable[[], Settings]
+) -> BriefScheduler:
+    stores, lateness = base.stores, lateness_policy(base.settings)
+
+    def times() -> BriefTimes:
+        brief = settings_now().values.brief
+        return BriefTimes(brief.morning, brief.evening, base.settings.zone, lateness)
+
+    return BriefScheduler(
+        BriefReader(stores.agenda_days, stores.requests, stores.approvals, stores.journal),
+        stores.ledger.notices,
+        times,
+        partial(base.notices.send_to_session, MAIN_SESSION),
+        is_night_due,
+        base.clock,
+    )
+
+
+def build_notifier(base: Base, is_looking: Callable[[], bool], settings_now: Callable[[], Settings]) -> Notifier:
+    def config() -> NotifyConfig:
+        notify = settings_now().values.notify
+        return NotifyConfig(read_services(notify.urls.get_secret_value()), notify.text)
+
+    return Notifier(base.stores.pushes, config, lateness_policy(base.settings), is_looking, base.clock)
 
 
 def build_erasure_and_backups(base: Base) -> tuple[ErasureService, BackupScheduler]:
@@ -209,6 +241,7 @@ def command_stores(
         workspace=stores.workspace,
         calendars=stores.calendars,
         calendar_sources=lambda: stores.calendar_settings.sources,
+        imports=stores.imports,
         mcp=mcp or build_mcp_servers(settings, stores, utc_now),
         file_search=stores.file_search,
     )
@@ -270,6 +303,7 @@ def _command_services(app: App) -> CommandServices:
         mcp=app.mcp,
         file_indexer=app.file_indexer,
         page_url=lambda: app.web.url(),
+        notifier=app.notifier,
     )
 
 

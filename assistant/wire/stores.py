@@ -76,6 +76,7 @@ from assistant.store.script.clock_steps import ClockSteps
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.edits import MessageEdits
 from assistant.store.script.generations import StoredGenerations, StoredResets
+from assistant.store.script.imports import StoredImports
 from assistant.store.script.inbox import BridgeStates, SlashCommandQueue
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.jobs import Jobs
@@ -84,6 +85,7 @@ from assistant.store.script.mcp_tools import StoredMcpTools
 from assistant.store.script.notices import StoredOutages
 from assistant.store.script.outbox import StoredOutbox, StuckItems, TurnFiles
 from assistant.store.script.people import ConversationRoutes, Pairings, People
+from assistant.store.script.pushes import StoredPushes
 from assistant.store.script.turns import Delegations, Pins, UserRequests
 from assistant.store.script.usage import CircuitBreakers, ModelFacts
 from assistant.store.verify.verifier import Verifier
@@ -242,10 +244,12 @@ class Stores:
         self.approvals = StoredApprovals(script)
         self.mcp_tools = StoredMcpTools(script)
         self.deliveries = StuckItems(script)
+        self.pushes = StoredPushes(script)
         self.requests = UserRequests(script, message_log)
         self.jobs = Jobs(script, self.conversation.appender)
         self.clock_steps = ClockSteps(script)
         self.log_reader = UnreadMessages(script, message_log)
+        self.imports = StoredImports(script, message_log, self.conversation.appender)
         self.generations = StoredGenerations(script, message_log)
         self.resets = StoredResets(script)
         self.breakers = CircuitBreakers(script)

@@ -17,6 +17,7 @@ from tests.crash.compaction_scenarios import (
     UNCOMPACTION,
 )
 from tests.crash.config_scenarios import CONFIGURED
+from tests.crash.import_scenarios import IMPORTED
 from tests.crash.night_scenarios import NIGHT
 from tests.crash.reset_scenarios import RESET
 from tests.crash.scenario import Scenario
@@ -55,6 +56,7 @@ _ALL = (
     RESTORE,
     RESET,
     BROUGHT_BACK,
+    IMPORTED,
     DUE,
     CONFIGURED,
     ARRIVALS,

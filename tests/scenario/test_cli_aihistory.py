@@ -99,7 +99,7 @@ def test_the_list_for_people_has_a_line_for_each(home: Path) -> None:
     shown = run_in_process(home, command=aihistory).out.splitlines()
     assert [line.split(" ")[1] for line in shown] == ["#4", "#3", "#2", "#1"]
     assert GUEST in shown[2] and "emergency" in shown[2] and "->" in shown[2] and "shortened" in shown[2]
-    assert shown[1].endswith("cost not known") and shown[0].endswith("without a model, sleep, live, $0.0100")
+    assert shown[1].endswith("cost not known") and shown[0].endswith("without a model, sleep, in use, $0.0100")
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,12 @@ def test_every_state_is_listed_shown_and_recovered(tmp_path: Path) -> None:
     assert (month["compactions"], month["failed"]) == (4, 1)
 
 
+def test_people_read_what_became_of_a_compaction_in_plain_words(tmp_path: Path) -> None:
+    listed = run_in_process(of_every_state(tmp_path / "home"), command=aihistory).out
+    told = ["under way", "in use", "undone", "only shortened", "failed", "merged into a later one"]
+    assert [next(words for words in told if f", {words}, " in line) for line in listed.splitlines()] == told
+
+
 def test_search_names_the_compaction_under_which_a_message_stands_now(tmp_path: Path) -> None:
     home = of_every_state(tmp_path / "home")
     assert [(row["id"], row["state"]) for row in json_output(home, "search", "4471")] == [(5, "live")]

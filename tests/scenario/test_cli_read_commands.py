@@ -81,6 +81,16 @@ def test_the_log_for_people_names_time_id_and_speaker(home: Path) -> None:
     assert first.endswith(" user: remember that the Passport is in the drawer")
 
 
+def test_the_log_for_people_shows_what_a_tool_did_in_one_line_and_no_call_without_words(home: Path) -> None:
+    told = [line for line in run_in_process(home, "log").out.splitlines() if line.startswith("20")]
+    assert not [line for line in told if line.endswith("assistant: ") or "→" in line]
+    (searched,) = [line for line in told if " tool search_history: " in line]
+    assert len(searched) < 160
+    whole = run_in_process(home, "log", "--tools").out
+    assert '→ search_history {"query"' in whole and len(whole) > len("\n".join(told))
+    assert not [line for line in whole.splitlines() if line and not line.strip()]
+
+
 def test_a_session_that_does_not_exist_is_wrong_use(home: Path) -> None:
     done = run_in_process(home, "log", "--session", "nowhere")
     assert done.returncode == 2

@@ -32,6 +32,15 @@ async def test_help_of_a_command_shows_its_use_with_examples_as_typed_in_a_conve
             assert "assistant pins" not in shown and not re.search(r"\[--[\w-]+ [a-z]", shown), shown
 
 
+async def test_help_behind_the_name_of_a_group_shows_its_use_and_is_no_text(tmp_path: Path) -> None:
+    async with run_app(tmp_path) as it:
+        run = it.app.commands.run
+        for name in ("todo", "remind", "memory"):
+            assert await run(f"/{name} help", "main") == await run(f"/help {name}", "main")
+        assert await run("/todo add help", "main")
+        assert [todo.text for todo in it.app.stores.todos.list_todos("owner")] == ["help"]
+
+
 async def test_help_keys_lists_the_keys_of_a_terminal(tmp_path: Path) -> None:
     async with run_app(tmp_path) as it:
         told = await it.app.commands.run("/help keys", "main")

@@ -48,6 +48,7 @@ def tool_attempts(loot: ForeignIds, session: str) -> dict[str, list[dict[str, An
         "find_tools": [{"query": "files"}, {"query": ASKED}],
         "use_tool": [{"name": "read_file", "arguments": {"path": "codes.txt"}}],
         "list_files": [{}, {"path": "."}, {"path": ".."}],
+        "search_files": [{"query": words} for words in (*secrets, ASKED)],
         "send_file": [{"path": "codes.txt"}, {"path": "../MEMORY.md"}],
         "fetch_url": [{"url": "file:///etc/passwd"}],
         "read_file": [{"path": "codes.txt"}, {"path": "../MEMORY.md"}],

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from assistant import __version__
 from assistant.cli.aihistory.main import aihistory
-from assistant.cli.lazy import escape_unencodable, run_guarded
+from assistant.cli.lazy import escape_unencodable, run_guarded, with_help_option
 from assistant.cli.main import assistant
 from assistant.commands.argv import (
     SHELL_ONLY_COMMANDS,
@@ -185,3 +185,40 @@ def test_what_the_encoding_of_a_terminal_does_not_know_is_written_as_its_number(
 )
 def test_a_shell_is_told_what_can_be_typed_there(typed: str, shell: str) -> None:
     assert rewrite_for_shell(typed) == shell
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["help"], ["--help"]),
+        (["help", "remind"], ["remind", "--help"]),
+        (["help", "remind", "add"], ["remind", "add", "--help"]),
+        (["--debug", "help", "usage"], ["--debug", "usage", "--help"]),
+        (["remind", "help"], ["remind", "--help"]),
+        (["config", "help"], ["config", "--help"]),
+    ],
+)
+def test_help_as_a_word_prints_what_the_option_prints(
+    words: list[str], meant: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = []
+    for line in (words, meant):
+        assert run_guarded(assistant, line) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+    assert "Usage:" in printed[0]
+
+
+def test_help_within_the_text_of_a_command_is_text() -> None:
+    line = ["todo", "add", "help"]
+    assert with_help_option(assistant, line) == line
+
+
+def test_help_on_a_command_that_does_not_exist_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_guarded(assistant, ["help", "remnd"]) == 2
+    assert "Did you mean `assistant remind --help`?" in capsys.readouterr().err
+
+
+def test_aihistory_knows_help_as_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_guarded(aihistory, ["help", "show"]) == 0
+    assert "Usage: aihistory show" in capsys.readouterr().out

@@ -23,7 +23,7 @@ from assistant.commands.compaction import CompactionItem
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import TableCommand, number_argument
 from assistant.core.calendar import format_local_time
-from assistant.core.checkpoints import Checkpoint, describe_tier
+from assistant.core.checkpoints import Checkpoint, describe_state, describe_tier
 from assistant.core.errors import CorruptStore, UsageError
 from assistant.core.messages import media_to_json
 from assistant.core.records import LogRecord
@@ -53,7 +53,7 @@ def select_checkpoints(
     conversation: Conversation, zone: tzinfo, since: str | None, session: str | None
 ) -> list[Checkpoint]:
     """The compactions since a day or moment, of one conversation or of all, newest first. Raises `UsageError`."""
-    earliest = _parse_moment(since, zone) if since is not None else None
+    earliest = parse_moment(since, zone) if since is not None else None
     if session is not None:
         scope_of_session(conversation, session)
     sessions = [session] if session is not None else {info.key for info in conversation.list_sessions()}
@@ -70,11 +70,11 @@ def find_checkpoint(
         if checkpoint.id == checkpoint_id:
             return checkpoint
     where = f" of {session!r}" if session else ""
-    when = f" since {_parse_moment(since, zone):%Y-%m-%d %H:%M}" if since else ""
+    when = f" since {parse_moment(since, zone):%Y-%m-%d %H:%M}" if since else ""
     raise UsageError(f"There is no compaction {checkpoint_id}{where}{when}. `aihistory` lists the compactions.")
 
 
-def _parse_moment(text: str, zone: tzinfo) -> datetime:
+def parse_moment(text: str, zone: tzinfo) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -89,7 +89,7 @@ def _render_list(checkpoints: Sequence[Checkpoint], zone: tzinfo) -> str:
     lines = [
         f"- #{it.id} {it.session}, {format_local_time(it.created_at, zone)}: "
         f"{pluralize(it.messages_compressed, 'message')}, {_tokens(it)}, {describe_tier(it.tier)}, {it.trigger}, "
-        f"{it.state}, {format_dollars(it.cost_usd)}"
+        f"{describe_state(it.state)}, {format_dollars(it.cost_usd)}"
         for it in checkpoints
     ]
     return "\n".join(lines) or NOTHING_COMPACTED
@@ -182,7 +182,7 @@ def _head(checkpoint: Checkpoint, zone: tzinfo) -> str:
     return "\n".join(
         (
             f"Compaction #{checkpoint.id} of {checkpoint.session}, {format_local_time(checkpoint.created_at, zone)}:",
-            f"- {checkpoint.trigger}, {describe_tier(checkpoint.tier)}, {checkpoint.state}{note}",
+            f"- {checkpoint.trigger}, {describe_tier(checkpoint.tier)}, {describe_state(checkpoint.state)}{note}",
             f"- messages {checkpoint.from_message_id} to {checkpoint.to_message_id} "
             f"({checkpoint.messages_compressed:,}), {_tokens(checkpoint)}",
             f"- {calls}{model}, {format_dollars(checkpoint.cost_usd)}; made from {sources}",

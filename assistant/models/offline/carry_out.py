@@ -43,6 +43,7 @@ from assistant.models.offline.plans import (
     call_tool,
     describe_todos,
     find_last_changed,
+    names_item,
     read_items,
     refuse,
 )
@@ -84,12 +85,24 @@ class Told:
     used: int  # so many results were read to see it
     asks: bool = False
     sure: bool = True
+    names_item: bool = True  # or may: nothing was read
 
 
 def run_plan(text: str, results: Sequence[str], context: PlanContext, *, corrects: bool) -> ToolStep | str | Told:
     """The next call, or the answer, or that it is no order. `corrects`: it has the form of a correction, which changes
     something that is there or what was told, and sets nothing new."""
     return _run(carry_out(text, context, corrects=corrects), results)
+
+
+def run_name_check(text: str, results: Sequence[str], context: PlanContext) -> ToolStep | str | Told:
+    """Whether something told names a reminder or to-do that the person has (`Told.names_item`)."""
+    return _run(_check_names(text, context), results)
+
+
+def _check_names(text: str, context: PlanContext) -> Plan:
+    other = OtherAnswer()
+    other.names_item = names_item(text, (yield from read_items(context)))
+    raise other
 
 
 def run_look_up(text: str, results: Sequence[str], context: PlanContext) -> ToolStep | str | Told:
@@ -108,7 +121,7 @@ def _run(plan: Plan, results: Sequence[str]) -> ToolStep | str | Told:
     except StopIteration as end:
         return str(end.value)
     except OtherAnswer as other:
-        return Told(used, other.asks, other.sure)
+        return Told(used, other.asks, other.sure, other.names_item)
     except ToolFailedError as error:
         return f"That did not work: {error}"
 
@@ -129,12 +142,16 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
     if (swap := _swap(text, items)) is not None:
         return (yield from _carry_out_swap(*swap, context))
     parts = _several_orders(text, items) if not corrects else [text]
-    if len(parts) > 1:
-        answers = []
-        for part in parts:
-            answers.append((yield from _carry_out_one(part, items, context)))
-        return "\n".join(answers)
-    return (yield from _carry_out_one(text, items, context, corrects=corrects))
+    try:
+        if len(parts) > 1:
+            answers = []
+            for part in parts:
+                answers.append((yield from _carry_out_one(part, items, context)))
+            return "\n".join(answers)
+        return (yield from _carry_out_one(text, items, context, corrects=corrects))
+    except OtherAnswer as other:
+        other.names_item = names_item(text, items)
+        raise
 
 
 def _swap(text: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:

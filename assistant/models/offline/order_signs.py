@@ -46,6 +46,9 @@ _FRAGMENT_WORDS = 3
 DOUBTFUL = 0.5
 # From this chance on, what has no sign of a change only tells something.
 _ONLY_TELLS = 0.85
+# From these chances on, what is neither question nor order tells something.
+_SAID = 0.6
+_SAID_OR_ASKED = 0.75
 TOLD = frozenset(["statement", "question"])
 # Without any of these, what reads like a statement changes nothing that is there.
 _CHANGE_CUES = (
@@ -102,6 +105,10 @@ _SIGNS_OF_CHANGE = (
     *("done", "already_done", "sense_done", "sense_not_done", "sense_drop", "sense_back", "sense_more", "sense_other"),
     *("amend", "swaps", "not_due", "earlier_by", "later_by", "sooner", "longer", "still", "keeps", "runs_out"),
     *("asks_for", "commands", "points_to_several", "todo_noun", "reminder_noun", "alarm", "timer"),
+)
+# Of these, what only says that something is otherwise: it is an order only where it names a thing that is there.
+_OF_A_NAMED_THING = frozenset(
+    ["amend", "sense_other", "sense_more", "swaps", "points_to_several", "keeps", "still", "sooner", "longer"]
 )
 NOUN_CUES = ("agenda_noun", "reminder_noun", "todo_noun")
 _WEAK_CUES = ("asks_for", "goes_through", "sense_other", "sense_more")
@@ -177,6 +184,20 @@ def only_tells(text: str) -> bool:
     chance = dict(rank_without_items(text))["statement"]
     told = chance >= _ONLY_TELLS or (chance >= DOUBTFUL and says_any(("forms", "teller"), folded) and "?" not in text)
     return told and not says_any(_SIGNS_OF_CHANGE, folded) and (chance >= _ONLY_TELLS or not find_times(text).pieces)
+
+
+def tells_unless_named(text: str) -> bool:
+    """Whether a sentence only tells something where it names no reminder and no to-do that the person has: "my sister
+    moved to Bergen", "the dentist moved"."""
+    text = _GREETING.sub("", text, count=1)
+    folded = _GERMAN_AM.sub("", fold(text))
+    chances = dict(rank_without_items(text))
+    declares = chances["statement"] >= DOUBTFUL and says_any(("forms", "teller", "states"), folded)
+    told = declares or (chances["statement"] >= _SAID and sum(chances[name] for name in TOLD) >= _SAID_OR_ASKED)
+    signs = [name for name in _SIGNS_OF_CHANGE if name not in _OF_A_NAMED_THING]
+    if not told or "?" in text or says_any(signs, folded) or may_be_meant(text):
+        return False
+    return says("tells_past", folded) or not find_times(text).pieces
 
 
 def names_what_orders_are_about(text: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +28,7 @@ from assistant.models.offline.order_signs import (
     may_be_told,
     names_what_orders_are_about,
     only_tells,
+    tells_unless_named,
 )
 from assistant.models.offline.order_spelling import spell_order
 from assistant.models.offline.targets import content_words
@@ -77,6 +78,7 @@ class Note:
     is_doubtful: bool = False  # has the form of an order
     is_likely: bool = True  # reads like something told
     is_plain: bool = True  # and has no sign that anything was to change
+    plain_unless_named: str = ""  # it is plain where these words name no reminder and no to-do that is there
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,9 @@ def parse_message(text: str) -> tuple[Request, ...]:
         doubtful = not work and any(note.is_doubtful for note in notes)
         # Beside an order that is carried out, it would be untrue that nothing was changed.
         is_plain = any(isinstance(one, DoOrder) for one in work) or all(note.is_plain for note in notes)
-        work = [Note(any(n.is_task for n in notes), doubtful, all(n.is_likely for n in notes), is_plain), *work]
+        open_words = [note.plain_unless_named for note in notes if not note.is_plain]
+        note = Note(any(n.is_task for n in notes), doubtful, all(n.is_likely for n in notes), is_plain)
+        work = [replace(note, plain_unless_named=" ".join(open_words) if all(open_words) else ""), *work]
     return tuple(work[:_MOST_REQUESTS]) or tuple(requests[:1])
 
 
@@ -252,8 +256,13 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
         otherwise = as_question(bare) if intent == "question" else Note()
     if may_be_order(order) or (isinstance(otherwise, Correction) and names_what_orders_are_about(order)):
         return DoOrder(order, otherwise)
-    told = Note(is_doubtful=may_be_meant(order), is_likely=is_likely_told(order), is_plain=only_tells(order))
-    return told if otherwise == Note() else otherwise
+    return note_of(order) if otherwise == Note() else otherwise
+
+
+def note_of(text: str) -> Note:
+    """A sentence that is no order, as what it tells."""
+    note = Note(is_doubtful=may_be_meant(text), is_likely=is_likely_told(text), is_plain=only_tells(text))
+    return replace(note, plain_unless_named=text if not note.is_plain and tells_unless_named(text) else "")
 
 
 def parse_clause(clause: str) -> Request:

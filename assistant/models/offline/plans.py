@@ -21,6 +21,7 @@ from assistant.models.offline.cues import fold, says
 from assistant.models.offline.lists import without_lists
 from assistant.models.offline.matching import (
     ListedItem,
+    matching,
     read_reminders,
     read_todos,
     subject_words,
@@ -61,12 +62,14 @@ class PlanContext:
 
 
 class OtherAnswer(Exception):
-    """No order: what else the sentence tells or asks is to be answered. `sure`: surely it was not meant as one."""
+    """No order: what else the sentence tells or asks is to be answered. `sure`: surely it was not meant as one.
+    `names_item`: it names, or may name, a reminder or to-do that is there."""
 
     def __init__(self, *, asks: bool = False, sure: bool = True) -> None:
         super().__init__()
         self.asks = asks
         self.sure = sure
+        self.names_item = True
 
 
 class ToolFailedError(Exception):
@@ -97,6 +100,11 @@ def read_items(
     if todos and "manage_todo_list" in context.tools:
         items += read_todos((yield from call_tool("manage_todo_list", action="list")))
     return items
+
+
+def names_item(text: str, items: Sequence[ListedItem]) -> bool:
+    """Whether a sentence has a word of a reminder or to-do that the person has."""
+    return bool(matching(subject_words(text), items))
 
 
 # ---------------------------------------------------------------------------------------------------------- which one

@@ -36,6 +36,7 @@ _ATTRIBUTE_WEIGHT = 0.35
 _MOST = 3
 _MOST_ON_TOPIC = 5
 _KINDS = ("colour", "number", "time", "name", "place")
+_HEADLINE = 3
 _NAME = lazy_regex(r"[^\W\d_]{2,}")
 
 
@@ -61,7 +62,11 @@ class _Question:
 def content_words(text: str) -> list[str]:
     """The words of `text` that mean something, folded, each once, in order. A capital inside the sentence makes a name
     of a word that would mean nothing otherwise: Mia is somebody, "mia" is "my"."""
-    names = {fold_text(word) for word in _NAME.findall(text)[1:] if word[0].isupper()}
+    later = _NAME.findall(text)[1:]
+    names = {fold_text(word) for word in later if word[0].isupper()}
+    # Where every word has one, a capital says nothing: "WHERE IS THE KEY", "Where Is The Key".
+    if len(later) >= _HEADLINE and all(word[0].isupper() for word in later):
+        names = set()
     small = (STOP_WORDS | read_phrases().small_words) - names
     return [word for word in distinct_words(text) if word not in small]
 

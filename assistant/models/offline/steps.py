@@ -21,8 +21,8 @@ from assistant.core.quoting import (
     quote_block,
 )
 from assistant.core.text import pluralize, shorten
-from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, run_look_up, run_plan
-from assistant.models.offline.order_signs import is_likely_told, may_be_request, only_tells
+from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, run_look_up, run_name_check, run_plan
+from assistant.models.offline.order_signs import is_likely_told, may_be_request
 from assistant.models.offline.parse import (
     AboutMe,
     Correction,
@@ -34,6 +34,7 @@ from assistant.models.offline.parse import (
     UseTool,
     as_question,
     is_statement,
+    note_of,
     read_phrases,
 )
 from assistant.models.offline.plans import EarlierCall, PlanContext, ToolStep, changed_right_before
@@ -87,7 +88,7 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
         case Note():
             if request.is_task and "manage_todo_list" in context.tools:
                 return f"{_NOTED} {_NOT_CHANGED} To put it on your to-do list, say: add … to my list."
-            return _NOTED if request.is_plain else f"{_NOTED} {_NOT_CHANGED}"
+            return _note(request, results, context)
         case AboutMe():
             return _about_person([quote for quote in context.own_words if is_statement(quote.text)])
         case Question():
@@ -98,6 +99,17 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
             return _use_tool(request, results, context)
         case DoOrder():
             return _do(request, results, context)
+
+
+def _note(note: Note, results: Sequence[str], context: StepContext) -> ToolStep | str:
+    """That it is kept; and that nothing else was done, where it may have been meant as an order."""
+    is_plain = note.is_plain
+    if note.plain_unless_named:
+        step = run_name_check(note.plain_unless_named, results, _plan_context(context))
+        if isinstance(step, ToolStep):
+            return step
+        is_plain = isinstance(step, Told) and not step.names_item
+    return _NOTED if is_plain else f"{_NOTED} {_NOT_CHANGED}"
 
 
 def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolStep | str:
@@ -113,7 +125,9 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
             return MAYBE_AN_ORDER
         otherwise = request.otherwise
         if isinstance(otherwise, Note):
-            otherwise = replace(otherwise, is_plain=only_tells(request.text))
+            told = note_of(request.text)
+            is_plain = told.is_plain or bool(told.plain_unless_named and not step.names_item)
+            otherwise = replace(otherwise, is_plain=is_plain)
         return next_step(otherwise, results[step.used :], context)
     return step if isinstance(step, str) or step.tool in context.tools else _unavailable(_NEEDED_FOR[step.tool])
 

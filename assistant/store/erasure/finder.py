@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
@@ -110,20 +111,26 @@ class ErasureFinder(ErasureSources):
         has_sources = bool(request.entries or request.memories) and not request.text
         named = self._messages_of(self._read_entries(plan.entries, plan.scope), plan.scope) if has_sources else []
         shown = ErasurePreview(request, tuple(sorted(message_ids)), places, related=related, backups=copies)
-        first = sorted(message_ids)[:_MAX_EXAMPLES]
         return replace(
             shown,
             values=plan.values,
-            first_messages=tuple(self._describe_messages(first, request.scope, _EXCERPT)),
+            first_messages=tuple(self._first_messages(sorted(message_ids), request.scope)),
             came_from=tuple(self._describe_messages(named, request.scope, 2 * _EXCERPT)),
         )
+
+    def _first_messages(self, message_ids: Sequence[int], scope: str) -> Iterator[ErasedMessage]:
+        """The first of what was said. What tools were asked and answered was made of it, and is not shown."""
+        said = (one for one in self._describe_messages(message_ids, scope, _EXCERPT) if one.is_said)
+        return islice(said, _MAX_EXAMPLES)
 
     def _describe_messages(self, message_ids: Iterable[int], scope: str, length: int) -> Iterator[ErasedMessage]:
         for message_id in message_ids:
             row = self.find_message(message_id, scope)
             if row is not None:
                 record = self._log.read(row["session"], span_of_row(row))
-                yield ErasedMessage(message_id, record.ts, shorten_line(" ".join(spoken_texts(record)), length))
+                is_said = record.role != "tool" and not record.tool_calls
+                words = shorten_line(" ".join(spoken_texts(record)), length)
+                yield ErasedMessage(message_id, record.ts, words, is_said)
 
     def _describe_related_entries(
         self, request: ErasureRequest, plan: ErasurePlan, changes: Iterable[RowChange]

@@ -1,0 +1,137 @@
+"""A mail taken apart, in the child that reads documents (`extract.py`): its header fields in their order, what a person
+would read, and its files.
+
+What always holds: whatever the mail says, the result is JSON of a bounded size on one line. Nothing in it was judged:
+a `From` is what the sender wrote.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import email
+import email.header
+import email.message
+import email.policy
+import json
+from typing import Any
+
+MAX_FILES = 50
+_MAX_FIELDS = 400
+_MAX_FIELD = 4_000
+_MAX_PARTS = 500
+_MAX_TEXT = 2 * 1024 * 1024
+# Where the quotation of the mail that is answered begins, as mail programs mark it.
+_QUOTED_MARKUP = "//blockquote | //*[contains(@class, 'gmail_quote')] | //*[@id='divRplyFwdMsg']/following-sibling::*"
+_BLOCKS = ("br", "p", "div", "tr", "li", "h1", "h2", "h3", "h4", "blockquote")
+
+
+def take_apart(data: bytes) -> str:
+    """JSON: `fields` (a list of name and value), `text`, `own_text` (without markup that is marked as quoted), `files`
+    (name, mime, data in base64; data null for those after the first `MAX_FILES`)."""
+    message = email.message_from_bytes(data, policy=email.policy.compat32)
+    fields = [[str(name)[:200], _decode_field(value)] for name, value in message.items()[:_MAX_FIELDS]]
+    plain: list[str] = []
+    markup: list[str] = []
+    files: list[dict[str, Any]] = []
+    for part in _leaves(message):
+        kind = part.get_content_type()
+        is_file = part.get_content_disposition() == "attachment" or bool(part.get_filename())
+        if kind == "text/plain" and not is_file:
+            plain.append(_text_of(part))
+        elif kind == "text/html" and not is_file:
+            markup.append(_text_of(part))
+        else:
+            files.append(_file_of(part, kind, with_data=len(files) < MAX_FILES))
+    if any(text.strip() for text in plain):
+        text = own = "\n".join(plain)[:_MAX_TEXT]
+    else:
+        text, own = (_render("\n".join(markup)[:_MAX_TEXT], whole=whole) for whole in (True, False))
+    return json.dumps({"fields": fields, "text": text, "own_text": own, "files": files})
+
+
+def _leaves(message: email.message.Message) -> list[email.message.Message]:
+    """The parts that have content, forwarded mails whole, in their order."""
+    waiting: list[email.message.Message] = [message]
+    found: list[email.message.Message] = []
+    while waiting and len(found) < _MAX_PARTS:
+        part = waiting.pop()
+        payload = part.get_payload()
+        if part.is_multipart() and part.get_content_maintype() == "multipart" and isinstance(payload, list):
+            waiting += reversed([one for one in payload if isinstance(one, email.message.Message)])
+        else:
+            found.append(part)
+    return found
+
+
+def _decode_field(value: object) -> str:
+    text = str(value)[:_MAX_FIELD]
+    with contextlib.suppress(ValueError, LookupError, email.errors.MessageError):
+        text = str(email.header.make_header(email.header.decode_header(text)))
+    return " ".join(text.split())[:_MAX_FIELD]
+
+
+def _text_of(part: email.message.Message) -> str:
+    payload = part.get_payload(decode=True)
+    data = payload if isinstance(payload, bytes) else b""
+    try:
+        text = data[:_MAX_TEXT].decode(part.get_content_charset() or "utf-8", "replace")
+    except LookupError:
+        text = data[:_MAX_TEXT].decode("utf-8", "replace")
+    text = text.replace("\r\n", "\n")
+    flowed = str(part.get_param("format", "")).lower() == "flowed"
+    return _unflow(text, delsp=str(part.get_param("delsp", "")).lower() == "yes") if flowed else text
+
+
+def _unflow(text: str, *, delsp: bool) -> str:
+    """Lines that end in a space go on in the next (RFC 3676); quoted ones stay as they are."""
+    lines: list[str] = []
+    goes_on = False
+    for line in text.split("\n"):
+        stuffed = line[1:] if line.startswith(" ") else line
+        if goes_on and not line.startswith(">"):
+            lines[-1] = (lines[-1][:-1] if delsp else lines[-1]) + stuffed
+        else:
+            lines.append(stuffed)
+        goes_on = stuffed.endswith(" ") and stuffed != "-- " and not line.startswith(">")
+    return "\n".join(lines)
+
+
+def _file_of(part: email.message.Message, kind: str, *, with_data: bool) -> dict[str, Any]:
+    payload = part.get_payload(decode=True)
+    if isinstance(payload, bytes):
+        data = payload
+    else:
+        inner = part.get_payload()
+        first = inner[0] if isinstance(inner, list) and inner else None
+        data = first.as_bytes() if isinstance(first, email.message.Message) else b""
+    name = _decode_field(part.get_filename() or "")
+    if not name:
+        name = "mail.eml" if kind == "message/rfc822" else ""
+    return {
+        "name": name[:200],
+        "mime": kind[:100],
+        "size": len(data),
+        "data": base64.b64encode(data).decode() if with_data else None,
+    }
+
+
+def _render(markup: str, *, whole: bool) -> str:
+    """What a person reads of HTML; `whole`: with what its markup says is quoted."""
+    if not markup.strip():
+        return ""
+    from lxml import html
+
+    try:
+        root = html.document_fromstring(markup.encode())
+    except (ValueError, html.etree.LxmlError):
+        return ""
+    for element in root.xpath("//script | //style | //noscript | //template | //head"):
+        element.drop_tree()
+    for element in [] if whole else root.xpath(_QUOTED_MARKUP):
+        if element.getparent() is not None:
+            element.drop_tree()
+    for element in root.iter(*_BLOCKS):
+        element.tail = "\n" + (element.tail or "")
+    lines = [" ".join(line.split()) for line in root.text_content().splitlines()]
+    return "\n".join(line for number, line in enumerate(lines) if line or (number and lines[number - 1]))

@@ -1,0 +1,60 @@
+"""A mail that came, taken apart in a child process (`assistant/documents/mail_parts.py`)."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+
+from assistant.core.errors import MailError
+from assistant.core.plain_files import FileRefused
+from assistant.documents.reader import DocumentReader
+
+_MAX_PARTS_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedFile:
+    """A file of a mail, with the name that the sender gave it. `data` is base64; None where there were too many."""
+
+    name: str
+    mime: str
+    size: int
+    data: str | None
+
+    def content(self) -> bytes:
+        return base64.b64decode(self.data or "")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedMail:
+    """`fields` are the header fields in their order, decoded, names in lower case. `own_text` is the text without what
+    its markup says is quoted."""
+
+    fields: tuple[tuple[str, str], ...]
+    text: str
+    own_text: str
+    files: tuple[ReceivedFile, ...]
+
+    def all(self, name: str) -> list[str]:
+        return [value for field, value in self.fields if field == name]
+
+    def get(self, name: str) -> str:
+        return next(iter(self.all(name)), "")
+
+
+async def parse_mail(documents: DocumentReader, raw: bytes) -> ParsedMail:
+    """Raises `MailError` for one that cannot be read."""
+    try:
+        line = (await documents.extract("mail-parts", raw, max_bytes=_MAX_PARTS_BYTES)).split(b"\n", 1)[0]
+        found = json.loads(line)
+    except FileRefused as error:
+        raise MailError(f"The mail {error}.", refused=True) from None
+    except ValueError:
+        raise MailError("The mail is too large to be read.", refused=True) from None
+    return ParsedMail(
+        tuple((name.casefold(), value) for name, value in found["fields"]),
+        found["text"],
+        found["own_text"],
+        tuple(ReceivedFile(it["name"], it["mime"], it["size"], it["data"]) for it in found["files"]),
+    )

@@ -1,0 +1,206 @@
+"""The owner's own mail: looking through it, reading a mail, keeping a draft, sending.
+
+What always holds:
+- A mail is sent at most once under its key. It is kept in the drafts before it is handed to the server and leaves them
+  for the sent mails after it; found in the drafts at a second try, nobody knows whether it went out, and that is said.
+- What was refused was not sent, and is in the drafts no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from assistant.core.calendar import utc_now
+from assistant.core.errors import MailError, install_hint
+from assistant.documents.reader import DocumentReader
+from assistant.mail.account import MailAccount
+from assistant.mail.parsed import ParsedMail, parse_mail
+
+if TYPE_CHECKING:
+    from assistant.mail.compose import OutgoingMail
+    from assistant.mail.imap import ImapConnection, MailHead, MailQuery
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class MailPlace:
+    """Where a mail is, as a person and a model name it: "INBOX:17"."""
+
+    folder: str
+    uid: int
+
+    def __str__(self) -> str:
+        return f"{self.folder}:{self.uid}"
+
+    @classmethod
+    def parse(cls, text: str) -> MailPlace:
+        folder, colon, uid = text.strip().rpartition(":")
+        if not colon or not folder or not uid.isdecimal() or len(uid) > 10:
+            raise MailError(f"{text[:80]!r} names no mail; a search shows names such as Archive:17.", refused=True)
+        return cls(folder, int(uid))
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMails:
+    mails: tuple[tuple[MailPlace, MailHead], ...]  # newest first
+    more: int  # how many more there are
+
+
+@dataclass(frozen=True, slots=True)
+class MailService:
+    account: MailAccount
+    documents: DocumentReader = field(default_factory=DocumentReader)
+    clock: Callable[[], datetime] = utc_now
+    seconds: float = 30.0  # that a server may take for one answer
+
+    async def check(self) -> str:
+        """Log in to both servers. Raises `MailError`."""
+        await self._imap(lambda connection: connection.select("INBOX"))
+        from assistant.mail.smtp import check_login
+
+        await check_login(self.account.smtp, self.seconds)
+        return self.account.address
+
+    async def search(self, query: MailQuery, folder: str = "", *, limit: int, offset: int = 0) -> FoundMails:
+        """Raises `MailError`."""
+        folders = (folder,) if folder else self.account.folders
+
+        def look(connection: ImapConnection) -> FoundMails:
+            found: list[tuple[MailPlace, MailHead]] = []
+            total = 0
+            for name in folders:
+                connection.select(name)
+                uids = connection.search(query)
+                total += len(uids)
+                newest = list(reversed(uids))[: offset + limit]
+                found += [(MailPlace(name, head.uid), head) for head in connection.heads(newest)]
+            shown = tuple(found[offset : offset + limit])
+            return FoundMails(shown, max(0, total - offset - len(shown)))
+
+        return await self._imap(look)
+
+    async def folders(self) -> list[str]:
+        return await self._imap(lambda connection: connection.folders())
+
+    async def read(self, place: MailPlace) -> ParsedMail:
+        """Raises `MailError`."""
+        from assistant.mail.imap import MAX_MAIL_BYTES
+
+        def fetch(connection: ImapConnection) -> bytes:
+            connection.select(place.folder)
+            size = connection.size(place.uid)
+            if size is None:
+                raise MailError(f"There is no mail {place}.", refused=True)
+            if size > MAX_MAIL_BYTES:
+                raise MailError(f"The mail {place} has {size / 1e6:.0f} MB, which is too much to read.", refused=True)
+            raw = connection.raw(place.uid)
+            if raw is None:
+                raise MailError(f"There is no mail {place} any more.", refused=True)
+            return raw
+
+        return await parse_mail(self.documents, await self._imap(fetch))
+
+    async def save_draft(self, mail: OutgoingMail, key: str) -> bool:
+        """Returns whether it was new: a draft of this key that is there already stays the only one."""
+        identity, raw = self._compose(mail, key)
+
+        def save(connection: ImapConnection) -> bool:
+            drafts = connection.folder_for("Drafts", self.account.drafts)
+            connection.select(drafts)
+            if connection.find(identity):
+                return False
+            connection.append(drafts, raw, "\\Draft", "\\Seen")
+            return True
+
+        return await self._imap(save)
+
+    async def send(self, mail: OutgoingMail, key: str) -> str:
+        """What became of it, for a person. Raises `MailError`: nothing was sent, or (`ambiguous`) nobody knows."""
+        from assistant.mail.smtp import submit
+
+        identity, raw = self._compose(mail, key)
+        recipients = [*mail.to, *mail.cc]
+        to = ", ".join(recipients)
+
+        def keep(connection: ImapConnection) -> bool:
+            sent = connection.folder_for("Sent", self.account.sent)
+            connection.select(sent)
+            if connection.find(identity):
+                return True
+            drafts = connection.folder_for("Drafts", self.account.drafts)
+            connection.select(drafts)
+            if connection.find(identity):
+                raise MailError(_unknown(to, "An earlier try was interrupted."), ambiguous=True)
+            connection.append(drafts, raw, "\\Draft", "\\Seen")
+            return False
+
+        try:
+            if await self._imap(keep):
+                return f"The mail to {to} was sent before; it was not sent again."
+        except MailError as error:
+            raise error if error.ambiguous else MailError(f"{error} Nothing was sent.", refused=error.refused) from None
+        try:
+            await submit(self.account.smtp, self.account.address, recipients, raw, self.seconds)
+        except MailError as error:
+            if error.ambiguous:
+                raise MailError(_unknown(to, str(error)), ambiguous=True) from None
+            await self._drop_draft(identity)
+            raise MailError(f"{error} Nothing was sent.", refused=error.refused) from None
+        try:
+            await self._imap(lambda connection: self._file(connection, identity))
+        except MailError as error:
+            return f"The mail to {to} was sent. It is still in your drafts, since {error}"
+        return f"The mail to {to} was sent."
+
+    def _file(self, connection: ImapConnection, identity: str) -> None:
+        """Out of the drafts into the sent mails, where some servers have put it themselves."""
+        sent = connection.folder_for("Sent", self.account.sent)
+        drafts = connection.folder_for("Drafts", self.account.drafts)
+        connection.select(sent)
+        is_there = bool(connection.find(identity))
+        connection.select(drafts, writes=True)
+        uids = connection.find(identity)
+        if is_there:
+            connection.delete(uids)
+        else:
+            connection.move(uids, sent)
+
+    async def _drop_draft(self, identity: str) -> None:
+        def drop(connection: ImapConnection) -> None:
+            connection.select(connection.folder_for("Drafts", self.account.drafts), writes=True)
+            connection.delete(connection.find(identity))
+
+        await self._imap(drop)
+
+    def _compose(self, mail: OutgoingMail, key: str) -> tuple[str, bytes]:
+        from assistant.mail.compose import compose, message_id
+
+        identity = message_id(key, self.account.domain)
+        return identity, compose(mail, self.account.address, self.account.name, identity, self.clock())
+
+    async def _imap(self, work: Callable[[ImapConnection], T]) -> T:
+        run_imap = imap_module().run_imap
+        result: T = await run_imap(self.account.imap, work, self.seconds)
+        return result
+
+
+def imap_module() -> Any:
+    """The libraries are an extra, and loaded with the first mail."""
+    try:
+        from assistant.mail import imap, smtp  # noqa: F401
+    except ImportError as error:
+        raise MailError(
+            f"Mail needs a package that is not installed ({error.name}); {install_hint('mail')}.", refused=True
+        ) from None
+    return imap
+
+
+def _unknown(to: str, why: str) -> str:
+    return (
+        f"{why} Nobody knows whether the mail to {to} was sent. It is in your drafts: ask them, or look whether it "
+        "arrived, before you send it from there."
+    )

@@ -1,0 +1,100 @@
+"""A real server that takes mail for sending: aiosmtpd on a free loopback port, with a login, that has troubles when it
+is told to: it refuses, asks for patience, or breaks the connection before or after a mail was taken."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import default
+from typing import Any, Literal
+
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+
+from tests.support.dovecot import PASSWORD
+
+
+@dataclass
+class SentMail:
+    sender: str
+    recipients: list[str]
+    raw: bytes
+    message: EmailMessage
+
+
+@dataclass
+class Submission:
+    """`troubles` are taken one a mail: "before" and "after" break the connection, anything else is the answer."""
+
+    port: int = 0
+    taken: list[SentMail] = field(default_factory=list)
+    attempts: int = 0
+    troubles: list[str] = field(default_factory=list)
+    on_change: Callable[[], None] = lambda: None
+    _server: asyncio.Server | None = None
+    _connections: set[_Connection] = field(default_factory=set)
+
+    async def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for connection in list(self._connections):
+            connection.abort()
+
+    # What aiosmtpd calls.
+
+    async def handle_DATA(self, server: _Connection, session: Session, envelope: Envelope) -> str:  # noqa: N802
+        self.attempts += 1
+        if not session.authenticated:
+            return "530 5.7.0 Authentication required"
+        trouble: Literal["before", "after"] | str = self.troubles.pop(0) if self.troubles else ""
+        raw = envelope.original_content or b""
+        if trouble in ("", "after"):
+            message = BytesParser(EmailMessage, policy=default).parsebytes(raw)
+            assert isinstance(message, EmailMessage)
+            self.taken.append(SentMail(envelope.mail_from or "", list(envelope.rcpt_tos), raw, message))
+        self.on_change()
+        if trouble in ("before", "after"):
+            server.abort()
+        return trouble or "250 OK"
+
+
+class _Connection(SMTP):
+    def __init__(self, owner: Submission) -> None:
+        super().__init__(owner, auth_require_tls=False, authenticator=_authenticate, hostname="test.example")
+        self._owner = owner
+
+    def connection_made(self, transport: Any) -> None:
+        self._owner._connections.add(self)
+        super().connection_made(transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._owner._connections.discard(self)
+        super().connection_lost(error)
+
+    def abort(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+
+def _authenticate(server: SMTP, session: Session, envelope: Envelope, mechanism: str, data: Any) -> AuthResult:
+    is_right = isinstance(data, LoginPassword) and data.password == PASSWORD.encode()
+    return AuthResult(success=is_right, handled=False)
+
+
+@asynccontextmanager
+async def taking_mail() -> AsyncIterator[Submission]:
+    server = Submission()
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()
