@@ -90,9 +90,9 @@ class CommandStores:
     pairing: PairingService
     approvals: StoredApprovals
     workspace: WorkspaceFiles
+    imports: StoredImports
     calendars: CalendarReader
     calendar_sources: Callable[[], Sequence[CalendarSource]]  # those in the settings
-    imports: StoredImports
     mcp: McpServers
     file_search: StoredFileSearch
 

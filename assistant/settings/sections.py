@@ -275,9 +275,9 @@ class SettingsValues(SettingsSection):
     reset: ResetSettings
     archive: ArchiveSettings
     agenda: AgendaSettings
-    calendar: CalendarSettings
     brief: BriefSettings
     notify: NotifySettings
+    calendar: CalendarSettings
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings

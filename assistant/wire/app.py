@@ -26,7 +26,6 @@ from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.gateway.attachments import load_outgoing_file
 from assistant.gateway.dispatcher import Dispatcher, OutgoingRouter
 from assistant.gateway.notices import NoticeSender
-from assistant.health.status import DaemonStatus
 from assistant.health.telemetry import open_telemetry
 from assistant.models.offline.model import OfflineModel
 from assistant.people.pairing import supersede_denied
@@ -52,6 +51,7 @@ from assistant.wire.models import ModelDeps, build_models, list_model_choices
 from assistant.wire.services import (
     build_agenda,
     build_briefs,
+    build_daemon_status,
     build_erasure_and_backups,
     build_inbound,
     build_mcp_servers,
@@ -61,7 +61,7 @@ from assistant.wire.services import (
     build_slash_commands,
 )
 from assistant.wire.sleep import build_learning, build_sleep
-from assistant.wire.stores import Stores, session_reader, status_sources, token_counter_for
+from assistant.wire.stores import Stores, session_reader, token_counter_for
 from assistant.wire.turns import (
     Base,
     build_approvals,
@@ -219,23 +219,7 @@ class App:
         """What people and programs see of it."""
         stores, clock = self.stores, self._clock
         self.browsers = BrowserSessions(settings.home.browser_sessions, clock)
-        self.daemon_status = DaemonStatus(
-            self.watch,
-            status_sources(settings, stores, is_served=True),
-            self.runtime,
-            self.progress,
-            stores.home_guard,
-            self.dispatcher.bridge_states,
-            lambda: self.maintenance.passed_over,
-            self.models,
-            self.estimates,
-            self.contexts.window,
-            lambda: self.web.status(),
-            self._problems,
-            self.telemetry.metrics,
-            clock,
-            self.started_at,
-        )
+        self.daemon_status = build_daemon_status(self)
         self.status = self.daemon_status.report
         self.commands = build_slash_commands(self)
         check_names(settings.values, self.toolbox.allowed_roles, self.commands.grantable_roles())
@@ -362,7 +346,7 @@ class App:
         self.watch.check_files()
         return self.settings.values.web.token.get_secret_value()
 
-    def _problems(self) -> list[str]:
+    def problems(self) -> list[str]:
         """What needs a person, and no store knows."""
         errors = (self.backup_scheduler.trouble, self.agenda_scheduler.last_error, self.telemetry.problem)
         return [

@@ -27,6 +27,7 @@ from assistant.erasure.service import ErasureService
 from assistant.gateway.bridge_operations import BridgeOperations
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.inbound import InboundHandler
+from assistant.health.status import DaemonStatus
 from assistant.health.status_text import render_lines
 from assistant.mcp.servers import McpServer, McpServers
 from assistant.memory.service import MemoryService
@@ -37,15 +38,16 @@ from assistant.runtime.context_parts import ContextParts
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
 from assistant.sessions.scheduler import ResetScheduler
 from assistant.settings.settings import Settings
+from assistant.wire.memories import memory_storage_info
 from assistant.wire.sleep import Sleep
 from assistant.wire.stores import (
     Stores,
     home_begun_at,
     lateness_policy,
     memory_deps,
-    memory_storage_info,
     reset_policies,
     session_reader,
+    status_sources,
 )
 from assistant.wire.turns import Base, Contexts
 from sleep.cycle.rebuild import Reextraction
@@ -196,6 +198,26 @@ def build_resets(base: Base, contexts: Contexts, sleep: Sleep, dispatcher: Dispa
     return ResetScheduler(resetter, reset_stores, context, reset_policies(settings))
 
 
+def build_daemon_status(app: App) -> DaemonStatus:
+    return DaemonStatus(
+        app.watch,
+        status_sources(app.settings, app.stores, is_served=True),
+        app.runtime,
+        app.progress,
+        app.stores.home_guard,
+        app.dispatcher.bridge_states,
+        lambda: app.maintenance.passed_over,
+        app.models,
+        app.estimates,
+        app.contexts.window,
+        lambda: app.web.status(),
+        app.problems,
+        app.telemetry.metrics,
+        app.base.clock,
+        app.started_at,
+    )
+
+
 def build_slash_commands(app: App) -> CommandRegistry:
     stores, settings = app.stores, app.settings
     return CommandRegistry(
@@ -239,9 +261,9 @@ def command_stores(
         backups=stores.backups,
         approvals=stores.approvals,
         workspace=stores.workspace,
+        imports=stores.imports,
         calendars=stores.calendars,
         calendar_sources=lambda: stores.calendar_settings.sources,
-        imports=stores.imports,
         mcp=mcp or build_mcp_servers(settings, stores, utc_now),
         file_search=stores.file_search,
     )
