@@ -51,7 +51,7 @@ def fetch_url_tool(
         effects="keyed",
         roles=OWNER_ONLY,
         timeout_seconds=fetcher.timeout_seconds + TIMEOUT_SECONDS + 5,
-        touches={"network"},
+        touches={"reads", "network"},
         words=WordsOfCall(addresses=("url",)),
         effect=effect,
         allows=allows,
@@ -78,7 +78,7 @@ def search_web_tool(search: WebSearch, zone: ZoneInfo, result_bytes: int) -> Too
     @tool(
         roles=OWNER_ONLY,
         timeout_seconds=search.timeout_seconds + 5,
-        touches={"network"},
+        touches={"reads", "network"},
         words=WordsOfCall(words=("query",), in_questions=True),
         effect=effect,
         allows=allows,

@@ -52,10 +52,12 @@ _MENU = {
     },
     "People and networks": {
         "people": "Who may talk to it, and as whom.",
-        "bridge": "Telegram, Matrix: set up, test, pause.",
+        "bridge": "Telegram, Matrix, mail: set up, test, pause.",
+        "mail": "Your own mail: set up, list, search, read.",
         "notify": "ntfy, Gotify, the desktop: tell you where you are not looking.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
+        "skills": "Instructions for kinds of work that you bring along.",
         "mcp": "MCP servers that it uses; be one for other programs.",
     },
     "Set up and run": {
@@ -96,6 +98,10 @@ def _load(name: str) -> click.Command:
             from assistant.cli.web import web as command
         case "calendar":
             from assistant.cli.calendar import calendar as command
+        case "mail":
+            from assistant.cli.mail import mail as command
+        case "skills":
+            from assistant.cli.skills import skills as command
         case "mcp":
             from assistant.cli.mcp import mcp as command
         case "open":

@@ -23,7 +23,7 @@ ALIASES = {
 _NAMES = """
 help status model usage agenda brief todo session sessions reset compact context branch pin unpin pins requests done
 drop remind schedule calendar contacts memory files search why forget sleep approvals people pair start bridge notify
-deliveries web mcp backup archive import undo retry stop
+deliveries web mcp skills backup archive import undo retry stop
 """
 SLASH_COMMANDS = tuple(f"/{name}" for name in _NAMES.split())
 LEAVE_COMMANDS = ("/quit", "/exit")

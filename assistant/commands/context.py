@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.character.profiles import StoredProfiles
     from assistant.store.character.todos import StoredTodos
     from assistant.store.home.browser_sessions import BrowserSessions
+    from assistant.store.home.skills import Skills
     from assistant.store.home.workspace import WorkspaceFiles
     from assistant.store.script.approvals import StoredApprovals
     from assistant.store.script.conversation import StoredConversation
@@ -93,6 +94,7 @@ class CommandStores:
     imports: StoredImports
     calendars: CalendarReader
     calendar_sources: Callable[[], Sequence[CalendarSource]]  # those in the settings
+    skills: Skills
     mcp: McpServers
     file_search: StoredFileSearch
 

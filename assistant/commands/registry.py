@@ -32,6 +32,7 @@ from assistant.commands import (
     reminders,
     schedules,
     sessions,
+    skills,
     sleep,
     tasks,
     todo,
@@ -65,7 +66,10 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(todo.agenda, todo.brief, todo.todo, reminders.remind, schedules.schedule),
         *(calendars.calendar, calendars.contacts),
     ),
-    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, notify.notify, mcp.mcp),
+    "People and networks": (
+        *(people.people, bridges.bridge, bridges.deliveries, web.web, notify.notify),
+        *(mcp.mcp, skills.skills),
+    ),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }
 

@@ -72,11 +72,12 @@ from assistant.wire.turns import (
     build_tools,
     build_turn_runner,
     journal_sync,
-    max_page_bytes,
+    take_over_calendars,
 )
 from sleep.cycle.rebuild import Reextraction
 from tools.mcp import mcp_tools
-from tools.toolbox import calendar_tools, delegate_tool
+from tools.skills import skill_tools
+from tools.toolbox import MAX_RESULT_BYTES, delegate_tool
 
 
 class App:
@@ -178,14 +179,16 @@ class App:
         self.calendars = CalendarService(
             base.settings.values.calendar, stores.calendars, base.settings.zone, base.clock
         )
+        self._skill_tools = skill_tools(stores.skills, stores.folders, MAX_RESULT_BYTES)
         self.mcp = build_mcp_servers(base.settings, stores, base.clock, self._tell_mcp_change)
         self.file_indexer = FileIndexer(stores.folders, stores.file_search.index, stores.file_finder)
         self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer, self.calendars)
         self.contexts = build_contexts(base, self.toolbox)
         window = self.contexts.window
         self.toolbox.add(delegate_tool(build_delegation(base, self.toolbox, window)))
-        self.mcp.on_change = lambda: self.toolbox.replace_servers(mcp_tools(self.mcp))
+        self.mcp.on_change = lambda: self.toolbox.replace_deferred("mcp", mcp_tools(self.mcp))
         self.mcp.on_change()
+        self._offer_skills()
         self.approvals = build_approvals(base, self.toolbox)
         self.turn_runner = build_turn_runner(base, self.toolbox, window, self.dispatcher, self.approvals)
         self.runtime = build_runtime(base, self.turn_runner, self.dispatcher, self.contexts)
@@ -276,6 +279,11 @@ class App:
         notice = NoticeKind.DATA_DAMAGED.fill(f"{self._clock():%Y-%m-%d}:{line}", what=line)
         self.base.notices.send_to_session(MAIN_SESSION, notice)
 
+    def _offer_skills(self) -> None:
+        """Where there are any: a prompt without skills says nothing of them."""
+        tools = self._skill_tools if self.stores.skills.has_any() else []
+        self.toolbox.replace_deferred("skills", tools)
+
     def _tell_mcp_change(self, server: str, changed: Sequence[McpToolPin]) -> None:
         """Raises `StoreError`."""
         names = ", ".join(quote_text(pin.name) for pin in changed)
@@ -304,6 +312,7 @@ class App:
         self.watch.check_files()
         self.clock_changes.check()
         self.networks.check_due(self.dispatcher)
+        self._offer_skills()
         self.running_turns.wake.set()
         self.agenda_scheduler.check_due()
         self.calendars.check_due()
@@ -335,11 +344,7 @@ class App:
     def _take_over(self, settings: Settings) -> None:
         self.stores.ledger.budget = settings.values.budget
         self.networks.take_over(settings, self.dispatcher)
-        self.stores.calendar_settings = settings.values.calendar
-        self.calendars.take_over(settings.values.calendar)
-        if settings.values.calendar.sources and self.toolbox.find("find_events", "owner") is None:
-            for tool in calendar_tools(self.calendars, max_page_bytes(settings.values.tools)):
-                self.toolbox.add(tool)
+        take_over_calendars(self.stores, self.calendars, self.toolbox, settings)
 
     def _web_token(self) -> str:
         """A new one is valid from the next request on."""

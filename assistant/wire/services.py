@@ -264,6 +264,7 @@ def command_stores(
         imports=stores.imports,
         calendars=stores.calendars,
         calendar_sources=lambda: stores.calendar_settings.sources,
+        skills=stores.skills,
         mcp=mcp or build_mcp_servers(settings, stores, utc_now),
         file_search=stores.file_search,
     )

@@ -53,6 +53,7 @@ from assistant.store.erasure.store import ErasureStore
 from assistant.store.files import make_directory, sync_file
 from assistant.store.home.guard import HomeGuard
 from assistant.store.home.inventory import StoreRecorder
+from assistant.store.home.skills import Skills
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.log.writer import MessageLog
 from assistant.store.script.approvals import StoredApprovals
@@ -144,6 +145,7 @@ class Stores:
             self.agenda_days = AgendaDays(self.jobs, self.todos, told, zone, calendar_days)
             self.archive = open_archive(settings)
             self.workspace = WorkspaceFiles(settings.home.workspace)
+            self.skills = Skills(settings.home.workspace)
             self.backups = BackupFolder(home, values.backup.folder)
             self.home_guard = HomeGuard(home, (script, character))
             self.verifier = Verifier(home, script, message_log, self.conversation)

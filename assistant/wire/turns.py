@@ -53,7 +53,7 @@ from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.cycle import sync_journal_or_log
 from sleep.rules.classifier import score_importance
 from tools.file_search import FileToolDeps
-from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
+from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox, calendar_tools
 
 # A lease outlives the longest summary by this much.
 _LEASE_MARGIN = timedelta(seconds=30)
@@ -133,6 +133,16 @@ def _web_search(settings: WebSearchSettings) -> WebSearch | None:
     if not settings.provider:
         return None
     return WebSearch(settings.provider, settings.url, settings.key.get_secret_value())
+
+
+def take_over_calendars(stores: Stores, calendars: CalendarService, toolbox: ToolRegistry, settings: Settings) -> None:
+    """The first calendar brings the tools over it: no prompt has them before."""
+    chosen = settings.values.calendar
+    stores.calendar_settings = chosen
+    calendars.take_over(chosen)
+    if chosen.sources and toolbox.find("find_events", "owner") is None:
+        for tool in calendar_tools(calendars, max_page_bytes(settings.values.tools)):
+            toolbox.add(tool)
 
 
 def max_page_bytes(settings: ToolSettings) -> int:
