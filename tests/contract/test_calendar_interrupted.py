@@ -120,10 +120,10 @@ async def test_an_appointment_is_asked_about_with_all_that_will_be_and_the_yes_a
 ) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
-    (home / "config.toml").write_text(
-        f'[home]\ntimezone = "Europe/Oslo"\n[[calendar.sources]]\nname = "Server"\nkind = "caldav"\nurl = "{server.url}"\n'
-        'user = "ann"\nprivate = true\n'
+    table = (
+        f'[[calendar.sources]]\nname = "Server"\nkind = "caldav"\nurl = "{server.url}"\nuser = "ann"\nprivate = true\n'
     )
+    (home / "config.toml").write_text(f'[home]\ntimezone = "Europe/Oslo"\n{table}')
     secret = {"ASSISTANT_CALENDAR__PASSWORDS": f'{{"Server": "{PASSWORD}"}}'}
     async with run_app(home, model=ScriptedModel(_proposes), now=lambda: NOW, **secret) as live:
         await live.app.commands.run("/calendar sync", MAIN_SESSION)
