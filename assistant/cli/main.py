@@ -35,6 +35,7 @@ _MENU = {
     },
     "Remember": {
         "memory": "What it remembers: search, ask why, correct.",
+        "add": "Give it files, folders or pages of the web.",
         "files": "Your files: search, list, read again.",
         "forget": "Erase for good, from every copy.",
         "sleep": "Sleep now; see what the last sleep did; undo it.",
@@ -153,6 +154,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.tasks import requests as command
         case "pins":
             from assistant.commands.compaction import pins as command
+        case "add":
+            from assistant.commands.files import add as command
         case "files":
             from assistant.commands.files import files as command
         case "forget":

@@ -131,6 +131,7 @@ class CommandServices:
     calendars: CalendarService
     mcp: McpServers
     file_indexer: FileIndexer
+    save_page: Callable[[str, datetime], Awaitable[str]]  # of an address, in the workspace; raises `ToolError`
     notifier: Notifier
     page_url: Callable[[], str]  # where the page is served; "" while it is not
 

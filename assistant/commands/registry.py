@@ -61,7 +61,10 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(sessions.reset, compaction.compact, context_parts.context, compaction.branch, compaction.pins),
         *(tasks.requests, approvals.approvals),
     ),
-    "Remember": (memory.memory, files.files, erasure.forget, sleep.sleep, archive.archive, imports.imports),
+    "Remember": (
+        *(memory.memory, files.add, files.files, erasure.forget, sleep.sleep, archive.archive),
+        imports.imports,
+    ),
     "Time": (
         *(todo.agenda, todo.brief, todo.todo, reminders.remind, schedules.schedule),
         *(calendars.calendar, calendars.contacts),

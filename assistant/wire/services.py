@@ -3,6 +3,8 @@ with."""
 
 from __future__ import annotations
 
+import asyncio
+import mimetypes
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,6 +21,7 @@ from assistant.commands.argv import command_name
 from assistant.commands.context import CommandServices, CommandStores
 from assistant.commands.registry import CommandRegistry
 from assistant.core.calendar import SleepSchedule, utc_now
+from assistant.core.errors import ToolError
 from assistant.core.mcp import McpToolPin
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
 from assistant.core.sessions import MAIN_SESSION
@@ -38,6 +41,7 @@ from assistant.runtime.context_parts import ContextParts
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
 from assistant.sessions.scheduler import ResetScheduler
 from assistant.settings.settings import Settings
+from assistant.store.home.workspace import ADDED_FOLDER, WorkspaceFiles, page_file_name
 from assistant.wire.memories import memory_storage_info
 from assistant.wire.sleep import Sleep
 from assistant.wire.stores import (
@@ -49,7 +53,7 @@ from assistant.wire.stores import (
     session_reader,
     status_sources,
 )
-from assistant.wire.turns import Base, Contexts
+from assistant.wire.turns import Base, Contexts, page_fetcher
 from sleep.cycle.rebuild import Reextraction
 
 if TYPE_CHECKING:
@@ -325,9 +329,21 @@ def _command_services(app: App) -> CommandServices:
         calendars=app.calendars,
         mcp=app.mcp,
         file_indexer=app.file_indexer,
+        save_page=partial(_save_page, settings, app.stores.workspace),
         page_url=lambda: app.web.url(),
         notifier=app.notifier,
     )
+
+
+async def _save_page(settings: Settings, files: WorkspaceFiles, address: str, now: datetime) -> str:
+    """Raises `ToolError`, `StoreError`."""
+    fetcher = page_fetcher(settings.values.tools)
+    if fetcher is None:
+        raise ToolError("No page was read: `tools.fetch_pages` is off.")
+    page = await fetcher.fetch(address)
+    suffix = mimetypes.guess_extension(page.content_type) or ".txt"
+    name = page_file_name(page.address, suffix, now.astimezone(settings.zone).date())
+    return await asyncio.to_thread(files.save, ADDED_FOLDER, (name,), page.data)
 
 
 def _bridge_operations(app: App) -> BridgeOperations:
