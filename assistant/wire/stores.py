@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import structlog
 
@@ -122,8 +123,8 @@ class Stores:
             stack.callback(self.history.close)
             self.ledger = Ledger(script, values.budget, zone, render_notice, values.permissions())
             self.memories = open_memories(settings, stack, now, self.ledger, reading=reading)
-            read_memories = self.memories.read_locally
-            self.memory_search, self.journal_index = open_memory_search(home, read_memories, zone, reading=reading)
+            memories = self.memories.read_locally
+            self.memory_search, self.journal_index = open_memory_search(home, memories, zone, reading=reading)
             stack.callback(self.memory_search.close)
             self.folders = FileFolders(settings.home.workspace, home, name_folders(values.files.folders))
             self.file_search, self.file_finder = open_files(home, zone, reading=reading)
@@ -140,13 +141,11 @@ class Stores:
             )
             self._open_script(script, message_log)
             self._open_character(home, character, values.memory.file_max_tokens)
-            told = ToldDates(self.history, self.journal, zone)
             self.calendars, self.calendar_settings = CalendarReader(home), values.calendar
-            calendar_days = CalendarDays(self.calendars, zone, lambda: self.calendar_settings)
-            self.agenda_days = AgendaDays(self.jobs, self.todos, told, zone, calendar_days)
+            self._open_agenda_days(zone)
             self.archive = open_archive(settings)
-            self.workspace = WorkspaceFiles(settings.home.workspace)
-            self.skills = Skills(settings.home.workspace)
+            workspace = settings.home.workspace
+            self.workspace, self.skills = WorkspaceFiles(workspace), Skills(workspace)
             self.backups = BackupFolder(home, values.backup.folder)
             self.home_guard = HomeGuard(home, (script, character))
             self.transfer = HomeTransfer(script, character, message_log, self.conversation.appender)
@@ -195,6 +194,11 @@ class Stores:
         self.pairings = Pairings(script)
         self.places = ConversationRoutes(script)
         self.typed_commands = SlashCommandQueue(script)
+
+    def _open_agenda_days(self, zone: ZoneInfo) -> None:
+        told = ToldDates(self.history, self.journal, zone)
+        calendar_days = CalendarDays(self.calendars, zone, lambda: self.calendar_settings)
+        self.agenda_days = AgendaDays(self.jobs, self.todos, told, zone, calendar_days)
 
     def _open_character(self, home: Path, character: Database, file_max_tokens: int) -> None:
         self.todos = StoredTodos(character)

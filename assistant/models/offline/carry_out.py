@@ -16,7 +16,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.additions import add, remind
 from assistant.models.offline.agenda_answers import ask, look_up
-from assistant.models.offline.changes import complete, drop, move, relist, reopen, undate, undo
+from assistant.models.offline.changes import complete, drop, move, relist, undate
 from assistant.models.offline.cues import fold, says
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
@@ -50,6 +50,7 @@ from assistant.models.offline.plans import (
 from assistant.models.offline.rewording import rename
 from assistant.models.offline.sentence_forms import intent_of_form
 from assistant.models.offline.targets import content_words
+from assistant.models.offline.undo import reopen, undo
 
 # From these chances on, nothing of what the person has would change it.
 _SURELY_NEW = {"cannot": 0.9, "add": 0.9, "remind": 0.9}
