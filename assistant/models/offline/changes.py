@@ -257,7 +257,7 @@ def _counts_from_now(folded: str) -> bool:
 
 
 def _nearest(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -> datetime:
-    """Of an hour that may be of the morning or the afternoon the one nearer to what it was."""
+    """Of an hour that may be of the morning or the evening the one nearer to what it was; from eight on, if near."""
     clocks = times.of_kind("clock")
     if not item.due or len(clocks) != 1 or clocks[0].half or times.of_kind("part"):
         return at
@@ -270,7 +270,6 @@ def _nearest(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -
     readings = [moment for moment in (first, first + timedelta(hours=12)) if moment > now]
     was = item.due.hour * 60 + item.due.minute
     nearest = min(readings, key=lambda moment: abs(moment.hour * 60 + moment.minute - was), default=at)
-    # From eight on, an hour is of the morning, unless it was about that hour of the evening.
     is_morning = clocks[0].minutes >= 480 and abs(nearest.hour * 60 + nearest.minute - was) > _ABOUT_THEN
     return at if is_morning else nearest
 
@@ -362,8 +361,9 @@ def _restore(calls: Sequence[ToolStep | None]) -> Plan:
     for call in filter(None, calls):
         answers.append((yield from call_tool(call.tool, **call.arguments)))
     if lost := calls.count(None):
-        names = pluralize(lost, "reminder")
-        answers.append(f"{names} of them I can't bring back: I don't see any more when they were to come.")
+        answers.append(
+            f"{pluralize(lost, 'reminder')} I can't bring back: I don't see any more when they were to come."
+        )
     return "\n".join(answers)
 
 
@@ -373,9 +373,8 @@ def _calls_that_restore(context: PlanContext) -> list[ToolStep | None]:
     changes = [call for call in context.earlier if call.tool not in ("list_reminders", "show_agenda", "search_history")]
     changes = [call for call in changes if call.arguments.get("action") != "list"]
     together = list(takewhile(lambda call: call.tool == "cancel_reminder" and call.is_latest, reversed(changes)))
-    count = max(1, len(together))
-    earlier = changes[: len(changes) - count]
-    restoring = [_call_that_restores(taken, earlier) for taken in changes[len(changes) - count :]]
+    first = len(changes) - max(1, len(together))
+    restoring = [_call_that_restores(taken, changes[:first]) for taken in changes[max(0, first) :]]
     return restoring if any(restoring) else []
 
 
@@ -385,12 +384,10 @@ def _call_that_restores(last: EarlierCall, earlier: Sequence[EarlierCall]) -> To
         own = [(call, match) for call, match in settings if int(match["id"]) == last.arguments.get("id")]
         if not own:
             return None
-        newest = own[0][1]
-        # A change of the time alone leaves the rule as it was set.
         rules = (
             call.arguments.get("repeat") or find_times(str(call.arguments.get("when", ""))).rule for call, _ in own
         )
-        again = {"text": newest["text"].replace('\\"', '"'), "when": newest["due"]}
+        again = {"text": own[0][1]["text"].replace('\\"', '"'), "when": own[0][1]["due"]}
         rule = next(filter(None, rules), "")
         return ToolStep("set_reminder", again | ({"repeat": rule} if rule not in ("", "once") else {}))
     for call in reversed(earlier):
