@@ -8,7 +8,13 @@ from click.shell_completion import get_completion_class
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.option("--program", default="assistant", show_default=True, type=click.Choice(["assistant", "aihistory"]))
+@click.option(
+    "--program",
+    default="assistant",
+    show_default=True,
+    type=click.Choice(["assistant", "aihistory"]),
+    help="Which program.",
+)
 def completion(shell: str, program: str) -> None:
     """Print the completion of commands and options for your shell, to be read when it starts.
 

@@ -195,7 +195,7 @@ def _progress(stores: CommandStores, now: datetime) -> str:
     exit_code=lambda result: 1 if result.problems else 0,
 )
 @click.argument("sources", nargs=-1, metavar="FILE|FOLDER|URL...", type=click.UNPROCESSED)
-@click.option(STORED_OPTION, "stored", multiple=True, hidden=True, type=click.UNPROCESSED)
+@click.option(STORED_OPTION, "stored", multiple=True, hidden=True, type=click.UNPROCESSED, help="Sent with it.")
 async def add(context: CommandContext, sources: Sequence[str], stored: Sequence[str]) -> AddResult:
     """Give the assistant files, folders or pages of the web: copied into its workspace, and searchable.
 

@@ -124,7 +124,10 @@ def mcp() -> None:
 
 @mcp.command("list", render=_render_servers, reads=True, with_session=False)
 def list_servers(context: CommandContext) -> list[McpServerRow]:
-    """List the servers, and how many of their tools are approved."""
+    """List the servers, and how many of their tools are approved.
+
+    > assistant mcp list
+    """
     servers = context.stores.mcp
     return [
         McpServerRow(

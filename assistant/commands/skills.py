@@ -39,7 +39,10 @@ def skills() -> None:
 
 @skills.command("list", render=_render_skills, reads=True, with_session=False)
 def list_skills(context: CommandContext) -> list[Skill]:
-    """List the skills, and what is wrong with those that are not used."""
+    """List the skills, and what is wrong with those that are not used.
+
+    > assistant skills list
+    """
     return context.stores.skills.list_all()
 
 

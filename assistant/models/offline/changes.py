@@ -249,7 +249,7 @@ def _counts_from_now(folded: str) -> bool:
 
 
 def _nearest(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -> datetime:
-    """Of an hour that may be of the morning or the afternoon the one nearer to what it was."""
+    """Of an hour that may be of the morning or the evening the one nearer to what it was; from eight on, if near."""
     clocks = times.of_kind("clock")
     if not item.due or len(clocks) != 1 or clocks[0].half or times.of_kind("part"):
         return at
@@ -262,7 +262,6 @@ def _nearest(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -
     readings = [moment for moment in (first, first + timedelta(hours=12)) if moment > now]
     was = item.due.hour * 60 + item.due.minute
     nearest = min(readings, key=lambda moment: abs(moment.hour * 60 + moment.minute - was), default=at)
-    # From eight on, an hour is of the morning, unless it was about that hour of the evening.
     is_morning = clocks[0].minutes >= 480 and abs(nearest.hour * 60 + nearest.minute - was) > _ABOUT_THEN
     return at if is_morning else nearest
 
