@@ -13,7 +13,7 @@ import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from assistant.core.calendar import format_local_time
-from assistant.core.calendar_events import SourceState
+from assistant.core.calendar_events import CalendarChange, SourceState
 from assistant.core.errors import StoreError, UsageError, install_hint
 from assistant.settings.calendar_sources import CalendarSettings, CalendarSource, read_passwords
 from assistant.store.calendars import CalendarReader
@@ -46,6 +46,10 @@ class CalendarError(UsageError):
     def __init__(self, text: str, *, unsure: bool = False) -> None:
         super().__init__(text)
         self.unsure = unsure
+
+
+def _unsure(action: str) -> str:
+    return " Nobody knows whether the change was carried out: look into the calendar." if action == "change" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class CalendarWorker:
                 text, _ = await process.communicate(json.dumps(order).encode())
         except TimeoutError:
             raise CalendarError(
-                f"It took longer than {self.timeout_seconds:.0f} seconds (calendar.timeout_seconds).",
+                f"It took longer than {self.timeout_seconds:.0f} seconds (calendar.timeout_seconds).{_unsure(action)}",
                 unsure=action == "change",
             ) from None
         finally:
@@ -83,7 +87,7 @@ class CalendarWorker:
         try:
             answer: Mapping[str, Any] = json.loads(text)
         except ValueError:
-            why = f"What reads it ended (exit code {process.returncode})."
+            why = f"What reads it ended (exit code {process.returncode}).{_unsure(action)}"
             raise CalendarError(why, unsure=action == "change") from None
         if answer.get("error"):
             raise CalendarError(str(answer["error"]), unsure=bool(answer.get("unsure")))
@@ -175,6 +179,25 @@ class CalendarService:
             except CalendarError as error:
                 outcomes[source.name] = str(error)
         return outcomes
+
+    async def change(self, change: CalendarChange) -> None:
+        """Carry out what the owner approved. Raises `CalendarError`, which says where nobody knows whether it was."""
+        require_calendar_libraries()
+        source = self.find_source(change.source)
+        await self.worker.run(
+            "change",
+            self.clock(),
+            source=source.model_dump(mode="json"),
+            password=self.password_of(source),
+            change=asdict(change),
+        )
+
+    def find_source(self, name: str) -> CalendarSource:
+        """Raises `CalendarError`."""
+        for source in self.settings.sources:
+            if source.name == name:
+                return source
+        raise CalendarError(f"The calendar {name!r} is not in the settings any more. Nothing was changed.")
 
     def password_of(self, source: CalendarSource) -> str:
         return read_passwords(self.settings.passwords).get(source.name, "")

@@ -13,10 +13,12 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.calendars.collections import CollectionChanges, find_collections, read_changes
-from assistant.calendars.dav import DavClient, DavError
+from assistant.calendars.changes import apply_change
+from assistant.calendars.collections import CollectionChanges, find_collections, read_changes, read_resources
+from assistant.calendars.dav import DavClient, DavError, normal_url
 from assistant.calendars.ical import EventContext, Unreadable, mail_addresses, read_events
 from assistant.calendars.vcard import read_contacts
+from assistant.core.calendar_events import CalendarChange
 from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.core.text import pluralize
 from assistant.settings.calendar_sources import CalendarSource
@@ -165,6 +167,24 @@ class SourceReading:
             anew=is_new,
         )
         return remark
+
+    async def change(self, change: CalendarChange) -> None:
+        """Change an event on the server, and have the store show it. Raises `DavError`, `StoreError`."""
+        name, client = self.source.name, DavClient(self.source, self.password, self.max_bytes)
+        state, _ = self.store.load_state(name, self.made_of)
+        self._addresses = frozenset(state.get("addresses", ()))
+        collections = {it.url: it for it in self.store.load_collections(name)}
+        try:
+            url = await apply_change(client, change, self.zone, self.now, self._addresses)
+            collection = next((it for it in collections.values() if (url or change.url).startswith(it.url)), None)
+            if not url:
+                self.store.remove_resource(name, change.url)
+            elif collection is not None:
+                found = await read_resources(client, collection, [normal_url(url)])
+                for address, (tag, text) in found.items():
+                    self.store.save_changed_resource(name, self.parse_resource(collection, address, tag, text))
+        finally:
+            await client.aclose()
 
     def _expanded_again(self, changes: list[CollectionChanges]) -> list[StoredResource]:
         """What repeats and has not changed, for another span."""

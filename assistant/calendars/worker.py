@@ -20,6 +20,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from assistant.calendars.dav import DavClient, DavError
+from assistant.core.calendar_events import CalendarChange
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.text import pluralize, shorten
 from assistant.settings.calendar_sources import CalendarSource
@@ -42,6 +43,9 @@ async def _run(order: Mapping[str, Any]) -> dict[str, Any]:
 
     with closing(CalendarWriter(home, now)) as store:
         reading = SourceReading(source, order["password"], store, now, ZoneInfo(order["zone"]), order["max_bytes"])
+        if order["action"] == "change":
+            await reading.change(CalendarChange(**order["change"]))
+            return {}
         try:
             return {"remark": await reading.run()}
         except DavError as error:

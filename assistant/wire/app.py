@@ -72,6 +72,7 @@ from assistant.wire.turns import (
     build_tools,
     build_turn_runner,
     journal_sync,
+    take_over_calendars,
 )
 from sleep.cycle.rebuild import Reextraction
 from tools.mcp import mcp_tools
@@ -181,7 +182,7 @@ class App:
         self._skill_tools = skill_tools(stores.skills, stores.folders, MAX_RESULT_BYTES)
         self.mcp = build_mcp_servers(base.settings, stores, base.clock, self._tell_mcp_change)
         self.file_indexer = FileIndexer(stores.folders, stores.file_search.index, stores.file_finder)
-        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer)
+        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer, self.calendars)
         self.contexts = build_contexts(base, self.toolbox)
         window = self.contexts.window
         self.toolbox.add(delegate_tool(build_delegation(base, self.toolbox, window)))
@@ -343,8 +344,7 @@ class App:
     def _take_over(self, settings: Settings) -> None:
         self.stores.ledger.budget = settings.values.budget
         self.networks.take_over(settings, self.dispatcher)
-        self.stores.calendar_settings = settings.values.calendar
-        self.calendars.take_over(settings.values.calendar)
+        take_over_calendars(self.stores, self.calendars, self.toolbox, settings)
 
     def _web_token(self) -> str:
         """A new one is valid from the next request on."""

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from assistant.agenda.service import AgendaService
+from assistant.calendars.service import CalendarService
 from assistant.core.jobs import DeliveryTarget
 from assistant.core.notices import Notice, NoticeAddress, NoticePlace
 from assistant.core.records import InboxItem
@@ -56,7 +57,7 @@ from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.cycle import sync_journal_or_log
 from sleep.rules.classifier import score_importance
 from tools.file_search import FileToolDeps
-from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
+from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox, calendar_tools
 
 # A lease outlives the longest summary by this much.
 _LEASE_MARGIN = timedelta(seconds=30)
@@ -96,7 +97,12 @@ class Contexts:
 
 
 def build_tools(
-    base: Base, memory: MemoryService, erasure: ErasureService, agenda: AgendaService, indexer: FileIndexer
+    base: Base,
+    memory: MemoryService,
+    erasure: ErasureService,
+    agenda: AgendaService,
+    indexer: FileIndexer,
+    calendars: CalendarService,
 ) -> ToolRegistry:
     """All tools but `delegate`, which needs the context that a turn was last sent."""
     settings, stores, tools = base.settings, base.stores, base.settings.values.tools
@@ -116,11 +122,12 @@ def build_tools(
         files=FileToolDeps(stores.folders, stores.file_search, indexer),
         sandbox=build_command_sandbox(settings),
         allowed_commands=settings.values.run_command.allow,
+        calendars=calendars if calendars.settings.sources else None,
         mail=MailService(own_mail_account(settings.values.mail_account))
         if settings.values.mail_account.address
         else None,
         timeout_seconds=tools.timeout_seconds,
-        result_bytes=_max_page_bytes(tools),
+        result_bytes=max_page_bytes(tools),
         authority=settings.values.permissions(),
         tracer=base.tracer,
     )
@@ -137,7 +144,17 @@ def _web_search(settings: WebSearchSettings) -> WebSearch | None:
     return WebSearch(settings.provider, settings.url, settings.key.get_secret_value())
 
 
-def _max_page_bytes(settings: ToolSettings) -> int:
+def take_over_calendars(stores: Stores, calendars: CalendarService, toolbox: ToolRegistry, settings: Settings) -> None:
+    """The first calendar brings the tools over it: no prompt has them before."""
+    chosen = settings.values.calendar
+    stores.calendar_settings = chosen
+    calendars.take_over(chosen)
+    if chosen.sources and toolbox.find("find_events", "owner") is None:
+        for tool in calendar_tools(calendars, max_page_bytes(settings.values.tools)):
+            toolbox.add(tool)
+
+
+def max_page_bytes(settings: ToolSettings) -> int:
     """How long a page of quoted words may be, in UTF-8, so that it is not cut when it enters the context."""
     if settings.output_policy == "bytes":
         return min(MAX_RESULT_BYTES, settings.output_max_bytes // 2)
