@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from assistant.agenda.day import AgendaDays
 from assistant.agenda.service import AgendaService
+from assistant.calendars.service import CalendarService
 from assistant.core.errors import ToolError
 from assistant.core.permissions import OWNER_ONLY, OWNER_ONLY_PERMISSIONS, Permissions
 from assistant.core.ports import Tool, ToolContext
@@ -36,9 +37,11 @@ from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.script.outbox import TurnFiles
 from assistant.store.script.turns import UserRequests
 from assistant.store.search.history import StoredHistory
+from tools.calendar import calendar_reading_tools
+from tools.calendar_changes import CALENDAR_CHANGES, calendar_changing_tools
 from tools.commands import run_command_tool
 from tools.declaration import bounded_text, tool
-from tools.file_search import FileToolDeps, search_files_tool
+from tools.file_search import FileToolDeps, search_files_tool, write_file_tool
 from tools.files import list_files_tool, read_file_tool, send_file_tool
 from tools.history import read_history_tool, search_history_tool
 from tools.mail import mail_tools
@@ -91,19 +94,20 @@ def build_toolbox(
     files: FileToolDeps | None = None,
     sandbox: CommandSandbox | None = None,
     allowed_commands: Sequence[str] = (),
+    calendars: CalendarService | None = None,
     mail: MailService | None = None,
     timeout_seconds: float = 60.0,
     result_bytes: int = MAX_RESULT_BYTES,
     tracer: Tracer = NULL_TRACER,
     authority: Permissions = OWNER_ONLY_PERMISSIONS,
 ) -> ToolRegistry:
-    """Without one of `requests`, `memory`, `reminders`, `sending`, `pages`, `web_search`, `files`, `sandbox` and `mail`
-    there are no tools over it. A page of quoted words has at most `result_bytes` of UTF-8; commands of
+    """Without one of `requests`, `memory`, `reminders`, `sending`, `pages`, `web_search`, `files`, `sandbox`, `mail`
+    and `calendars` there are no tools over it. A page of quoted words has at most `result_bytes` of UTF-8; commands of
     `allowed_commands` need no approval. `delegate` is added by whoever has the helpers."""
     documents = DocumentReader()
     folders = files.folders if files else FileFolders(workspace, workspace.parent)
     tools: list[Tool] = [
-        search_history_tool(history, zone, result_bytes),
+        search_history_tool(history, zone, result_bytes, files.search if files else None),
         read_history_tool(history, zone, result_bytes),
         manage_todo_list_tool(todos, zone),
     ]
@@ -118,19 +122,25 @@ def build_toolbox(
     tools += [fetch_url_tool(pages, documents, sending[0], zone, result_bytes)] if pages and sending else []
     tools += [search_web_tool(web_search, zone, result_bytes)] if web_search else []
     tools += [search_files_tool(files, zone, result_bytes)] if files else []
+    tools += [write_file_tool(sending[0])] if files and sending else []
     tools += [run_command_tool(sandbox, allowed_commands)] if sandbox else []
     tools += mail_tools(mail, sending[0], workspace, zone, result_bytes) if mail and sending else []
     tools += memory.tools(history, zone, result_bytes) if memory else []
+    tools += calendar_tools(calendars, result_bytes) if calendars else []
     registry = ToolRegistry(
         tools,
         timeout_seconds=timeout_seconds,
-        without_timeout_cap=frozenset({"delegate", "run_command", "send_mail"}),
+        without_timeout_cap=frozenset({"delegate", "run_command", "send_mail", *CALENDAR_CHANGES}),
         authority=authority,
         tracer=tracer,
     )
     for finder in tool_search_tools(registry.deferred):
         registry.add(finder)
     return registry
+
+
+def calendar_tools(calendars: CalendarService, result_bytes: int) -> list[Tool]:
+    return [*calendar_reading_tools(calendars, result_bytes), *calendar_changing_tools(calendars)]
 
 
 MAX_DELEGATE_SECONDS = 3600.0
@@ -176,6 +186,7 @@ def tool_roles() -> dict[str, frozenset[str]]:
         web_search=WebSearch("searxng"),
         files=FileToolDeps(FileFolders(Path(), Path()), nothing, nothing),
         sandbox=CommandSandbox(Path(), "none", CommandLimits(1, 1, 1, 1)),
+        calendars=nothing,
         mail=MailService(MailAccount("", nowhere, nowhere)),
     )
     registry.add(delegate_tool(nothing))

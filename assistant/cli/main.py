@@ -35,6 +35,7 @@ _MENU = {
     },
     "Remember": {
         "memory": "What it remembers: search, ask why, correct.",
+        "add": "Give it files, folders or pages of the web.",
         "files": "Your files: search, list, read again.",
         "forget": "Erase for good, from every copy.",
         "sleep": "Sleep now; see what the last sleep did; undo it.",
@@ -48,13 +49,17 @@ _MENU = {
         "todo": "Your to-do lists.",
         "remind": "Reminders.",
         "schedule": "Prompts that are asked for you at set times.",
+        "calendar": "Your calendars and address books: add, list, read now.",
+        "contacts": "Find somebody in your address books.",
     },
     "People and networks": {
         "people": "Who may talk to it, and as whom.",
-        "bridge": "Telegram, Matrix: set up, test, pause.",
+        "bridge": "Telegram, Matrix, mail: set up, test, pause.",
+        "mail": "Your own mail: set up, list, search, read.",
         "notify": "ntfy, Gotify, the desktop: tell you where you are not looking.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
+        "skills": "Instructions for kinds of work that you bring along.",
         "mcp": "MCP servers that it uses; be one for other programs.",
     },
     "Set up and run": {
@@ -95,6 +100,12 @@ def _load(name: str) -> click.Command:
             from assistant.cli.imports import imports as command
         case "web":
             from assistant.cli.web import web as command
+        case "calendar":
+            from assistant.cli.calendar import calendar as command
+        case "mail":
+            from assistant.cli.mail import mail as command
+        case "skills":
+            from assistant.cli.skills import skills as command
         case "mcp":
             from assistant.cli.mcp import mcp as command
         case "open":
@@ -146,6 +157,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.tasks import requests as command
         case "pins":
             from assistant.commands.compaction import pins as command
+        case "add":
+            from assistant.commands.files import add as command
         case "files":
             from assistant.commands.files import files as command
         case "forget":
@@ -162,6 +175,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.reminders import remind as command
         case "schedule":
             from assistant.commands.schedules import schedule as command
+        case "contacts":
+            from assistant.commands.calendars import contacts as command
         case "people":
             from assistant.commands.people import people as command
         case "approvals":

@@ -22,13 +22,15 @@ ALIASES = {
 # The commands that a conversation knows: offered for completion, and told from messages that begin with a slash.
 _NAMES = """
 help status model usage agenda brief todo session sessions reset compact context branch pin unpin pins requests done
-drop remind schedule memory files search why forget sleep approvals people pair start bridge notify deliveries web mcp
-backup archive import undo retry stop
+drop remind schedule calendar contacts memory add files search why forget sleep approvals people pair start bridge
+notify deliveries web mcp skills backup archive import undo retry stop
 """
 SLASH_COMMANDS = tuple(f"/{name}" for name in _NAMES.split())
 LEAVE_COMMANDS = ("/quit", "/exit")
 _LEAVE_WORDS = ("exit", "quit", "bye")
-SHELL_ONLY_COMMANDS = ("chat", "config", "doctor", "export", "log", "open", "run", "service", "setup", "verify")
+SHELL_ONLY_COMMANDS = (
+    *("chat", "completion", "config", "doctor", "export", "log", "mail", "open", "run", "service", "setup", "verify"),
+)
 # These a shell does not have, or it means something else there.
 _CHAT_ONLY = frozenset({"/help", "/model", "/session", "/retry", "/start", "/stop"})
 _TOKEN = re.compile(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.agenda.day import AgendaDays
     from assistant.agenda.service import AgendaService
     from assistant.backup.scheduler import BackupScheduler
+    from assistant.calendars.service import CalendarService
     from assistant.core.memories import SleepReport
     from assistant.core.records import InboxReceipt, IncomingMessage
     from assistant.erasure.service import ErasureService
@@ -33,14 +34,17 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.runtime.file_indexer import FileIndexer
     from assistant.sessions.listing import SessionReader
     from assistant.sessions.scheduler import ResetScheduler
+    from assistant.settings.calendar_sources import CalendarSource
     from assistant.store.archive.archive import StoredArchive
     from assistant.store.backup.folder import BackupFolder
+    from assistant.store.calendars import CalendarReader
     from assistant.store.character.consolidations import StoredConsolidations
     from assistant.store.character.journal import StoredJournal
     from assistant.store.character.memory_files import StoredMemoryFiles
     from assistant.store.character.profiles import StoredProfiles
     from assistant.store.character.todos import StoredTodos
     from assistant.store.home.browser_sessions import BrowserSessions
+    from assistant.store.home.skills import Skills
     from assistant.store.home.workspace import WorkspaceFiles
     from assistant.store.script.approvals import StoredApprovals
     from assistant.store.script.conversation import StoredConversation
@@ -88,6 +92,9 @@ class CommandStores:
     approvals: StoredApprovals
     workspace: WorkspaceFiles
     imports: StoredImports
+    calendars: CalendarReader
+    calendar_sources: Callable[[], Sequence[CalendarSource]]  # those in the settings
+    skills: Skills
     mcp: McpServers
     file_search: StoredFileSearch
 
@@ -121,8 +128,10 @@ class CommandServices:
     wake: Callable[[], None]  # something waits to be answered
     browsers: BrowserSessions
     context_parts: ContextParts
+    calendars: CalendarService
     mcp: McpServers
     file_indexer: FileIndexer
+    save_page: Callable[[str, datetime], Awaitable[str]]  # of an address, in the workspace; raises `ToolError`
     notifier: Notifier
     page_url: Callable[[], str]  # where the page is served; "" while it is not
 

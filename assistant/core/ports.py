@@ -109,8 +109,8 @@ class LedgerPort(Protocol):
 
 ToolEffects = Literal["none", "keyed", "once"]
 ToolTouch = Literal["reads", "writes", "network", "money", "people"]
-"""What a tool touches: it shows words that are stored somewhere, changes something, sends something out, pays, or has
-an effect on other people."""
+"""What a tool touches: it shows words that are stored somewhere, here or on the web; changes something; sends something
+out; pays; or has an effect on other people."""
 
 ASKED_TOUCHES: frozenset[ToolTouch] = frozenset({"writes", "network", "money", "people"})
 """What needs the person's word."""

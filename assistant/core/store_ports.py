@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from assistant.core.checkpoints import Checkpoint, Compaction, RestorePreview
+from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction, RestorePreview
 from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
 from assistant.core.messages import Message, RecordKind, ToolCall
 from assistant.core.records import (
@@ -216,8 +216,8 @@ class Conversation(Protocol):
         message: copies marked `carried_from` and `inherited`, then a record of kind `branch` in its own log. The
         earlier messages stay in the log they are in. Raises `UsageError` where the view has no such message."""
 
-    def checkpoints(self, session: str) -> list[Checkpoint]:
-        """All of a session in every state, oldest first."""
+    def checkpoints(self, session: str, state: CheckpointState | None = None) -> list[Checkpoint]:
+        """Those of a session in this state, or in every one, oldest first."""
 
     def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
         """Those of a conversation that cover their messages, in the order of these: few, however long it has lasted."""

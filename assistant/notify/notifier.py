@@ -214,7 +214,7 @@ class Notifier:
         log.warning("a notification was not taken", service=service.name, uncertain=error.uncertain)
 
 
-_TEST = "This is a test: what waits for you is told here."
+_TEST = "This is a test. Reminders and questions will arrive here."
 _UNCERTAIN = "it is not known whether the last one arrived."
 _UNHEALTHY = "The assistant needs you: `assistant status` says why."
 

@@ -220,13 +220,13 @@ class CompactionService:
         if outcome.busy and not outcome.checkpoints:
             return "Another compaction of this conversation is under way; nothing was changed by this one."
         if not outcome.checkpoints:
-            return f"There is nothing to gain by compacting. The context is at {outcome.before.describe()}."
+            return _nothing_gained_text(outcome)
         await self._tell_compacted(session, outcome, person_waits=True)
         kinds = ", ".join(dict.fromkeys(describe_tier(checkpoint.tier) for checkpoint in outcome.checkpoints))
         made = [checkpoint.id for checkpoint in outcome.checkpoints if not checkpoint.is_merge]
         number = (made or [outcome.checkpoints[0].id])[0]
         return (
-            f"{_compacted(outcome, 'Compacted', 'Joined')} ({kinds}): {_describe_sizes(outcome)}"
+            f"{describe_compacted(outcome, 'Compacted', 'Joined')} ({kinds}): {_describe_sizes(outcome)}"
             f"{_cost_text(outcome)} The messages stay in the message log: `aihistory show {number}` shows what was "
             f"kept, `/compact --undo {number}` undoes it."
         )
@@ -238,7 +238,7 @@ class CompactionService:
         )
         preview = await self._compactor.preview(request)
         if not preview.result.checkpoints:
-            return f"There is nothing to gain by compacting. The context is at {preview.result.before.describe()}."
+            return _nothing_gained_text(preview.result)
         return _preview_text(preview)
 
     async def undo(self, session: str, checkpoint_id: int | None) -> str:
@@ -288,7 +288,7 @@ class CompactionService:
             await self.on_compacted(session, outcome, person_waits)
 
 
-def _compacted(outcome: CompactionResult, compact: str, join: str) -> str:
+def describe_compacted(outcome: CompactionResult, compact: str, join: str) -> str:
     """What is done, with the verbs given: to messages, or to summaries alone."""
     count = outcome.message_count
     return f"{compact} {pluralize(count, 'message')}" if count else f"{join} earlier summaries"
@@ -307,6 +307,11 @@ def _describe_sizes(outcome: CompactionResult, bound: str = "") -> str:
     )
 
 
+def _nothing_gained_text(outcome: CompactionResult) -> str:
+    why = "A summary would be no shorter than the messages that it stands for. " if outcome.gains_nothing else ""
+    return f"There is nothing to gain by compacting. {why}The context is at {outcome.before.describe()}."
+
+
 def _preview_text(preview: CompactionPreview) -> str:
     rows = ["| | messages | tokens | why |", "|---|---:|---:|---|"]
     for change in preview.planned_changes:
@@ -322,7 +327,7 @@ def _preview_text(preview: CompactionPreview) -> str:
     # How long a model's summary will be nobody knows: at most as long as it may be.
     sizes = f"{_describe_sizes(result, 'at most ' if estimate else '')} {preview.plans[0].minimum.describe()}"
     kinds = ", ".join(dict.fromkeys(describe_tier(checkpoint.tier) for checkpoint in result.checkpoints))
-    head = f"Nothing was changed. This would {_compacted(result, 'compact', 'join')} ({kinds}):"
+    head = f"Nothing was changed. This would {describe_compacted(result, 'compact', 'join')} ({kinds}):"
     return "\n".join([head, "", *rows, "", sizes, "", cost])
 
 

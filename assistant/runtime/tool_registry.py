@@ -46,7 +46,7 @@ class ToolRegistry:
         """`timeout_seconds` caps what a tool declares for itself, but for those in `without_timeout_cap`, which are
         bounded by what they do. Raises ValueError when two tools share a name."""
         self._tools: dict[str, Tool] = {}
-        self._of_servers: list[str] = []
+        self._replaceable: dict[str, list[str]] = {}
         for tool in tools:
             self.add(tool)
         self._timeout_seconds = timeout_seconds
@@ -61,15 +61,14 @@ class ToolRegistry:
             raise ValueError(f"two tools are called {tool.spec.name}")
         self._tools[tool.spec.name] = tool
 
-    def replace_servers(self, tools: Iterable[Tool]) -> None:
-        """The tools of MCP servers, in place of those that were there before. Each has a topic, so that no prompt has
-        another order."""
-        for name in self._of_servers:
+    def replace_deferred(self, origin: str, tools: Iterable[Tool]) -> None:
+        """The tools of an origin that come and go, in place of those of it that were there. Each has a topic, so that
+        prompts keep their order."""
+        for name in self._replaceable.pop(origin, ()):
             del self._tools[name]
-        self._of_servers = []
         for tool in tools:
             self.add(tool)
-            self._of_servers.append(tool.spec.name)
+            self._replaceable.setdefault(origin, []).append(tool.spec.name)
 
     @property
     def protected(self) -> frozenset[str]:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.permissions import Permissions, RoleGrant
+from assistant.settings.calendar_sources import CalendarSettings
 from assistant.settings.mcp import McpSettings
 from assistant.settings.networks import (
     MailAccountSettings,
@@ -22,7 +23,7 @@ from assistant.settings.networks import (
     MatrixSettings,
     TelegramSettings,
 )
-from assistant.settings.outside_sections import NotifySettings
+from assistant.settings.outside_sections import NotifySettings, VoiceSettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
@@ -276,6 +277,8 @@ class SettingsValues(SettingsSection):
     agenda: AgendaSettings
     brief: BriefSettings
     notify: NotifySettings
+    voice: VoiceSettings
+    calendar: CalendarSettings
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings

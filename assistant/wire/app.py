@@ -15,6 +15,7 @@ from functools import partial
 from assistant.agenda.clock_changes import ClockChanges
 from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.calendars.service import CalendarService
 from assistant.core.bridge_api import Bridge
 from assistant.core.mcp import McpToolPin, approval_code
 from assistant.core.notices import NoticeKind
@@ -25,7 +26,6 @@ from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.gateway.attachments import load_outgoing_file
 from assistant.gateway.dispatcher import Dispatcher, OutgoingRouter
 from assistant.gateway.notices import NoticeSender
-from assistant.health.status import DaemonStatus
 from assistant.health.telemetry import open_telemetry
 from assistant.models.offline.model import OfflineModel
 from assistant.people.pairing import supersede_denied
@@ -51,6 +51,7 @@ from assistant.wire.models import ModelDeps, build_models, list_model_choices
 from assistant.wire.services import (
     build_agenda,
     build_briefs,
+    build_daemon_status,
     build_erasure_and_backups,
     build_inbound,
     build_mcp_servers,
@@ -60,7 +61,7 @@ from assistant.wire.services import (
     build_slash_commands,
 )
 from assistant.wire.sleep import build_learning, build_sleep
-from assistant.wire.stores import Stores, session_reader, status_sources, token_counter_for
+from assistant.wire.stores import Stores, session_reader, token_counter_for
 from assistant.wire.turns import (
     Base,
     build_approvals,
@@ -71,10 +72,12 @@ from assistant.wire.turns import (
     build_tools,
     build_turn_runner,
     journal_sync,
+    take_over_calendars,
 )
 from sleep.cycle.rebuild import Reextraction
 from tools.mcp import mcp_tools
-from tools.toolbox import delegate_tool
+from tools.skills import skill_tools
+from tools.toolbox import MAX_RESULT_BYTES, delegate_tool
 
 
 class App:
@@ -173,14 +176,19 @@ class App:
             partial(base.notices.send_to_session, MAIN_SESSION),
         )
         self.erasure, self.backup_scheduler = build_erasure_and_backups(base)
+        self.calendars = CalendarService(
+            base.settings.values.calendar, stores.calendars, base.settings.zone, base.clock
+        )
+        self._skill_tools = skill_tools(stores.skills, stores.folders, MAX_RESULT_BYTES)
         self.mcp = build_mcp_servers(base.settings, stores, base.clock, self._tell_mcp_change)
         self.file_indexer = FileIndexer(stores.folders, stores.file_search.index, stores.file_finder)
-        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer)
+        self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer, self.calendars)
         self.contexts = build_contexts(base, self.toolbox)
         window = self.contexts.window
         self.toolbox.add(delegate_tool(build_delegation(base, self.toolbox, window)))
-        self.mcp.on_change = lambda: self.toolbox.replace_servers(mcp_tools(self.mcp))
+        self.mcp.on_change = lambda: self.toolbox.replace_deferred("mcp", mcp_tools(self.mcp))
         self.mcp.on_change()
+        self._offer_skills()
         self.approvals = build_approvals(base, self.toolbox)
         self.turn_runner = build_turn_runner(base, self.toolbox, window, self.dispatcher, self.approvals)
         self.runtime = build_runtime(base, self.turn_runner, self.dispatcher, self.contexts)
@@ -214,23 +222,7 @@ class App:
         """What people and programs see of it."""
         stores, clock = self.stores, self._clock
         self.browsers = BrowserSessions(settings.home.browser_sessions, clock)
-        self.daemon_status = DaemonStatus(
-            self.watch,
-            status_sources(settings, stores, is_served=True),
-            self.runtime,
-            self.progress,
-            stores.home_guard,
-            self.dispatcher.bridge_states,
-            lambda: self.maintenance.passed_over,
-            self.models,
-            self.estimates,
-            self.contexts.window,
-            lambda: self.web.status(),
-            self._problems,
-            self.telemetry.metrics,
-            clock,
-            self.started_at,
-        )
+        self.daemon_status = build_daemon_status(self)
         self.status = self.daemon_status.report
         self.commands = build_slash_commands(self)
         check_names(settings.values, self.toolbox.allowed_roles, self.commands.grantable_roles())
@@ -287,6 +279,11 @@ class App:
         notice = NoticeKind.DATA_DAMAGED.fill(f"{self._clock():%Y-%m-%d}:{line}", what=line)
         self.base.notices.send_to_session(MAIN_SESSION, notice)
 
+    def _offer_skills(self) -> None:
+        """Where there are any: a prompt without skills says nothing of them."""
+        tools = self._skill_tools if self.stores.skills.has_any() else []
+        self.toolbox.replace_deferred("skills", tools)
+
     def _tell_mcp_change(self, server: str, changed: Sequence[McpToolPin]) -> None:
         """Raises `StoreError`."""
         names = ", ".join(quote_text(pin.name) for pin in changed)
@@ -302,6 +299,7 @@ class App:
         """End the turns (see `Runtime.stop`), send what they said, and close the bridges."""
         await self.runtime.stop(drain_seconds, timeouts, force_stop)
         await self.background_compaction.stop()
+        await self.calendars.stop()
         await self.mcp.aclose()
         await self.dispatcher.stop(timeouts)
 
@@ -314,8 +312,10 @@ class App:
         self.watch.check_files()
         self.clock_changes.check()
         self.networks.check_due(self.dispatcher)
+        self._offer_skills()
         self.running_turns.wake.set()
         self.agenda_scheduler.check_due()
+        self.calendars.check_due()
         self.approvals.check_due()
         self.sleep.scheduler.check_due()
         self.briefs.check_due()
@@ -344,13 +344,14 @@ class App:
     def _take_over(self, settings: Settings) -> None:
         self.stores.ledger.budget = settings.values.budget
         self.networks.take_over(settings, self.dispatcher)
+        take_over_calendars(self.stores, self.calendars, self.toolbox, settings)
 
     def _web_token(self) -> str:
         """A new one is valid from the next request on."""
         self.watch.check_files()
         return self.settings.values.web.token.get_secret_value()
 
-    def _problems(self) -> list[str]:
+    def problems(self) -> list[str]:
         """What needs a person, and no store knows."""
         errors = (self.backup_scheduler.trouble, self.agenda_scheduler.last_error, self.telemetry.problem)
         return [
@@ -358,6 +359,7 @@ class App:
             *self.stores.remarks,
             *self.watch.problems(),
             *self.web.problems(),
+            *self.calendars.problems(),
             *self.clock_changes.problems(self._clock()),
             *(error for error in errors if error),
             *self.notifier.problems(),

@@ -3,6 +3,8 @@ with."""
 
 from __future__ import annotations
 
+import asyncio
+import mimetypes
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,6 +21,7 @@ from assistant.commands.argv import command_name
 from assistant.commands.context import CommandServices, CommandStores
 from assistant.commands.registry import CommandRegistry
 from assistant.core.calendar import SleepSchedule, utc_now
+from assistant.core.errors import ToolError
 from assistant.core.mcp import McpToolPin
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
 from assistant.core.sessions import MAIN_SESSION
@@ -27,6 +30,7 @@ from assistant.erasure.service import ErasureService
 from assistant.gateway.bridge_operations import BridgeOperations
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.inbound import InboundHandler
+from assistant.health.status import DaemonStatus
 from assistant.health.status_text import render_lines
 from assistant.mcp.servers import McpServer, McpServers
 from assistant.memory.service import MemoryService
@@ -37,17 +41,19 @@ from assistant.runtime.context_parts import ContextParts
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
 from assistant.sessions.scheduler import ResetScheduler
 from assistant.settings.settings import Settings
+from assistant.store.home.workspace import ADDED_FOLDER, WorkspaceFiles, page_file_name
+from assistant.wire.memories import memory_storage_info
 from assistant.wire.sleep import Sleep
 from assistant.wire.stores import (
     Stores,
     home_begun_at,
     lateness_policy,
     memory_deps,
-    memory_storage_info,
     reset_policies,
     session_reader,
+    status_sources,
 )
-from assistant.wire.turns import Base, Contexts
+from assistant.wire.turns import Base, Contexts, page_fetcher
 from sleep.cycle.rebuild import Reextraction
 
 if TYPE_CHECKING:
@@ -196,6 +202,26 @@ def build_resets(base: Base, contexts: Contexts, sleep: Sleep, dispatcher: Dispa
     return ResetScheduler(resetter, reset_stores, context, reset_policies(settings))
 
 
+def build_daemon_status(app: App) -> DaemonStatus:
+    return DaemonStatus(
+        app.watch,
+        status_sources(app.settings, app.stores, is_served=True),
+        app.runtime,
+        app.progress,
+        app.stores.home_guard,
+        app.dispatcher.bridge_states,
+        lambda: app.maintenance.passed_over,
+        app.models,
+        app.estimates,
+        app.contexts.window,
+        lambda: app.web.status(),
+        app.problems,
+        app.telemetry.metrics,
+        app.base.clock,
+        app.started_at,
+    )
+
+
 def build_slash_commands(app: App) -> CommandRegistry:
     stores, settings = app.stores, app.settings
     return CommandRegistry(
@@ -240,6 +266,9 @@ def command_stores(
         approvals=stores.approvals,
         workspace=stores.workspace,
         imports=stores.imports,
+        calendars=stores.calendars,
+        calendar_sources=lambda: stores.calendar_settings.sources,
+        skills=stores.skills,
         mcp=mcp or build_mcp_servers(settings, stores, utc_now),
         file_search=stores.file_search,
     )
@@ -297,11 +326,24 @@ def _command_services(app: App) -> CommandServices:
         context_parts=ContextParts(
             app.stores.conversation, app.models, app.contexts.meter, app.contexts.window, app.contexts.economy
         ),
+        calendars=app.calendars,
         mcp=app.mcp,
         file_indexer=app.file_indexer,
+        save_page=partial(_save_page, settings, app.stores.workspace),
         page_url=lambda: app.web.url(),
         notifier=app.notifier,
     )
+
+
+async def _save_page(settings: Settings, files: WorkspaceFiles, address: str, now: datetime) -> str:
+    """Raises `ToolError`, `StoreError`."""
+    fetcher = page_fetcher(settings.values.tools)
+    if fetcher is None:
+        raise ToolError("No page was read: `tools.fetch_pages` is off.")
+    page = await fetcher.fetch(address)
+    suffix = mimetypes.guess_extension(page.content_type) or ".txt"
+    name = page_file_name(page.address, suffix, now.astimezone(settings.zone).date())
+    return await asyncio.to_thread(files.save, ADDED_FOLDER, (name,), page.data)
 
 
 def _bridge_operations(app: App) -> BridgeOperations:

@@ -8,6 +8,10 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from assistant.agenda.service import AgendaService
+from assistant.calendars.service import CalendarService
+from assistant.core.jobs import DeliveryTarget
+from assistant.core.notices import Notice, NoticeAddress, NoticePlace
+from assistant.core.records import InboxItem
 from assistant.core.telemetry import Tracer
 from assistant.documents.fetch import PageFetcher
 from assistant.documents.web_search import WebSearch
@@ -36,6 +40,7 @@ from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn import TurnRunner
 from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
 from assistant.runtime.turn_guard import TurnGuard
+from assistant.runtime.voice import Transcriber, VoiceMessages
 from assistant.settings.prompts import load_persona, load_prompt, load_prompt_asking_for, load_system_prompt
 from assistant.settings.sections import SettingsValues, ToolSettings, WebSearchSettings
 from assistant.settings.settings import Settings, shipped_config_dir
@@ -52,7 +57,7 @@ from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.cycle import sync_journal_or_log
 from sleep.rules.classifier import score_importance
 from tools.file_search import FileToolDeps
-from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox
+from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox, calendar_tools
 
 # A lease outlives the longest summary by this much.
 _LEASE_MARGIN = timedelta(seconds=30)
@@ -92,7 +97,12 @@ class Contexts:
 
 
 def build_tools(
-    base: Base, memory: MemoryService, erasure: ErasureService, agenda: AgendaService, indexer: FileIndexer
+    base: Base,
+    memory: MemoryService,
+    erasure: ErasureService,
+    agenda: AgendaService,
+    indexer: FileIndexer,
+    calendars: CalendarService,
 ) -> ToolRegistry:
     """All tools but `delegate`, which needs the context that a turn was last sent."""
     settings, stores, tools = base.settings, base.stores, base.settings.values.tools
@@ -107,19 +117,25 @@ def build_tools(
         ),
         reminders=(agenda, stores.agenda_days),
         sending=(stores.workspace, stores.turn_files),
-        pages=PageFetcher(frozenset(map(str.lower, tools.fetch_private_hosts))) if tools.fetch_pages else None,
+        pages=page_fetcher(tools),
         web_search=_web_search(settings.values.web_search),
         files=FileToolDeps(stores.folders, stores.file_search, indexer),
         sandbox=build_command_sandbox(settings),
         allowed_commands=settings.values.run_command.allow,
+        calendars=calendars if calendars.settings.sources else None,
         mail=MailService(own_mail_account(settings.values.mail_account))
         if settings.values.mail_account.address
         else None,
         timeout_seconds=tools.timeout_seconds,
-        result_bytes=_max_page_bytes(tools),
+        result_bytes=max_page_bytes(tools),
         authority=settings.values.permissions(),
         tracer=base.tracer,
     )
+
+
+def page_fetcher(tools: ToolSettings) -> PageFetcher | None:
+    """None where no page may be read."""
+    return PageFetcher(frozenset(map(str.lower, tools.fetch_private_hosts))) if tools.fetch_pages else None
 
 
 def _web_search(settings: WebSearchSettings) -> WebSearch | None:
@@ -128,7 +144,17 @@ def _web_search(settings: WebSearchSettings) -> WebSearch | None:
     return WebSearch(settings.provider, settings.url, settings.key.get_secret_value())
 
 
-def _max_page_bytes(settings: ToolSettings) -> int:
+def take_over_calendars(stores: Stores, calendars: CalendarService, toolbox: ToolRegistry, settings: Settings) -> None:
+    """The first calendar brings the tools over it: no prompt has them before."""
+    chosen = settings.values.calendar
+    stores.calendar_settings = chosen
+    calendars.take_over(chosen)
+    if chosen.sources and toolbox.find("find_events", "owner") is None:
+        for tool in calendar_tools(calendars, max_page_bytes(settings.values.tools)):
+            toolbox.add(tool)
+
+
+def max_page_bytes(settings: ToolSettings) -> int:
     """How long a page of quoted words may be, in UTF-8, so that it is not cut when it enters the context."""
     if settings.output_policy == "bytes":
         return min(MAX_RESULT_BYTES, settings.output_max_bytes // 2)
@@ -294,7 +320,26 @@ def build_runtime(base: Base, turn_runner: TurnRunner, dispatcher: Dispatcher, c
         follow_turn=dispatcher.follow_turn,
         check_home=stores.home_guard.require_present,
         store_attachments=AttachmentIntake(stores.workspace, zone).store_attachments,
+        voice=_build_voice(base),
     )
+
+
+def _build_voice(base: Base) -> VoiceMessages:
+    voice, stores = base.settings.values.voice, base.stores
+
+    def load() -> Transcriber:
+        from assistant.models.speech import SpeechConfig, SpeechToText  # the SDK takes a second to import
+
+        key = voice.key.get_secret_value() or base.settings.openai_key.get_secret_value()
+        config = SpeechConfig(voice.url, key, voice.model, voice.minute_usd, voice.timeout_seconds)
+        return SpeechToText(config, stores.ledger, base.clock)
+
+    def tell(item: InboxItem, notice: Notice) -> None:
+        incoming = item.incoming
+        place = DeliveryTarget(incoming.session, incoming.scope, incoming.bridge, incoming.target)
+        base.notices.send(NoticeAddress((NoticePlace(place, item.id),)), notice)
+
+    return VoiceMessages(load if voice.url else None, stores.voice_messages, stores.workspace, tell, base.clock)
 
 
 def compaction_policy(values: SettingsValues) -> CompactionPolicy:

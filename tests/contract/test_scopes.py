@@ -23,9 +23,14 @@ TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "scopes.toml").re
 ROLES = {"everybody": ALL_ROLES, "owner": OWNER_ONLY}
 
 
+# With one there are the tools over it.
+CALENDAR = '[{ name = "Own", kind = "ics", url = "/own.ics" }]'
+
+
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path_factory.mktemp("home"))})
+    environment = {"ASSISTANT_HOME": str(tmp_path_factory.mktemp("home")), "ASSISTANT_CALENDAR__SOURCES": CALENDAR}
+    settings = load_settings(None, environment)
     made = build_app(settings, SteppingClock(), bridges={"kept": RecordingBridge()}, model=ScriptedModel())
     yield made
     made.close()

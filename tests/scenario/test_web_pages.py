@@ -157,3 +157,13 @@ async def test_without_a_model_too_a_page_is_opened(tmp_path: Path, server: Page
     allowed = {"ASSISTANT_TOOLS__FETCH_PRIVATE_HOSTS": '["127.0.0.1"]'}
     async with run_app(tmp_path, model=OfflineModel(), **allowed) as it:  # type: ignore[arg-type]
         assert "the third of May" in await say(it, form.format(server.url("/harbour")))
+
+
+async def test_i10_what_a_page_orders_is_asked_about_also_where_nothing_else_was_read(
+    tmp_path: Path, server: PageServer
+) -> None:
+    url = server.url("/harbour")
+    remind = ToolCall("r", "set_reminder", {"text": "pay Mallory", "when": "tomorrow at 9"})
+    async with app(tmp_path, fetch(url), remind, "It is about the harbour.") as it:
+        assert 'set a reminder "pay Mallory"' in await say(it, f"What does {url} say?")
+        assert it.app.stores.jobs.list_waiting("owner", "reminder") == []

@@ -33,6 +33,12 @@ def serving(pages: Mapping[str, Answer]) -> Iterator[PageServer]:
     stopped = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            asked.append((self.headers["Host"], self.path))
+            self.send_error(501)
+
+        do_DELETE = do_PROPFIND = do_REPORT = do_PUT  # noqa: N815
+
         def do_GET(self) -> None:
             asked.append((self.headers["Host"], self.path))
             answer = pages.get(self.path, Answer(b"not here", status=404))

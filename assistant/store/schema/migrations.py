@@ -278,6 +278,15 @@ def add_passed_over(db: Database) -> None:
     )
 
 
+calendar_migrations = Migrations("calendars")
+
+
+@calendar_migrations(name="0001_initial")
+def create_calendar_tables(db: Database) -> None:
+    """What was last read of calendars and address books."""
+    run_statements(db, "calendars.sql")
+
+
 files_migrations = Migrations("files")
 
 

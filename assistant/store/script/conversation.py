@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.core.checkpoints import Checkpoint, Compaction, RestorePreview
+from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction, RestorePreview
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import Message, RecordKind, Role, ToolCall, Trust
 from assistant.core.records import (
@@ -336,9 +336,9 @@ class StoredConversation:
         with self._db.write() as db:
             mark_extracted(db, session, generation, seq)
 
-    def checkpoints(self, session: str) -> list[Checkpoint]:
-        sql = "SELECT * FROM checkpoints WHERE session_id = ? ORDER BY checkpoint_num"
-        return self._db.read_all(read_checkpoint_row, sql, (session,))
+    def checkpoints(self, session: str, state: CheckpointState | None = None) -> list[Checkpoint]:
+        sql = "SELECT * FROM checkpoints WHERE session_id = ? AND state = coalesce(?, state) ORDER BY checkpoint_num"
+        return self._db.read_all(read_checkpoint_row, sql, (session, state))
 
     def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
         return [read_checkpoint_row(row) for row in list_live_checkpoint_rows(self._db, (session, generation))]
