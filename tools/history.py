@@ -13,6 +13,7 @@ What always holds:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Sequence
 from datetime import date
@@ -22,13 +23,15 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 
 from assistant.core.calendar import format_local_time
-from assistant.core.errors import ToolError
+from assistant.core.errors import StoreError, ToolError
 from assistant.core.messages import Media, Role
 from assistant.core.permissions import ALL_ROLES
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import QuotedMessage, fit_quote_block, format_quote, quote_block, quote_text
 from assistant.core.records import LogRecord, SearchHit
+from assistant.core.sessions import session_role
 from assistant.core.text import shorten
+from assistant.store.search.files import StoredFileSearch
 from assistant.store.search.history import StoredHistory
 from tools.declaration import StorableInt, lines_within, start_of_day, tool
 
@@ -41,10 +44,15 @@ _ROLES: dict[str, tuple[Role, ...]] = {
 }
 _EXTRA = 8
 _LONGEST_QUOTE = 600
+_FILES_NAMED = 3
+_MOST_OF_THE_WORDS = 0.7
 
 
-def search_history_tool(history: StoredHistory, zone: ZoneInfo, result_bytes: int) -> Tool:
-    """`result_bytes` bounds the result, so that it is never cut when it is shown to the model."""
+def search_history_tool(
+    history: StoredHistory, zone: ZoneInfo, result_bytes: int, files: StoredFileSearch | None = None
+) -> Tool:
+    """`result_bytes` bounds the result, so that it is never cut when it is shown to the model. `files`: the owner is
+    told where they have it as well."""
 
     @tool(roles=ALL_ROLES, timeout_seconds=20.0, touches={"reads"})
     async def search_history(
@@ -67,9 +75,22 @@ def search_history_tool(history: StoredHistory, zone: ZoneInfo, result_bytes: in
             before=start_of_day(before, zone),
         )
         earlier = _without_echo(history, hits, context)[:limit]
-        return _render_hits(query, earlier, zone, result_bytes)
+        result = _render_hits(query, earlier, zone, result_bytes)
+        if files is None or session_role(context.session) != "owner":
+            return result
+        return "\n".join([result, *await asyncio.to_thread(_files_with, files, query)])
 
     return search_history
+
+
+def _files_with(files: StoredFileSearch, query: str) -> list[str]:
+    """A line on what files say with most of these words; none where they have nothing, or cannot be searched."""
+    with contextlib.suppress(StoreError):
+        hits = [hit for hit in files.search(query, limit=_FILES_NAMED) if hit.share >= _MOST_OF_THE_WORDS]
+        if hits:
+            named = ", ".join(f"{quote_text(hit.path)}{hit.place and f' {quote_text(hit.place)}'}" for hit in hits)
+            return [f"Files have these words, too: {named}; search_files (by use_tool) shows them."]
+    return []
 
 
 def _without_echo(history: StoredHistory, hits: Sequence[SearchHit], context: ToolContext) -> list[SearchHit]:

@@ -107,7 +107,7 @@ def build_toolbox(
     documents = DocumentReader()
     folders = files.folders if files else FileFolders(workspace, workspace.parent)
     tools: list[Tool] = [
-        search_history_tool(history, zone, result_bytes),
+        search_history_tool(history, zone, result_bytes, files.search if files else None),
         read_history_tool(history, zone, result_bytes),
         manage_todo_list_tool(todos, zone),
     ]

@@ -58,7 +58,7 @@ def export_session(session: str, generation: int | None, form: str, output: Path
         if form == "jsonl":
             lines = (MessageItem.model_validate(record).model_dump_json() for record in records)
         else:
-            lines = _markdown_lines(records, chosen, settings.zone)
+            lines = markdown_lines(records, chosen, settings.zone)
         if output is None:
             for line in lines:
                 print_text(line)
@@ -80,7 +80,7 @@ def _write(output: Path, lines: Iterable[str]) -> None:
         raise HomeError(f"{output} was not written: {error.strerror}.") from None
 
 
-def _markdown_lines(records: Iterable[LogRecord], generation: Generation, zone: ZoneInfo) -> Iterator[str]:
+def markdown_lines(records: Iterable[LogRecord], generation: Generation, zone: ZoneInfo) -> Iterator[str]:
     """Without their ends."""
     yield f"# {generation.session}, number {generation.number}\n"
     end = f", ended {format_local_time(generation.ended_at, zone)}" if generation.ended_at else ""

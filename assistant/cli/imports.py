@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assistant.cli.home_stores import load_effective_settings
+from assistant.cli.home_stores import is_new_home, load_effective_settings
 from assistant.cli.link import Link, open_home_locally, open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import clean_for_terminal, json_result, print_remark, print_text, require_utf8
 from assistant.cli.shell import with_commands
+from assistant.cli.transfer import import_home, is_own_export
 from assistant.commands import imports as import_commands
 from assistant.commands.imports import MAX_PIECE
 from assistant.commands.table import Item
@@ -139,6 +140,21 @@ def import_file(path: Path, kind: str | None, name: str, dry_run: bool) -> Impor
     found = Path(require_utf8(str(path), "FILE")).expanduser().absolute()
     if not found.exists():
         raise UsageError(f"There is no file {path}. Nothing was imported.")
+    if is_own_export(found) and is_new_home(settings.home) and not dry_run:
+        made = import_home(settings, found)
+        print_text(
+            f"Your data folder is made of {found.name}: {pluralize(made.messages, 'message')} of "
+            f"{pluralize(made.sessions, 'conversation')}, with all that was learned. Settings and keys are not in it."
+        )
+        return ImportReport(
+            id=None,
+            source="nocturne",
+            dry_run=False,
+            conversations=made.sessions,
+            messages=made.messages,
+            known=0,
+            rejected=[],
+        )
     run = _Run(found.name, dry_run)
     try:
         run_with_signals(_import(settings, run, found, kind or "", require_utf8(name, "NAME")))

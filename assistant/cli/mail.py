@@ -63,6 +63,9 @@ def mail() -> None:
 
     The model searches and reads it for you, and sends a mail after you said yes to it. For a mailbox of the assistant's
     own, to which you write: `assistant bridge add mail`.
+
+    > assistant mail add ada@example.org
+    > assistant mail list --unread
     """
 
 

@@ -41,6 +41,7 @@ _MENU = {
         "sleep": "Sleep now; see what the last sleep did; undo it.",
         "archive": "Conversations that ended, and where they are archived.",
         "import": "Bring conversations along from other programs.",
+        "export": "Everything, to read, to keep, to move elsewhere.",
     },
     "Time": {
         "agenda": "What is on: a day, or a week.",
@@ -93,6 +94,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.exports import memory as command
         case "archive":
             from assistant.cli.verify import archive as command
+        case "export":
+            from assistant.cli.transfer import export_home as command
         case "import":
             from assistant.cli.imports import imports as command
         case "web":

@@ -28,7 +28,9 @@ notify deliveries web mcp skills backup archive import undo retry stop
 SLASH_COMMANDS = tuple(f"/{name}" for name in _NAMES.split())
 LEAVE_COMMANDS = ("/quit", "/exit")
 _LEAVE_WORDS = ("exit", "quit", "bye")
-SHELL_ONLY_COMMANDS = ("chat", "config", "doctor", "log", "open", "run", "service", "setup", "verify")
+SHELL_ONLY_COMMANDS = (
+    *("chat", "completion", "config", "doctor", "export", "log", "mail", "open", "run", "service", "setup", "verify"),
+)
 # These a shell does not have, or it means something else there.
 _CHAT_ONLY = frozenset({"/help", "/model", "/session", "/retry", "/start", "/stop"})
 _TOKEN = re.compile(

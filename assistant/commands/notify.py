@@ -52,7 +52,9 @@ def _line(report: ServiceReport, zone: tzinfo) -> str:
 
 @notify.command("list", result=list[ServiceItem], render=_render, with_session=False)
 def list_services(context: CommandContext) -> Sequence[ServiceReport]:
-    """List the services, without their addresses, and what became of the last notification.
+    """List the services and what became of the last message.
+
+    Their addresses have passwords in them, and are not shown.
 
     > assistant notify list
     """

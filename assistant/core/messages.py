@@ -32,6 +32,7 @@ class Media:
     size: int = 0  # bytes of the decoded content
     data: str | None = None  # base64, for images small enough to send
     path: str | None = None  # relative to the workspace, for all others
+    voice: bool = False  # recorded by the sender to be heard as their words
 
 
 @dataclass(frozen=True, slots=True)

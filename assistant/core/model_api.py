@@ -142,7 +142,16 @@ class ModelLimits:
 
 
 CallPurpose = Literal[
-    "chat", "schedule", "summary", "sleep_summary", "extraction", "scoring", "consolidation", "embedding", "check"
+    "chat",
+    "schedule",
+    "summary",
+    "sleep_summary",
+    "extraction",
+    "scoring",
+    "consolidation",
+    "embedding",
+    "check",
+    "transcription",
 ]
 """What a call is for. A `schedule` is a turn that a scheduled prompt opened; a `sleep_summary` is one that nobody waits
 for, a `summary` one before an answer, or by a command; `check` is the first call of a set-up."""

@@ -128,6 +128,10 @@ class NoticeKind(Enum):
         once="a conversation",
     )
 
+    VOICE_NOT_HEARD = NoticeForm(
+        "I could not turn your voice message into text. {reason} It is kept.", "It was not heard", once="a message"
+    )
+
     # Answers that are none
     TURN_ENDED = NoticeForm(
         "{text}",

@@ -56,15 +56,22 @@ def list_files(path: Path, now: datetime) -> list[ExportFile]:
     try:
         state = path.stat()
         if stat.S_ISDIR(state.st_mode):
-            return _in_folder(path)
+            return _without_copies(_in_folder(path))
         if not stat.S_ISREG(state.st_mode):
             raise ExportRefused("is neither a file nor a folder")
         if zipfile.is_zipfile(path):
-            return _in_zip(path, now)
+            return _without_copies(_in_zip(path, now))
         modified = datetime.fromtimestamp(state.st_mtime, UTC)
         return [ExportFile(path.name, state.st_size, modified, partial(_open_path, path))]
     except OSError as error:
         raise ExportRefused(f"cannot be read: {error.strerror}") from None
+
+
+def _without_copies(files: list[ExportFile]) -> list[ExportFile]:
+    """Of an export of our own, what was said alone: all else in it says the same again, or is of its home."""
+    if not any(file.name == "export.json" for file in files):
+        return files
+    return [file for file in files if file.name.startswith("sessions/")]
 
 
 def _in_folder(folder: Path) -> list[ExportFile]:
@@ -105,7 +112,7 @@ def _in_zip(path: Path, now: datetime) -> list[ExportFile]:
         if entry.flag_bits & 1:
             raise ExportRefused("is locked with a password")
         # WhatsApp names the chat in the name of the ZIP alone.
-        shown = f"{path.stem}.txt" if name.name == "_chat.txt" else name.name
+        shown = f"{path.stem}.txt" if name.name == "_chat.txt" else name.as_posix()
         modified = _entry_time(entry, now)
         found.append(ExportFile(shown, entry.file_size, modified, partial(_open_entry, archive, entry)))
     return found

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from assistant.core.errors import MailError
 from assistant.core.plain_files import FileRefused
-from assistant.documents.mail_parts import take_apart
 from assistant.documents.reader import DocumentReader
 
 _MAX_PARTS_BYTES = 64 * 1024 * 1024
@@ -58,6 +57,8 @@ async def parse_mail(documents: DocumentReader, raw: bytes) -> ParsedMail:
 
 def parse_plain_mail(raw: bytes) -> ParsedMail:
     """In this process: for a bounded number of bytes that are a head, or a mail of plain text alone."""
+    from assistant.documents.mail_parts import take_apart  # loaded with the first mail
+
     return _parsed(take_apart(raw))
 
 

@@ -67,6 +67,8 @@ async def send_push(service: PushService, title: str, body: str, seconds: float 
 def _in_thread(work: Callable[[], None]) -> asyncio.Future[None]:
     """In a thread that nobody waits for at the end of the process."""
     done: Future[None] = Future()
+    # Whoever waits may give up, but the work goes on.
+    done.set_running_or_notify_cancel()
 
     def run() -> None:
         try:

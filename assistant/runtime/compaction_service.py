@@ -226,7 +226,7 @@ class CompactionService:
         made = [checkpoint.id for checkpoint in outcome.checkpoints if not checkpoint.is_merge]
         number = (made or [outcome.checkpoints[0].id])[0]
         return (
-            f"{_compacted(outcome, 'Compacted', 'Joined')} ({kinds}): {_describe_sizes(outcome)}"
+            f"{describe_compacted(outcome, 'Compacted', 'Joined')} ({kinds}): {_describe_sizes(outcome)}"
             f"{_cost_text(outcome)} The messages stay in the message log: `aihistory show {number}` shows what was "
             f"kept, `/compact --undo {number}` undoes it."
         )
@@ -288,7 +288,7 @@ class CompactionService:
             await self.on_compacted(session, outcome, person_waits)
 
 
-def _compacted(outcome: CompactionResult, compact: str, join: str) -> str:
+def describe_compacted(outcome: CompactionResult, compact: str, join: str) -> str:
     """What is done, with the verbs given: to messages, or to summaries alone."""
     count = outcome.message_count
     return f"{compact} {pluralize(count, 'message')}" if count else f"{join} earlier summaries"
@@ -327,7 +327,7 @@ def _preview_text(preview: CompactionPreview) -> str:
     # How long a model's summary will be nobody knows: at most as long as it may be.
     sizes = f"{_describe_sizes(result, 'at most ' if estimate else '')} {preview.plans[0].minimum.describe()}"
     kinds = ", ".join(dict.fromkeys(describe_tier(checkpoint.tier) for checkpoint in result.checkpoints))
-    head = f"Nothing was changed. This would {_compacted(result, 'compact', 'join')} ({kinds}):"
+    head = f"Nothing was changed. This would {describe_compacted(result, 'compact', 'join')} ({kinds}):"
     return "\n".join([head, "", *rows, "", sizes, "", cost])
 
 

@@ -29,6 +29,7 @@ from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner
 from assistant.runtime.turn_context import TurnContextBuilder
 from assistant.runtime.turn_outcomes import TurnOutcomes
+from assistant.runtime.voice import VoiceMessages
 from assistant.service.heartbeat import RuntimeActivity
 
 log = structlog.get_logger()
@@ -53,12 +54,14 @@ class Runtime:
         follow_turn: Callable[[Turn], AbstractContextManager[None]],
         check_home: Callable[[bool], None],
         store_attachments: Callable[[IncomingMessage, datetime], IncomingMessage],
+        voice: VoiceMessages,
     ) -> None:
         """- `wake_outbox`: what is in the outbox may be sent now.
         - `show`: shows what happens to everybody who looks on; while `follow_turn` is open, where its messages came
           from as well.
         - `check_home`: raises `StoreError` while the data folder is away, or does not take what it refused.
         - `store_attachments`: stores the files of a message, and gives what is to be accepted.
+        - `voice`: turns recordings into text before a turn begins.
         """
         self._conversation = conversation
         self._outbox = outbox
@@ -72,6 +75,7 @@ class Runtime:
         self._follow_turn = follow_turn
         self._check_home = check_home
         self._store_attachments = store_attachments
+        self._voice = voice
         self.on_turn_ended: Callable[[str], None] = lambda session: None
         self._accepting = asyncio.Semaphore(_ACCEPTED_AT_ONCE)
         self._write_refused = False
@@ -187,7 +191,7 @@ class Runtime:
             for session in self._running.waiting_sessions():
                 if self._running.is_running(session) or session in self._beginning:
                     continue
-                if self._turn_context.looks_back(session):
+                if self._turn_context.looks_back(session) or self._has_voice(session):
                     # It may take a while, and nobody else waits for it.
                     task = asyncio.create_task(self._begin(session, now), name=f"beginning in {session}")
                     self._beginning[session] = task
@@ -204,12 +208,20 @@ class Runtime:
                 await asyncio.wait(tasks)
             await self.tick(self._clock())
 
+    def _has_voice(self, session: str) -> bool:
+        return any(map(self._voice.waits, self._conversation.list_accepted(session, limit=1)))
+
     async def _begin(self, session: str, now: datetime) -> None:
         """Begin a turn with the first message that waits; another one, where that was taken back or changed while it
         was looked up what goes with it, at the next tick."""
         try:
             if not (items := self._conversation.list_accepted(session, limit=1)):
                 return
+            if self._voice.waits(items[0]):
+                await self._voice.transcribe(items[0])
+                if not (items := self._conversation.list_accepted(session, limit=1)) or self._voice.waits(items[0]):
+                    self._wake.set()
+                    return
             item = items[0]
             volatile = await self._turn_context.build(item, now)
             if self._stopping or self._running.is_running(session) or session not in self._running.waiting_sessions():

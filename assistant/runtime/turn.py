@@ -36,6 +36,7 @@ from assistant.runtime.current_models import CurrentModels
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn_deliveries import deliveries_of_turn, schedule_heading
 from assistant.runtime.turn_guard import TurnGuard
+from assistant.runtime.voice import has_voice
 from assistant.settings.sections import TurnSettings
 
 EMPTY_REPLY = "(The model ended its turn without saying anything.)"
@@ -277,6 +278,9 @@ class TurnRunner:
         """Messages that arrived meanwhile reach the model at this tool boundary, if the person chose so."""
         if self._settings.on_message == "steer":
             for item in self._conversation.list_accepted(control.turn.session):
+                if has_voice(item):
+                    # It is listened to before a turn of its own.
+                    break
                 control.turn = self._conversation.join_turn(control.turn, item, self._clock())
                 self._notices.announce_secret(control.turn)
 

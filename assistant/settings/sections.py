@@ -23,7 +23,7 @@ from assistant.settings.networks import (
     MatrixSettings,
     TelegramSettings,
 )
-from assistant.settings.outside_sections import NotifySettings
+from assistant.settings.outside_sections import NotifySettings, VoiceSettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
@@ -277,6 +277,7 @@ class SettingsValues(SettingsSection):
     agenda: AgendaSettings
     brief: BriefSettings
     notify: NotifySettings
+    voice: VoiceSettings
     calendar: CalendarSettings
     backup: BackupSettings
     telegram: TelegramSettings

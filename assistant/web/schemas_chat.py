@@ -110,15 +110,17 @@ class _Body(BaseModel):
 
 
 class Attachment(_Body):
-    """A picture or file sent along; `data` is base64."""
+    """A picture or file sent along; `data` is base64. `voice`: a recording to be heard as the words of the sender."""
 
     mime: Annotated[str, Field(pattern=r"^[\w.+-]+/[\w.+-]+$", max_length=100)]
     name: Annotated[UnicodeText, Field(max_length=255)] = ""
     data: Annotated[str, AfterValidator(_check_base64)]
+    voice: bool = False
 
     def media(self) -> Media:
         size = len(self.data) * 3 // 4 - self.data[-2:].count("=")
-        return Media("image" if self.mime.startswith("image/") else "file", self.mime, self.name, size, self.data)
+        is_image = self.mime.startswith("image/")
+        return Media("image" if is_image else "file", self.mime, self.name, size, self.data, voice=self.voice)
 
 
 class NewMessage(_Body):

@@ -30,7 +30,7 @@ from assistant.web.app import build_web_app
 from assistant.web.deps import AccessRules, ApiDeps
 from assistant.web.guard import AccessGuard, ClientAddress
 from assistant.web.strict_http import StrictProtocol
-from assistant.web.tcp_listener import ServeSocket
+from assistant.web.tcp_listener import BACKLOG, ServeSocket
 
 # Requests in flight get this long when the daemon stops; event streams end with the terminal bridge before that.
 _SHUTDOWN_SECONDS = 1
@@ -117,7 +117,9 @@ async def _start(server: Server, listening: socket.socket, tls: ssl.SSLContext |
         return protocol
 
     loop, timeout = asyncio.get_running_loop(), None if tls is None else handshake
-    server.servers = [await loop.create_server(connected, sock=listening, ssl=tls, ssl_handshake_timeout=timeout)]
+    # It listens anew, with a backlog of its own.
+    serving = loop.create_server(connected, sock=listening, backlog=BACKLOG, ssl=tls, ssl_handshake_timeout=timeout)
+    server.servers = [await serving]
     server.started = True
 
 

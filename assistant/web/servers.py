@@ -38,11 +38,10 @@ from assistant.settings.secrets import IN_FILE
 from assistant.settings.sections import WEB_TOKEN_KEY, WebSettings
 from assistant.settings.settings import Settings
 from assistant.web.deps import AccessRules, ApiDeps
-from assistant.web.tcp_listener import ServeSocket, TcpAddress, TcpListener, serve_until
+from assistant.web.tcp_listener import BACKLOG, ServeSocket, TcpAddress, TcpListener, serve_until
 
 log = structlog.get_logger()
 
-_BACKLOG = 128
 _NO_TOKEN = (
     "The web API refuses everybody: it has no token, and one could not be kept in secrets.toml. "
     "`assistant web token --new` makes one."
@@ -81,7 +80,7 @@ def listen_unix(path: Path) -> socket.socket:
         with short_address(path) as address:
             listening.bind(address)
         path.chmod(0o600)
-        listening.listen(_BACKLOG)
+        listening.listen(BACKLOG)
         listening.setblocking(False)
     except OSError as error:
         listening.close()

@@ -27,7 +27,9 @@ ServeSocket = Callable[[socket.socket], AbstractAsyncContextManager[None]]
 # Loads the framework and returns what serves a listening socket, over TLS where there is a context for it.
 LoadServer = Callable[[ssl.SSLContext | None], ServeSocket]
 
-_BACKLOG = 128
+# So many connections wait to be accepted. Of more the system drops what asks for one, and who asked tries again after a
+# second: a health check as well, however idle the daemon is.
+BACKLOG = 1024
 _RETRY_SECONDS = 15.0
 
 
@@ -187,7 +189,7 @@ async def listen_tcp(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(_BACKLOG)
+        listening.listen(BACKLOG)
         listening.setblocking(False)
     except OSError as error:
         listening.close()

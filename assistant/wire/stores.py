@@ -54,6 +54,7 @@ from assistant.store.files import make_directory, sync_file
 from assistant.store.home.guard import HomeGuard
 from assistant.store.home.inventory import StoreRecorder
 from assistant.store.home.skills import Skills
+from assistant.store.home.transfer import HomeTransfer
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.log.writer import MessageLog
 from assistant.store.script.approvals import StoredApprovals
@@ -62,7 +63,7 @@ from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.edits import MessageEdits
 from assistant.store.script.generations import StoredGenerations, StoredResets
 from assistant.store.script.imports import StoredImports
-from assistant.store.script.inbox import BridgeStates, SlashCommandQueue
+from assistant.store.script.inbox import BridgeStates, SlashCommandQueue, StoredVoiceMessages
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.jobs import Jobs
 from assistant.store.script.ledger import Ledger
@@ -148,6 +149,7 @@ class Stores:
             self.skills = Skills(settings.home.workspace)
             self.backups = BackupFolder(home, values.backup.folder)
             self.home_guard = HomeGuard(home, (script, character))
+            self.transfer = HomeTransfer(script, character, message_log, self.conversation.appender)
             self.verifier = Verifier(home, script, message_log, self.conversation)
             self.erasure = ErasureStore(
                 home,
@@ -176,6 +178,7 @@ class Stores:
         self.approvals = StoredApprovals(script)
         self.mcp_tools = StoredMcpTools(script)
         self.deliveries = StuckItems(script)
+        self.voice_messages = StoredVoiceMessages(script)
         self.pushes = StoredPushes(script)
         self.requests = UserRequests(script, message_log)
         self.jobs = Jobs(script, self.conversation.appender)

@@ -216,13 +216,16 @@ async def test_pictures_and_files_come_along(bot: MatrixBot, erik: MatrixUser) -
         await erik.send(
             room, {"msgtype": "m.audio", "body": "voice.ogg", "url": url, "info": {"mimetype": "audio/ogg"}}
         )
+        voice = {"msgtype": "m.audio", "body": "note.ogg", "url": url, "info": {"mimetype": "audio/ogg"}}
+        await erik.send(room, {**voice, "org.matrix.msc3245.voice": {}})
         await erik.send(room, {"msgtype": "m.file", "body": "gone.txt", "url": "mxc://test.example/nothing"})
-        arrivals = await door.wait_for_texts("my cat", "", "", "")
+        arrivals = await door.wait_for_texts("my cat", "", "", "", "")
     encoded = base64.b64encode(data).decode()
     assert [one.media[0] for one in arrivals] == [
         Media("image", "image/png", "cat.png", 256, encoded),
         Media("file", "text/plain", "notes.txt", 256, encoded),
         Media("file", "audio/ogg", "voice.ogg", 0, None),
+        Media("file", "audio/ogg", "note.ogg", 256, encoded, voice=True),
         Media("file", "application/octet-stream", "gone.txt", 0, None),
     ]
 

@@ -207,6 +207,20 @@ async def test_quotes_and_links_in_a_message_are_written_out(server: StrictTeleg
     assert (await handed_in(server, bridge)).content == "> 😀 a\n> b c😀\nlook, [this](https://a.example)"
 
 
+@pytest.mark.parametrize("is_own", [True, False])
+async def test_a_voice_message_comes_with_its_recording_and_a_forwarded_one_is_no_word_of_the_sender(
+    server: StrictTelegram, bridge: TelegramBridge, is_own: bool
+) -> None:
+    server.files["v"], server.file_sizes["v"] = b"OggS sound", 10
+    voice = {"file_id": "v", "file_unique_id": "v", "duration": 12, "mime_type": "audio/ogg", "file_size": 10}
+    origin = {"type": "hidden_user", "date": 1_700_000_000, "sender_user_name": "Mo"}
+    server.say("", voice=voice, **({} if is_own else {"forward_origin": origin}))
+    arrival = await handed_in(server, bridge)
+    (medium,) = arrival.media
+    assert (medium.mime, medium.size, medium.voice) == ("audio/ogg", 10, is_own)
+    assert "[voice message, 12 s]" in arrival.content
+
+
 async def test_who_speaks_for_a_group_is_the_group(server: StrictTelegram, bridge: TelegramBridge) -> None:
     server.say("as the group", chat=ROOM, sender_chat=server.chats[ROOM])
     arrival = await handed_in(server, bridge)
@@ -216,7 +230,6 @@ async def test_who_speaks_for_a_group_is_the_group(server: StrictTelegram, bridg
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"voice": {"file_id": "v", "file_unique_id": "v", "duration": 12}}, "[voice message, 12 s]"),
         (
             {
                 "sticker": {

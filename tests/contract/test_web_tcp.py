@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -191,3 +191,14 @@ async def test_a_certificate_that_cannot_be_read_is_told_and_tried_again(tmp_pat
         make_certificate(tmp_path, "first")
         await opened(listener)
         assert listener.problem == ""
+
+
+async def test_hundreds_who_connect_while_the_daemon_is_busy_wait_and_are_not_dropped(tmp_path: Path) -> None:
+    async with run_web_api(tmp_path) as it:
+        # The first request loads what serves it.
+        await it.tcp.get("/healthz")
+        with ExitStack() as stack:
+            # Nobody accepts meanwhile: this keeps the loop.
+            for _ in range(600):
+                stack.enter_context(socket.create_connection(("127.0.0.1", it.port), timeout=0.5))
+        await it.tcp.get("/healthz")

@@ -94,3 +94,17 @@ def test_the_bridge_is_not_added_before_it_is_known_who_verifies_senders(home: H
     assert added.returncode == 0 and "Set up." in added.out
     assert "On mail the assistant is nocturne@example.org" in added.out
     assert load_settings(home).values.mail.enabled
+
+
+def test_who_verifies_senders_is_taken_from_the_newest_mail(home: Home, mail: OwnMail) -> None:
+    """Asked at a terminal: the values of the settings and what is found are offered, and Enter takes them."""
+    mail.deliver(mail_from("x@example.org", "Hi", "x", Authentication_Results="mx.example.org; dmarc=pass"))
+    answers = ["", "", "", PASSWORD, ""]
+    argv = ["bridge", "add", "mail", "--owner", "ada@example.org", "--file", "--no-wait"]
+    added = run(home, *argv, typed="\n".join(answers) + "\n")
+    assert added.returncode == 0, added.out + added.err
+    assert "Server [mx.example.org]" in added.out
+    assert PASSWORD not in added.out
+    values = load_settings(home).values.mail
+    assert (values.verified_by, values.enabled) == ("mx.example.org", True)
+    assert "Write a mail to nocturne@example.org from your own address." in added.out

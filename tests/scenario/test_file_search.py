@@ -9,7 +9,7 @@ from pathlib import Path
 from assistant.core.messages import ToolCall
 from assistant.store.database import Database
 from tests.support.documents import make_pdf, make_word
-from tests.support.running_app import LiveApp, run_app
+from tests.support.running_app import ANN, BridgePeople, LiveApp, run_app
 
 LEASE = make_pdf("Lease of the boat house", "The rent is 9,400 crowns", "Notice is three months, in writing")
 
@@ -97,6 +97,21 @@ async def test_an_index_of_other_files_in_its_place_shows_nothing_of_what_was_th
     async with run_app(tmp_path) as it:
         assert "9,400" not in await ask(it, search("rent"))
         assert '"lease.pdf", page 1' in await ask(it, search("song"))
+
+
+async def test_a_search_of_what_was_said_names_the_files_that_have_it_too_to_the_owner_alone(tmp_path: Path) -> None:
+    put(tmp_path, "lease.pdf", LEASE)
+    ask_history = ToolCall("h", "search_history", {"query": "months of notice in writing"})
+    async with run_app(tmp_path, ASSISTANT_GUEST__TOOLS='["search_history"]') as it:
+        people = BridgePeople(it)
+        await people.allow_everybody()
+        await it.app.maintenance.index_new_messages()
+        assert 'Files have these words, too: "lease.pdf" "page 3"' in await ask(it, ask_history)
+        assert "lease" not in await ask(it, ToolCall("h", "search_history", {"query": "the colour of the kestrel"}))
+        it.model.script = [[ask_history], "Done."]
+        await people.write("What is the notice?", ANN)
+        results = [message.content for message in it.model.requests[-1].messages if message.role == "tool"]
+        assert results and not any("lease" in text for text in results)
 
 
 FOLDER = "ASSISTANT_FILES__FOLDERS"

@@ -73,7 +73,7 @@ def test_every_command_tells_what_it_does_with_an_example(name: str) -> None:
 
 # Interactive, running on, or printing a file: docs/developing/decisions.md says why.
 WITHOUT_JSON = {
-    *("assistant setup", "assistant run", "assistant bridge add", "assistant config edit"),
+    *("assistant setup", "assistant run", "assistant bridge add", "assistant config edit", "assistant mail add"),
     *("assistant service logs", "assistant service print", "assistant sessions export"),
 }
 

@@ -186,6 +186,17 @@ async def test_a_delivery_given_again_is_confirmed_again_and_not_shown_again(tmp
     assert chat.text.count("only once") == 1
 
 
+async def test_the_bell_rings_for_what_answers_nobody_and_comes_while_it_is_open(tmp_path: Path) -> None:
+    async with chatting(tmp_path) as chat:
+        chat.link.deliver("reply:t1", "an answer")
+        chat.link.deliver("reminder:1", "Reminder: call mum", inbox_id=None, waited=True)
+        await chat.confirmed("reminder:1")
+        assert chat.raw.count("\a") == 0
+        chat.link.deliver("reminder:2", "Reminder: call dad", inbox_id=None)
+        await chat.confirmed("reminder:2")
+        assert chat.raw.count("\a") == 1
+
+
 async def test_what_was_pending_is_shown_on_attach_under_a_heading(tmp_path: Path) -> None:
     async with chatting(tmp_path) as chat:
         chat.link.deliver("reply:t1", "an old answer", waited=True)

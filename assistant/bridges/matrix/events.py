@@ -97,6 +97,7 @@ class MatrixAttachment:
     name: str
     size: int
     keys: JsonObject | None = None  # where it is encrypted
+    voice: bool = False  # recorded to be heard
 
 
 def read_text(event: JsonObject) -> str:
@@ -130,6 +131,7 @@ def read_attachment(event: JsonObject) -> MatrixAttachment | None:
         _text(content, "filename") or _text(content, "body"),
         size if isinstance(size, int) else 0,
         keys or None,
+        kind == "m.audio" and "org.matrix.msc3245.voice" in content,
     )
 
 

@@ -243,15 +243,18 @@ class MatrixReceiver:
         return MessageChange(_BRIDGE, event_id, source["event_id"], kind, source["sender"], content, room_id)
 
     async def _load_media(self, attachment: MatrixAttachment, *, is_expected: bool) -> Media:
-        """Pictures and files come with their bytes; voice messages and films only by name."""
+        """Pictures, files and voice messages come with their bytes; music and films only by name."""
         data = None
-        if is_expected and attachment.kind in ("m.image", "m.file") and attachment.size <= _MAX_FILE_BYTES:
+        if (
+            is_expected
+            and (attachment.voice or attachment.kind in ("m.image", "m.file"))
+            and attachment.size <= _MAX_FILE_BYTES
+        ):
             data = await self._client.fetch_file(attachment, _MAX_FILE_BYTES)
         kind: Literal["image", "file"] = "image" if attachment.kind == "m.image" else "file"
         size = attachment.size if data is None else len(data)
-        return Media(
-            kind, attachment.mime, attachment.name, size, None if data is None else base64.b64encode(data).decode()
-        )
+        encoded = None if data is None else base64.b64encode(data).decode()
+        return Media(kind, attachment.mime, attachment.name, size, encoded, voice=attachment.voice)
 
     async def _is_addressed(self, room: MatrixRoom, source: JsonObject) -> bool:
         user = self._client.user_id

@@ -266,7 +266,8 @@ class TelegramBridge:
             return None
         except TimeoutError:
             raise BridgeError(f"Telegram did not deliver a file within {_FILE_SECONDS:g} s.") from None
-        return Media(file.kind, file.mime, file.name, len(data), base64.b64encode(data).decode("ascii"))
+        encoded = base64.b64encode(data).decode("ascii")
+        return Media(file.kind, file.mime, file.name, len(data), encoded, voice=file.voice)
 
     # --------------------------------------------------------------------------------------------------------- sending
 

@@ -33,6 +33,7 @@ class TelegramFile:
     mime: str
     name: str
     size: int
+    voice: bool = False
 
     def missing_notice(self, why: str) -> str:
         """The text in place of a file that could not be fetched."""
@@ -90,6 +91,11 @@ def file_of(message: Message) -> TelegramFile | None:
         return TelegramFile(
             photo.file_id, "image", "image/jpeg", f"photo {message.message_id}.jpg", photo.file_size or 0
         )
+    if (voice := message.voice) is not None:
+        # One that was forwarded is somebody else's.
+        own, mime = message.forward_origin is None, voice.mime_type or "audio/ogg"
+        name = f"voice message {message.message_id}.ogg"
+        return TelegramFile(voice.file_id, "file", mime, name, voice.file_size or 0, own)
     file = message.document or message.video or message.audio
     if file is None:
         return None

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -77,6 +78,33 @@ def decode_record(line: bytes, start: int) -> LogRecord:
         external_id=raw.get("external_id"),
         span=LogByteRange(start, start + len(line)),
         **{name: raw[name] for name in _PLAIN_HEADER_FIELDS},
+    )
+
+
+def record_to_json(record: LogRecord) -> dict[str, Any]:
+    """What was said, by whom, when and where, without the proof of it; of what was forgotten, that there was
+    something."""
+    header = {name: value for name, value in _header(record).items() if name != "seq"}
+    if record.salt.isspace():
+        record = replace(record, content="", name=None, tool_calls=(), media=(), thinking=())
+    return {**header, "content": record.content, **message_parts(record)}
+
+
+def record_from_json(raw: Mapping[str, Any]) -> LogRecord:
+    """A record to be logged, of what `record_to_json` made. Raises `ValueError`, `KeyError`, `TypeError`."""
+    plain = {name: raw[name] for name in _PLAIN_HEADER_FIELDS if name != "seq"}
+    if not isinstance(raw["content"], str) or type(raw["id"]) is not int:
+        raise ValueError("not a record")
+    return LogRecord(
+        seq=0,
+        ts=parse_time(raw["ts"]),
+        refs=tuple(raw["refs"]),
+        content=raw["content"],
+        commit="",
+        prev="",
+        external_id=raw.get("external_id"),
+        **parts_from_json(raw),
+        **plain,
     )
 
 

@@ -21,7 +21,7 @@ from assistant.core.messages import Media, Message, media_from_json, media_to_js
 from assistant.core.records import InboxItem, InboxReceipt, InboxState, IncomingMessage, OutgoingMessage, PendingCommand
 from assistant.core.sessions import is_imported
 from assistant.store.database import Database, DatabaseStore
-from assistant.store.rows import class_row, clean_message, dump_json, parse_time
+from assistant.store.rows import class_row, clean_message, clean_text, dump_json, parse_time
 from assistant.store.script.outbox import insert_outgoing
 from assistant.store.script.sessions import ensure_session
 
@@ -136,14 +136,17 @@ def message_of_inbox_item(item: InboxItem) -> Message:
 def _has_same_content(incoming: IncomingMessage, stored: IncomingMessage) -> bool:
     """Whether a message that comes again is the stored one, as far as that can be known: the bytes of pictures are gone
     after the turn, and a file that comes on a later day has that day's name."""
-    if (incoming.session, incoming.content, incoming.name) != (stored.session, stored.content, stored.name):
+    # What was heard in a voice message stands below its words.
+    has_voice = any(medium.voice for medium in incoming.media)
+    is_same_text = stored.content.startswith(incoming.content) if has_voice else incoming.content == stored.content
+    if not is_same_text or (incoming.session, incoming.name) != (stored.session, stored.name):
         return False
     pairs = zip(incoming.media, stored.media, strict=False)
     return len(incoming.media) == len(stored.media) and all(_may_be_same_media(*pair) for pair in pairs)
 
 
 def _may_be_same_media(first: Media, second: Media) -> bool:
-    same = replace(first, data=None, path=None) == replace(second, data=None, path=None)
+    same = replace(first, data=None, path=None, voice=False) == replace(second, data=None, path=None, voice=False)
     return same and (None in (first.data, second.data) or first.data == second.data)
 
 
@@ -174,6 +177,19 @@ def _read_incoming(row: Row) -> IncomingMessage:
         body["name"],
         row["target"],
     )
+
+
+class StoredVoiceMessages(DatabaseStore):
+    """What was heard in voice messages that wait."""
+
+    def save_text(self, item: InboxItem, content: str) -> None:
+        """The message says this from now on, and its recordings are not listened to again. One that was taken back or
+        changed meanwhile stays as it is."""
+        media = tuple(replace(medium, voice=False) for medium in item.incoming.media)
+        body = encode_inbox_body(replace(item.incoming, content=clean_text(content), media=media))
+        before = encode_inbox_body(item.incoming)
+        with self._db.write() as db:
+            db.update_rows("inbox", {"id": item.id, "state": "accepted", "body": before}, body=body)
 
 
 read_inbox_item = class_row(InboxItem, incoming=_read_incoming)

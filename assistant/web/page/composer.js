@@ -50,7 +50,7 @@ function useRecorder(attach, fail) {
     recording.onstop = () => {
       sound.getTracks().forEach((track) => track.stop());
       setRecorder(null);
-      attach([new File(pieces, "voice-note.webm", { type: recording.mimeType })]);
+      attach([new File(pieces, "voice-note.webm", { type: recording.mimeType })], { voice: true });
     };
     recording.start();
     setRecorder(recording);
@@ -75,10 +75,10 @@ export function Composer({ submit, draft, setDraft, running, stop }) {
   useEffect(() => box.current.focus(), []);
   useEffect(() => setChosen(0), [draft]);
 
-  const attach = async (list) => {
+  const attach = async (list, about = {}) => {
     setError(null);
     try {
-      const added = await Promise.all([...list].map(attachmentOf));
+      const added = await Promise.all([...list].map(async (file) => ({ ...(await attachmentOf(file)), ...about })));
       setFiles((was) => [...was, ...added]);
     } catch (failure) {
       setError(failure);

@@ -58,7 +58,7 @@ function useConversation(session, place) {
   const say = async (text, media) => {
     const key = newId();
     setEntries((was) => withSent(was, key, text, media));
-    const message = { text, session, external_id: key, media: media.map(({ mime, name, data }) => ({ mime, name, data })) };
+    const message = { text, session, external_id: key, media: media.map(({ mime, name, data, voice = false }) => ({ mime, name, data, voice })) };
     try {
       const accepted = await post("/messages", message);
       setEntries((was) => withAccepted(was, key, accepted.message_id));

@@ -15,8 +15,9 @@ from tests.support.networks.network import Network
 from tests.support.networks.provocations import PROVOCATIONS, Provocation, words_of
 from tests.support.networks.terminal import TerminalNetwork
 
-# What only an encrypted room of Matrix can bring about, with the test that does and words of it.
+# What only an encrypted room of Matrix, or a recording, can bring about, with the test that does and words of it.
 ELSEWHERE = {
+    NoticeKind.VOICE_NOT_HEARD: ("tests/scenario/test_voice.py", "I could not turn your voice message into text."),
     NoticeKind.KEY_MISSING: ("tests/contract/test_bridge_matrix_encrypted.py", "its key has not reached me"),
 }
 ROOT = Path(__file__).parents[3]

@@ -1,0 +1,97 @@
+"""A home's words as plain JSON, and the same words in a new home: what `assistant export` writes and `assistant import`
+reads back.
+
+What always holds:
+- Of what was forgotten an export says only that there was something. Everything else that was said is in it, with its
+  ids and in its place, so that what was learned still names its sources (I6).
+- A home takes an export whole only where nothing was ever said in it. The log comes first, as for anything that is said
+  (I1); index and views are made of it, as after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from assistant.core.errors import UsageError
+from assistant.core.records import LogRecord
+from assistant.core.sessions import session_scope
+from assistant.store.database import Database
+from assistant.store.log.format import record_from_json, record_to_json
+from assistant.store.log.writer import MessageLog
+from assistant.store.script.append import Appender
+from assistant.store.script.sessions import sort_parents_first
+
+# In the order in which they refer to one another.
+_CHARACTER_TABLES = (
+    *("journal", "replacements", "consolidated_entry_ids", "entity_profiles", "todos", "pins", "readings"),
+)
+_SCRIPT_TABLES = ("jobs", "slots", "imports", "imported_conversations", "imported_ranges")
+TABLES = (*_CHARACTER_TABLES, *_SCRIPT_TABLES)
+_AT_ONCE = 500
+
+
+class HomeTransfer:
+    """Of one home, open."""
+
+    def __init__(self, script: Database, character: Database, log: MessageLog, appender: Appender) -> None:
+        self._script = script
+        self._character = character
+        self._log = log
+        self._appender = appender
+
+    def sessions(self) -> list[str]:
+        """Those with something said in them, each branch after what it branched from."""
+        return sort_parents_first([row["key"] for row in self._script.rows("SELECT DISTINCT key FROM sessions")])
+
+    def records(self, session: str) -> Iterator[LogRecord]:
+        """All records, in order."""
+        return self._log.scan(session) if self._log.size(session) else iter(())
+
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        return (dict(row) for row in self._database(table).iterate(f"SELECT * FROM {table} ORDER BY 1, 2"))
+
+    def parents_first(self, sessions: Collection[str]) -> list[str]:
+        return sort_parents_first(sessions)
+
+    def to_json(self, record: LogRecord) -> dict[str, Any]:
+        return record_to_json(record)
+
+    def require_empty(self) -> None:
+        """Raises `UsageError` where something was said, or learned."""
+        if self.sessions() or any(True for table in TABLES for _ in self.rows(table)):
+            raise UsageError("There is something in your data folder already. Nothing was imported.")
+
+    def add_records(self, session: str, raw: Sequence[Mapping[str, Any]], now: datetime) -> None:
+        """The records of a session that has none. Raises `UsageError` where one is malformed, with nothing written."""
+        records = [_record(one, session) for one in raw]
+        for start in range(0, len(records), _AT_ONCE):
+            self._log.append(records[start : start + _AT_ONCE])
+        self._appender.catch_up_index(session, now, force=True)
+
+    def add_rows(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Raises `UsageError` where a row is not one of this table."""
+        db = self._database(table)
+        columns = db.column_names(table)
+        if any(not columns.issuperset(row) or not row for row in rows):
+            raise UsageError(f"The rows of {table} are not as this version writes them. Nothing of them was imported.")
+        # Rows of one table may refer to later ones.
+        with db.write(references=False):
+            for row in rows:
+                db.insert_if_new(table, **row)
+
+    def _database(self, table: str) -> Database:
+        if table not in TABLES:
+            raise UsageError(f"There is no table {table!r}. Nothing of it was imported.")
+        return self._script if table in _SCRIPT_TABLES else self._character
+
+
+def _record(raw: Mapping[str, Any], session: str) -> LogRecord:
+    try:
+        record = record_from_json(raw)
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"A record of {session} is malformed. Nothing of it was imported.") from None
+    if record.session != session or record.scope != session_scope(session):
+        raise UsageError(f"A record of {session} is of another conversation. Nothing of it was imported.")
+    return record

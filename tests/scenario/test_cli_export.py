@@ -1,0 +1,109 @@
+"""`assistant export`: everything, to read and to move; a new data folder that is made of it exports the same."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.scenario.test_cli_import import OFFLINE, conversation, export
+from tests.support.command_line import one_line_error, run_assistant, run_in_process
+
+
+def lived(home: Path, tmp_path: Path) -> None:
+    """A home with talk, a thread, an import, reminders, to-dos, something learned and something forgotten."""
+    path = export(tmp_path / "c.json", conversation(0, "My bicycle is called Rocinante.", "A fine name."))
+    for words in (
+        ("chat", "-m", "My sister is called Berta and lives in Lisbon."),
+        ("chat", "-m", "The code of the gate is kestrel-4471."),
+        ("chat", "--session", "trip", "-m", "The train to Rome leaves at nine."),
+        ("import", str(path)),
+        ("remind", "add", "water the plants", "--at", "2031-05-06 09:00"),
+        ("todo", "add", "paint the hull"),
+        ("sleep",),
+        ("reset", "trip", "--yes"),
+        ("forget", "kestrel-4471", "--yes"),
+    ):
+        done = run_assistant(home, *words, **OFFLINE)
+        assert done.returncode == 0, (words, done.err)
+    (home / "workspace").mkdir(exist_ok=True)
+    (home / "workspace" / "list.txt").write_text("rope")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_home_made_of_an_export_exports_the_same(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    lived(home, tmp_path)
+    assert run_assistant(home, "export", str(tmp_path / "one")).returncode == 0
+    made = run_assistant(other, "import", str(tmp_path / "one"))
+    assert "Your data folder is made of one" in made.out, made.err
+    assert run_assistant(other, "export", str(tmp_path / "two")).returncode == 0
+    one, two = contents(tmp_path / "one"), contents(tmp_path / "two")
+    assert one.keys() == two.keys()
+    assert [name for name in one if one[name] != two[name]] == []
+    assert b"kestrel" not in b"".join(one.values())
+    assert run_assistant(other, "verify").returncode == 0
+    found = run_assistant(other, "memory", "search", "Lisbon", **OFFLINE)
+    assert "Berta" in found.out
+    answer = run_assistant(other, "chat", "-m", "Where does Berta live?", **OFFLINE)
+    assert "Lisbon" in answer.out
+    assert "water the plants" in run_assistant(other, "remind", "list").out
+
+
+def test_an_export_as_a_zip_is_the_same_in_one_file(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    lived(home, tmp_path)
+    assert run_assistant(home, "export", str(tmp_path / "folder")).returncode == 0
+    assert run_assistant(home, "export", str(tmp_path / "all.zip")).returncode == 0
+    with zipfile.ZipFile(tmp_path / "all.zip") as archive:
+        packed = {name: archive.read(name) for name in archive.namelist()}
+    assert packed == contents(tmp_path / "folder")
+    assert (tmp_path / "all.zip").stat().st_mode & 0o777 == 0o600
+    assert run_assistant(other, "import", str(tmp_path / "all.zip")).returncode == 0
+    assert b"rope" in (other / "workspace" / "list.txt").read_bytes()
+    assert "## You" in packed["conversations/main-1.md"].decode()
+
+
+def test_an_export_comes_into_a_home_that_has_talk_as_archived_conversations(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    for place, words in ((home, "My sister is called Berta."), (other, "I have a boat.")):
+        assert run_assistant(place, "chat", "-m", words, **OFFLINE).returncode == 0
+    assert run_assistant(home, "export", str(tmp_path / "one")).returncode == 0
+    report = json.loads(run_assistant(other, "import", str(tmp_path / "one"), "--json").out)
+    assert (report["source"], report["conversations"], report["rejected"]) == ("jsonl", 1, [])
+    assert "Nothing new" in run_assistant(other, "import", str(tmp_path / "one")).out
+    assert "I have a boat." in run_assistant(other, "sessions", "export", "main").out
+
+
+def test_an_export_writes_over_nothing(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert run_assistant(home, "chat", "-m", "hello", **OFFLINE).returncode == 0
+    (tmp_path / "all.zip").write_text("mine")
+    for name in ("all.zip", "."):
+        assert "exists already" in one_line_error(run_in_process(home, "export", str(tmp_path / name)))
+    assert (tmp_path / "all.zip").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["files/../../outside.txt", "home/../outside.txt", "home/config.toml", "/outside.txt"])
+def test_names_in_an_export_lead_nowhere(tmp_path: Path, name: str) -> None:
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
+        archive.writestr("export.json", '{"format": "nocturne-export", "version": 1}')
+        archive.writestr(name, "x")
+    home = tmp_path / "home"
+    assert run_in_process(home, "import", str(tmp_path / "bad.zip")).returncode == 0
+    assert not (tmp_path / "outside.txt").exists()
+    assert not (home / "config.toml").exists()
+    assert not (home / "outside.txt").exists()
+
+
+def test_a_damaged_export_is_refused_by_the_name_of_its_file(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
+        archive.writestr("export.json", '{"format": "nocturne-export", "version": 1}')
+        archive.writestr("sessions/main.jsonl", '{"id": 1,')
+    error = one_line_error(run_in_process(tmp_path / "home", "import", str(tmp_path / "bad.zip")))
+    assert "sessions/main.jsonl in the export is damaged" in error
