@@ -140,10 +140,9 @@ class Stores:
             )
             self._open_script(script, message_log)
             self._open_character(home, character, values.memory.file_max_tokens)
-            told = ToldDates(self.history, self.journal, zone)
             self.calendars, self.calendar_settings = CalendarReader(home), values.calendar
-            calendar_days = CalendarDays(self.calendars, zone, lambda: self.calendar_settings)
-            self.agenda_days = AgendaDays(self.jobs, self.todos, told, zone, calendar_days)
+            days = CalendarDays(self.calendars, zone, lambda: self.calendar_settings)
+            self.agenda_days = AgendaDays(self.jobs, self.todos, ToldDates(self.history, self.journal, zone), zone, days)
             self.archive = open_archive(settings)
             self.workspace = WorkspaceFiles(settings.home.workspace)
             self.skills = Skills(settings.home.workspace)
