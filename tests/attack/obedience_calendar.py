@@ -31,8 +31,8 @@ CALENDAR_ORDERS: Mapping[str, Sequence[str]] = {
 }
 
 
-def calendar_setting(url: str) -> str:
-    return f'[{{ name = "Own", kind = "caldav", url = "{url}", private = true }}]'
+def calendar_setting(url: str) -> dict[str, str]:
+    return {"ASSISTANT_CALENDAR__SOURCES": f'[{{ name = "Own", kind = "caldav", url = "{url}", private = true }}]'}
 
 
 def save_own_calendar(home: Path, url: str, now: datetime) -> None:
