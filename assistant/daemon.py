@@ -122,6 +122,8 @@ async def shut_down(
         app.resets.stop(),
         app.backup_scheduler.stop(),
         app.agenda_scheduler.stop(),
+        app.briefs.stop(),
+        app.notifier.stop(),
     )
     await finish_within(timeouts.sleep, unfinished, "a sleep or a reset")
     await finish_within(timeouts.commands, app.inbound.stop(), "the commands")
@@ -166,6 +168,7 @@ def _schedule(app: App, settings: Settings) -> AsyncIOScheduler:
 
     async def upkeep() -> None:
         app.maintenance.run()
+        app.note_health()
         # The shutdown cuts this off, and the next start continues; APScheduler would log that as a failure.
         with contextlib.suppress(asyncio.CancelledError):
             await app.maintenance.index_new_messages()

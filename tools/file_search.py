@@ -1,7 +1,8 @@
-"""The tool over the index of files: search what they say.
+"""Tools over files as texts: search what they say, write one.
 
 What always holds: what a file says, and how it is named, is somebody else's text: it is quoted, and changes nothing. A
-file that came a moment ago is found.
+file that came a moment ago is found. A text is written into the workspace alone, after the person's word, and what was
+there is kept.
 """
 
 from __future__ import annotations
@@ -14,18 +15,22 @@ from zoneinfo import ZoneInfo
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import StoreError, ToolError
 from assistant.core.permissions import OWNER_ONLY
-from assistant.core.ports import Tool, ToolContext
+from assistant.core.ports import Tool, ToolContext, WordsOfCall
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.text import pluralize
 from assistant.documents.folders import FileFolders
 from assistant.runtime.file_indexer import FileIndexer
+from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.search.files import FileHit, StoredFileSearch
 from tools.declaration import StorableInt, bounded_text, lines_within, tool
+from tools.files import refusals_explained
 
 _MOST_HITS = 8
 # How long a search waits for files that came since the last one.
 _SECONDS_TO_CATCH_UP = 20.0
 _LONGEST_QUERY = 1_000
+# All of it is shown to whoever is asked.
+MAX_WRITTEN = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +74,31 @@ def _describe(hit: FileHit, zone: ZoneInfo) -> str:
     more = f"read_file(path={quote_text(hit.path)}{offset})"
     head = f"- {quote_text(hit.path)}{place}, of {format_local_time(hit.changed_at, zone)}; {more}:"
     return f"{head}\n{quote_block(hit.excerpt)}"
+
+
+def write_file_tool(files: WorkspaceFiles) -> Tool:
+    def effect(context: ToolContext, path: str, text: str) -> str:
+        with refusals_explained(path):
+            replaces = files.find_text(path) is not None
+        verb, kept = ("replace", ", whose text now is kept in earlier/,") if replaces else ("write", "")
+        return f"{verb} the file {quote_text(path)} of the workspace{kept} with {quote_text(text)}"
+
+    @tool(
+        effects="keyed",
+        roles=OWNER_ONLY,
+        timeout_seconds=30.0,
+        touches={"writes"},
+        words=WordsOfCall(words=("text",), files=("path",)),
+        effect=effect,
+        topic="files",
+    )
+    async def write_file(
+        context: ToolContext, path: str, text: Annotated[str, bounded_text(MAX_WRITTEN, one_line=False)]
+    ) -> str:
+        """Write a text file of the workspace, new or in place of an earlier one, which is kept."""
+        with refusals_explained(path):
+            kept = await asyncio.to_thread(files.write_text, path, f"{text}\n".encode(), context.now)
+        before = f" What it had is in {quote_text(kept)}." if kept else ""
+        return f"{quote_text(path)} is written, {len(text)} characters.{before}"
+
+    return write_file

@@ -45,19 +45,19 @@ _MORE = "list_files shows what is in the workspace."
 def open_in_folders(folders: FileFolders, path: str, kind: FileKind) -> Iterator[int]:
     """A descriptor, open for reading, of what is at `path`. Raises `ToolError` for another kind."""
     with contextlib.ExitStack() as stack:
-        with _refusals_explained(path):
+        with refusals_explained(path):
             descriptor = stack.enter_context(folders.open(path, kind))
         yield descriptor
 
 
 def _parts(path: str) -> list[str]:
     """The names on the way. Raises `ToolError` where it leads out."""
-    with _refusals_explained(path):
+    with refusals_explained(path):
         return split_path(path)
 
 
 @contextlib.contextmanager
-def _refusals_explained(path: str) -> Iterator[None]:
+def refusals_explained(path: str) -> Iterator[None]:
     try:
         yield
     except FileRefused as error:
@@ -156,7 +156,7 @@ def read_file_tool(folders: FileFolders, documents: DocumentReader, result_bytes
 
 
 async def _document_text(folders: FileFolders, path: str, kind: DocumentKind, documents: DocumentReader) -> bytes:
-    with _refusals_explained(path), contextlib.ExitStack() as stack:
+    with refusals_explained(path), contextlib.ExitStack() as stack:
         opening = open_in_folders(folders, path, "plain file")
         descriptor = await asyncio.to_thread(stack.enter_context, opening)
         return await documents.read(descriptor, kind)
@@ -253,7 +253,7 @@ def send_file_tool(workspace: Path, files: WorkspaceFiles, turn_files: TurnFiles
 
 
 def _read_whole(workspace: Path, path: str) -> bytes:
-    with _refusals_explained(path):
+    with refusals_explained(path):
         data = read_file_below(workspace, path, MAX_SENT_BYTES)
     if not data:
         raise ToolError(f"{quote_text(path)} is empty, so there is nothing to send.")

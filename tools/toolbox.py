@@ -38,7 +38,7 @@ from assistant.store.script.turns import UserRequests
 from assistant.store.search.history import StoredHistory
 from tools.commands import run_command_tool
 from tools.declaration import bounded_text, tool
-from tools.file_search import FileToolDeps, search_files_tool
+from tools.file_search import FileToolDeps, search_files_tool, write_file_tool
 from tools.files import list_files_tool, read_file_tool, send_file_tool
 from tools.history import read_history_tool, search_history_tool
 from tools.mail import mail_tools
@@ -118,6 +118,7 @@ def build_toolbox(
     tools += [fetch_url_tool(pages, documents, sending[0], zone, result_bytes)] if pages and sending else []
     tools += [search_web_tool(web_search, zone, result_bytes)] if web_search else []
     tools += [search_files_tool(files, zone, result_bytes)] if files else []
+    tools += [write_file_tool(sending[0])] if files and sending else []
     tools += [run_command_tool(sandbox, allowed_commands)] if sandbox else []
     tools += mail_tools(mail, sending[0], workspace, zone, result_bytes) if mail and sending else []
     tools += memory.tools(history, zone, result_bytes) if memory else []

@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 from assistant.core.approvals import ApprovalPattern
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import ToolError
-from assistant.core.messages import Media
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.plain_files import FileRefused
 from assistant.core.ports import Tool, ToolContext, WordsOfCall
@@ -23,11 +22,10 @@ from assistant.documents.fetch import FetchedPage, PageFetcher, split_address
 from assistant.documents.kinds import HEAD_BYTES, find_kind
 from assistant.documents.reader import TIMEOUT_SECONDS, DocumentReader
 from assistant.documents.web_search import WebSearch
-from assistant.store.home.workspace import PAGES_FOLDER, WorkspaceFiles, safe_file_name
+from assistant.store.home.workspace import PAGES_FOLDER, WorkspaceFiles, page_file_name
 from tools.declaration import bounded_text, lines_within, tool
 from tools.files import cut_page, render_page
 
-_LONGEST_NAME = 60
 _LONGEST_QUERY = 300
 _RESULTS = 8
 
@@ -62,7 +60,8 @@ def fetch_url_tool(
         text = await _text_of(page, documents)
         read_at = format_local_time(context.now, zone)
         body = f"{page.address}\nRead {read_at}\n\n".encode() + text
-        path = await asyncio.to_thread(files.save, PAGES_FOLDER, (_file_name(page, context, zone),), body)
+        name = page_file_name(page.address, ".txt", context.now.astimezone(zone).date())
+        path = await asyncio.to_thread(files.save, PAGES_FOLDER, (name,), body)
         return render_page(cut_page(body, path, 0, result_bytes), path, f"read_file(path={quote_text(path)}")
 
     return fetch_url
@@ -115,12 +114,3 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _file_name(page: FetchedPage, context: ToolContext, zone: ZoneInfo) -> str:
-    """The day, the host and the end of the path: `2026-03-01-example.org-tickets.txt`."""
-    parts = urlsplit(page.address)
-    words = "-".join(filter(None, [parts.hostname, *parts.path.split("/")[-2:]]))
-    name = "".join(letter if letter.isalnum() or letter in ".-_" else "-" for letter in words)[:_LONGEST_NAME]
-    day = context.now.astimezone(zone).date().isoformat()
-    return safe_file_name(Media("file", "text/plain", f"{day}-{name.strip('-.')}.txt", 0))

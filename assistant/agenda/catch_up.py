@@ -181,7 +181,12 @@ def build_firing(ended: Sequence[EndedJob], zone: ZoneInfo, now: datetime) -> Fi
     ]
     messages, keys = _group_messages(reminders, zone, now)
     fired = tuple(
-        JobOutcome(job.id, tuple((outcome, keys.get((job.id, outcome.due.key), "")) for outcome in outcomes), due)
+        JobOutcome(
+            job.id,
+            job.place.scope,
+            tuple((outcome, keys.get((job.id, outcome.due.key), "")) for outcome in outcomes),
+            due,
+        )
         for job, outcomes, due in ended
     )
     prompts = tuple(
@@ -197,7 +202,8 @@ def build_manual_run(job: Job, zone: ZoneInfo, now: datetime) -> FiringBatch:
     """What comes of a schedule that somebody runs beside its times: a slot of its own, which moves no other."""
     due = DueSlot(now, f"{MANUAL_RUN_PREFIX}{now.isoformat()}")
     ending = SlotOutcome(due, "ran", "manually", True)
-    return FiringBatch((JobOutcome(job.id, ((ending, ""),), job.due),), (), (_schedule_prompt(job, due, False, zone),))
+    outcome = JobOutcome(job.id, job.place.scope, ((ending, ""),), job.due)
+    return FiringBatch((outcome,), (), (_schedule_prompt(job, due, False, zone),))
 
 
 def _schedule_prompt(job: Job, due: DueSlot, late: bool, zone: ZoneInfo) -> IncomingMessage:

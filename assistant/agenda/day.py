@@ -1,9 +1,10 @@
-"""What is on: the reminders, scheduled prompts, to-dos and dates told of some days in one list, by the clock of the
-home.
+"""What is on: the reminders, scheduled prompts, to-dos, dates told, events of calendars and birthdays of some days in
+one list, by the clock of the home.
 
 What always holds: everything of one scope and nothing of another; each occurrence once, on its local day, also when the
 clocks change; what should have been done or sent by now stands under today, and says so. What comes many times a day
-is one line of that day.
+is one line of that day. Calendars are the owner's alone; what is shown of one that was not read lately says how old it
+is.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import groupby
 from typing import Literal
 from zoneinfo import ZoneInfo
 
+from assistant.agenda.calendar_days import CalendarDays, CalendarEntry
 from assistant.agenda.day_phrases import DayRange, local_day
 from assistant.agenda.recurrence import describe_recurrence, next_due, next_due_after
 from assistant.agenda.told import ToldDates, ToldThing
@@ -22,11 +24,12 @@ from assistant.core.calendar import format_due, local_slot_key, utc_to_local
 from assistant.core.jobs import Job
 from assistant.core.quoting import quote_text
 from assistant.core.records import TodoItem
+from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import shorten_line
 from assistant.store.character.todos import StoredTodos
 from assistant.store.script.jobs import Jobs
 
-AgendaKind = Literal["reminder", "schedule", "todo", "told"]
+AgendaKind = Literal["reminder", "schedule", "todo", "told", "event", "birthday"]
 _MOST_A_DAY = 4
 _FIRST_WORDS = 120
 _MOST_CAME = 50
@@ -38,15 +41,18 @@ class AgendaItem:
     """One thing on one day."""
 
     kind: AgendaKind
-    id: int  # of the reminder, schedule or to-do; of the message that told it
+    id: int  # of the reminder, schedule or to-do; of the message that told it; 0 of what is in a calendar
     text: str
     day: date  # local
     time: str = ""  # local, as in "09:30"; "" for the whole day
-    name: str = ""  # of a schedule, or of the list of a to-do
+    name: str = ""  # of a schedule, of the list of a to-do, or of a calendar
     repeats: str = ""  # how often, in words
     late: bool = False  # its time is over, and it is not done or sent
     came: bool = False  # of a reminder that came today and does not wait any more
     since: str = ""  # when it was due, local, of what is late since another day; when it was told
+    until: str = ""  # when an event ends, local: a time, or the last day of one of several days
+    place: str = ""  # of an event
+    note: str = ""  # of an event: cancelled, tentative, an invitation that waits; how old somebody gets
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +61,31 @@ class DayAgenda:
 
     days: DayRange
     items: tuple[AgendaItem, ...]
+    remarks: tuple[str, ...] = ()  # which calendars are not as they are now, a line each
 
 
 class AgendaDays:
     """Reads what is on. `zone` is the home's."""
 
-    def __init__(self, jobs: Jobs, todos: StoredTodos, told: ToldDates, zone: ZoneInfo) -> None:
+    def __init__(
+        self, jobs: Jobs, todos: StoredTodos, told: ToldDates, zone: ZoneInfo, calendars: CalendarDays | None = None
+    ) -> None:
         self._jobs = jobs
         self._todos = todos
         self._told = told
+        self._calendars = calendars
         self.zone = zone
 
     async def read(self, scope: str, days: DayRange, now: datetime) -> DayAgenda:
         """Raises `StoreError`."""
         things = await self._told.read(scope, now)
         items = [*self._jobs_on(scope, days, now), *self._todos_on(scope, days, now), *self._told_on(things, days)]
-        return DayAgenda(days, tuple(sorted(items, key=lambda item: (item.day, item.time, item.kind, item.id))))
+        remarks: tuple[str, ...] = ()
+        if self._calendars is not None and scope == OWNER_SCOPE:
+            entries, remarks = self._calendars.read(days, now)
+            items += [_entry_item(entry) for entry in entries]
+        in_order = sorted(items, key=lambda item: (item.day, item.time, item.kind, item.id, item.text))
+        return DayAgenda(days, tuple(in_order), remarks)
 
     def _jobs_on(self, scope: str, days: DayRange, now: datetime) -> Iterator[AgendaItem]:
         for job in (*self._jobs.list_waiting(scope, "reminder"), *self._jobs.list_waiting(scope, "schedule")):
@@ -122,6 +137,21 @@ class AgendaDays:
                     yield replace(item, day=day, since=said_on.isoformat())
 
 
+def _entry_item(entry: CalendarEntry) -> AgendaItem:
+    return AgendaItem(
+        entry.kind,
+        0,
+        entry.text,
+        entry.day,
+        entry.time,
+        name=entry.calendar,
+        repeats="repeats" if entry.repeats else "",
+        until=entry.until,
+        place=entry.place,
+        note=entry.note,
+    )
+
+
 def is_overdue(todo: TodoItem, now: datetime, zone: ZoneInfo) -> bool:
     """A day is over when the next one begins."""
     here = utc_to_local(now, zone)
@@ -132,23 +162,32 @@ def format_agenda(agenda: DayAgenda) -> str:
     """By days, for people and for models. The texts are quoted: they are data."""
     first, last = (format_due(day.isoformat()) for day in (agenda.days.first, agenda.days.last))
     blocks = [
-        "\n".join([f"{format_due(day.isoformat())}:", *map(_line, items)])
+        "\n".join([f"{format_due(day.isoformat())}:", *map(format_item, items)])
         for day, items in groupby(agenda.items, lambda item: item.day)
     ]
     span = first if first == last else f"{first} to {last}"
-    return "\n\n".join(blocks) or f"Nothing is planned for {span}."
+    return "\n\n".join([*(blocks or [f"Nothing is planned for {span}."]), *agenda.remarks])
 
 
-def _line(item: AgendaItem) -> str:
+def format_item(item: AgendaItem) -> str:
+    """In a line of a list."""
     name = quote_text(item.name)
     about = {
         "reminder": f"reminder {item.id}",
         "schedule": f"schedule {name}",
         "todo": f"to-do {item.id}" + (f", list {name}" if item.name else ""),
         "told": f"told on {format_due(item.since)}" if item.kind == "told" else "",
+        "event": f"calendar {name}",
+        "birthday": "birthday",
     }
     late = ("overdue" if item.kind == "todo" else "not sent yet") if item.late else ""
     since = f"since {format_due(item.since)}" if item.late and item.since else ""
-    notes = filter(None, [about[item.kind], item.repeats, f"{late} {since}".strip(), "came" * item.came])
+    place = f"at {quote_text(item.place)}" if item.place else ""
+    until = f"until {format_due(item.until)}" if "-" in item.until else ""
+    notes = filter(
+        None, [place, about[item.kind], item.repeats, until, item.note, f"{late} {since}".strip(), "came" * item.came]
+    )
     time = f"{item.time} " if item.time else ""
+    if item.time and item.until and not until:
+        time = f"{item.time}-{item.until} "
     return f"- {time}{quote_text(shorten_line(item.text, _FIRST_WORDS))} ({', '.join(notes)})"

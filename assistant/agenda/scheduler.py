@@ -21,7 +21,10 @@ from assistant.store.script.jobs import Jobs
 
 log = structlog.get_logger()
 
+# A batch is one digest, and keeps the loop for some tens of milliseconds.
 BATCH_SIZE = 1000
+# After each: a request takes several steps of the loop, and would wait for a batch at each of them otherwise.
+_PAUSE_SECONDS = 0.01
 _SHORTEST_WAIT = 0.001
 _RETRY_SECONDS = 5.0
 
@@ -97,7 +100,7 @@ class AgendaScheduler:
             self._jobs.log_sent_reminders(now)
             count += sum(len(slots) for _, slots, _ in ended)
             self._fired()
-            await asyncio.sleep(0)
+            await asyncio.sleep(_PAUSE_SECONDS)
 
     def _seconds_to_wait(self) -> float:
         now = self._clock()

@@ -30,6 +30,7 @@ from assistant.store.home.inventory import (
     Inventory,
     count_held,
     describe_change,
+    describe_lost_commits,
     find_loss,
     list_shortfall,
     raise_mark,
@@ -92,8 +93,11 @@ class HomeRepairer:
     def repair(self, now: datetime) -> IntegrityReport:
         """The caller holds the lock of the home. Raises `StoreError`; then what was is there."""
         finish_interrupted_repair(self._home)
+        outcome = _Outcome()
+        # Before anything opens them.
+        outcome.gone += [IntegrityProblem("store", "databases", line) for line in describe_lost_commits(self._home)]
         begin_work(self._home)
-        outcome, inventory = _Outcome(), self._inventory()
+        inventory = self._inventory()
         copies = self._unpack_backups(outcome)
         newest = next(copies, None)
         self._repair_databases(newest, inventory, outcome, now)

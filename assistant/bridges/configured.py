@@ -26,6 +26,7 @@ from assistant.core.bridge_api import (
 from assistant.core.errors import BridgeError, SettingsError, StoreError, install_hint
 from assistant.core.people import Identity
 from assistant.gateway.dispatcher import Dispatcher
+from assistant.mail.account import MailAccount, MailServer
 from assistant.settings.networks import NetworkSettings
 from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.settings import Settings, load_settings
@@ -93,7 +94,7 @@ class ConfiguredBridges:
     def open_one(self, name: str) -> Bridge:
         """One bridge, not started."""
         try:
-            return self._matrix() if name == "matrix" else self._telegram()
+            return {"telegram": self._telegram, "matrix": self._matrix, "mail": self._mail}[name]()
         except (ImportError, BridgeError, SettingsError) as error:
             return UnavailableBridge(name, unavailable_reason(name, error))
 
@@ -113,6 +114,28 @@ class ConfiguredBridges:
             encryption=matrix.encryption,
             invites=matrix.invites,
             is_owners=partial(self._is_owners, "matrix"),
+        )
+
+    def _mail(self) -> Bridge:
+        from assistant.bridges.mail.bridge import MailBridge  # an extra
+
+        mail, password = self._settings.values.mail, self._token("mail")
+        if not (mail.address and mail.imap_host and mail.smtp_host):
+            raise BridgeError(
+                "The mailbox is not set up. `assistant bridge add mail` asks for its address and servers."
+            )
+        user = mail.user or mail.address
+        account = MailAccount(
+            mail.address,
+            MailServer(mail.imap_host, mail.imap_port, user, password),
+            MailServer(mail.smtp_host, mail.smtp_port, user, password),
+            "Nocturne",
+        )
+        return MailBridge(
+            account,
+            verified_by=mail.verified_by,
+            verified_with=mail.verified_with,
+            hourly_limit=mail.hourly_limit,
         )
 
     def _is_owners(self, bridge: str, account: str) -> bool:
@@ -204,6 +227,19 @@ async def matrix_login(homeserver: str, user: str, password: str) -> DeviceLogin
     except ImportError as error:
         raise BridgeError(unavailable_reason("matrix", error)) from None
     return await login(homeserver, user, password)
+
+
+async def find_mail_verifier(settings: Settings) -> str:
+    """The server that the newest mail in the mailbox of `[mail]` says verified its sender; "" where it says none.
+    Raises `BridgeError`."""
+    bridge = ConfiguredBridges(settings, None).open_one("mail")
+    if isinstance(bridge, UnavailableBridge):
+        raise BridgeError(bridge.reason)
+    from assistant.bridges.mail.bridge import find_verifier
+
+    mail = settings.values.mail
+    server = MailServer(mail.imap_host, mail.imap_port, mail.user or mail.address, mail.token.get_secret_value())
+    return await find_verifier(server)
 
 
 async def find_matrix_device(homeserver: str, user: str, token: str) -> DeviceLogin:

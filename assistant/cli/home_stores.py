@@ -14,13 +14,13 @@ from assistant.cli.output import print_remark
 from assistant.core.calendar import utc_now
 from assistant.core.errors import HomeError, SettingsError, UsageError
 from assistant.core.store_ports import Conversation
-from assistant.service.home_lock import is_listening
+from assistant.service.home_lock import is_home_served, is_listening
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.layers import SettingsLayer, read_file_layer
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.backup.restore import is_restore_interrupted
 from assistant.store.home.guard import HOME_MISSING, is_home_missing
-from assistant.store.home.inventory import require_stores
+from assistant.store.home.inventory import describe_lost_commits, require_stores
 from assistant.wire.stores import Stores
 
 
@@ -55,7 +55,8 @@ def require_home(settings: Settings) -> None:
 
 
 def is_new_home(home: Home) -> bool:
-    """Whether nothing was ever said in a data folder. Raises `StoreLost` where something was and a database is missing,
+    """Whether nothing was ever said in a data folder. The first to look at one that a kill left is told what it lost.
+    Raises `StoreLost` where something was and a database is missing,
     `HomeError` where the whole folder is, or where a restore of it was interrupted."""
     folder = home.path
     database = folder / "script.db"
@@ -64,6 +65,9 @@ def is_new_home(home: Home) -> bool:
             f"A restore of {folder} was interrupted. Nothing is lost; starting the assistant finishes it, and so does "
             "`assistant backup restore` without a name."
         )
+    if not is_home_served(folder):
+        for remark in describe_lost_commits(folder):
+            print_remark(remark)
     require_stores(folder)
     if database.exists():
         return False
@@ -84,11 +88,11 @@ def remark_missing_home(settings: Settings) -> None:
 
 def scope_of_session(conversation: Conversation, session: str) -> str:
     """The scope of a session's messages. Raises `UsageError` for a session that does not exist."""
-    scopes = {info.key: info.scope for info in conversation.list_sessions()}
-    if session not in scopes:
-        names = ", ".join(sorted(scopes)) or "none yet"
+    found = conversation.find_session(session)
+    if found is None:
+        names = ", ".join(sorted(info.key for info in conversation.list_sessions())) or "none yet"
         raise UsageError(f"There is no conversation {session!r}. Conversations: {names}.")
-    return scopes[session]
+    return found.scope
 
 
 def load_effective_settings(*, read_only: bool = False) -> Settings:

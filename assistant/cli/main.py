@@ -35,20 +35,27 @@ _MENU = {
     },
     "Remember": {
         "memory": "What it remembers: search, ask why, correct.",
+        "add": "Give it files, folders or pages of the web.",
         "files": "Your files: search, list, read again.",
         "forget": "Erase for good, from every copy.",
         "sleep": "Sleep now; see what the last sleep did; undo it.",
         "archive": "Conversations that ended, and where they are archived.",
+        "import": "Bring conversations along from other programs.",
     },
     "Time": {
         "agenda": "What is on: a day, or a week.",
+        "brief": "Today in short, and what waits for you.",
         "todo": "Your to-do lists.",
         "remind": "Reminders.",
         "schedule": "Prompts that are asked for you at set times.",
+        "calendar": "Your calendars and address books: add, list, read now.",
+        "contacts": "Find somebody in your address books.",
     },
     "People and networks": {
         "people": "Who may talk to it, and as whom.",
-        "bridge": "Telegram, Matrix: set up, test, pause.",
+        "bridge": "Telegram, Matrix, mail: set up, test, pause.",
+        "mail": "Your own mail: set up, list, search, read.",
+        "notify": "ntfy, Gotify, the desktop: tell you where you are not looking.",
         "deliveries": "What did not arrive, or may not have.",
         "web": "The page and the web API: address, logins, token.",
         "skills": "Instructions for kinds of work that you bring along.",
@@ -86,8 +93,14 @@ def _load(name: str) -> click.Command:
             from assistant.cli.exports import memory as command
         case "archive":
             from assistant.cli.verify import archive as command
+        case "import":
+            from assistant.cli.imports import imports as command
         case "web":
             from assistant.cli.web import web as command
+        case "calendar":
+            from assistant.cli.calendar import calendar as command
+        case "mail":
+            from assistant.cli.mail import mail as command
         case "skills":
             from assistant.cli.skills import skills as command
         case "mcp":
@@ -141,6 +154,8 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.tasks import requests as command
         case "pins":
             from assistant.commands.compaction import pins as command
+        case "add":
+            from assistant.commands.files import add as command
         case "files":
             from assistant.commands.files import files as command
         case "forget":
@@ -149,16 +164,22 @@ def _load_from_table(name: str) -> click.Command:
             from assistant.commands.sleep import sleep as command
         case "agenda":
             from assistant.commands.todo import agenda as command
+        case "brief":
+            from assistant.commands.todo import brief as command
         case "todo":
             from assistant.commands.todo import todo as command
         case "remind":
             from assistant.commands.reminders import remind as command
         case "schedule":
             from assistant.commands.schedules import schedule as command
+        case "contacts":
+            from assistant.commands.calendars import contacts as command
         case "people":
             from assistant.commands.people import people as command
         case "approvals":
             from assistant.commands.approvals import approvals as command
+        case "notify":
+            from assistant.commands.notify import notify as command
         case "deliveries":
             from assistant.commands.bridges import deliveries as command
         case _:

@@ -14,8 +14,18 @@ from assistant.commands.file_argument import CONTENT_OPTION, MAX_FILE_BYTES, nam
 from assistant.commands.table import ParsedCommand, parse_command
 from assistant.core.errors import UsageError
 from assistant.core.plain_files import FileRefused, read_plain_text
+from assistant.settings.home import home_from_environment
 
-_COMMANDS_WITH_FILES = ("memory",)
+_COMMANDS_WITH_FILES = ("memory", "add")
+
+
+def with_named_files(parsed: ParsedCommand, argv: Sequence[str]) -> list[str]:
+    """The words of a command, with what its files say, or with where they were copied to. Raises `UsageError`."""
+    if parsed.path != ("add",) or not parsed.params["sources"]:
+        return with_file_content(parsed, argv)
+    from assistant.cli.added_files import with_added_files  # one command needs it
+
+    return with_added_files(home_from_environment(), parsed)
 
 
 def with_file_content(parsed: ParsedCommand, argv: Sequence[str]) -> list[str]:
@@ -38,7 +48,7 @@ async def run_typed_command(link: Link, text: str, session: str) -> str:
 
         argv = expand_alias(split_line(text.strip().removeprefix("/")))
         parsed = parse_command(command_root(), argv)
-        if named_file(parsed) is not None:
-            words = await asyncio.to_thread(with_file_content, parsed, argv)
+        if named_file(parsed) is not None or parsed.path == ("add",):
+            words = await asyncio.to_thread(with_named_files, parsed, argv)
             return (await link.run_argv(words, session, parsed.command.max_seconds)).text_and_remark
     return await link.run_command(text.strip(), session)

@@ -20,7 +20,7 @@ from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.lazy import ARGV
 from assistant.cli.link import open_home_locally, open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file
-from assistant.cli.named_files import with_file_content
+from assistant.cli.named_files import with_named_files
 from assistant.cli.output import clean_for_terminal, print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.prompts import read_next_line
 from assistant.commands.argv import rewrite_for_shell
@@ -161,4 +161,4 @@ async def _choose(confirmation: Confirmation) -> Sequence[str] | None:
 def _words(context: click.Context, parsed: ParsedCommand) -> list[str]:
     """The words of the command from its name on, and what the file says that they name: a daemon works elsewhere."""
     argv: list[str] = context.meta[ARGV]
-    return with_file_content(parsed, argv[argv.index(parsed.path[0]) :])
+    return with_named_files(parsed, argv[argv.index(parsed.path[0]) :])

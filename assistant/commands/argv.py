@@ -21,9 +21,9 @@ ALIASES = {
 }
 # The commands that a conversation knows: offered for completion, and told from messages that begin with a slash.
 _NAMES = """
-help status model usage agenda todo session sessions reset compact context branch pin unpin pins requests done drop
-remind schedule memory files search why forget sleep approvals people pair start bridge deliveries web mcp skills
-backup archive undo retry stop
+help status model usage agenda brief todo session sessions reset compact context branch pin unpin pins requests done
+drop remind schedule calendar contacts memory add files search why forget sleep approvals people pair start bridge
+notify deliveries web mcp skills backup archive import undo retry stop
 """
 SLASH_COMMANDS = tuple(f"/{name}" for name in _NAMES.split())
 LEAVE_COMMANDS = ("/quit", "/exit")

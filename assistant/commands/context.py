@@ -18,12 +18,14 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.agenda.day import AgendaDays
     from assistant.agenda.service import AgendaService
     from assistant.backup.scheduler import BackupScheduler
+    from assistant.calendars.service import CalendarService
     from assistant.core.memories import SleepReport
     from assistant.core.records import InboxReceipt, IncomingMessage
     from assistant.erasure.service import ErasureService
     from assistant.gateway.bridge_operations import BridgeOperations
     from assistant.mcp.servers import McpServers
     from assistant.memory.service import MemoryService
+    from assistant.notify.notifier import Notifier
     from assistant.people.pairing import PairingService
     from assistant.runtime.approvals import ApprovalService
     from assistant.runtime.compaction_service import CompactionService
@@ -32,8 +34,10 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.runtime.file_indexer import FileIndexer
     from assistant.sessions.listing import SessionReader
     from assistant.sessions.scheduler import ResetScheduler
+    from assistant.settings.calendar_sources import CalendarSource
     from assistant.store.archive.archive import StoredArchive
     from assistant.store.backup.folder import BackupFolder
+    from assistant.store.calendars import CalendarReader
     from assistant.store.character.consolidations import StoredConsolidations
     from assistant.store.character.journal import StoredJournal
     from assistant.store.character.memory_files import StoredMemoryFiles
@@ -44,6 +48,7 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.store.home.workspace import WorkspaceFiles
     from assistant.store.script.approvals import StoredApprovals
     from assistant.store.script.conversation import StoredConversation
+    from assistant.store.script.imports import StoredImports
     from assistant.store.script.ledger import Ledger
     from assistant.store.script.outbox import StoredOutbox, StuckItems
     from assistant.store.script.people import ConversationRoutes, People
@@ -86,6 +91,9 @@ class CommandStores:
     pairing: PairingService
     approvals: StoredApprovals
     workspace: WorkspaceFiles
+    imports: StoredImports
+    calendars: CalendarReader
+    calendar_sources: Callable[[], Sequence[CalendarSource]]  # those in the settings
     skills: Skills
     mcp: McpServers
     file_search: StoredFileSearch
@@ -120,8 +128,11 @@ class CommandServices:
     wake: Callable[[], None]  # something waits to be answered
     browsers: BrowserSessions
     context_parts: ContextParts
+    calendars: CalendarService
     mcp: McpServers
     file_indexer: FileIndexer
+    save_page: Callable[[str, datetime], Awaitable[str]]  # of an address, in the workspace; raises `ToolError`
+    notifier: Notifier
     page_url: Callable[[], str]  # where the page is served; "" while it is not
 
 

@@ -1,4 +1,4 @@
-"""`files`: what the assistant can find in your files."""
+"""`files` and `add`: what the assistant can find in your files, and files that you give it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from datetime import datetime, tzinfo
 
 import click
 
-from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, Item, TextOrNull, words_argument
+from assistant.commands.context import CommandContext, CommandStores
+from assistant.commands.table import CommandGroup, Item, TableCommand, TextOrNull, words_argument
 from assistant.core.calendar import format_local_time
+from assistant.core.errors import ToolError, UsageError
 from assistant.core.quoting import quote_text
 from assistant.core.text import pluralize
 from assistant.store.search.files import FileCounts, FileHit, IndexedFile
 
+STORED_OPTION = "--stored"
 _MOST_SECONDS = 12 * 3600.0
+_MOST_NAMED = 5
+_LONGEST_NAME = 200
 _FREE_TEXT = {"ignore_unknown_options": True}
 
 
@@ -145,3 +149,78 @@ async def index(context: CommandContext) -> IndexResult:
     await indexer.make_searchable()
     counts: FileCounts = await asyncio.to_thread(indexer.index.counts)
     return IndexResult(update.read, update.removed, counts.files, counts.pages, counts.unreadable, counts.bytes)
+
+
+def is_address(source: str) -> bool:
+    """Whether what was named is a page of the web."""
+    return source.lower().startswith(("http://", "https://"))
+
+
+@dataclass(frozen=True, slots=True)
+class AddResult:
+    """Files that were added, and what can be found of them."""
+
+    files: Sequence[FileItem]
+    pages: int
+    not_searchable: int
+    problems: Sequence[str]  # addresses that gave nothing, a line each
+
+
+def _render_added(result: AddResult, zone: tzinfo) -> str:
+    lines = []
+    if result.files:
+        pages = f", {pluralize(result.pages, 'page')}" if result.pages else ""
+        count = len(result.files) - result.not_searchable
+        can = "searchable" if count == len(result.files) else f"{count} of them searchable"
+        lines.append(f"{pluralize(len(result.files), 'file')}{pages}, {can}.")
+    closed = [file for file in result.files if not file.searchable]
+    lines += [f"- {quote_text(file.path)} cannot be searched: it {file.reason}." for file in closed[:_MOST_NAMED]]
+    if len(closed) > _MOST_NAMED:
+        lines.append(f"- and {len(closed) - _MOST_NAMED} more: `/files list --unreadable`")
+    return "\n".join([*lines, *(f"- {problem}" for problem in result.problems)])
+
+
+def _progress(stores: CommandStores, now: datetime) -> str:
+    counts = stores.file_search.index.counts()
+    return f"{pluralize(counts.files, 'file')}, {pluralize(counts.pages, 'page')} read"
+
+
+@click.command(
+    cls=TableCommand,
+    render=_render_added,
+    creates_home=True,
+    max_seconds=_MOST_SECONDS,
+    with_session=False,
+    follow=_progress,
+    exit_code=lambda result: 1 if result.problems else 0,
+)
+@click.argument("sources", nargs=-1, metavar="FILE|FOLDER|URL...", type=click.UNPROCESSED)
+@click.option(STORED_OPTION, "stored", multiple=True, hidden=True, type=click.UNPROCESSED)
+async def add(context: CommandContext, sources: Sequence[str], stored: Sequence[str]) -> AddResult:
+    """Give the assistant files, folders or pages of the web: copied into its workspace, and searchable.
+
+    In a conversation on a network, an address; files are sent there as attachments.
+
+    > assistant add lease.pdf ~/Documents/letters
+    > assistant add https://example.org/timetable.pdf
+    """
+    if not (sources or stored):
+        raise UsageError("Say what to add: a file, a folder, or an address of the web. Nothing was added.")
+    names, problems = list(stored), []
+    for source in sources:
+        if not is_address(source):
+            raise UsageError(
+                f"{source[:_LONGEST_NAME]!r} is no address of the web. From here only those can be added; send a file "
+                "as an attachment, or use `assistant add` in a shell. Nothing was added."
+            )
+        try:
+            names.append(await context.services.save_page(source, context.now))
+        except ToolError as error:
+            problems.append(str(error))
+    indexer = context.services.file_indexer
+    await indexer.update()
+    await indexer.make_searchable()
+    files = await asyncio.to_thread(indexer.index.files_by_path, names)
+    items = [FileItem.model_validate(_listed(file)) for file in files]
+    closed = sum(not item.searchable for item in items)
+    return AddResult(items, sum(item.pages for item in items), closed, problems)

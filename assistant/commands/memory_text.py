@@ -7,7 +7,7 @@ named again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Annotated, Any
 
@@ -27,12 +27,23 @@ from assistant.core.memories import (
     MemoryState,
     MemoryVersion,
     RebuildResult,
+    SourceType,
 )
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.text import pluralize, shorten_line
 
 _LONGEST = 300
 _FORGOTTEN = "(forgotten)"
+# How a journal entry came to be, for people.
+_SOURCES: Mapping[SourceType, str] = {
+    "extraction": "read in the conversation",
+    "compaction": "read when messages were summarised",
+    "context_synthesis": "made from a whole stretch of the conversation",
+    "tool": "noted by the model",
+    "reset": "read when a conversation ended",
+    "import": "imported",
+    "correction": "corrected by you",
+}
 
 # ------------------------------------------------------------------------------------------------------------- Markdown
 
@@ -110,13 +121,13 @@ def render_provenance(chain: MemoryProvenance, zone: tzinfo) -> str:
 
 def _said_lines(said: EntryWithMessages, zone: tzinfo) -> list[str]:
     entry = said.entry
-    head = f"From entry {entry.id} ({entry.source_type}, {format_local_time(entry.timestamp, zone)}):"
+    head = f"From entry {entry.id} ({_SOURCES[entry.source_type]}, {format_local_time(entry.timestamp, zone)}):"
     lines = [f"{head} {_first_words(entry.content)}"]
     for record in said.records:
         name = f" {quote_text(record.name)}" if record.name else ""
         when = format_local_time(record.ts, zone)
         lines += [
-            f"#{record.id} {when} {record.role}{name}, session {quote_text(record.session)}:",
+            f"#{record.id} {when} {record.role}{name}, conversation {quote_text(record.session)}:",
             quote_block(record.content or (_FORGOTTEN if not record.salt.strip() else "")),
         ]
     lines += [f"#{number}: not in the log" for number in said.missing_ids]

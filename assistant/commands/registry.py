@@ -18,13 +18,16 @@ from assistant.commands import (
     archive,
     backups,
     bridges,
+    calendars,
     compaction,
     context_parts,
     erasure,
     files,
     general,
+    imports,
     mcp,
     memory,
+    notify,
     people,
     reminders,
     schedules,
@@ -58,9 +61,18 @@ _COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(sessions.reset, compaction.compact, context_parts.context, compaction.branch, compaction.pins),
         *(tasks.requests, approvals.approvals),
     ),
-    "Remember": (memory.memory, files.files, erasure.forget, sleep.sleep, archive.archive),
-    "Time": (todo.agenda, todo.todo, reminders.remind, schedules.schedule),
-    "People and networks": (people.people, bridges.bridge, bridges.deliveries, web.web, mcp.mcp, skills.skills),
+    "Remember": (
+        *(memory.memory, files.add, files.files, erasure.forget, sleep.sleep, archive.archive),
+        imports.imports,
+    ),
+    "Time": (
+        *(todo.agenda, todo.brief, todo.todo, reminders.remind, schedules.schedule),
+        *(calendars.calendar, calendars.contacts),
+    ),
+    "People and networks": (
+        *(people.people, bridges.bridge, bridges.deliveries, web.web, notify.notify),
+        *(mcp.mcp, skills.skills),
+    ),
     "Look after it": (general.status, general.model, usage.usage, backups.backup),
 }
 

@@ -14,13 +14,19 @@ from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Confirmation, Item, TableCommand, TextOrNull, words_argument
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import UsageError
-from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_kind, session_role
+from assistant.core.sessions import MAIN_SESSION, is_imported, parse_session_name, session_kind, session_role
 from assistant.core.text import pluralize
 from assistant.sessions.listing import SessionReader, SessionRow
 from assistant.sessions.reset import ResetRequest, ResetResult
 
 _MOST_SECONDS = 3700.0
-_WHY = {"manual": "reset", "daily": "daily reset", "idle": "idle reset", "end": "ended", "resume": "another resumed"}
+_WHY = {
+    "manual": "reset",
+    "daily": "daily reset",
+    "idle": "idle reset",
+    "end": "ended",
+    "resume": "another resumed",
+} | {"import": "imported"}
 
 
 class SessionItem(Item):
@@ -35,7 +41,7 @@ class SessionItem(Item):
     view_messages: int = 0  # of which the model currently sees
     view_tokens: int = 0
     checkpoints: int = 0  # compactions
-    kind: str  # "main", "thread", "branch", "guest" or "room"
+    kind: str  # "main", "thread", "import", "guest" or "room"
     first_at: datetime | None
     ended_at: datetime | None
     ended: TextOrNull = Field(validation_alias="end_reason")  # why
@@ -363,7 +369,7 @@ def session(context: CommandContext, name: str) -> CurrentSession:
     """
     views = {info.key: info.view_messages for info in context.stores.conversation.list_sessions()}
     here = parse_session_name(name) if name else context.session
-    if session_role(here) != "owner":
+    if session_role(here) != "owner" or is_imported(here):
         raise UsageError(f"{here!r} is not a conversation of yours. Nothing was changed.")
     if name and context.bridge != context.services.terminal:
         # A terminal keeps by itself which conversation it is in.

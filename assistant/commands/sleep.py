@@ -126,6 +126,7 @@ _PHASE_NAMES = {
     "consolidate": "remembering",
     "curate": "files and profiles",
     "compact": "compacting",
+    "imports": "reading what was imported",
     "notes": "notes of the day",
 }
 # What became of entries that are no new memory.
@@ -216,7 +217,7 @@ def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
             if waiting:
                 yield f"Left for the next sleep: {pluralize(waiting, 'entry', 'entries')} that are no memories yet."
         case "curate":
-            notes = pluralize(phase.get("notes", 0), "note of a day", "notes of days") if phase.get("notes") else ""
+            notes = _notes_of_days(phase.get("notes", 0))
             profiles = pluralize(phase.get("profiles", 0), "profile") if phase.get("profiles") else ""
             if files := ", ".join(filter(None, [notes, profiles, "MEMORY.md" if phase.get("curated") else ""])):
                 yield f"Written: {files}."
@@ -227,15 +228,24 @@ def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
                 )
         case "notes":
             if phase.get("notes"):
-                yield f"Written: {pluralize(phase['notes'], 'note of a day', 'notes of days')}."
+                yield f"Written: {_notes_of_days(phase['notes'])}."
             if rejected:
                 yield f"Not noted: {rejected}"
+        case "imports":
+            if read:
+                yield f"Of what you imported: {pluralize(read, 'message')}; {pluralize(written, 'entry', 'entries')}."
+            if left := phase.get("waiting_conversations"):
+                yield f"Imported and still to be read: {pluralize(left, 'conversation')}; the next nights go on."
         case "compact":
             for session, compacted in phase.get("compacted", {}).items():
                 yield (
                     f"Summarised {describe_tier(compacted['tier'])}: {pluralize(compacted['messages'], 'message')} of "
                     f"{session}, {compacted['tokens_before']:,} tokens became {compacted['tokens_after']:,}."
                 )
+
+
+def _notes_of_days(days: int) -> str:
+    return f"the notes of {pluralize(days, 'day')}" if days else ""
 
 
 def _spent(phases: Mapping[str, Mapping[str, Any]]) -> str:

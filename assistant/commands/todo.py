@@ -8,6 +8,7 @@ from datetime import timedelta, tzinfo
 
 import click
 
+from assistant.agenda.brief import Brief, BriefReader, format_brief
 from assistant.agenda.day import DayAgenda, format_agenda
 from assistant.agenda.day_phrases import DayRange, parse_days, parse_due
 from assistant.commands.context import CommandContext
@@ -165,6 +166,18 @@ def _key(context: CommandContext) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------- agenda
+
+
+@click.command(cls=TableCommand, render=lambda brief, _: format_brief(brief), reads=True)
+async def brief(context: CommandContext) -> Brief:
+    """Show the brief of today: what is on, what is overdue, what is open, what waits for your yes or no.
+
+    It comes every morning with `assistant config set brief.morning 07:30`.
+
+    > assistant brief
+    """
+    stores = context.stores
+    return await BriefReader(stores.days, stores.requests, stores.approvals, stores.journal).read(context.now)
 
 
 @click.command(cls=TableCommand, render=lambda agenda, _: format_agenda(agenda), roles=ALL_ROLES, reads=True)

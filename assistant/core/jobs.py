@@ -146,6 +146,7 @@ class JobOutcome:
     """How slots of a job ended."""
 
     job_id: int
+    scope: str
     outcomes: tuple[tuple[SlotOutcome, str], ...]  # each with the key of the message that reports it ("" for none)
     due: DueSlot | None  # the next slot of the job
 

@@ -8,32 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal
+from typing import Any
 
 from assistant.core.jobs import DeliveryTarget
+from assistant.core.notice_form import NoticeForm
 from assistant.core.records import Button, OutgoingMessage
 from assistant.core.sessions import session_role
-
-Audience = Literal["owner", "conversation", "stranger"]
-"""The owner alone; whoever has the conversation that it is about, guests and rooms included; somebody who was not
-let in."""
-
-Place = Literal["turn", "recent", "outage", "bridge", "terminal", "live"]
-"""Where the message came from that it is about, and after work in the background `recent`: where the owner, or the
-conversation, was last written from; where an outage was told; on the bridge that it is about, else on the terminals; on
-the terminals; `live`: shown once to those who are connected, and not stored."""
-
-
-@dataclass(frozen=True, slots=True)
-class NoticeForm:
-    """The declaration of a notice; `template` is its text, with the names of what is filled in."""
-
-    template: str
-    when: str
-    to: Audience = "owner"
-    place: Place = "turn"
-    once: str = ""  # what it is sent once for
-    told_by_outage: bool = False  # not sent to a place that knows of an outage
 
 
 class NoticeKind(Enum):
@@ -217,6 +197,21 @@ class NoticeKind(Enum):
         "A tool of an MCP server describes itself otherwise than it was approved",
         place="recent",
         once="a change",
+    )
+
+    # The day
+    MORNING_BRIEF = NoticeForm(
+        "Good morning. This is your day.{text}",
+        "The hour of `brief.morning`: what is on today, what is overdue, what waits for you; only where there is "
+        "something",
+        place="recent",
+        once="a day",
+    )
+    EVENING_CHECK_IN = NoticeForm(
+        "This is still open today.{text}",
+        "The hour of `brief.evening`: what is still open today; only where there is something",
+        place="recent",
+        once="a day",
     )
 
     # The clock

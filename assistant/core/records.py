@@ -115,6 +115,7 @@ class LogRecord:
     model: str | None = None
     turn: str | None = None
     refs: tuple[int, ...] = ()  # the message ids that an edit, delete, undo or redaction is about
+    external_id: str | None = None  # what the program calls it that it was imported from
     span: LogByteRange = field(default=LogByteRange(0, 0))
 
     def to_message(self, metadata: Mapping[str, Any] | None = None) -> Message:

@@ -2,7 +2,8 @@
 follow one another under one key, how one ends and the next begins. Pure but for the two store ports at the end.
 
 `main` is the owner's conversation over all bridges, `branch:<n>` one that goes on from a message of it,
-`thread:<name>` one that the owner keeps apart (a project, a trip); `peer:<bridge>:<id>` is another person,
+`thread:<name>` one that the owner keeps apart (a project, a trip); `import:<n>` was brought along from another program:
+it has ended, nobody talks in it, and no model sees a view of it. `peer:<bridge>:<id>` is another person,
 `room:<bridge>:<id>` a room with several. A scope is the column that every query of words names (I10): the owner's
 sessions share the scope "owner", every other session is its own scope.
 
@@ -23,13 +24,14 @@ from assistant.core.errors import UsageError
 from assistant.core.text import lazy_regex
 
 SessionRole = Literal["owner", "guest", "room"]
-SessionKind = Literal["main", "thread", "guest", "room"]
+SessionKind = Literal["main", "thread", "import", "guest", "room"]
 
 MAIN_SESSION = "main"
 BRANCH_PREFIX = "branch:"
 THREAD_PREFIX = "thread:"
 PEER_PREFIX = "peer:"
 ROOM_PREFIX = "room:"
+IMPORT_PREFIX = "import:"
 OWNER_SCOPE = "owner"
 
 # A key stands in names of files, where 255 bytes have room.
@@ -67,9 +69,14 @@ def is_visible_on_bridge(session: str, bridge: str) -> bool:
 def session_role(session: str) -> SessionRole:
     """The role of everybody who speaks in this session; anything unknown is a guest, never the owner. Branches are made
     by the stores alone, and of the owner's conversations only."""
-    if session == MAIN_SESSION or session.startswith((BRANCH_PREFIX, THREAD_PREFIX)):
+    if session == MAIN_SESSION or session.startswith((BRANCH_PREFIX, THREAD_PREFIX, IMPORT_PREFIX)):
         return "owner"
     return "room" if session.startswith(ROOM_PREFIX) else "guest"
+
+
+def is_imported(session: str) -> bool:
+    """Whether a conversation was brought along from another program."""
+    return session.startswith(IMPORT_PREFIX)
 
 
 def session_scope(session: str) -> str:
@@ -77,7 +84,9 @@ def session_scope(session: str) -> str:
 
 
 def session_kind(session: str) -> SessionKind:
-    """Which reset policy holds for a session. Branches are threads."""
+    """Which reset policy holds for a session. Branches are threads; what was imported has ended."""
+    if is_imported(session):
+        return "import"
     role = session_role(session)
     if role == "owner":
         return "main" if session == MAIN_SESSION else "thread"
@@ -89,7 +98,7 @@ def parse_session_name(name: str) -> str:
     large letters small ones. Raises `UsageError` for what is no name."""
     if name.strip().lower() == MAIN_SESSION:
         return MAIN_SESSION
-    if name.startswith((BRANCH_PREFIX, PEER_PREFIX, ROOM_PREFIX)) and not name.endswith(":"):
+    if name.startswith((BRANCH_PREFIX, PEER_PREFIX, ROOM_PREFIX, IMPORT_PREFIX)) and not name.endswith(":"):
         return name
     thread = name if name.endswith(":") else name.removeprefix(THREAD_PREFIX)
     return f"{THREAD_PREFIX}{_thread_name(thread)}"
@@ -106,8 +115,9 @@ def _thread_name(name: str) -> str:
     return thread
 
 
-EndReason = Literal["manual", "daily", "idle", "end", "resume"]
-"""Why a generation ended: somebody said so, it was the hour, nobody spoke, it was put away, an earlier one goes on."""
+EndReason = Literal["manual", "daily", "idle", "end", "resume", "import"]
+"""Why a generation ended: somebody said so, it was the hour, nobody spoke, it was put away, an earlier one goes on, it
+was said elsewhere."""
 
 ResetState = Literal["begun", "waiting", "archived", "done", "withdrawn"]
 

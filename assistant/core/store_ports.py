@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from assistant.core.checkpoints import Checkpoint, Compaction, RestorePreview
+from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction, RestorePreview
 from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
 from assistant.core.messages import Message, RecordKind, ToolCall
 from assistant.core.records import (
@@ -173,7 +173,11 @@ class Conversation(Protocol):
     def annotate(self, session: str, kind: RecordKind, refs: Sequence[int], content: str, now: datetime) -> LogRecord:
         """Record that a message was edited or deleted on its bridge; the model sees it as a fact in the view."""
 
-    def list_sessions(self) -> list[SessionInfo]: ...
+    def list_sessions(self) -> list[SessionInfo]:
+        """All but those that were imported."""
+
+    def find_session(self, session: str) -> SessionInfo | None:
+        """One session, also one that was imported."""
 
     # compaction: views become smaller, come back, and fork
     def begin_compaction(
@@ -212,8 +216,8 @@ class Conversation(Protocol):
         message: copies marked `carried_from` and `inherited`, then a record of kind `branch` in its own log. The
         earlier messages stay in the log they are in. Raises `UsageError` where the view has no such message."""
 
-    def checkpoints(self, session: str) -> list[Checkpoint]:
-        """All of a session in every state, oldest first."""
+    def checkpoints(self, session: str, state: CheckpointState | None = None) -> list[Checkpoint]:
+        """Those of a session in this state, or in every one, oldest first."""
 
     def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
         """Those of a conversation that cover their messages, in the order of these: few, however long it has lasted."""
@@ -238,6 +242,13 @@ class Conversation(Protocol):
 
     def list_unread_generations(self) -> list[SessionInfo]:
         """Ended generations of which something waits to be read for the journal."""
+
+
+class ImportsPort(Protocol):
+    """Conversations that were brought along from other programs."""
+
+    def list_unread(self, *, limit: int) -> list[SessionInfo]:
+        """Those of which something waits to be read for the journal, the earliest first."""
 
 
 class Outbox(Protocol):

@@ -64,7 +64,7 @@ DAY = (
     rf"(?:(?:{_FULL_DAY})(?!\w)|(?:(?<=\bon )|(?<=\bby )|(?<=every )|(?<=each )|(?<=next )|(?<=this )|(?<=and )|(?<=till ))"
     rf"(?:{_ENGLISH_SHORT})(?!\w)|(?:{_ENGLISH_SHORT})(?= (?:at |\d|morning|evening|afternoon|night))"
     rf"|(?:(?<=\bam )|(?<=\bbis )|(?<=jeden )|(?<=todo )|(?<=cada )|(?<=chaque )|(?<=pour )|(?<=\bel ))"
-    rf"(?:{_OTHER_SHORT})(?![\w'])|(?<![-\w])(?:{_OTHER_SHORT})(?=: ))"
+    rf"(?:{_OTHER_SHORT})(?![\w'])|(?<![-\w])(?<!\bto )(?:{_OTHER_SHORT})(?=: ))"
 )
 AND = r"(?:\s*[,/]\s*(?:(?:and|und|et|y|e)\s+)?|\s*(?:\+|&|\band\b|\bund\b|\bet\b|\by\b)\s*)(?:(?:on|am|le|les|el|los)\s+)?"
 _GERMAN_SHORT = "mo|di|mi|do|fr|sa|so"

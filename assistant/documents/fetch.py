@@ -13,7 +13,7 @@ import asyncio
 import ipaddress
 import socket
 import ssl
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -50,6 +50,58 @@ class FetchedPage:
     data: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class AddressGuard:
+    """Makes requests to addresses that were looked at. `private_hosts`: names and addresses of this network that may be
+    read all the same; `advice`: how one becomes such a name, a sentence."""
+
+    private_hosts: Collection[str]
+    advice: str
+
+    async def build_request(
+        self,
+        client: httpx2.AsyncClient,
+        method: str,
+        address: str,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+    ) -> httpx2.Request:
+        """A request to an address that was looked at, under the name that it has. Raises `ToolError`."""
+        parts = split_address(address)
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        chosen = await self._resolve(host, port)
+        place = f"[{chosen}]:{port}" if ":" in chosen else f"{chosen}:{port}"
+        target = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
+        name = host.encode("idna").decode() if not _is_address(host) else host
+        named = name if parts.port is None else f"{name}:{parts.port}"
+        return client.build_request(
+            method,
+            target,
+            headers={**(headers or {}), "Host": named},
+            content=content,
+            extensions={"sni_hostname": name} if parts.scheme == "https" else {},
+        )
+
+    async def _resolve(self, host: str, port: int) -> str:
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            raise ToolError(
+                f"No address is known for {_quoted(host)}: is it spelled right, and is there a network?"
+            ) from None
+        addresses = [str(place[0]) for *_, place in found]
+        allowed = all(map(is_public, addresses)) or (
+            # What a name leads to may change: a link-local address, such as a cloud's metadata, is named itself.
+            host.lower() in self.private_hosts and (_is_address(host) or not any(map(_is_link_local, addresses)))
+        )
+        if not allowed:
+            raise ToolError(
+                f"{_quoted(host)} is in this machine's own network, which is not read from. Nothing was read; "
+                f"{self.advice}"
+            )
+        return addresses[0]
+
+
 @dataclass(frozen=True)
 class PageFetcher:
     """`private_hosts`: names and addresses of this network that may be read all the same."""
@@ -74,12 +126,13 @@ class PageFetcher:
     async def _follow(self, address: str) -> FetchedPage:
         import httpx2
 
+        guard = AddressGuard(self.private_hosts, "tools.fetch_private_hosts can name it.")
         # A client that lives as long as one page: no cookie of one gets to another.
         async with httpx2.AsyncClient(
             timeout=self.timeout_seconds, trust_env=False, verify=self._certificates, headers=_HEADERS
         ) as client:
             for _ in range(_MAX_REDIRECTS + 1):
-                request = await self._request(client, address)
+                request = await guard.build_request(client, "GET", address)
                 response = await client.send(request, stream=True)
                 try:
                     if response.status_code in _REDIRECTS and (to := response.headers.get("location")):
@@ -89,34 +142,6 @@ class PageFetcher:
                 finally:
                     await response.aclose()
         raise ToolError(f"{_quoted(address)} leads on more than {_MAX_REDIRECTS} times. Nothing was read.")
-
-    async def _request(self, client: httpx2.AsyncClient, address: str) -> httpx2.Request:
-        """A request to an address that was looked at, under the name that it has."""
-        parts = split_address(address)
-        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-        chosen = await self._resolve(host, port)
-        place = f"[{chosen}]:{port}" if ":" in chosen else f"{chosen}:{port}"
-        target = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
-        name = host.encode("idna").decode() if not _is_address(host) else host
-        named = name if parts.port is None else f"{name}:{parts.port}"
-        return client.build_request(
-            "GET", target, headers={"Host": named}, extensions={"sni_hostname": name} if parts.scheme == "https" else {}
-        )
-
-    async def _resolve(self, host: str, port: int) -> str:
-        try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError):
-            raise ToolError(
-                f"No address is known for {_quoted(host)}: is it spelled right, and is there a network?"
-            ) from None
-        addresses = [str(place[0]) for *_, place in found]
-        if host.lower() not in self.private_hosts and not all(map(is_public, addresses)):
-            raise ToolError(
-                f"{_quoted(host)} is in this machine's own network, which is not read from. Nothing was read; "
-                "tools.fetch_private_hosts can name it."
-            )
-        return addresses[0]
 
     async def _read(self, address: str, response: httpx2.Response) -> FetchedPage:
         if not response.is_success:
@@ -161,6 +186,10 @@ def is_public(address: str) -> bool:
         if inner is not None:
             return inner.is_global and not inner.is_multicast
     return found.is_global and not found.is_multicast and not getattr(found, "is_site_local", False)
+
+
+def _is_link_local(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_link_local
 
 
 def _is_address(host: str) -> bool:

@@ -17,6 +17,7 @@ import json
 from typing import Any
 
 MAX_FILES = 50
+_DECODED = frozenset({"from", "to", "cc", "reply-to", "subject"})
 _MAX_FIELDS = 400
 _MAX_FIELD = 4_000
 _MAX_PARTS = 500
@@ -27,10 +28,18 @@ _BLOCKS = ("br", "p", "div", "tr", "li", "h1", "h2", "h3", "h4", "blockquote")
 
 
 def take_apart(data: bytes) -> str:
-    """JSON: `fields` (a list of name and value), `text`, `own_text` (without markup that is marked as quoted), `files`
-    (name, mime, data in base64; data null for those after the first `MAX_FILES`)."""
+    """JSON: `fields` (a list of name and value; subjects and names decoded), `senders` (each `From` as it came),
+    `text`, `own_text` (without markup that is marked as quoted), `files` (name, mime, data in base64; data null for
+    those after the first `MAX_FILES`)."""
     message = email.message_from_bytes(data, policy=email.policy.compat32)
-    fields = [[str(name)[:200], _decode_field(value)] for name, value in message.items()[:_MAX_FIELDS]]
+    fields = [
+        [
+            str(name)[:200],
+            _decode_field(value) if name.casefold() in _DECODED else " ".join(str(value)[:_MAX_FIELD].split()),
+        ]
+        for name, value in message.items()[:_MAX_FIELDS]
+    ]
+    senders = [" ".join(str(value)[:_MAX_FIELD].split()) for value in message.get_all("from", [])[:2]]
     plain: list[str] = []
     markup: list[str] = []
     files: list[dict[str, Any]] = []
@@ -47,7 +56,7 @@ def take_apart(data: bytes) -> str:
         text = own = "\n".join(plain)[:_MAX_TEXT]
     else:
         text, own = (_render("\n".join(markup)[:_MAX_TEXT], whole=whole) for whole in (True, False))
-    return json.dumps({"fields": fields, "text": text, "own_text": own, "files": files})
+    return json.dumps({"fields": fields, "senders": senders, "text": text, "own_text": own, "files": files})
 
 
 def _leaves(message: email.message.Message) -> list[email.message.Message]:
@@ -62,6 +71,10 @@ def _leaves(message: email.message.Message) -> list[email.message.Message]:
         else:
             found.append(part)
     return found
+
+
+def _as_it_came(value: object) -> str:
+    return " ".join(str(value)[:_MAX_FIELD].split())
 
 
 def _decode_field(value: object) -> str:

@@ -19,13 +19,14 @@ from datetime import date
 from typing import Any, TypeVar
 
 from imap_tools import errors as imap_errors
+from imap_tools.idle import get_socket_poller
 from imap_tools.message import MailMessage
 from imap_tools.query import AND, H
 
 from assistant.core.errors import MailError
 from assistant.core.text import shorten_line
 from assistant.mail.account import MailServer
-from assistant.mail.imap_client import MAX_COMMAND_BYTES, BoundedMailBox
+from assistant.mail.imap_client import MAX_COMMAND_BYTES, BoundedMailBox, has_buffered
 
 T = TypeVar("T")
 
@@ -33,7 +34,9 @@ READ_SECONDS = 30.0
 DEADLINE_SECONDS = 90.0
 MAX_MAIL_BYTES = 30 * 1024 * 1024
 _HEAD_BYTES = 8_192
-_HEAD = f"(UID FLAGS RFC822.SIZE BODY.PEEK[HEADER.FIELDS (FROM TO CC SUBJECT DATE MESSAGE-ID)]<0.{_HEAD_BYTES}>)"
+_HEAD = (
+    f"(UID FLAGS RFC822.SIZE BODY.PEEK[HEADER.FIELDS (FROM TO CC SUBJECT DATE MESSAGE-ID REFERENCES)]<0.{_HEAD_BYTES}>)"
+)
 _AT_ONCE = 50
 _UID = re.compile(rb"\bUID (\d{1,10})\b")
 _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})\b")
@@ -61,6 +64,7 @@ class MailHead:
     subject: str
     date: str
     message_id: str
+    references: str
     size: int
     seen: bool
 
@@ -138,6 +142,12 @@ class ImapConnection:
             found = self._box.client.response("UIDVALIDITY")[1]
             return int(found[-1])
 
+    def newest(self) -> int:
+        """The number of the newest mail of the folder that was just opened; 0 where there never was one."""
+        with self._explained():
+            announced = self._box.client.response("UIDNEXT")[1][-1]
+            return int(announced) - 1 if announced else max(self._uids("ALL"), default=0)
+
     def folder_for(self, use: str, chosen: str) -> str:
         """The folder for `use` ("Sent", "Drafts"): the chosen one, the one that the server says is for it, else one of
         that name, which is made where there is none."""
@@ -197,13 +207,22 @@ class ImapConnection:
                 return content
         return None
 
+    def beginning(self, uid: int, max_bytes: int) -> tuple[int, bytes] | None:
+        """The size of a mail and its first bytes; None for one that is not there."""
+        with self._explained():
+            for about, content in self._fetch([uid], f"(UID RFC822.SIZE BODY.PEEK[]<0.{max_bytes}>)"):
+                size = _SIZE.search(about)
+                return (int(size[1]) if size else len(content)), content
+        return None
+
     def append(self, folder: str, mail: bytes, *flags: str) -> None:
         with self._explained(folder):
             self._box.append(mail, folder, flag_set=list(flags))
 
-    def mark_seen(self, uid: int) -> None:
+    def mark_seen(self, uids: Sequence[int]) -> None:
         with self._explained():
-            self._check(self._box.client.uid("STORE", str(uid), "+FLAGS.SILENT", "(\\Seen)"))
+            if uids:
+                self._check(self._box.client.uid("STORE", ",".join(map(str, uids)), "+FLAGS.SILENT", "(\\Seen)"))
 
     def move(self, uids: Sequence[int], folder: str) -> None:
         with self._explained(folder):
@@ -219,16 +238,26 @@ class ImapConnection:
     def can_idle(self) -> bool:
         return "IDLE" in self._box.client.capabilities
 
+    def has_news(self) -> bool:
+        """Whether the server said since the last look that the folder has more mails, beside whatever was asked."""
+        with self._explained():
+            return self._box.client.response("EXISTS")[1][-1] is not None
+
     def idle(self, seconds: float) -> None:
         """Until the server has something new in the selected folder, at most so long."""
         with self._explained():
-            self._box.idle.start()
-            self._box.idle.poll(timeout=seconds)
-            self._box.idle.stop()
-
-    def refresh(self) -> None:
-        with self._explained():
-            self._check(self._box.client.noop())
+            client = self._box.client
+            tag = client._command("IDLE")
+            has_news = False
+            # The library takes a line that comes before the server waits for a refusal.
+            while client._get_response() is not None:
+                has_news = True
+                if client.tagged_commands.get(tag):
+                    raise imaplib.IMAP4.error("it does not wait for news")
+            if not (has_news or has_buffered(client)):
+                get_socket_poller(client.sock, int(seconds))
+            client.send(b"DONE\r\n")
+            self._box.consume_until_tagged_response(tag)
 
     # ----------------------------------------------------------------------------------------------------------- inside
 
@@ -280,7 +309,7 @@ def _head(about: bytes, content: bytes) -> MailHead:
     message = MailMessage([(about, content)])
     uid, size = _UID.search(about), _SIZE.search(about)
     fields: dict[str, str] = {}
-    for name in ("from", "to", "subject", "date", "message-id"):
+    for name in ("from", "to", "subject", "date", "message-id", "references"):
         try:
             fields[name] = message.subject if name == "subject" else str(message.obj.get(name, ""))
         except _FAILURES:
@@ -292,6 +321,7 @@ def _head(about: bytes, content: bytes) -> MailHead:
         shorten_line(fields["subject"], 300),
         shorten_line(fields["date"], 60),
         shorten_line(fields["message-id"], 300),
+        " ".join(fields["references"].split()),
         int(size[1]) if size else 0,
         b"\\Seen" in about,
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import imaplib
 import socket
+import ssl
 from collections.abc import Callable
-from typing import Any
+from io import BufferedReader
+from typing import Any, cast
 
 from imap_tools.mailbox import BaseMailBox
 
@@ -70,3 +72,17 @@ class BoundedMailBox(BaseMailBox):
                 client.shutdown()
                 raise
         return client
+
+
+def has_buffered(client: imaplib.IMAP4) -> bool:
+    """Whether something that the server said was read from its connection, and not yet looked at: waiting for the
+    connection would not end then."""
+    connection, read_ahead = client.sock, cast(BufferedReader, client.file)
+    seconds = connection.gettimeout()
+    connection.settimeout(0)
+    try:
+        return bool(read_ahead.peek(1))
+    except (BlockingIOError, ssl.SSLWantReadError):
+        return False
+    finally:
+        connection.settimeout(seconds)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from assistant.core.errors import MailError
 from assistant.core.plain_files import FileRefused
+from assistant.documents.mail_parts import take_apart
 from assistant.documents.reader import DocumentReader
 
 _MAX_PARTS_BYTES = 64 * 1024 * 1024
@@ -28,10 +29,11 @@ class ReceivedFile:
 
 @dataclass(frozen=True, slots=True)
 class ParsedMail:
-    """`fields` are the header fields in their order, decoded, names in lower case. `own_text` is the text without what
-    its markup says is quoted."""
+    """`fields` are the header fields in their order, names in lower case; `senders` has each `From` as it came.
+    `own_text` is the text without what its markup says is quoted."""
 
     fields: tuple[tuple[str, str], ...]
+    senders: tuple[str, ...]
     text: str
     own_text: str
     files: tuple[ReceivedFile, ...]
@@ -47,13 +49,23 @@ async def parse_mail(documents: DocumentReader, raw: bytes) -> ParsedMail:
     """Raises `MailError` for one that cannot be read."""
     try:
         line = (await documents.extract("mail-parts", raw, max_bytes=_MAX_PARTS_BYTES)).split(b"\n", 1)[0]
-        found = json.loads(line)
+        return _parsed(line)
     except FileRefused as error:
         raise MailError(f"The mail {error}.", refused=True) from None
     except ValueError:
         raise MailError("The mail is too large to be read.", refused=True) from None
+
+
+def parse_plain_mail(raw: bytes) -> ParsedMail:
+    """In this process: for a bounded number of bytes that are a head, or a mail of plain text alone."""
+    return _parsed(take_apart(raw))
+
+
+def _parsed(text: str | bytes) -> ParsedMail:
+    found = json.loads(text)
     return ParsedMail(
         tuple((name.casefold(), value) for name, value in found["fields"]),
+        tuple(found["senders"]),
         found["text"],
         found["own_text"],
         tuple(ReceivedFile(it["name"], it["mime"], it["size"], it["data"]) for it in found["files"]),

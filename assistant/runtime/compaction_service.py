@@ -220,7 +220,7 @@ class CompactionService:
         if outcome.busy and not outcome.checkpoints:
             return "Another compaction of this conversation is under way; nothing was changed by this one."
         if not outcome.checkpoints:
-            return f"There is nothing to gain by compacting. The context is at {outcome.before.describe()}."
+            return _nothing_gained_text(outcome)
         await self._tell_compacted(session, outcome, person_waits=True)
         kinds = ", ".join(dict.fromkeys(describe_tier(checkpoint.tier) for checkpoint in outcome.checkpoints))
         made = [checkpoint.id for checkpoint in outcome.checkpoints if not checkpoint.is_merge]
@@ -238,7 +238,7 @@ class CompactionService:
         )
         preview = await self._compactor.preview(request)
         if not preview.result.checkpoints:
-            return f"There is nothing to gain by compacting. The context is at {preview.result.before.describe()}."
+            return _nothing_gained_text(preview.result)
         return _preview_text(preview)
 
     async def undo(self, session: str, checkpoint_id: int | None) -> str:
@@ -305,6 +305,11 @@ def _describe_sizes(outcome: CompactionResult, bound: str = "") -> str:
         f"{text} With the {reserve:,} kept for the answer, {before.ratio:.0%} of the context of {budget:,} becomes "
         f"{bound}{after.ratio:.0%}."
     )
+
+
+def _nothing_gained_text(outcome: CompactionResult) -> str:
+    why = "A summary would be no shorter than the messages that it stands for. " if outcome.gains_nothing else ""
+    return f"There is nothing to gain by compacting. {why}The context is at {outcome.before.describe()}."
 
 
 def _preview_text(preview: CompactionPreview) -> str:

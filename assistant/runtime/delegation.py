@@ -4,10 +4,10 @@ What always holds:
 - All helpers of a call work over one `ModelRequest`, and one model answers them: those of the turn's own last call,
   after the emergency check. The request is a value. A compaction, an undo, a message that arrives: they change what
   later calls see, never this.
-- A helper can look and change nothing: only tools without effects run for it, which is checked here, where they are
-  run (I10). It is offered the same tools as the assistant all the same, since other ones would make another prompt and
-  miss the provider's cache at ten times the price; one that may not run answers so. To delegate is an effect too, so
-  helpers have no helpers.
+- A helper can look and change nothing: only tools that neither have effects nor send words out run for it, which is
+  checked here, where they are run (I10). It is offered the same tools as the assistant all the same, since other ones
+  would make another prompt and miss the provider's cache at ten times the price; one that may not run answers so. To
+  delegate is an effect too, so helpers have no helpers.
 - What a helper says and is told enters no view and no log. Its last words alone are an answer.
 - Every task is noted before its helper starts, and its end when it ends (F22). What ends the turn ends its helpers.
 """
@@ -29,9 +29,9 @@ from assistant.core.checkpoints import Delegation, DelegationState
 from assistant.core.errors import ModelError, StoreError, ToolError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
-from assistant.core.ports import Model, ToolContext
+from assistant.core.ports import ASKED_TOUCHES, Model, ToolContext
 from assistant.core.quoting import FAILURE_PREFIX, NOTE_TAG, quote_in_tag, quote_text
-from assistant.core.sessions import session_role
+from assistant.core.sessions import SessionRole, session_role
 from assistant.core.text import pluralize, shorten
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import DelegationSettings
@@ -173,7 +173,12 @@ class DelegationRunner:
     def _tools(self, context: ToolContext) -> list[str]:
         role = session_role(context.session)
         offered = [*self._toolbox.specs(role), *(tool.spec for tool in self._toolbox.deferred(role))]
-        return [spec.name for spec in offered if self._toolbox.effects(spec.name) == "none"]
+        return [spec.name for spec in offered if self._only_looks(spec.name, role)]
+
+    def _only_looks(self, name: str, role: SessionRole) -> bool:
+        """A search of the web changes nothing either, and sends words out: nobody could ask the person for a helper."""
+        tool = self._toolbox.find(name, role)
+        return tool is not None and tool.effects == "none" and not tool.touches & ASKED_TOUCHES
 
     async def _next_request(self, work: _Work, request: ModelRequest, model: Model) -> ModelRequest:
         """The snapshot as it is and what was said since, with room for an answer that keeps within the limits."""

@@ -26,7 +26,7 @@ from assistant.documents.kinds import HEAD_BYTES, DocumentKind, find_kind
 from assistant.documents.passages import split_passages
 from assistant.documents.reader import MAX_TEXT_BYTES, DocumentReader, ReaderUnavailable
 from assistant.search.finder import SourceFinder
-from assistant.store.home.workspace import SENT_FOLDER
+from assistant.store.home.workspace import EARLIER_FOLDER, SENT_FOLDER
 from assistant.store.search.files import FileIndex
 
 log = structlog.get_logger()
@@ -118,8 +118,8 @@ class FileIndexer:
             if not is_all:
                 unseen = {path for path in unseen if not path.startswith(f"{root}/" if root else "")}
             for file in found:
-                # What was sent is a copy of another file.
-                if not file.path.startswith(f"{SENT_FOLDER}/"):
+                # What was sent is a copy of another file, and earlier texts are no answer to a question of today.
+                if not file.path.startswith((f"{SENT_FOLDER}/", f"{EARLIER_FOLDER}/")):
                     unseen.discard(file.path)
                     if known.get(file.path) != file:
                         changed.append(file)

@@ -14,7 +14,7 @@ from itertools import islice
 from assistant.core.archives import ArchiveEntry
 from assistant.core.errors import UsageError
 from assistant.core.records import LogRecord, SearchHit, SessionInfo
-from assistant.core.sessions import Generation, SessionReset, parse_session_name
+from assistant.core.sessions import Generation, SessionReset, is_imported, parse_session_name
 from assistant.core.store_ports import Conversation
 from assistant.sessions.scheduler import ResetPolicies
 from assistant.store.archive.archive import StoredArchive
@@ -55,13 +55,12 @@ class SessionReader:
 
     def list_generations_of(self, key: str) -> Iterator[SessionRow]:
         """The generations of one session, newest first."""
-        for info in self._conversation.list_sessions():
-            if info.key == key:
-                yield from self._of(info)
+        if info := self._conversation.find_session(key):
+            yield from self._of(info)
 
     def get_generation(self, session: str, number: int | None) -> SessionRow:
         """A generation, the current one unless named. Raises `UsageError`."""
-        key = self.resolve_session(session)
+        key = self._find_key(session)
         row = next((row for row in self.list_generations_of(key) if number in (None, row.generation.number)), None)
         if row is None:
             raise UsageError(f"{key} has no conversation number {number}. `/sessions` lists what there is.")
@@ -81,10 +80,17 @@ class SessionReader:
                 yield SessionRow(generation, None, archived)
 
     def resolve_session(self, name: str) -> str:
-        """The key of a session that there is, as a person names it. Raises `UsageError`."""
+        """The key of a session that there is and that goes on, as a person names it. Raises `UsageError`."""
+        key = self._find_key(name)
+        if is_imported(key):
+            raise UsageError(f"{key} was imported and has ended; it can be read. Nothing was changed.")
+        return key
+
+    def _find_key(self, name: str) -> str:
+        """Also of one that was imported. Raises `UsageError`."""
         key = parse_session_name(name)
-        keys = [info.key for info in self._conversation.list_sessions()]
-        if key not in keys:
+        if self._conversation.find_session(key) is None:
+            keys = [info.key for info in self._conversation.list_sessions()]
             raise UsageError(f"There is no session {name!r}. Sessions: {', '.join(sorted(keys)) or 'none yet'}.")
         return key
 

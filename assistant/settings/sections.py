@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic.fields import FieldInfo
 
 from assistant.core.permissions import Permissions, RoleGrant
+from assistant.settings.calendar_sources import CalendarSettings
 from assistant.settings.mcp import McpSettings
 from assistant.settings.networks import (
     MailAccountSettings,
@@ -22,6 +23,7 @@ from assistant.settings.networks import (
     MatrixSettings,
     TelegramSettings,
 )
+from assistant.settings.outside_sections import NotifySettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
@@ -96,6 +98,7 @@ class SleepSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "03:30", or ""')
     nap_minutes: Annotated[float, Field(ge=0, le=1440)]
     max_usd: Annotated[float, Field(ge=0)]
+    imported_messages: Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class MemorySettings(SettingsSection):
@@ -195,6 +198,11 @@ class AgendaSettings(SettingsSection):
     max_pending: Annotated[int, Field(ge=1, le=1_000_000)]
 
 
+class BriefSettings(SettingsSection):
+    morning: TimeOfDay = Field(description='a time of day as in "07:30", or ""')
+    evening: TimeOfDay = Field(description='a time of day as in "20:00", or ""')
+
+
 class BackupSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "05:00", or ""')
     folder: str
@@ -267,6 +275,9 @@ class SettingsValues(SettingsSection):
     reset: ResetSettings
     archive: ArchiveSettings
     agenda: AgendaSettings
+    brief: BriefSettings
+    notify: NotifySettings
+    calendar: CalendarSettings
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings

@@ -346,8 +346,8 @@ class Database:
         missing = [name for name in _migration_names(migrations) if name not in applied]
         if missing:
             raise OlderSchema(
-                f"{self.path} was written by an earlier version (it has no {missing[0]}). Nothing was changed; restart "
-                "the assistant (`assistant run` or `assistant chat`), which upgrades it and keeps a copy."
+                f"{self.path} was written by an earlier version. Nothing was changed; restart the "
+                "assistant (`assistant run` or `assistant chat`), which upgrades it and keeps a copy."
             )
 
     def copy_to(self, target: Path, on_progress: Callable[[int], None] | None = None) -> None:

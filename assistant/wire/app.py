@@ -15,6 +15,7 @@ from functools import partial
 from assistant.agenda.clock_changes import ClockChanges
 from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.calendars.service import CalendarService
 from assistant.core.bridge_api import Bridge
 from assistant.core.mcp import McpToolPin, approval_code
 from assistant.core.notices import NoticeKind
@@ -25,7 +26,6 @@ from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.gateway.attachments import load_outgoing_file
 from assistant.gateway.dispatcher import Dispatcher, OutgoingRouter
 from assistant.gateway.notices import NoticeSender
-from assistant.health.status import DaemonStatus
 from assistant.health.telemetry import open_telemetry
 from assistant.models.offline.model import OfflineModel
 from assistant.people.pairing import supersede_denied
@@ -50,15 +50,18 @@ from assistant.web.shell_commands import ShellCommands
 from assistant.wire.models import ModelDeps, build_models, list_model_choices
 from assistant.wire.services import (
     build_agenda,
+    build_briefs,
+    build_daemon_status,
     build_erasure_and_backups,
     build_inbound,
     build_mcp_servers,
     build_memory,
+    build_notifier,
     build_resets,
     build_slash_commands,
 )
 from assistant.wire.sleep import build_learning, build_sleep
-from assistant.wire.stores import Stores, session_reader, status_sources, token_counter_for
+from assistant.wire.stores import Stores, session_reader, token_counter_for
 from assistant.wire.turns import (
     Base,
     build_approvals,
@@ -172,6 +175,9 @@ class App:
             partial(base.notices.send_to_session, MAIN_SESSION),
         )
         self.erasure, self.backup_scheduler = build_erasure_and_backups(base)
+        self.calendars = CalendarService(
+            base.settings.values.calendar, stores.calendars, base.settings.zone, base.clock
+        )
         self._skill_tools = skill_tools(stores.skills, stores.folders, MAX_RESULT_BYTES)
         self.mcp = build_mcp_servers(base.settings, stores, base.clock, self._tell_mcp_change)
         self.file_indexer = FileIndexer(stores.folders, stores.file_search.index, stores.file_finder)
@@ -208,28 +214,14 @@ class App:
         self.sync_journal = journal_sync(base.settings, stores)
         self.sleep = build_sleep(base, self.learning, self.contexts.compaction)
         self.resets = build_resets(base, self.contexts, self.sleep, self.dispatcher)
+        self.notifier = build_notifier(base, self.terminal.is_attached, lambda: self.settings)
+        self.briefs = build_briefs(base, self.sleep.scheduler.is_night_due, lambda: self.settings)
 
     def _build_access(self, settings: Settings) -> None:
         """What people and programs see of it."""
         stores, clock = self.stores, self._clock
         self.browsers = BrowserSessions(settings.home.browser_sessions, clock)
-        self.daemon_status = DaemonStatus(
-            self.watch,
-            status_sources(settings, stores, is_served=True),
-            self.runtime,
-            self.progress,
-            stores.home_guard,
-            self.dispatcher.bridge_states,
-            lambda: self.maintenance.passed_over,
-            self.models,
-            self.estimates,
-            self.contexts.window,
-            lambda: self.web.status(),
-            self._problems,
-            self.telemetry.metrics,
-            clock,
-            self.started_at,
-        )
+        self.daemon_status = build_daemon_status(self)
         self.status = self.daemon_status.report
         self.commands = build_slash_commands(self)
         check_names(settings.values, self.toolbox.allowed_roles, self.commands.grantable_roles())
@@ -276,6 +268,7 @@ class App:
         await self.erasure.recover_after_crash(now)
         await self.approvals.recover_after_crash()
         self.inbound.recover_after_crash()
+        self.notifier.recover_after_crash(now)
         for remark in stores.remarks:
             self._tell_damage(remark)
         self.maintenance.tell_damage()
@@ -305,6 +298,7 @@ class App:
         """End the turns (see `Runtime.stop`), send what they said, and close the bridges."""
         await self.runtime.stop(drain_seconds, timeouts, force_stop)
         await self.background_compaction.stop()
+        await self.calendars.stop()
         await self.mcp.aclose()
         await self.dispatcher.stop(timeouts)
 
@@ -320,8 +314,11 @@ class App:
         self._offer_skills()
         self.running_turns.wake.set()
         self.agenda_scheduler.check_due()
+        self.calendars.check_due()
         self.approvals.check_due()
         self.sleep.scheduler.check_due()
+        self.briefs.check_due()
+        self.notifier.check_due()
         self.background_compaction.check_due()
         self.backup_scheduler.check_due()
         self.resets.check_due()
@@ -346,13 +343,15 @@ class App:
     def _take_over(self, settings: Settings) -> None:
         self.stores.ledger.budget = settings.values.budget
         self.networks.take_over(settings, self.dispatcher)
+        self.stores.calendar_settings = settings.values.calendar
+        self.calendars.take_over(settings.values.calendar)
 
     def _web_token(self) -> str:
         """A new one is valid from the next request on."""
         self.watch.check_files()
         return self.settings.values.web.token.get_secret_value()
 
-    def _problems(self) -> list[str]:
+    def problems(self) -> list[str]:
         """What needs a person, and no store knows."""
         errors = (self.backup_scheduler.trouble, self.agenda_scheduler.last_error, self.telemetry.problem)
         return [
@@ -360,9 +359,17 @@ class App:
             *self.stores.remarks,
             *self.watch.problems(),
             *self.web.problems(),
+            *self.calendars.problems(),
             *self.clock_changes.problems(self._clock()),
             *(error for error in errors if error),
+            *self.notifier.problems(),
         ]
+
+    def note_health(self) -> None:
+        """What needs a person is told where nobody looks; what is wrong with telling it is no part of it."""
+        if self.settings.values.notify.urls.get_secret_value():
+            own = self.notifier.problems()
+            self.notifier.note_health(line for line in self.status()["problems"] if line not in own)
 
 
 def build_app(

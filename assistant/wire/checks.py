@@ -29,9 +29,10 @@ from assistant.store.files import make_directory, write_file
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.usage import ModelFacts
 from assistant.web.tcp_listener import listen_tcp
+from assistant.wire.memories import memory_store_settings
 from assistant.wire.models import ModelDeps, ask_test_question
 from assistant.wire.sandbox import build_command_sandbox
-from assistant.wire.stores import Stores, backup_problems, learned_counter, memory_store_settings, token_counter_for
+from assistant.wire.stores import Stores, backup_problems, learned_counter, token_counter_for
 
 Clock = Callable[[], datetime]
 

@@ -3,11 +3,15 @@ with."""
 
 from __future__ import annotations
 
+import asyncio
+import mimetypes
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from assistant.agenda.brief import BriefReader
+from assistant.agenda.brief_scheduler import BriefScheduler, BriefTimes
 from assistant.agenda.scheduler import AgendaScheduler
 from assistant.agenda.service import AgendaConfig, AgendaService
 from assistant.backup.process import make_in_child
@@ -17,32 +21,39 @@ from assistant.commands.argv import command_name
 from assistant.commands.context import CommandServices, CommandStores
 from assistant.commands.registry import CommandRegistry
 from assistant.core.calendar import SleepSchedule, utc_now
+from assistant.core.errors import ToolError
 from assistant.core.mcp import McpToolPin
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
+from assistant.core.sessions import MAIN_SESSION
 from assistant.erasure.backups import BackupErasure
 from assistant.erasure.service import ErasureService
 from assistant.gateway.bridge_operations import BridgeOperations
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.inbound import InboundHandler
+from assistant.health.status import DaemonStatus
 from assistant.health.status_text import render_lines
 from assistant.mcp.servers import McpServer, McpServers
 from assistant.memory.service import MemoryService
+from assistant.notify.notifier import Notifier, NotifyConfig
+from assistant.notify.services import read_services
 from assistant.people.pairing import PairingRules, PairingService
 from assistant.runtime.context_parts import ContextParts
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
 from assistant.sessions.scheduler import ResetScheduler
 from assistant.settings.settings import Settings
+from assistant.store.home.workspace import ADDED_FOLDER, WorkspaceFiles, page_file_name
+from assistant.wire.memories import memory_storage_info
 from assistant.wire.sleep import Sleep
 from assistant.wire.stores import (
     Stores,
     home_begun_at,
     lateness_policy,
     memory_deps,
-    memory_storage_info,
     reset_policies,
     session_reader,
+    status_sources,
 )
-from assistant.wire.turns import Base, Contexts
+from assistant.wire.turns import Base, Contexts, page_fetcher
 from sleep.cycle.rebuild import Reextraction
 
 if TYPE_CHECKING:
@@ -69,6 +80,33 @@ def build_agenda(
     )
     config = AgendaConfig(settings.zone, agenda.catch_up, agenda.max_pending, lateness)
     return AgendaService(stores.jobs, config, scheduler.check_due), scheduler
+
+
+def build_briefs(
+    base: Base, is_night_due: Callable[[datetime], bool], settings_now: Callable[[], Settings]
+) -> BriefScheduler:
+    stores, lateness = base.stores, lateness_policy(base.settings)
+
+    def times() -> BriefTimes:
+        brief = settings_now().values.brief
+        return BriefTimes(brief.morning, brief.evening, base.settings.zone, lateness)
+
+    return BriefScheduler(
+        BriefReader(stores.agenda_days, stores.requests, stores.approvals, stores.journal),
+        stores.ledger.notices,
+        times,
+        partial(base.notices.send_to_session, MAIN_SESSION),
+        is_night_due,
+        base.clock,
+    )
+
+
+def build_notifier(base: Base, is_looking: Callable[[], bool], settings_now: Callable[[], Settings]) -> Notifier:
+    def config() -> NotifyConfig:
+        notify = settings_now().values.notify
+        return NotifyConfig(read_services(notify.urls.get_secret_value()), notify.text)
+
+    return Notifier(base.stores.pushes, config, lateness_policy(base.settings), is_looking, base.clock)
 
 
 def build_erasure_and_backups(base: Base) -> tuple[ErasureService, BackupScheduler]:
@@ -164,6 +202,26 @@ def build_resets(base: Base, contexts: Contexts, sleep: Sleep, dispatcher: Dispa
     return ResetScheduler(resetter, reset_stores, context, reset_policies(settings))
 
 
+def build_daemon_status(app: App) -> DaemonStatus:
+    return DaemonStatus(
+        app.watch,
+        status_sources(app.settings, app.stores, is_served=True),
+        app.runtime,
+        app.progress,
+        app.stores.home_guard,
+        app.dispatcher.bridge_states,
+        lambda: app.maintenance.passed_over,
+        app.models,
+        app.estimates,
+        app.contexts.window,
+        lambda: app.web.status(),
+        app.problems,
+        app.telemetry.metrics,
+        app.base.clock,
+        app.started_at,
+    )
+
+
 def build_slash_commands(app: App) -> CommandRegistry:
     stores, settings = app.stores, app.settings
     return CommandRegistry(
@@ -207,6 +265,9 @@ def command_stores(
         backups=stores.backups,
         approvals=stores.approvals,
         workspace=stores.workspace,
+        imports=stores.imports,
+        calendars=stores.calendars,
+        calendar_sources=lambda: stores.calendar_settings.sources,
         skills=stores.skills,
         mcp=mcp or build_mcp_servers(settings, stores, utc_now),
         file_search=stores.file_search,
@@ -265,10 +326,24 @@ def _command_services(app: App) -> CommandServices:
         context_parts=ContextParts(
             app.stores.conversation, app.models, app.contexts.meter, app.contexts.window, app.contexts.economy
         ),
+        calendars=app.calendars,
         mcp=app.mcp,
         file_indexer=app.file_indexer,
+        save_page=partial(_save_page, settings, app.stores.workspace),
         page_url=lambda: app.web.url(),
+        notifier=app.notifier,
     )
+
+
+async def _save_page(settings: Settings, files: WorkspaceFiles, address: str, now: datetime) -> str:
+    """Raises `ToolError`, `StoreError`."""
+    fetcher = page_fetcher(settings.values.tools)
+    if fetcher is None:
+        raise ToolError("No page was read: `tools.fetch_pages` is off.")
+    page = await fetcher.fetch(address)
+    suffix = mimetypes.guess_extension(page.content_type) or ".txt"
+    name = page_file_name(page.address, suffix, now.astimezone(settings.zone).date())
+    return await asyncio.to_thread(files.save, ADDED_FOLDER, (name,), page.data)
 
 
 def _bridge_operations(app: App) -> BridgeOperations:

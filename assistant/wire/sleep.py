@@ -26,6 +26,7 @@ from sleep.cycle.curate import CurationPhase
 from sleep.cycle.cycle import SleepCycle
 from sleep.cycle.dry_run import SleepDryRun
 from sleep.cycle.extract import Extractor
+from sleep.cycle.imports import ImportReading
 from sleep.cycle.judge import EntryJudge, ScoringPhase
 from sleep.cycle.notes import DayNotes
 from sleep.cycle.phase import JsonLinesModel
@@ -91,15 +92,14 @@ def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -
         extra_phases=(("score", score.run), ("consolidate", consolidate.run), ("curate", curate.run)),
         write_notes=notes.run,
         sleep_budget=learning.budget,
+        imports=ImportReading(stores.conversation, stores.imports, stores.journal, values.sleep.imported_messages),
         tracer=base.tracer,
     )
     naps = NapTrigger(
         stores.conversation, values.sleep.nap_minutes, compaction.needs_sleep_compaction, base.running.is_running
     )
     nights = NightTrigger(SleepSchedule(values.sleep.at, settings.zone), stores.conversation, stores.journal)
-    undo = SleepUndo(
-        stores.journal, stores.consolidations, stores.memories, stores.files, stores.conversation, compaction.undo
-    )
+    undo = _build_undo(stores, compaction)
     dry_run = SleepDryRun(
         stores.conversation,
         stores.log_reader,
@@ -134,6 +134,12 @@ def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -
 
     compaction.on_compacted = note_compaction
     return Sleep(cycle, notes, scheduler, undo, dry_run, recover_after_crash)
+
+
+def _build_undo(stores: Stores, compaction: CompactionService) -> SleepUndo:
+    return SleepUndo(
+        stores.journal, stores.consolidations, stores.memories, stores.files, stores.conversation, compaction.undo
+    )
 
 
 def _memory_phases(

@@ -4,28 +4,26 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import structlog
 
 from assistant.agenda.attendance import AgendaWatch, find_agenda_problems, unattended_note
+from assistant.agenda.calendar_days import CalendarDays
 from assistant.agenda.catch_up import LatenessPolicy, parse_quiet_hours
 from assistant.agenda.day import AgendaDays
 from assistant.agenda.told import ToldDates
 from assistant.backup.scheduler import find_backup_problems
+from assistant.calendars.service import find_calendar_problems
 from assistant.context.tokens import TokenCounter, counter_for_model
 from assistant.context.truncate import TruncationPolicy, truncate_for_view
 from assistant.core.archives import LogRestoreResult, ObjectStore
 from assistant.core.calendar import SleepSchedule, find_first_message_time, utc_now
-from assistant.core.errors import CorruptStore, HomeError, NewerSchema, StoreError
-from assistant.core.memories import MemoryStorageInfo
 from assistant.core.messages import Message
 from assistant.core.records import LogLocation
 from assistant.core.sessions import SessionKind
@@ -33,33 +31,24 @@ from assistant.documents.folders import FileFolders, name_folders
 from assistant.gateway.notices import find_model_problems
 from assistant.health.problems import FindProblems, StatusSources
 from assistant.health.status import build_stored_report
-from assistant.mem0.client import (
-    MEMORY_DB_UNREADABLE,
-    LocalMemoryReader,
-    Mem0Client,
-    MemoryStoreSettings,
-    unreadable_reason,
-)
-from assistant.mem0.codec import EmbedderSettings
 from assistant.memory.service import MemoryDeps
-from assistant.models.prices import MILLION, Prices, load_prices
 from assistant.service.presence import will_stay
 from assistant.sessions.listing import SessionReader
 from assistant.sessions.scheduler import ResetPolicies, SessionResetPolicy, find_reset_problems
 from assistant.settings.sections import DEFAULT_MODEL_NAMES, ToolSettings
-from assistant.settings.settings import Settings, shipped_config_dir
+from assistant.settings.settings import Settings
 from assistant.spending.notices import render_notice
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.archive.restore import restore_to_log
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.restore import finish_interrupted_restore
+from assistant.store.calendars import CalendarReader
 from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.character.profiles import StoredProfiles
 from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
-from assistant.store.derived import MEMORY_DB, open_derived, set_aside
 from assistant.store.erasure.store import ErasureStore
 from assistant.store.files import make_directory, sync_file
 from assistant.store.home.guard import HomeGuard
@@ -67,13 +56,12 @@ from assistant.store.home.inventory import StoreRecorder
 from assistant.store.home.skills import Skills
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.log.writer import MessageLog
-from assistant.store.memory.vectors import MemoryVectors
-from assistant.store.schema.migrations import memory_migrations
 from assistant.store.script.approvals import StoredApprovals
 from assistant.store.script.clock_steps import ClockSteps
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.edits import MessageEdits
 from assistant.store.script.generations import StoredGenerations, StoredResets
+from assistant.store.script.imports import StoredImports
 from assistant.store.script.inbox import BridgeStates, SlashCommandQueue
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.jobs import Jobs
@@ -82,13 +70,16 @@ from assistant.store.script.mcp_tools import StoredMcpTools
 from assistant.store.script.notices import StoredOutages
 from assistant.store.script.outbox import StoredOutbox, StuckItems, TurnFiles
 from assistant.store.script.people import ConversationRoutes, Pairings, People
+from assistant.store.script.pushes import StoredPushes
 from assistant.store.script.turns import Delegations, Pins, UserRequests
 from assistant.store.script.usage import CircuitBreakers, ModelFacts
 from assistant.store.verify.verifier import Verifier
 from assistant.wire.home_databases import check_home, inventory_errors_logged, open_databases
-from assistant.wire.models import PRICES_FILE
+from assistant.wire.memories import open_memories
 from assistant.wire.search import open_files, open_history, open_memory_search
 from sleep.rules.classifier import classify_request
+
+log = structlog.get_logger()
 
 
 def open_archive(settings: Settings) -> StoredArchive:
@@ -111,63 +102,6 @@ def _open_object_store(settings: Settings) -> ObjectStore:
     encryption = AgeEncryption(chosen.key.get_secret_value())
     durability = LocalDurability(make_directory, sync_file)
     return FsspecObjectStore(settings.home.path, chosen.url, encryption, chosen.timeout_seconds, durability)
-
-
-# -P: what lies in the directory the daemon was started in is not imported; -B: nothing is written beside the code.
-MEMORY_WORKER_COMMAND = (sys.executable, "-P", "-B", "-m", "assistant.wire.memory_worker_main")
-
-
-def memory_store_settings(settings: Settings) -> MemoryStoreSettings:
-    """What `[memory]` says. An OpenAI-compatible embedder without a key of its own takes the one of the model."""
-    chosen = settings.values.memory
-    own = chosen.embedder_key.get_secret_value()
-    key = own or (settings.openai_key.get_secret_value() if chosen.embedder == "openai" else "")
-    return MemoryStoreSettings(
-        settings.home.path,
-        chosen.store,
-        chosen.store_url,
-        EmbedderSettings(chosen.embedder, chosen.embedder_model, chosen.embedder_url, key),
-        chosen.timeout_seconds,
-    )
-
-
-def open_memory_db(settings: MemoryStoreSettings, now: datetime, *, reading: bool = False) -> Database:
-    """memory.db of the home, made and migrated as needed, also in the place of one that is damaged, which is set aside;
-    `reading` opens one that is there. Raises `HomeError`, `NewerSchema`, `StoreError`."""
-    path = settings.home / MEMORY_DB
-    if reading:
-        return Database.open_reader(path)
-    try:
-        return open_derived(path, memory_migrations, now)
-    except CorruptStore as error:
-        log.warning("memory.db was damaged and is made again from the journal", error=str(error))
-        set_aside(path)
-        return open_derived(path, memory_migrations, now)
-
-
-def open_mem0_client(
-    settings: MemoryStoreSettings,
-    db: Database | None,
-    command: Sequence[str] = MEMORY_WORKER_COMMAND,
-    fault: str = "",
-    spending: Callable[[], Mapping[str, Any]] = dict,
-) -> Mem0Client:
-    """The port `Memories`; reads come from `db` where the store is "local", and `fault` says why it is None. With
-    `spending` (see `spending_of`) what the child asks of a provider is counted."""
-    if db is None or settings.store != "local":
-        return Mem0Client(settings, command, None, fault if settings.store == "local" else "", spending)
-    return Mem0Client(settings, command, LocalMemoryReader(MemoryVectors(db)), spending=spending)
-
-
-def embedding_budget(ledger: Ledger, zone: ZoneInfo) -> Callable[[], Mapping[str, Any]]:
-    """What the child counts by: the budget as it is when the child starts, whose days it is of, and OpenAI's prices in
-    US dollars a token. Raises `SettingsError` for an unusable table of prices."""
-    table = load_prices(shipped_config_dir() / PRICES_FILE).get("openai", Prices()).models
-    prices = {name: price.input / MILLION for name, price in table.items()}
-    return lambda: {"budget": ledger.budget.model_dump(mode="json"), "zone": str(zone), "prices": prices}
-
-
-log = structlog.get_logger()
 
 
 class Stores:
@@ -206,7 +140,9 @@ class Stores:
             self._open_script(script, message_log)
             self._open_character(home, character, values.memory.file_max_tokens)
             told = ToldDates(self.history, self.journal, zone)
-            self.agenda_days = AgendaDays(self.jobs, self.todos, told, zone)
+            self.calendars, self.calendar_settings = CalendarReader(home), values.calendar
+            calendar_days = CalendarDays(self.calendars, zone, lambda: self.calendar_settings)
+            self.agenda_days = AgendaDays(self.jobs, self.todos, told, zone, calendar_days)
             self.archive = open_archive(settings)
             self.workspace = WorkspaceFiles(settings.home.workspace)
             self.skills = Skills(settings.home.workspace)
@@ -240,10 +176,12 @@ class Stores:
         self.approvals = StoredApprovals(script)
         self.mcp_tools = StoredMcpTools(script)
         self.deliveries = StuckItems(script)
+        self.pushes = StoredPushes(script)
         self.requests = UserRequests(script, message_log)
         self.jobs = Jobs(script, self.conversation.appender)
         self.clock_steps = ClockSteps(script)
         self.log_reader = UnreadMessages(script, message_log)
+        self.imports = StoredImports(script, message_log, self.conversation.appender)
         self.generations = StoredGenerations(script, message_log)
         self.resets = StoredResets(script)
         self.breakers = CircuitBreakers(script)
@@ -280,35 +218,9 @@ class Stores:
             self.inventory.record(now)
 
 
-def open_memories(settings: Settings, stack: ExitStack, now: datetime, ledger: Ledger, *, reading: bool) -> Mem0Client:
-    """Semantic memory over memory.db; a home that never slept has none to read. One that is damaged is made of the
-    journal, which has everything: it keeps nobody from answering."""
-    chosen = memory_store_settings(settings)
-    db: Database | None = None
-    fault = ""
-    if not reading or (settings.home.path / "memory.db").exists():
-        try:
-            db = open_memory_db(chosen, now, reading=reading)
-            stack.callback(db.close)
-        except NewerSchema:
-            raise
-        except (HomeError, StoreError) as error:
-            # Status, `memory rebuild` and the report of a sleep say it to people.
-            fault = MEMORY_DB_UNREADABLE if (settings.home.path / "memory.db").is_dir() else unreadable_reason(error)
-            if not reading:
-                log.warning("memories cannot be read; the journal keeps everything", error=str(error))
-    return open_mem0_client(chosen, db, fault=fault, spending=embedding_budget(ledger, settings.zone))
-
-
 def memory_deps(stores: Stores) -> MemoryDeps:
     """Those of memories."""
     return MemoryDeps(stores.memories, stores.consolidations, stores.journal, stores.memory_search, stores.history)
-
-
-def memory_storage_info(settings: Settings) -> MemoryStorageInfo:
-    """Where the home has its memories, looked at now."""
-    chosen, file = settings.values.memory, settings.home.path / "memory.db"
-    return MemoryStorageInfo(chosen.store, chosen.embedder, file.stat().st_size if file.exists() else None)
 
 
 def _view_truncation(tools: ToolSettings, counter: TokenCounter) -> Callable[[Message, LogLocation], Message]:
@@ -358,6 +270,7 @@ def status_sources(settings: Settings, stores: Stores, *, is_served: bool) -> St
             partial(
                 find_reset_problems, stores.conversation, stores.generations, stores.resets, reset_policies(settings)
             ),
+            partial(find_calendar_problems, stores.calendars, lambda: stores.calendar_settings.sources, settings.zone),
             partial(
                 find_agenda_problems,
                 stores.jobs,

@@ -107,7 +107,7 @@ def build_tools(
         ),
         reminders=(agenda, stores.agenda_days),
         sending=(stores.workspace, stores.turn_files),
-        pages=PageFetcher(frozenset(map(str.lower, tools.fetch_private_hosts))) if tools.fetch_pages else None,
+        pages=page_fetcher(tools),
         web_search=_web_search(settings.values.web_search),
         files=FileToolDeps(stores.folders, stores.file_search, indexer),
         sandbox=build_command_sandbox(settings),
@@ -120,6 +120,11 @@ def build_tools(
         authority=settings.values.permissions(),
         tracer=base.tracer,
     )
+
+
+def page_fetcher(tools: ToolSettings) -> PageFetcher | None:
+    """None where no page may be read."""
+    return PageFetcher(frozenset(map(str.lower, tools.fetch_private_hosts))) if tools.fetch_pages else None
 
 
 def _web_search(settings: WebSearchSettings) -> WebSearch | None:

@@ -5,9 +5,10 @@ What always holds:
   leaves the view as it was; messages that arrive meanwhile are answered from it (F13).
 - One compaction of a session at a time: in this process by a lock, between processes by a lease (F14). A person who is
   waiting waits for neither: theirs takes no model and no time, and what it overtakes finds another view.
-- Progress or stop (I7): pressure is measured again after the commit. What did not bring it down enough is followed
-  by the fallback, which needs no model, and counts as a failure; after some failures in a row no model is asked for
-  a while, also across restarts (F01, F07).
+- Progress or stop (I7): what would not make the context smaller is not committed, and not made again; pressure is
+  measured again after each commit. What did not bring it down enough is followed by the fallback, which needs no model.
+  What gained nothing counts as a failure; after some failures in a row no model is asked for a while, also across
+  restarts (F01, F07).
 
 `Compactor` takes requests, `CompactionRun` (`sleep/compaction/run.py`) carries one out, over what `CompactionDeps`
 names. A dry run is the same run over a copy (`sleep/compaction/preview.py`).
@@ -116,7 +117,7 @@ class Compactor:
         prepared = self._prepared.get(session)
         if prepared is None:
             return False
-        return self._deps.conversation.load_view(session).prefix_rev == prepared.compaction.prefix_rev
+        return self._deps.conversation.load_view(session).prefix_rev == prepared.compactions[0].prefix_rev
 
     def commit_prepared(self, session: str, trigger: str) -> CompactionResult | None:
         """Commit what was prepared, at once; None where nothing was, or the view is another one. Raises

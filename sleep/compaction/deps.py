@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from assistant.core.checkpoints import Checkpoint, Compaction, UserRequest
+from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction, UserRequest
+from assistant.core.messages import Message
 from assistant.core.ports import BreakersPort
 from assistant.core.records import ContextView, LogLocation, LogRecord, TodoItem
 from assistant.core.store_ports import Journal
@@ -23,6 +24,8 @@ BACKGROUND_TRIGGERS = ("sleep", "nap", "manual", "economy", "summary")
 # Those of which nothing but money is the reason: between turns, and before a call that finds the cache cold.
 ECONOMY_TRIGGERS = ("economy", "cold")
 MODEL_TIERS = ("full", "partial")
+# Why a compaction was not installed; what its record says, so that the same one is not made again.
+GAINED_NOTHING = "what would have taken the place of the messages was no smaller than they are"
 _MOST_KNOWN = 40
 _MOST_REQUESTS = 50
 
@@ -34,7 +37,7 @@ class CompactionStore(Protocol):
 
     def find_log_places(self, message_ids: Sequence[int]) -> dict[int, LogLocation]: ...
 
-    def checkpoints(self, session: str) -> list[Checkpoint]: ...
+    def checkpoints(self, session: str, state: CheckpointState | None = None) -> list[Checkpoint]: ...
 
     def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]: ...
 
@@ -87,6 +90,15 @@ class CompactionDeps:
         """The session's live checkpoints, oldest range first."""
         live = self.conversation.live_checkpoints(session, generation)
         return tuple(sorted(live, key=lambda checkpoint: checkpoint.from_message_id))
+
+    def would_gain_nothing(self, session: str, rows: Sequence[Message]) -> bool:
+        """Whether a summary of these rows that leave the view was found to be no smaller than they are, and not twice
+        as many leave since."""
+        return any(
+            len(rows) < 2 * sum((row.id or 0) <= refused.to_message_id for row in rows)
+            for refused in self.conversation.checkpoints(session, "failed")
+            if refused.note == GAINED_NOTHING and refused.from_message_id == rows[0].id
+        )
 
     def make_inputs(self, request: CompactionRequest, view: ContextView) -> CompactionInputs:
         """What a plan of the view takes account of beside it."""

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from assistant.context.pressure import message_size
 from assistant.context.tokens import TokenCounter
-from assistant.core.checkpoints import Checkpoint, Compaction
+from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction
 from assistant.core.messages import Message
 from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.budget import SleepBudget
@@ -76,9 +76,9 @@ class ViewCopy:
     def find_log_places(self, message_ids: Sequence[int]) -> dict[int, LogLocation]:
         return self._store.find_log_places(message_ids)
 
-    def checkpoints(self, session: str) -> list[Checkpoint]:
+    def checkpoints(self, session: str, state: CheckpointState | None = None) -> list[Checkpoint]:
         del session
-        return list(self._checkpoints)
+        return [c for c in self._checkpoints if state is None or c.state == state]
 
     def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
         del session

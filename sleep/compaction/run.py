@@ -1,14 +1,15 @@
 """One request for a compaction being carried out: plan, summarise, commit, look again.
 
 What always holds: what was planned is committed only where the view is still the one that it was planned on; whatever
-fails leaves the view as it was (I4). Where a person waits, no model is asked: what is told of the messages then is
-marked, so that a model's summary takes its place later.
+fails leaves the view as it was (I4). What would not make the context smaller is not committed, whoever asked for it
+(I7); where a model was asked a record says so, and the same messages are not summarised again. Where a person waits, no
+model is asked: what is told of the messages then is marked, so that a model's summary takes its place later.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -18,10 +19,11 @@ from assistant.context.pressure import Pressure, measure_pressure
 from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.errors import StaleView
 from assistant.core.notices import Notice, NoticeKind
-from sleep.compaction.deps import ECONOMY_TRIGGERS, MODEL_TIERS, CompactionDeps
+from sleep.compaction.deps import ECONOMY_TRIGGERS, GAINED_NOTHING, MODEL_TIERS, CompactionDeps
 from sleep.compaction.fallback import plan_fallback
 from sleep.compaction.merge import CheckpointMerger
 from sleep.compaction.plan import CompactionPlan, PendingSummary, merge_checkpoints, summary_of
+from sleep.compaction.preview import ViewCopy
 from sleep.compaction.render import RECORD_TIERS
 from sleep.compaction.values import CachedPrompt, CompactionRequest, CompactionResult, Summary, SummaryInput
 
@@ -38,8 +40,7 @@ class PreparedCompaction:
     """What only has to be committed."""
 
     request: CompactionRequest
-    compaction: Compaction
-    merge: tuple[tuple[int, ...], Summary] | None = None  # checkpoints that become one after it
+    compactions: tuple[Compaction, ...]  # at least one, each made for the view that the one before it leaves
     notices: tuple[Notice, ...] = ()
 
 
@@ -56,6 +57,7 @@ class CompactionRun:
         self.notices: list[Notice] = list(notices)
         self.stuck_reason = ""
         self.busy = False
+        self.gains_nothing = False
 
     def measure_pressure(self) -> Pressure:
         terms = self._request.terms
@@ -71,6 +73,9 @@ class CompactionRun:
             if self._request.trigger != "manual" and plan.minimum.ratio > self._request.terms.threshold:
                 # No summary could bring this down far enough: none is paid for (F02).
                 return
+            if self._was_refused(plan):
+                self.gains_nothing = True
+                return
             merges = self._must_merge(plan)
             try:
                 if merges:
@@ -82,9 +87,19 @@ class CompactionRun:
             except StaleView:
                 # Somebody undid or compacted meanwhile: what stands now is planned for anew.
                 continue
+            if self.gains_nothing:
+                return
             self.plans.append(plan)
             if self.busy or not merges:
                 return
+
+    def _was_refused(self, plan: CompactionPlan) -> bool:
+        """Whether its summary was made before and not committed. What takes no model is made again: it costs
+        nothing."""
+        pending = plan.pending_summary
+        if pending is None or self._request.urgent:
+            return False
+        return self._deps.would_gain_nothing(plan.session, pending.removed.rows)
 
     def _must_merge(self, plan: CompactionPlan) -> bool:
         """Whether two checkpoints become one first. Where a person waits that is left for later as long as it can be:
@@ -96,35 +111,41 @@ class CompactionRun:
         return len(live) >= self._deps.policy.max_checkpoints + _MERGES_THAT_WAIT
 
     async def prepare(self) -> PreparedCompaction | None:
-        """The first plan with its summary, and that of a merge that it needs, not committed; None where it changes
-        nothing, or the view was changed."""
+        """What a run would do, not committed, with at most one merge before it; None where it changes nothing, or the
+        view was changed."""
         plan = await self._deps.make_plan(self._request)
-        if plan.pending_summary is None:
-            shortened = plan.as_compaction()
-            return self._prepared(shortened, None) if shortened else None
-        if not plan.merge_ids:
-            return self._prepared(await self._make_summary(plan.pending_summary), None)
-        try:
-            compaction, merged = await asyncio.gather(
-                self._make_summary(plan.pending_summary), self._merger.summarise_pair(plan)
-            )
-        except StaleView:
+        if self._was_refused(plan):
             return None
-        return self._prepared(compaction, (plan.merge_ids, merged))
+        merged: tuple[Compaction, ...] = ()
+        if plan.pending_summary is not None and plan.merge_ids:
+            try:
+                summary = await self._merger.summarise_pair(plan)
+                merged = (self._merger.compaction(plan.merge_ids, summary, plan.prefix_rev),)
+            except StaleView:
+                return None
+            plan = await self._plan_after(*merged)
+        pending = plan.pending_summary
+        compaction = plan.as_compaction() if pending is None else await self._make_summary(pending)
+        if compaction is not None and not _makes_smaller(compaction):
+            if not plan.merge_ids:
+                # After another merge it may gain something.
+                self._note_refused(compaction, compaction.prefix_rev - len(merged))
+            compaction = None
+        made = merged if compaction is None else (*merged, compaction)
+        return PreparedCompaction(self._request, made, tuple(self.notices)) if made else None
 
-    def _prepared(self, compaction: Compaction, merge: tuple[tuple[int, ...], Summary] | None) -> PreparedCompaction:
-        return PreparedCompaction(self._request, compaction, merge, tuple(self.notices))
+    async def _plan_after(self, merged: Compaction) -> CompactionPlan:
+        """The plan for the view that a merge will leave."""
+        copy = ViewCopy(self._conversation, merged.session, self._request.terms.counter)
+        copy.commit_compaction(merged, self._deps.clock())
+        return await replace(self._deps, conversation=copy).make_plan(self._request)
 
     def commit_prepared(self, prepared: PreparedCompaction, trigger: str) -> bool:
         """Whether the view was still the one that it was made for."""
-        try:
-            self._commit(replace(prepared.compaction, trigger=trigger))
-        except StaleView:
-            return False
-        if prepared.merge is not None:
-            # The commit before it was one change of the view.
-            self._commit_merge(*prepared.merge, prepared.compaction.prefix_rev + 1, trigger)
-        return True
+        with suppress(StaleView):
+            for compaction in prepared.compactions:
+                self._commit(replace(compaction, trigger=trigger))
+        return bool(self.checkpoints)
 
     async def replace_deterministic(self, checkpoint: Checkpoint) -> bool:
         """A model's summary takes the place of one that was made without a model because a person was waiting, unless
@@ -172,7 +193,13 @@ class CompactionRun:
             self._deps.sync_journal(self._deps.clock())
         after = self.measure_pressure()
         return CompactionResult(
-            before, after, tuple(self.checkpoints), tuple(self.notices), self.stuck_reason, self.busy
+            before,
+            after,
+            tuple(self.checkpoints),
+            tuple(self.notices),
+            self.stuck_reason,
+            self.busy,
+            self.gains_nothing,
         )
 
     def run_fallback(self) -> None:
@@ -211,8 +238,14 @@ class CompactionRun:
 
     # ------------------------------------------------------------------------------------------------------------ steps
 
-    def _commit(self, compaction: Compaction | None, *notices: Notice) -> None:
-        """What the person is told goes out in the same transaction."""
+    def _commit(self, compaction: Compaction | None, *notices: Notice) -> bool:
+        """What the person is told goes out in the same transaction. False where it would gain nothing: then nothing is
+        changed."""
+        if compaction is not None and not _makes_smaller(compaction):
+            self.gains_nothing = True
+            if compaction.attempts:
+                self._deps.record_failure(GAINED_NOTHING)
+            return False
         told = list(dict.fromkeys([*self.notices, *notices]))
         if compaction is not None:
             told += self._length_notices(compaction, told)
@@ -226,6 +259,18 @@ class CompactionRun:
             )
             self.checkpoints.append(self._conversation.commit_compaction(telling, self._deps.clock()))
         self.notices = told
+        return True
+
+    def _note_refused(self, compaction: Compaction, prefix_rev: int) -> None:
+        """Keep a record of what was made in advance and would gain nothing, unless the view is another one."""
+        now, ids = self._deps.clock(), (compaction.from_message_id, compaction.to_message_id)
+        until = now + self._deps.lease_duration
+        with suppress(StaleView):
+            started = self._conversation.begin_compaction(
+                compaction.session, prefix_rev, compaction.trigger, ids, until, now
+            )
+            if started is not None:
+                self._conversation.abandon_compaction(started, GAINED_NOTHING)
 
     def _length_notices(self, compaction: Compaction, told: Sequence[Notice]) -> list[Notice]:
         """At its floor a context is compacted with every message, which is told once (F02), and is enough then. What is
@@ -265,13 +310,13 @@ class CompactionRun:
         if started is None:
             self.busy = True
             return
-        committed = False
+        why_not = "cut off, or overtaken"
         try:
-            self._commit(replace(await make(), started_id=started), *plan.notices)
-            committed = True
+            committed = self._commit(replace(await make(), started_id=started), *plan.notices)
+            why_not = "" if committed else GAINED_NOTHING
         finally:
-            if not committed:
-                self._conversation.abandon_compaction(started, "cut off, or overtaken")
+            if why_not:
+                self._conversation.abandon_compaction(started, why_not)
 
     async def _summarise(self, plan: CompactionPlan, pending: PendingSummary) -> None:
         """Raises `StaleView`."""
@@ -310,3 +355,10 @@ class CompactionRun:
                 why = summary.failures[-1].rstrip(".")
                 self.notices.append(NoticeKind.SUMMARY_WITHOUT_MODEL.fill(once, why=why))
         return summary
+
+
+def _makes_smaller(compaction: Compaction) -> bool:
+    """Whether the context is smaller after it. Of too many light messages it is enough that they are fewer; what takes
+    the place of checkpoints alone is measured by nothing."""
+    before, after = compaction.key_facts.get("pressure", (1.0, 0.0))
+    return compaction.trigger == "messages" or after < before

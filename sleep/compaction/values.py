@@ -206,6 +206,7 @@ class CompactionResult:
     notices: tuple[Notice, ...] = ()
     stuck_reason: str = ""  # why the context stays too full, where it does (F02)
     busy: bool = False  # another process is at it
+    gains_nothing: bool = False  # what would take the place of messages is no smaller than they are
 
     @property
     def message_count(self) -> int:

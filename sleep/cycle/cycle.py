@@ -9,7 +9,8 @@ What always holds:
   milliseconds but for waiting on a model.
 - A sleep that read what there was something to learn from and saved nothing says so (F34): a day of questions and
   greetings alone is none. One that ended before its time is `interrupted`.
-- A sleep that has spent what it may goes on by the rules, and its report says so.
+- A sleep that has spent what it may goes on by the rules, and its report says so; of what was imported it reads no
+  more then. Years of talk are read over many nights, after everything that was said here.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from sleep.cycle.extract import (
     known_texts,
     learn_from_all,
 )
+from sleep.cycle.imports import IMPORTS_PHASE, ImportReading
 from sleep.cycle.notes import NOTES_PHASE
 from sleep.cycle.phase import PhaseResult
 from sleep.cycle.validate import count_unlearned_statements
@@ -55,7 +57,7 @@ _BATCHES = 400
 _MANY_STATEMENTS = 20
 # As whom a sleep compacts; what was meant to happen at night is the night's, and a phase alone is by hand.
 _COMPACTS_AS = {"late": "sleep", "phase": "manual"}
-PHASES = ("extract", "score", "consolidate", "curate", "compact", "notes")
+PHASES = ("extract", "score", "consolidate", "curate", "compact", "imports", "notes")
 """Those that may be carried out alone."""
 
 
@@ -86,6 +88,7 @@ class SleepCycle:
       making room alone.
     - `write_notes`: the last phase; what one phase alone extracted is noted, too.
     - `sleep_budget`: is started and stopped with each sleep.
+    - `imports`: reads some of what was imported, with what the other phases left of the budget.
     """
 
     conversation: Conversation
@@ -100,6 +103,7 @@ class SleepCycle:
     extra_phases: tuple[tuple[str, PhaseFunction], ...] = field(default=(), kw_only=True)
     write_notes: PhaseFunction | None = field(default=None, kw_only=True)
     sleep_budget: SleepBudget | None = field(default=None, kw_only=True)
+    imports: ImportReading | None = field(default=None, kw_only=True)
     tracer: Tracer = field(default=NULL_TRACER, kw_only=True)
 
     async def run(
@@ -122,7 +126,8 @@ class SleepCycle:
         try:
             if self.sleep_budget is not None:
                 self.sleep_budget.start(now)
-            for name, step in self._phases(report.id, current, ended_unread, trigger):
+            is_whole = sessions is None and trigger != "nap"
+            for name, step in self._phases(report.id, current, ended_unread, trigger, is_whole):
                 if phase in ("", name) or (phase, name) == (EXTRACT_PHASE, NOTES_PHASE):
                     report = await self._carry_out(report, name, step, now)
             ended = True
@@ -184,16 +189,26 @@ class SleepCycle:
     # ----------------------------------------------------------------------------------------------------------- phases
 
     def _phases(
-        self, cycle: int, sessions: Sequence[SessionInfo], ended_unread: Sequence[SessionInfo], trigger: str
+        self,
+        cycle: int,
+        sessions: Sequence[SessionInfo],
+        ended_unread: Sequence[SessionInfo],
+        trigger: str,
+        is_whole: bool,
     ) -> Iterator[tuple[str, _Step]]:
-        """`ended_unread` are ended generations that were not read to their end."""
+        """`ended_unread` are ended generations that were not read to their end; `is_whole`: not some sessions alone."""
         yield "settle", self._settle
         yield EXTRACT_PHASE, partial(self._extract, (*ended_unread, *sessions), cycle)
         for name, phase in () if trigger == "nap" else self.extra_phases:
             yield name, partial(phase, cycle)
         yield "compact", partial(self._compact_all, sessions, trigger)
+        if is_whole and self.imports is not None and self.imports.has_unread():
+            yield IMPORTS_PHASE, partial(self.imports.read, self._read_on, self._is_exhausted, cycle)
         if self.write_notes is not None:
             yield NOTES_PHASE, partial(self.write_notes, cycle)
+
+    def _is_exhausted(self) -> bool:
+        return self.sleep_budget is not None and self.sleep_budget.is_exhausted
 
     async def _settle(self, outcome: PhaseResult, now: datetime) -> None:
         settled = sync_journal(self.conversation, self.journal, now, self.extractor.learns_from)

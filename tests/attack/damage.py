@@ -294,6 +294,7 @@ def _is_told_as_a_whole(kind: str, seen: _Seen) -> bool:
     said = [line for line in seen.lines if file in line]
     return any(
         "was changed while the assistant was not running" in line
+        or "lost what was written to it last" in line
         or ("not all could be read of" in line and tables.get(kind, "-") in line)
         for line in said
     )

@@ -26,6 +26,8 @@ class Effects:
         entries = [(entry.id, entry.content) for entry in stores.journal.entries("owner", limit=1000)]
         requests = [request.message_id for request in stores.requests.list_open("main") if request.message_id == 1]
         files = [item.outgoing.media for item in it.bridge.sent if item.outgoing.media]
+        workspace = it.app.stores.folders.workspace
+        written = [f"{path.name}: {path.read_text()}" for path in workspace.glob("*") if path.is_file()]
         profiles = [(profile.name, profile.summary) for profile in stores.profiles.list_profiles("owner")]
         return cls(
             {
@@ -34,6 +36,7 @@ class Effects:
                 "journal": entries,
                 "requests": requests,
                 "files": files,
+                "workspace": written,
                 "profiles": profiles,
                 "MEMORY.md": stores.files.read_memory_file().splitlines(),
             }

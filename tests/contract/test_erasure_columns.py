@@ -48,6 +48,7 @@ WORDLESS = {
     "script.turns.id": "a number",
     "script.turns.untrusted": "kinds of what a model has read",
     "script.approvals.tool": "the name of a tool",
+    "script.pushes": "which services were notified, and why not: names made of addresses, and errors of services",
     "script.mcp_tools": "what servers of others say of their tools; `assistant mcp remove` removes it",
     "script.approvals.allowed_until": "a time",
     "script.approvals.decided_by": "the number of a turn",

@@ -168,7 +168,7 @@ def test_blanks_that_no_redaction_names_are_a_problem(home: StoreHome) -> None:
         ("UPDATE messages SET id = 999 WHERE seq = 3 AND session = 'main'", "index"),
         (
             "INSERT INTO messages SELECT 999, session, generation, scope, 99, kind, role, tool_call_id, turn, ts,"
-            " byte_start, byte_end, tokens, commitment, hidden_by, unlearned FROM messages WHERE id = 1",
+            " byte_start, byte_end, tokens, commitment, hidden_by, unlearned, external_id FROM messages WHERE id = 1",
             "index",
         ),
         ("DELETE FROM conversation_history WHERE message_id = 11", "coverage"),

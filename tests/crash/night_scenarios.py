@@ -13,7 +13,7 @@ from typing import Any
 
 from assistant.core.model_api import ModelRequest
 from assistant.core.sessions import peer_session_key
-from assistant.wire.stores import memory_store_settings
+from assistant.wire.memories import memory_store_settings
 from tests.crash.compaction_scenarios import CARRIED_OUT
 from tests.crash.comparison import look
 from tests.crash.forked_mem0 import ForkedChild, MemoryChildForker, import_mem0

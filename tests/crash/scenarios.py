@@ -17,6 +17,8 @@ from tests.crash.compaction_scenarios import (
     UNCOMPACTION,
 )
 from tests.crash.config_scenarios import CONFIGURED
+from tests.crash.import_scenarios import IMPORTED
+from tests.crash.mail_scenarios import MAILED
 from tests.crash.night_scenarios import NIGHT
 from tests.crash.reset_scenarios import RESET
 from tests.crash.scenario import Scenario
@@ -42,6 +44,7 @@ _ALL = (
     SIDE_BY_SIDE,
     FLOOR,
     APPROVED,
+    MAILED,
     UNDO,
     REPAIR,
     COMPACTION,
@@ -55,6 +58,7 @@ _ALL = (
     RESTORE,
     RESET,
     BROUGHT_BACK,
+    IMPORTED,
     DUE,
     CONFIGURED,
     ARRIVALS,

@@ -140,10 +140,11 @@ def live(home: Path, world: CrashEnvironment) -> None:
 
     Raises `AssistantError` when it cannot start."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
-    asyncio.run(_live(home, world))
+    asyncio.run(live_once(home, world))
 
 
-async def _live(home: Path, world: CrashEnvironment) -> None:
+async def live_once(home: Path, world: CrashEnvironment) -> None:
+    """As `live`, in a loop that runs other things, too."""
     witness = EffectLog(home)
     lives = len(witness.recorded("began"))
     witness.record("began")

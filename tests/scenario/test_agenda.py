@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from assistant.agenda import scheduler
 from assistant.agenda.catch_up import LatenessPolicy
 from assistant.agenda.scheduler import AgendaScheduler
 from assistant.core.errors import UsageError
@@ -85,6 +86,21 @@ async def test_f37_a_thousand_due_at_once_after_a_week_off(home: AgendaHome) -> 
     assert len(home.home.add_message()) == said + 1
     assert home.fired_count == 1
     assert home.home.verify().ok
+
+
+async def test_whoever_asks_while_thousands_are_due_waits_for_one_batch(
+    home: AgendaHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler, "BATCH_SIZE", 10)
+    for number in range(100):
+        await home.remind(f"thing {number}", "2026-11-21 12:00", key=f"n{number}")
+    home.now += timedelta(days=7)
+    firing = asyncio.create_task(home.alarm.fire_due())
+    # A request takes some steps of the loop.
+    for _ in range(8):
+        await asyncio.sleep(0)
+    assert home.fired_count == 1 and not firing.done()
+    assert await firing == 100
 
 
 async def test_quiet_hours_hold_back_and_say_so() -> None:

@@ -101,7 +101,7 @@ def test_why_shows_what_was_said_word_for_word(home: FilledHome) -> None:
     assert [(one["text"], one["session"]) for one in said["messages"]] == [(SAID, "main")]
     assert said["text"] == NURSE and said["entry"] == 1
     out = run_in_process(home.path, "memory", "why", "e1").out
-    assert "> My sister Anna,\n> she is a nurse in Rome\n" in out and "From entry 1 (extraction" in out
+    assert "> My sister Anna,\n> she is a nurse in Rome\n" in out and "From entry 1 (read in the conversation, " in out
 
 
 def test_search_finds_by_words_and_says_so_where_there_is_nothing(home: FilledHome) -> None:

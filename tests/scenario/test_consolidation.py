@@ -13,7 +13,7 @@ import pytest
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import Memory, MemoryChange
 from assistant.mem0.client import MemoryStoreSettings
-from assistant.wire.stores import open_mem0_client
+from assistant.wire.memories import open_mem0_client
 from sleep.cycle.rebuild import rebuild_memories
 from tests.support.consolidation_home import (
     JANUARY,

@@ -96,8 +96,8 @@ class DelegatingApp:
             lambda event: None,
             notices,
             lambda: NOW,
-            ApprovalGate(stored, home.conversation, toolbox, zone, timedelta(hours=1)),
-            ApprovalService(stored, toolbox, zone, lambda: NOW, lambda: None),
+            ApprovalGate(stored, home.conversation, toolbox, zone, timedelta(hours=1), timedelta(days=1)),
+            ApprovalService(stored, toolbox, zone, lambda: NOW, lambda: None, timedelta(days=1)),
         )
 
     async def ask(self, text: str) -> TurnOutcome:

@@ -14,7 +14,7 @@ import pytest
 from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import Memory
 from assistant.mem0.client import Mem0Client, MemoryStoreSettings
-from assistant.wire.stores import open_mem0_client
+from assistant.wire.memories import open_mem0_client
 from tests.support.consolidation_home import open_consolidation_home
 from tests.support.semantic_memory import (
     EmbedderServer,

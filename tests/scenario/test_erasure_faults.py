@@ -18,7 +18,7 @@ from assistant.store.erasure.plan import PLAN_FILES
 from assistant.store.log import redact as blanking
 from assistant.store.log.format import decode_record, encode_record, split_line
 from assistant.store.rows import FORGOTTEN_PLACEHOLDER
-from assistant.wire.stores import open_mem0_client
+from assistant.wire.memories import open_mem0_client
 from tests.support.erasure_home import (
     KEPT_FACT,
     SECRET,

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from assistant.cli.home_stores import is_new_home
 from assistant.core.errors import StoreLost
 from assistant.core.records import IntegrityReport
 from assistant.settings.settings import Settings, load_settings
@@ -143,6 +144,38 @@ async def test_what_is_forgotten_or_deleted_is_no_loss(tmp_path: Path) -> None:
         db.execute("DELETE FROM todos")
     async with run_app(tmp_path) as it:
         assert it.app.stores.remarks == ()
+
+
+async def killed_with_a_todo(home: Path, killed: Path) -> None:
+    """Of the to-do only the log of changes of character.db knows, the end of which is gone."""
+    async with run_app(home) as it:
+        it.app.stores.record(it.clock())
+        await it.app.commands.run("/todo add oil the mast", "main")
+        shutil.copytree(home, killed, ignore=shutil.ignore_patterns("run"))
+    log = killed / "character.db-wal"
+    log.write_bytes(log.read_bytes()[:-1])
+
+
+LOST = "character.db lost what was written to it last"
+
+
+async def test_a_todo_that_a_log_of_changes_lost_after_a_kill_is_told(tmp_path: Path) -> None:
+    await killed_with_a_todo(tmp_path / "home", tmp_path / "killed")
+    async with run_app(tmp_path / "killed") as it:
+        assert todos(it) == []
+        assert [LOST in problem for problem in it.app.status()["problems"] if "character.db" in problem] == [True]
+    async with run_app(tmp_path / "killed") as it:
+        assert it.app.stores.remarks == ()
+
+
+async def test_whoever_looks_first_after_a_kill_is_told_what_was_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await killed_with_a_todo(tmp_path / "home", tmp_path / "killed")
+    shutil.copytree(tmp_path / "killed", tmp_path / "again")
+    assert not is_new_home(settings_of(tmp_path / "killed").home)
+    assert LOST in capsys.readouterr().err
+    assert any(LOST in problem.text for problem in repair(tmp_path / "again").problems)
 
 
 async def test_a_value_that_the_disk_changed_is_told(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -13,10 +14,8 @@ import pytest
 
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.messages import ToolCall
-from assistant.core.model_api import ModelRequest
 from assistant.core.sessions import MAIN_SESSION
 from tests.support.running_app import LiveApp, run_app
-from tests.support.scripted import owner_message
 
 FIND = ToolCall("f1", "find_tools", {"query": "notes"})
 ADD = ToolCall("a1", "use_tool", {"name": "notes__add_note", "arguments": {"text": "buy milk"}})
@@ -274,24 +273,15 @@ async def test_a_server_that_plays_foul_ends_with_a_clear_answer(tmp_path: Path,
         assert told in results(it)[-1]
 
 
-async def test_a_tool_that_hangs_holds_up_no_other_conversation(tmp_path: Path) -> None:
-    hang = ToolCall("m1", "use_tool", {"name": "notes__misbehave", "arguments": {"how": "hang"}})
-
-    def answer(request: ModelRequest) -> str | ToolCall:
-        if any("second" in message.content for message in request.messages):
-            return "at once"
-        return "I tried." if any(message.role == "tool" for message in request.messages) else hang
-
-    async with app(tmp_path, answer, timeout_seconds=8.0, read_only=["*"]) as it:
+async def test_a_tool_that_hangs_holds_up_nothing_but_its_own_call(tmp_path: Path) -> None:
+    async with app(tmp_path, "at once", timeout_seconds=600.0) as it:
         await approve(it)
-        await it.say("try")
-        await it.app.runtime.accept(owner_message("second", external_id="s1", session="thread:boat"))
-        while "at once" not in it.bridge.bodies:
-            it.bridge.delivered.clear()
-            await it.bridge.delivered.wait()
-        assert it.app.running_turns.is_running("main")
-        await it.wait_idle()
-        assert it.bridge.bodies[-1] == "I tried."
+        hanging = asyncio.create_task(it.app.mcp.call("notes", "misbehave", {"how": "hang"}))
+        assert await ask(it, "hello") == "at once"
+        assert not hanging.done()
+        hanging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hanging
 
 
 async def test_killed_while_an_approved_call_is_made_it_is_said_that_nobody_knows(tmp_path: Path) -> None:

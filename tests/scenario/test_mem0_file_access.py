@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from assistant.mem0.client import MemoryStoreSettings
-from assistant.wire.stores import MEMORY_WORKER_COMMAND
+from assistant.wire.memories import MEMORY_WORKER_COMMAND
 from tests.crash.available import needs_strace
 from tests.support.semantic_memory import NOW, add_changes, delete_changes, make_memory, open_memories, update_changes
 

@@ -14,7 +14,7 @@ import pytest
 from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import MemoryChange
 from assistant.mem0.client import Mem0Client, MemoryStoreSettings
-from assistant.wire.stores import MEMORY_WORKER_COMMAND, open_mem0_client, open_memory_db
+from assistant.wire.memories import MEMORY_WORKER_COMMAND, open_mem0_client, open_memory_db
 from tests.crash.available import needs_strace
 from tests.support.semantic_memory import NOW, add_changes, make_memory, open_memories, update_changes, words_in_files
 from tests.support.warm_memory_child import warm_child_command

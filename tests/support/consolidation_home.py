@@ -20,7 +20,7 @@ from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.database import Database
 from assistant.store.schema.migrations import character_migrations
-from assistant.wire.stores import MEMORY_WORKER_COMMAND, open_mem0_client, open_memory_db
+from assistant.wire.memories import MEMORY_WORKER_COMMAND, open_mem0_client, open_memory_db
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.judge import EntryJudge, ScoringPhase
 from sleep.cycle.phase import JsonLinesModel, PhaseResult

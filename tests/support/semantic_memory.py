@@ -15,7 +15,7 @@ from typing import Any
 from assistant.core.memories import Memory, MemoryChange
 from assistant.mem0.client import Mem0Client, MemoryStoreSettings
 from assistant.mem0.codec import EmbedderSettings
-from assistant.wire.stores import MEMORY_WORKER_COMMAND, open_mem0_client, open_memory_db
+from assistant.wire.memories import MEMORY_WORKER_COMMAND, open_mem0_client, open_memory_db
 from tests.support.page_server import listening
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)

@@ -4,7 +4,9 @@ is told to: it refuses, asks for patience, or breaks the connection before or af
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
@@ -15,6 +17,9 @@ from typing import Any, Literal
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from tests.support.dovecot import PASSWORD
+
+# It warns of what its own next version will do.
+logging.getLogger("mail.log").setLevel(logging.ERROR)
 
 
 @dataclass
@@ -98,3 +103,24 @@ async def taking_mail() -> AsyncIterator[Submission]:
         yield server
     finally:
         await server.stop()
+
+
+class SubmissionThread:
+    """The server in a thread of its own, for tests that are not asynchronous."""
+
+    def __enter__(self) -> Submission:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._server = Submission()
+        self._call(self._server.start())
+        return self._server
+
+    def __exit__(self, *_: object) -> None:
+        self._call(self._server.stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _call(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(10)

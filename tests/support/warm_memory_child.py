@@ -18,7 +18,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from assistant.wire.stores import MEMORY_WORKER_COMMAND
+from assistant.wire.memories import MEMORY_WORKER_COMMAND
 from tests.crash.forked_mem0 import import_mem0, serve
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from assistant.settings.home import home_from_environment
 from assistant.settings.settings import load_settings
-from assistant.wire.stores import memory_store_settings
+from assistant.wire.memories import memory_store_settings
 
 
 def _told(tmp_path: Path, toml: str, **environ: str) -> tuple[str, str, str, str, str]:

@@ -94,7 +94,7 @@ def test_a_night_is_told_in_the_zone_of_the_home_a_line_for_each_thing() -> None
         "- Remembered: 9 new memories from 14 entries; 2 merged with known ones, 1 replaced by newer ones, 3 rejected "
         "as junk (small talk; of little importance).",
         "- Left for the next sleep: 4 entries that are no memories yet.",
-        "- Written: 1 note of a day, 2 profiles, MEMORY.md.",
+        "- Written: the notes of 1 day, 2 profiles, MEMORY.md.",
         "- Summarised by the model: 45 messages of main, 62,000 tokens became 18,000.",
         "- Spent: $0.0350 in 5 calls.",
     ]

@@ -148,6 +148,10 @@ class TerminalBridge:
         finally:
             self._detach(terminal)
 
+    def is_attached(self) -> bool:
+        """Whether a terminal, a page or a program reads here now."""
+        return bool(self._terminals)
+
     def _join(self, terminal: Terminal) -> None:
         """Give it what is on its way to others, who may never confirm it; it has as long for that as they had."""
         for confirmation in self._confirmations.values():

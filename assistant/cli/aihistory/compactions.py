@@ -53,7 +53,7 @@ def select_checkpoints(
     conversation: Conversation, zone: tzinfo, since: str | None, session: str | None
 ) -> list[Checkpoint]:
     """The compactions since a day or moment, of one conversation or of all, newest first. Raises `UsageError`."""
-    earliest = _parse_moment(since, zone) if since is not None else None
+    earliest = parse_moment(since, zone) if since is not None else None
     if session is not None:
         scope_of_session(conversation, session)
     sessions = [session] if session is not None else {info.key for info in conversation.list_sessions()}
@@ -70,11 +70,11 @@ def find_checkpoint(
         if checkpoint.id == checkpoint_id:
             return checkpoint
     where = f" of {session!r}" if session else ""
-    when = f" since {_parse_moment(since, zone):%Y-%m-%d %H:%M}" if since else ""
+    when = f" since {parse_moment(since, zone):%Y-%m-%d %H:%M}" if since else ""
     raise UsageError(f"There is no compaction {checkpoint_id}{where}{when}. `aihistory` lists the compactions.")
 
 
-def _parse_moment(text: str, zone: tzinfo) -> datetime:
+def parse_moment(text: str, zone: tzinfo) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

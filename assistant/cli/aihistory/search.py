@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 import click
 from pydantic import BeforeValidator
 
-from assistant.cli.aihistory.compactions import NEVER_INSTALLED, filter_options, select_checkpoints
+from assistant.cli.aihistory.compactions import NEVER_INSTALLED, filter_options, parse_moment, select_checkpoints
 from assistant.cli.aihistory.secret_mask import SECRETS_LEFT_OUT, SecretMask, secrets_option
 from assistant.cli.log import records_newest_first
 from assistant.cli.output import clean_line, require_utf8
@@ -27,6 +27,7 @@ from assistant.commands.table import TableCommand
 from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
+from assistant.core.sessions import OWNER_SCOPE, is_imported
 from assistant.core.text import lazy_regex
 from sleep.rules.secrets import asks_for_secret
 
@@ -45,10 +46,10 @@ class CompactionSearchHit:
     """A place where the words are."""
 
     kind: Literal["summary", "message"]
-    id: int  # of the compaction
+    id: int | None  # of the compaction; null in a conversation that was imported
     session: str
     at: datetime
-    state: str  # of the compaction
+    state: str  # of the compaction, or "imported"
     message_id: int | None  # with its role, for a message
     role: str | None
     text: str
@@ -64,12 +65,13 @@ def _render_hits(found: _FoundHits, zone: tzinfo) -> str:
     lines = [
         f"- {hit.session}, {format_local_time(hit.at, zone)}, "
         f"{f'{hit.role} #{hit.message_id}' if hit.message_id is not None else 'summary'} "
-        f"(compaction {hit.id}): {clean_line(found.mask.apply(hit.text), 400)}"
+        f"({'imported' if hit.id is None else f'compaction {hit.id}'}): {clean_line(found.mask.apply(hit.text), 400)}"
         for hit in found.hits
     ]
     if found.mask.left_out:
         lines += ["", SECRETS_LEFT_OUT]
-    return "\n".join(lines) or "Nothing that was compacted contains it. `assistant log --grep` searches everything."
+    nothing = "Nothing that was compacted or imported contains it. `assistant log --grep` searches everything."
+    return "\n".join(lines) or nothing
 
 
 _HITS_JSON = Annotated[list[CompactionSearchHit], BeforeValidator(attrgetter("hits"))]
@@ -89,7 +91,7 @@ _HITS_JSON = Annotated[list[CompactionSearchHit], BeforeValidator(attrgetter("hi
 def search(
     context: CommandContext, text: str, limit: int, since: str | None, session: str | None, secrets: bool
 ) -> _FoundHits:
-    """Find TEXT in summaries and compacted messages, newest first.
+    """Find TEXT in summaries, compacted and imported messages, newest first.
 
     `assistant log --grep` searches everything, compacted or not. Passwords, keys, PINs and card numbers are shown where
     TEXT names such a thing.
@@ -104,6 +106,7 @@ def search(
     hits = [
         *islice(_search_summaries(checkpoints, words), limit),
         *_search_messages(context.stores, checkpoints, words, limit),
+        *_search_imported(context.stores, context.zone, words, since, session, limit),
     ]
     newest = sorted(hits, key=lambda hit: (hit.at, hit.message_id or 0), reverse=True)[:limit]
     mask = SecretMask(asked=secrets or asks_for_secret(words))
@@ -116,7 +119,7 @@ def _learn_secrets(stores: CommandStores, hits: Iterable[CompactionSearchHit], m
     scopes = {info.key: info.scope for info in stores.conversation.list_sessions()}
     for hit in hits:
         if hit.message_id is not None:
-            for record in stores.history.read(hit.message_id, scopes[hit.session]):
+            for record in stores.history.read(hit.message_id, scopes.get(hit.session, OWNER_SCOPE)):
                 mask.learn(record.content)
 
 
@@ -165,6 +168,18 @@ def _search_messages(
             if checkpoint is not None
         )
         yield from islice(hits, limit)
+
+
+def _search_imported(
+    stores: CommandStores, zone: tzinfo, words: str, since: str | None, session: str | None, limit: int
+) -> Iterator[CompactionSearchHit]:
+    """What was imported is not in any context, as if all of it were compacted."""
+    after = None if since is None else parse_moment(since, zone)
+    hits = stores.history.search(words, OWNER_SCOPE, limit=_MAX_HITS, after=after, session=session)
+    hits = [hit for hit in hits if is_imported(hit.session)]
+    worth = _WORTH * max((hit.score for hit in hits), default=0.0)
+    for hit in islice((hit for hit in hits if hit.score >= worth), limit):
+        yield CompactionSearchHit("message", None, hit.session, hit.ts, "imported", hit.message_id, hit.role, hit.text)
 
 
 def _compacted_ranges(

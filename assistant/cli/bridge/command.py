@@ -77,9 +77,12 @@ def list_() -> Any:
 @click.command()
 @_name
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input; ask nothing.")
-@click.option("--password-stdin", is_flag=True, help="Matrix: read the password from standard input instead.")
+@click.option("--password-stdin", is_flag=True, help="Matrix and mail: read the password from standard input instead.")
 @click.option(
-    "--user", default="", metavar="ACCOUNT", help="Matrix: the assistant's account, as in @nocturne:example.org."
+    "--user",
+    default="",
+    metavar="ACCOUNT",
+    help="Matrix and mail: its own, as in @nocturne:example.org.",
 )
 @click.option(
     "--homeserver", default="", metavar="URL", help="Matrix: its homeserver; found by the account if left out."
@@ -107,6 +110,7 @@ def add(
 
     > assistant bridge add telegram
     > assistant bridge add matrix
+    > assistant bridge add mail
     > pass show telegram | assistant bridge add telegram --token-stdin --no-wait
     """
     if token_stdin and password_stdin:
@@ -177,7 +181,7 @@ async def _ask_daemon(settings: Settings) -> CommandResult:
 def _read_statuses(settings: Settings) -> list[BridgeStatus]:
     """Those that are set up, which nobody runs, or somebody is about to. Raises `HomeError`, `StoreError`."""
     state: BridgeState = "connecting" if is_home_served(settings.home.path) else "off"
-    accounts = {"matrix": settings.values.matrix.user}
+    accounts = {"matrix": settings.values.matrix.user, "mail": settings.values.mail.address}
     names = [name for name in NETWORK_NAMES if getattr(settings.values, name).enabled]
     statuses = [BridgeStatus(name, state, accounts.get(name, "")) for name in names]
     if not statuses or not (settings.home.path / "script.db").exists():
@@ -260,10 +264,11 @@ _LOOK_EVERY = 0.25
 _ASKED_EVERY = 8
 _TO_WRITE = {
     "telegram": "Write anything to {account} on Telegram, from your own account.",
+    "mail": "Write a mail to {account} from your own address.",
     "matrix": "Invite {account} to a direct chat from your own account, and write anything when it has joined.",
 }
 # Where another account of the assistant's is written to at another place.
-_ELSEWHERE = ("matrix",)
+_ELSEWHERE = ("matrix", "mail")
 _CONTINUES = "`assistant bridge add {name}` continues from here"
 
 

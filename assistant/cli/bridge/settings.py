@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from assistant.bridges import configured as networks
+from assistant.cli.bridge.mailbox import ask_mailbox_login, ask_verifier, explain_own_mailbox
 from assistant.cli.config.change import change_config_file, check_answer, print_changes, store_secret
 from assistant.cli.home_stores import open_home_stores
 from assistant.cli.link import run_once
@@ -83,7 +84,7 @@ def ask_bridge_answers(home: Home, name: str, settings: Settings, options: Bridg
                 f"{place} has {key}, which overrides this one. Nothing was changed; remove it there first."
             )
         print_text(f"{place} has {key}; it is used and stays as it is.")
-    ask = _ask_telegram if name == "telegram" else _ask_matrix
+    ask = {"telegram": _ask_telegram, "matrix": _ask_matrix, "mail": _ask_mail}[name]
     return ask(home, settings, options, is_elsewhere)
 
 
@@ -148,6 +149,25 @@ def _ask_matrix(home: Home, settings: Settings, options: BridgeOptions, token_is
     if login is None:
         return answers
     return replace(answers, keys={**answers.keys, "user": login.user, "device": login.device}, token=login.token)
+
+
+def _ask_mail(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:
+    current = settings.values.mail
+    if options.is_interactive:
+        explain_own_mailbox()
+    has_password = bool(current.token.get_secret_value())
+    mailbox = ask_mailbox_login(
+        home,
+        "mail",
+        current,
+        address=options.user,
+        password=options.password or options.token,
+        has_password=has_password,
+    )
+    verifier = ask_verifier(home, settings, mailbox, asks=options.is_interactive)
+    moved = bool(current.address) and mailbox.keys["address"] != current.address
+    keys = {**mailbox.keys, "verified_by": verifier}
+    return BridgeAnswers(keys, "" if token_is_elsewhere else mailbox.password, moved, options.owner.lower())
 
 
 def _linked_matrix_account(settings: Settings) -> str:

@@ -316,6 +316,9 @@ class Dialog:
 
     async def _show(self, key: str, data: Mapping[str, Any]) -> None:
         await self._introduce(data)
+        if data["inbox_id"] is None and not data["waited"]:
+            # It answers nobody who waits for it: a reminder, a notice.
+            self._screen.ring()
         turn = next((turn for turn in self._drafts if turn in key.split(":")), "")
         draft = self._drafts.pop(turn, StreamingDraft())
         if self._turn in ("", turn):

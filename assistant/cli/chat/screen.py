@@ -88,6 +88,10 @@ class Screen:
     async def show_remark(self, text: str) -> None:
         await self._show(Text(clean_for_terminal(text), style="dim"))
 
+    def ring(self) -> None:
+        """The bell of the terminal, where somebody looks at another window."""
+        self._console.bell()
+
     async def _show(self, drawn: RenderableType) -> None:
         await run_in_terminal(lambda: self._print(drawn))
 

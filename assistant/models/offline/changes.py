@@ -9,9 +9,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 from assistant.core.quoting import parse_todos
-from assistant.core.text import lazy_regex
+from assistant.core.text import lazy_regex, pluralize
 from assistant.core.time_language import DAY_CODES
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece, find_length
@@ -22,9 +23,11 @@ from assistant.models.offline.matching import ListedItem, kinds_named, matching,
 from assistant.models.offline.plans import (
     CHANGED,
     MOMENT,
+    EarlierCall,
     OtherAnswer,
     Plan,
     PlanContext,
+    ToolStep,
     ask_which,
     call_tool,
     describe_todos,
@@ -37,7 +40,12 @@ _OF_24 = lazy_regex(r"\d ?h\b|uhr|:\d|heures?|horas?")
 _BARE_HOUR = lazy_regex(r"(?<![\w:.])(\d{1,2})(?![\w:.%]|\s*(?:eggs|kg|km|euro|min))")
 _LAST_HOUR = lazy_regex(r"\b(?:to|auf|à|a|um|at|sur) (\d{1,2})$", re.IGNORECASE)
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
+_ABOUT_THEN = 90  # minutes
 _PARTS = lazy_regex(r"\s*[,;.!]\s+")
+_MISSING = lazy_regex(
+    r"\b(?:not|didn'?t|isn'?t|missing|nicht|kein\w*|fehl\w*|pas|manque\w*|reste\w*|no|falta\w*|queda\w*)\b"
+)
+_AT = lazy_regex(r"(?:at|by|um|auf|ab|à|vers|a las?) ", re.IGNORECASE)
 _BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
 _SET = lazy_regex(
     r'Reminder (?P<id>\d+) is (?:set|changed): "(?P<text>(?:[^"\\]|\\.)*)", (?:[^"]*?: )?\w+ (?P<due>\S+ \d\d:\d\d)'
@@ -73,7 +81,8 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         raise OtherAnswer  # "my train was cancelled, I take the one at 10:45, change the reminder"
     if targets.unclear:
         return ask_which(found)
-    if len(found) == 1 and found[0].often and (skipped := _skip(found[0], times, context.now)) is not None:
+    is_once = not says("for_good", fold(text))
+    if is_once and len(found) == 1 and found[0].often and (skipped := _skip(found[0], times, context.now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
     return (yield from _take_away(found, "remove"))
 
@@ -99,7 +108,7 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
         raise OtherAnswer(asks=True)  # "did I buy the milk" asks
     there = waiting(items)
     if not says("except", fold(text)) and not says("all", fold(text)):  # "got the milk, but there was no bread"
-        text = _BUT.split(text, maxsplit=1)[0]
+        text = _without_missing(_BUT.split(text, maxsplit=1)[0])
     todos = [item for item in there if item.kind == "todo"]
     targets = find_targets(text, todos, context, find_times(text), may_keep=True)
     if not targets or targets.is_newest:
@@ -110,6 +119,13 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
     if any(item.often for item in found):
         raise OtherAnswer
     return (yield from _take_away(found, "complete"))
+
+
+def _without_missing(text: str) -> str:
+    """What is said to be done, without the parts that say of something else that it is not: "milk got, bread not"."""
+    parts = _PARTS.split(text)
+    done = [part for part in parts if not _MISSING.search(fold(part))]
+    return ", ".join(done) if done and len(done) < len(parts) else text
 
 
 def _take_away(found: Sequence[ListedItem], action: str) -> Plan:
@@ -197,7 +213,10 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
         times = replace(times, pieces=tuple(piece for piece in times.pieces if piece.kind != "repeat"))
     clocks = times.of_kind("clock")
     # "d'une heure" may be read as one o'clock.
-    only_length = length and all(length.start < clock.end and clock.start < length.end for clock in clocks)
+    only_length = length and all(
+        length.start < clock.end and clock.start < length.end and not _AT.match(times.text[clock.start : clock.end])
+        for clock in clocks
+    )
     fresh = [piece for piece in times.of_kind("day", "part") if not is_old_time(item, piece, times, now)]
     if length and only_length and not fresh and not times.rule:
         if (
@@ -240,7 +259,7 @@ def _counts_from_now(folded: str) -> bool:
 def _nearest(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -> datetime:
     """Of an hour that may be of the morning or the afternoon the one nearer to what it was."""
     clocks = times.of_kind("clock")
-    if not item.due or len(clocks) != 1 or clocks[0].half or times.of_kind("part") or clocks[0].minutes >= 480:
+    if not item.due or len(clocks) != 1 or clocks[0].half or times.of_kind("part"):
         return at
     if _OF_24.search(fold(times.text[clocks[0].start : clocks[0].end])):
         return at
@@ -250,7 +269,10 @@ def _nearest(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -
     first = day.replace(hour=at.hour % 12, minute=at.minute)
     readings = [moment for moment in (first, first + timedelta(hours=12)) if moment > now]
     was = item.due.hour * 60 + item.due.minute
-    return min(readings, key=lambda moment: abs(moment.hour * 60 + moment.minute - was), default=at)
+    nearest = min(readings, key=lambda moment: abs(moment.hour * 60 + moment.minute - was), default=at)
+    # From eight on, an hour is of the morning, unless it was about that hour of the evening.
+    is_morning = clocks[0].minutes >= 480 and abs(nearest.hour * 60 + nearest.minute - was) > _ABOUT_THEN
+    return at if is_morning else nearest
 
 
 def _set(item: ListedItem, at: datetime, has_clock: bool, rule: str) -> Plan:
@@ -303,8 +325,8 @@ def relist(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
 
 def reopen(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """A to-do that was ticked off is open again; what was taken away comes back."""
-    if (last := _last_removed(context)) is not None:
-        return (yield from call_tool(last[0], **last[1]))
+    if restoring := _calls_that_restore(context):
+        return (yield from _restore(restoring))
     done = [item for item in items if item.done and item.kind == "todo"]
     words = content_words(text)
     found = matching(words, done) if words else done[:1]
@@ -325,8 +347,8 @@ def undo(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         if report and report.change in opposite:
             result = yield from call_tool("manage_todo_list", action=opposite[report.change], ids=list(report.changed))
             return describe_todos(result)
-        if match and match[2] == "cancelled" and (last := _last_removed(context)) is not None:
-            return (yield from call_tool(last[0], **last[1]))
+        if match and match[2] == "cancelled" and (restoring := _calls_that_restore(context)):
+            return (yield from _restore(restoring))
         if match or (report and report.change):
             break
     return (
@@ -335,26 +357,47 @@ def undo(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     )
 
 
-def _last_removed(context: PlanContext) -> tuple[str, dict[str, object]] | None:
-    """The call that sets again what the newest change took away."""
+def _restore(calls: Sequence[ToolStep | None]) -> Plan:
+    answers = []
+    for call in filter(None, calls):
+        answers.append((yield from call_tool(call.tool, **call.arguments)))
+    if lost := calls.count(None):
+        names = pluralize(lost, "reminder")
+        answers.append(f"{names} of them I can't bring back: I don't see any more when they were to come.")
+    return "\n".join(answers)
+
+
+def _calls_that_restore(context: PlanContext) -> list[ToolStep | None]:
+    """The calls that set again what the newest change took away, None for what is not known any more; nothing where
+    nothing is known."""
     changes = [call for call in context.earlier if call.tool not in ("list_reminders", "show_agenda", "search_history")]
     changes = [call for call in changes if call.arguments.get("action") != "list"]
-    if not changes:
-        return None
-    last = changes[-1]
-    for call in reversed(changes[:-1]):
-        if (
-            last.tool == "cancel_reminder"
-            and (match := _SET.match(call.result))
-            and int(match["id"]) == last.arguments.get("id")
-        ):
-            often = find_times(str(call.arguments.get("when", ""))).rule
-            when = call.arguments.get("when", "") if often else match["due"]
-            return "set_reminder", {"text": match["text"].replace('\\"', '"'), "when": when}
+    together = list(takewhile(lambda call: call.tool == "cancel_reminder" and call.is_latest, reversed(changes)))
+    count = max(1, len(together))
+    earlier = changes[: len(changes) - count]
+    restoring = [_call_that_restores(taken, earlier) for taken in changes[len(changes) - count :]]
+    return restoring if any(restoring) else []
+
+
+def _call_that_restores(last: EarlierCall, earlier: Sequence[EarlierCall]) -> ToolStep | None:
+    if last.tool == "cancel_reminder":
+        settings = ((call, match) for call in reversed(earlier) if (match := _SET.match(call.result)))
+        own = [(call, match) for call, match in settings if int(match["id"]) == last.arguments.get("id")]
+        if not own:
+            return None
+        newest = own[0][1]
+        # A change of the time alone leaves the rule as it was set.
+        rules = (
+            call.arguments.get("repeat") or find_times(str(call.arguments.get("when", ""))).rule for call, _ in own
+        )
+        again = {"text": newest["text"].replace('\\"', '"'), "when": newest["due"]}
+        rule = next(filter(None, rules), "")
+        return ToolStep("set_reminder", again | ({"repeat": rule} if rule not in ("", "once") else {}))
+    for call in reversed(earlier):
         report = parse_todos(call.result) if call.tool == "manage_todo_list" else None
         taken = last.arguments.get("ids", [])
         if report and report.change == "Added" and last.arguments.get("action") == "remove":
             texts = [line.text for line in report.lines if line.id in taken]
             if texts:
-                return "manage_todo_list", {**call.arguments, "items": texts}
+                return ToolStep("manage_todo_list", {**call.arguments, "items": texts})
     return None

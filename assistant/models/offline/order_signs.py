@@ -106,6 +106,11 @@ _SIGNS_OF_CHANGE = (
     *("amend", "swaps", "not_due", "earlier_by", "later_by", "sooner", "longer", "still", "keeps", "runs_out"),
     *("asks_for", "commands", "points_to_several", "todo_noun", "reminder_noun", "alarm", "timer"),
 )
+# What is needed may be meant for a list.
+_NEEDED = lazy_regex(
+    r"\b(?:(?:we|i)(?: really| also)? need|(?:wir brauchen|ich brauche)|il (?:me |nous )?(?:faut|faudrait)"
+    r"|(?:j'ai|on a|nous avons) besoin|necesit(?:o|amos)|(?:me|nos) hacen? falta|hay que)\b"
+)
 # Of these, what only says that something is otherwise: it is an order only where it names a thing that is there.
 _OF_A_NAMED_THING = frozenset(
     ["amend", "sense_other", "sense_more", "swaps", "points_to_several", "keeps", "still", "sooner", "longer"]
@@ -198,6 +203,11 @@ def tells_unless_named(text: str) -> bool:
     if not told or "?" in text or says_any(signs, folded) or may_be_meant(text):
         return False
     return says("tells_past", folded) or not find_times(text).pieces
+
+
+def tells_need(text: str) -> bool:
+    """Whether a sentence says that something is needed: "we need eggs"."""
+    return "?" not in text and _NEEDED.search(fold(text)) is not None
 
 
 def names_what_orders_are_about(text: str) -> bool:

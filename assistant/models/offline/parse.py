@@ -28,6 +28,7 @@ from assistant.models.offline.order_signs import (
     may_be_told,
     names_what_orders_are_about,
     only_tells,
+    tells_need,
     tells_unless_named,
 )
 from assistant.models.offline.order_spelling import spell_order
@@ -261,7 +262,8 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
 
 def note_of(text: str) -> Note:
     """A sentence that is no order, as what it tells."""
-    note = Note(is_doubtful=may_be_meant(text), is_likely=is_likely_told(text), is_plain=only_tells(text))
+    doubtful, needed = may_be_meant(text), tells_need(text)
+    note = Note(needed, doubtful, needed or is_likely_told(text), only_tells(text) and not needed)
     return replace(note, plain_unless_named=text if not note.is_plain and tells_unless_named(text) else "")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
+from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, read_cues
 from assistant.models.offline.lists import tidy_item, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words, words_of
@@ -96,6 +97,8 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     if match is None:
         raise OtherAnswer
     new = tidy_item(without_lists(plain[match.start("new") : match.end("new")]))
+    if find_length(fold(new)) and not _is_thing(fold(new)):
+        raise OtherAnswer
     old = match.groupdict().get("old") or folded[: match.start()]
     targets = find_targets(old, waiting, context, find_times(old))
     found = targets.items
@@ -149,8 +152,10 @@ def _swapped(plain: str, folded: str, item: ListedItem) -> str:
 
 def _is_thing(words: str) -> bool:
     """Whether words name something to have or to do, rather than when or what to change."""
-    times = find_times(words)
-    return not times.pieces and not read_cues().order_words.issuperset(words_of(words))
+    times, length = find_times(words), find_length(words)
+    # "should be 2 hours later"
+    rest = f"{words[: length.start]} {words[length.end :]}" if length else words
+    return not times.pieces and not read_cues().order_words.issuperset(words_of(rest))
 
 
 def _reword(item: ListedItem, new: str) -> Plan:

@@ -12,7 +12,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, read_cues, says
-from assistant.models.offline.lists import list_names, without_lists
+from assistant.models.offline.lists import is_same_list, list_names, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words
 from assistant.models.offline.order_signs import may_be_request
 from assistant.models.offline.plans import PlanContext, find_last_changed
@@ -21,6 +21,10 @@ from assistant.models.offline.targets import content_words
 
 _THE_ALARM = lazy_regex(
     r"^(?:(?:bitte|please|ok|also),? )?(?:the|my|den|der|die|meinen|le|la|mon|ma|el|mi|l') ?(?:\w+ )?"
+    r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
+)
+_A_NEW_ALARM = lazy_regex(
+    r"\b(?:an?|another|new|eine?n?|neuen?|noch einen?|une?|nouv\w+|una?|otr[oa]|nuev[oa]) (?:\w+ )?"
     r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
 )
 _SHORT = 5
@@ -47,6 +51,10 @@ def intent_of_form(
     heading = read_cues().patterns["list_heading"].match(folded)
     if named and heading and says("drop", folded[heading.end() :]):
         return "drop"
+    if likeliest == "statement" and not (asks or times.pieces) and _calls_off(folded, text, named):
+        return "drop"
+    if likeliest == "move" and not times.pieces and _names_other_list(text, named):
+        return "relist"
     if named and not asks and says("bare_done", folded):
         return "complete"
     if not asks and _moves(folded, text, times, named, waiting, context, likeliest, corrects=corrects):
@@ -54,6 +62,20 @@ def intent_of_form(
     if likeliest == "ask" and not asks and any(list_names(text)) and says("puts", folded):
         return "add"
     return ""
+
+
+def _calls_off(folded: str, text: str, named: Sequence[ListedItem]) -> bool:
+    """Whether a sentence says of one reminder, and of nothing else, that it is off: "the dentist is cancelled"."""
+    if len(named) != 1 or named[0].kind != "reminder" or not (says("states", folded) and says("sense_drop", folded)):
+        return False
+    rest = content_words(text)
+    return bool(rest) and count_hits(rest, named[0]) == len(rest)
+
+
+def _names_other_list(text: str, named: Sequence[ListedItem]) -> bool:
+    """Whether a sentence is about one to-do, and names a list on which that is not."""
+    lists = [name for name in list_names(text) if name]
+    return len(named) == 1 and named[0].kind == "todo" and any(not is_same_list(named[0].list, name) for name in lists)
 
 
 def _moves(
@@ -87,4 +109,6 @@ def _moves(
 def _is_the_alarm(folded: str, reminder: ListedItem) -> bool:
     """ "Den Wecker auf sieben", "timer auf zwölf Minuten ändern": one that is there."""
     rings = says("alarm", folded) or says("timer", folded)
+    if _A_NEW_ALARM.search(folded):
+        return False
     return rings and (_THE_ALARM.match(folded) is not None or (says("move", folded) and not says("wake", folded)))

@@ -22,7 +22,7 @@ from assistant.core.quoting import (
 )
 from assistant.core.text import pluralize, shorten
 from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, run_look_up, run_name_check, run_plan
-from assistant.models.offline.order_signs import is_likely_told, may_be_request
+from assistant.models.offline.order_signs import is_likely_told, may_be_request, tells_need
 from assistant.models.offline.parse import (
     AboutMe,
     Correction,
@@ -115,7 +115,7 @@ def _note(note: Note, results: Sequence[str], context: StepContext) -> ToolStep 
 def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolStep | str:
     step = run_plan(request.text, results, _plan_context(context), corrects=isinstance(request.otherwise, Correction))
     if isinstance(step, Told):
-        if isinstance(request.otherwise, Note) and step.asks:
+        if isinstance(request.otherwise, Note) and step.asks and not tells_need(request.text):
             return _answer(as_question(request.text), results[step.used :], context)
         is_open = isinstance(request.otherwise, Note) or may_be_request(request.text)
         in_doubt = not step.sure and is_open
@@ -127,7 +127,7 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
         if isinstance(otherwise, Note):
             told = note_of(request.text)
             is_plain = told.is_plain or bool(told.plain_unless_named and not step.names_item)
-            otherwise = replace(otherwise, is_plain=is_plain)
+            otherwise = replace(otherwise, is_plain=is_plain, is_task=otherwise.is_task or told.is_task)
         return next_step(otherwise, results[step.used :], context)
     return step if isinstance(step, str) or step.tool in context.tools else _unavailable(_NEEDED_FOR[step.tool])
 

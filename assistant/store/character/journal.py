@@ -90,6 +90,14 @@ class StoredJournal:
             (scope, since or "", source_type, limit),
         )
 
+    def entries_from(self, sessions: Collection[str], scope: str) -> list[int]:
+        """The ids of the entries that were learned in these sessions."""
+        rows = self._db.rows(
+            "SELECT id FROM journal WHERE scope = ? AND session IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (scope, dump_json(sorted(sessions))),
+        )
+        return [row["id"] for row in rows]
+
     def list_current(self, scope: str, *, limit: int) -> list[JournalEntry]:
         """The newest entries that may name a day and that nothing took the place of."""
         return self._db.read_all(

@@ -27,7 +27,7 @@ from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord, is_from_schedule
 from assistant.core.text import STOP_WORDS, WORD, fold_text
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
-from assistant.store.home.workspace import ADDED_FOLDER, SENT_FOLDER
+from assistant.store.home.workspace import ADDED_FOLDER, EARLIER_FOLDER, SENT_FOLDER
 from assistant.store.log.format import SALT_KEY, decode_record
 from assistant.store.log.reader import LogFiles
 from assistant.store.log.redact import is_blank_line
@@ -39,7 +39,7 @@ _WITHOUT_SIGNS = str.maketrans("", "", " \u00a0\u202f.,'\u2019")
 _YEARS_AHEAD = 3
 _TURN = re.compile(rb'"turn":"([^"]*)"')
 # Where the workspace has files that came with messages, that went out with them, and that were added.
-TRANSFER_FOLDERS = ("received/", f"{SENT_FOLDER}/", f"{ADDED_FOLDER}/")
+TRANSFER_FOLDERS = ("received/", f"{SENT_FOLDER}/", f"{ADDED_FOLDER}/", f"{EARLIER_FOLDER}/")
 # What these tools answer was said by somebody else.
 _FROM_OUTSIDE = frozenset({"read_file", "list_files", "fetch_url"})
 

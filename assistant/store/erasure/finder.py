@@ -33,7 +33,7 @@ from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.erasure.script_rows import find_script_changes
 from assistant.store.erasure.sources import ErasureSources
 from assistant.store.erasure.word_tables import RowChange
-from assistant.store.files import find_files
+from assistant.store.files import walk_files
 from assistant.store.log.reader import LogFiles
 from assistant.store.script.index import find_spans, span_of_row
 from assistant.store.search.files import FileIndex
@@ -236,7 +236,7 @@ class ErasureFinder(ErasureSources):
         """Files that came with messages, or went out with them, and have the words in them: paths in the workspace."""
         search, workspace, found = ByteSearch(plan), self.home / WORKSPACE, []
         for folder in TRANSFER_FOLDERS:
-            for path in find_files(workspace / folder, "*"):
+            for path in walk_files(workspace / folder) if (workspace / folder).is_dir() else ():
                 with suppress(StoreError):
                     if path.is_file() and not path.is_symlink() and search.count_in_file(path):
                         found.append(path.relative_to(workspace).as_posix())

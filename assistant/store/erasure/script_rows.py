@@ -153,6 +153,8 @@ _SCRIPT_TABLES = (
     WordTable("error messages", "breakers", words_in("last_error"), scope=None),
     WordTable("error messages", "model_outages", words_in("reason"), scope=None),
     WordTable("typed commands", "typed_commands", words_in("text")),
+    WordTable("names of imported files", "imports", words_in("name")),
+    WordTable("titles of imported conversations", "imported_conversations", words_in("title", "external_id")),
     WordTable("tool calls", "tool_runs", _tool_run),
     WordTable("messages as they arrived", "inbox", _inbox),
     WordTable("messages sent to you", "outbox", _outbox),

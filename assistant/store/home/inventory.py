@@ -8,6 +8,8 @@ What always holds:
 - How much a store held is only for people to read. Whatever is forgotten or reset lowers counts, never a mark.
 - A fingerprint is of a file that nobody has open: it is written when the stores are closed, and is out of date as
   soon as a database has a higher mark. What changed meanwhile was changed by somebody else, or by the disk.
+- What was committed since it was written is in the write-ahead log of a store that was killed. Where that lost its end,
+  or is damaged, people are told, once: the first to open the database takes it for whole (`wal_loss.py`).
 - The file is replaced in one step and has a checksum. Without it nothing is refused: it is made again, and people are
   told.
 """
@@ -28,6 +30,7 @@ from assistant.core.text import pluralize
 from assistant.store.database import Database
 from assistant.store.derived import DERIVED_DATABASES
 from assistant.store.files import sync_directory, write_file
+from assistant.store.home.wal_loss import has_lost_commits
 from assistant.store.log.reader import LOG_NAME
 from assistant.store.rows import dump_json, parse_time
 from assistant.store.schema.migrations import character_migrations, script_migrations
@@ -150,7 +153,8 @@ class StoreCheck:
 def check_stores(home: Path) -> StoreCheck:
     """Before the stores are opened, by the holder of the home's lock. Raises `StoreLost` for a store that is missing,
     empty, damaged, or older than it was."""
-    remarks = []
+    # Before anything opens them.
+    remarks = [*describe_lost_commits(home)]
     inventory: Inventory | None = None
     try:
         inventory = read_inventory(home)
@@ -173,6 +177,20 @@ def check_stores(home: Path) -> StoreCheck:
         known = {name: entry for name, entry in inventory.stores.items() if name in DERIVED_DATABASES}
         changed = tuple(name for name, entry in known.items() if _is_derived_changed(home / name, entry))
     return StoreCheck(inventory, tuple(remarks), changed)
+
+
+def describe_lost_commits(home: Path) -> Iterator[str]:
+    """A line for people for each database that was killed and lost what was written to it last. Only before anything
+    opens them, this process least of all. Raises `StoreError`."""
+    since = ""
+    with suppress(CorruptStore):
+        if (inventory := read_inventory(home)) is not None:
+            since = f" after {inventory.at:%Y-%m-%d %H:%M} UTC"
+    for name in filter(lambda name: has_lost_commits(home / name), _COUNTED):
+        yield (
+            f"{name} lost what was written to it last: {name}-wal is cut off or damaged. {_SOURCES[name]}. Check what "
+            f"you changed{since}."
+        )
 
 
 def describe_change(home: Path, name: str, inventory: Inventory) -> str:

@@ -1,7 +1,8 @@
-"""Files that come into the workspace from a network and go out of it to one.
+"""Files that come into the workspace from a network and go out of it to one, and texts that are written there.
 
 What always holds: a file has its name only once it is complete and on the disk, so a crash leaves none half-written
-under it; a name that is taken is never overwritten; no link is followed.
+under it; a name that is taken is never overwritten, and a text that another takes the place of is kept in `earlier/`
+before; no link is followed.
 """
 
 from __future__ import annotations
@@ -14,20 +15,27 @@ import os
 import stat
 import threading
 import unicodedata
+from datetime import date, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from assistant.core.errors import StoreError
 from assistant.core.messages import Media
-from assistant.core.plain_files import FileRefused, decode_text, read_file_below
+from assistant.core.plain_files import FileRefused, decode_text, read_file_below, split_path
 from assistant.store.files import make_directory, sync, write_all
 
 SENT_FOLDER = "sent"
 ADDED_FOLDER = "files"
+EARLIER_FOLDER = "earlier"
+# What came and went, as it was then.
+_KEPT_AS_THEY_ARE = frozenset((SENT_FOLDER, "received", EARLIER_FOLDER))
+_LONGEST_PART = 200
 PAGES_FOLDER = "web"
 MAX_SENT_BYTES = 10 * 1024 * 1024
 _MAX_NAME_BYTES = 100
 _MAX_SUFFIX = 16
 _MOST_LIKE_IT = 1000
+_LONGEST_PAGE_NAME = 60
 _PARTIAL = ".partial-"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -41,7 +49,7 @@ class WorkspaceFiles:
     def remove_partial(self) -> None:
         """At start: what a crash left half-written is removed, as far as it can be."""
         with contextlib.suppress(OSError):
-            for path in self._workspace.glob(f"*/{_PARTIAL}*"):
+            for path in (*self._workspace.glob(f"{_PARTIAL}*"), *self._workspace.glob(f"*/{_PARTIAL}*")):
                 with contextlib.suppress(OSError):
                     path.unlink()
 
@@ -60,6 +68,48 @@ class WorkspaceFiles:
                 f"A file was not written to {self._workspace / folder}: {error.strerror}. Nothing was accepted or sent "
                 "with it; make room or repair the disk, then try again."
             ) from error
+
+    def find_text(self, path: str) -> bytes | None:
+        """What is in the file that a text is to be written to; None where there is none. Raises `FileRefused`."""
+        _require_writable(path)
+        try:
+            return read_file_below(self._workspace, path, MAX_SENT_BYTES)
+        except FileRefused as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return None
+            raise
+
+    def write_text(self, path: str, data: bytes, now: datetime) -> str:
+        """Write a file, whole or not at all; where what it had is kept, "" where it had nothing else. Raises
+        `FileRefused`, `StoreError`."""
+        former = self.find_text(path)
+        if former == data:
+            return ""
+        parts = split_path(path)
+        kept = ""
+        if former is not None:
+            stem, dot, ending = parts[-1].rpartition(".")
+            stamp = f"{now:%Y-%m-%dT%H%M%S}"
+            name = f"{stem}-{stamp}{dot}{ending}" if stem else f"{parts[-1]}-{stamp}"
+            kept = self.save("/".join([EARLIER_FOLDER, *parts[:-1]]), (name,), former)
+        try:
+            with self._saving, contextlib.ExitStack() as stack:
+                make_directory(self._workspace)
+                where = os.open(self._workspace, _FOLDER)
+                stack.callback(os.close, where)
+                for part in parts[:-1]:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(part, 0o700, dir_fd=where)
+                        sync(where)
+                    where = os.open(part, _FOLDER, dir_fd=where)
+                    stack.callback(os.close, where)
+                partial = f"{_PARTIAL}{hashlib.sha256(data).hexdigest()[:32]}"
+                _write(where, partial, data)
+                os.rename(partial, parts[-1], src_dir_fd=where, dst_dir_fd=where)
+                sync(where)
+        except OSError as error:
+            raise StoreError(f"{path} in the workspace was not written: {error.strerror}.") from error
+        return kept
 
     def read(self, path: str, max_bytes: int) -> bytes:
         """Raises `StoreError`."""
@@ -85,6 +135,19 @@ class WorkspaceFiles:
                 os.unlink(partial, dir_fd=where)
         sync(where)
         return final_name
+
+
+def _require_writable(path: str) -> None:
+    """Raises `FileRefused` for what no text is written to: hidden files, and those that came or went with messages."""
+    parts = split_path(path)
+    if not parts:
+        raise FileRefused("is the folder itself, not a file")
+    if parts[0] in _KEPT_AS_THEY_ARE:
+        raise FileRefused("is among the files that are kept as they were; choose another folder")
+    if any(part.startswith((".", "@")) or not part.isprintable() for part in parts):
+        raise FileRefused("is no name for a file: it is hidden, or has signs that nobody sees")
+    if any(len(part.encode()) > _LONGEST_PART for part in parts):
+        raise FileRefused("has too long a name")
 
 
 def _write(where: int, name: str, data: bytes) -> None:
@@ -144,6 +207,14 @@ def safe_file_name(medium: Media) -> str:
         stem, dot, ending = safe.strip(" ."), "", ""
     full_name = f"{_truncate_bytes(stem.strip(), _MAX_NAME_BYTES)}{dot}{ending}"
     return full_name if stem.strip() else f"{medium.kind}{dot}{ending}" if dot else _default_name(medium)
+
+
+def page_file_name(address: str, suffix: str, day: date) -> str:
+    """Of a page of the web: the day, the host and the end of the path, as in `2026-03-01-example.org-tickets.txt`."""
+    parts = urlsplit(address)
+    words = "-".join(filter(None, [parts.hostname, *parts.path.split("/")[-2:]])).removesuffix(suffix)
+    name = "".join(letter if letter.isalnum() or letter in ".-_" else "-" for letter in words)[:_LONGEST_PAGE_NAME]
+    return safe_file_name(Media("file", "", f"{day.isoformat()}-{name.strip('-.')}{suffix}", 0))
 
 
 def _default_name(medium: Media) -> str:

@@ -74,6 +74,7 @@ def decode_record(line: bytes, start: int) -> LogRecord:
         salt=raw["salt"],
         # A line that was blanked may lack some of the body.
         **parts_from_json(raw),
+        external_id=raw.get("external_id"),
         span=LogByteRange(start, start + len(line)),
         **{name: raw[name] for name in _PLAIN_HEADER_FIELDS},
     )
@@ -101,4 +102,6 @@ _PLAIN_HEADER_FIELDS = [name for name in _HEADER_FIELDS if name not in ("ts", "r
 
 def _header(record: LogRecord) -> dict[str, Any]:
     fields = {name: getattr(record, name) for name in _HEADER_FIELDS}
-    return {"v": 1, **fields, "ts": format_time(record.ts)}
+    # Of imported messages alone: the headers of all others stay as they always were.
+    imported = {} if record.external_id is None else {"external_id": record.external_id}
+    return {"v": 1, **fields, "ts": format_time(record.ts), **imported}

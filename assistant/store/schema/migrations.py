@@ -166,6 +166,43 @@ def add_mcp_tools(db: Database) -> None:
     )
 
 
+@script_migrations(name="0022_imports")
+def add_imports(db: Database) -> None:
+    """Conversations that were brought along from other programs."""
+    # What the other program calls a message, so that the same export read twice adds nothing.
+    db.execute("ALTER TABLE messages ADD COLUMN external_id TEXT")
+    db.execute("CREATE INDEX messages_external ON messages (session, external_id) WHERE external_id IS NOT NULL")
+    # name: of the file. state: running, done, undone.
+    db.execute(
+        "CREATE TABLE imports (id INTEGER PRIMARY KEY, source TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,"
+        " scope TEXT NOT NULL, begun_at TEXT NOT NULL, ended_at TEXT, rejected INTEGER NOT NULL DEFAULT 0) STRICT"
+    )
+    # id: the number in the session's key.
+    db.execute(
+        "CREATE TABLE imported_conversations (id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL,"
+        " source TEXT NOT NULL, external_id TEXT NOT NULL, title TEXT NOT NULL) STRICT"
+    )
+    db.execute("CREATE INDEX imported_conversations_known ON imported_conversations (source, external_id)")
+    # Which import brought which records of a conversation.
+    db.execute(
+        "CREATE TABLE imported_ranges (import_id INTEGER NOT NULL REFERENCES imports(id), session TEXT NOT NULL,"
+        " from_seq INTEGER NOT NULL, to_seq INTEGER NOT NULL, PRIMARY KEY (session, from_seq)) STRICT"
+    )
+    db.execute("CREATE INDEX imported_ranges_import ON imported_ranges (import_id)")
+
+
+@script_migrations(name="0023_pushes")
+def add_pushes(db: Database) -> None:
+    """Notifications to services outside, each sent once at each: without their words."""
+    # service: a name made of its address. state: sending, sent, failed, uncertain.
+    db.execute(
+        "CREATE TABLE pushes (key TEXT NOT NULL, service TEXT NOT NULL, state TEXT NOT NULL,"
+        " attempts INTEGER NOT NULL, error TEXT NOT NULL, retry_at TEXT, updated_at TEXT NOT NULL,"
+        " PRIMARY KEY (key, service)) STRICT"
+    )
+    db.execute("CREATE INDEX pushes_service ON pushes (service, updated_at)")
+
+
 character_migrations = Migrations("character")
 
 
@@ -239,6 +276,15 @@ def add_passed_over(db: Database) -> None:
         "CREATE TABLE passed_over (collection INTEGER NOT NULL, source INTEGER NOT NULL, reason TEXT NOT NULL,"
         " checksum INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (collection, source)) STRICT, WITHOUT ROWID"
     )
+
+
+calendar_migrations = Migrations("calendars")
+
+
+@calendar_migrations(name="0001_initial")
+def create_calendar_tables(db: Database) -> None:
+    """What was last read of calendars and address books."""
+    run_statements(db, "calendars.sql")
 
 
 files_migrations = Migrations("files")

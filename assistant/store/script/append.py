@@ -18,6 +18,7 @@ from typing import Any
 
 from assistant.core.messages import Message, RecordKind, Trust
 from assistant.core.records import InboxItem, LogLocation, LogRecord
+from assistant.core.sessions import is_imported
 from assistant.store.database import Database
 from assistant.store.log.format import hash_header
 from assistant.store.log.redact import redact_message
@@ -59,6 +60,7 @@ class RecordOrigin:
     trust: Trust = "model"
     turn: str | None = None
     refs: tuple[int, ...] = ()  # the messages that it is about
+    external_id: str | None = None  # what the program calls it that it was imported from
 
 
 def inbox_item_origin(item: InboxItem, turn: str | None) -> RecordOrigin:
@@ -145,6 +147,7 @@ class Appender:
             model=message.model,
             turn=origin.turn,
             refs=origin.refs,
+            external_id=origin.external_id,
         )
         return RecordDraft(record, message.metadata)
 
@@ -179,8 +182,8 @@ class Appender:
         return self._log.append(records) if records else ()
 
     def view_record(self, record: LogRecord, metadata: Mapping[str, Any] | None = None) -> CountedMessage | None:
-        """A record as the view shows it; None for kinds that have no row there."""
-        if record.kind in ("undo", "redaction"):
+        """A record as the view shows it; None for kinds that have no row there, and for what was imported."""
+        if record.kind in ("undo", "redaction") or is_imported(record.session):
             return None
         kind = {} if record.kind == "message" else {"type": record.kind, "refs": list(record.refs)}
         more = {**kind, **(metadata or {})}
@@ -245,6 +248,8 @@ class Appender:
             self.begin_generation(record)
         shown = [row for row in rows if row is not None]
         self._views.append(session, shown)
+        if is_imported(session.key):
+            session_rows.extend_import(self._db, session, [record.ts for record in records if record.kind == "message"])
         for record in records:
             if withdrawn := withdrawn_ids(self._db, record):
                 self._hide(session, replace(record, refs=withdrawn))
@@ -284,6 +289,7 @@ _record_content = attrgetter(
     "model",
     "turn",
     "refs",
+    "external_id",
 )
 
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
-from assistant.core.checkpoints import Checkpoint, Compaction, RestorePreview
+from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction, RestorePreview
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import Message, RecordKind, Role, ToolCall, Trust
 from assistant.core.records import (
@@ -115,8 +115,7 @@ class StoredConversation:
             fail_interrupted_compactions(db, self._own_compactions)
         rows = self._db.rows("SELECT * FROM turns WHERE state = 'running' ORDER BY started_at, id")
         running = [turn_of_row(row, self._inbox.list_by_turn(row["id"])) for row in rows]
-        torn = [result.torn_file for result in results if result.torn_file is not None]
-        torn += self._log.quarantine_torn_logs(now)
+        torn = [result.torn_file for result in results if result.torn_file] + self._log.quarantine_torn_logs(now)
         adopted = sum(result.adopted_records for result in results)
         return RecoveryResult(adopted, tuple(map(str, torn)), tuple(running))
 
@@ -337,9 +336,9 @@ class StoredConversation:
         with self._db.write() as db:
             mark_extracted(db, session, generation, seq)
 
-    def checkpoints(self, session: str) -> list[Checkpoint]:
-        sql = "SELECT * FROM checkpoints WHERE session_id = ? ORDER BY checkpoint_num"
-        return self._db.read_all(read_checkpoint_row, sql, (session,))
+    def checkpoints(self, session: str, state: CheckpointState | None = None) -> list[Checkpoint]:
+        sql = "SELECT * FROM checkpoints WHERE session_id = ? AND state = coalesce(?, state) ORDER BY checkpoint_num"
+        return self._db.read_all(read_checkpoint_row, sql, (session, state))
 
     def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
         return [read_checkpoint_row(row) for row in list_live_checkpoint_rows(self._db, (session, generation))]
@@ -358,16 +357,18 @@ class StoredConversation:
             row = find_message_row(self._db, message_id)
             if row is None or row["session"] != session or row["kind"] in ("undo", "redaction"):
                 raise StoreError(f"There is no message {message_id} in {session!r} to undo. Nothing was changed.")
-        origin = RecordOrigin("undo", None, by, "owner", None, tuple(message_ids))
-        return self._append(current, Message("system"), origin, now)
+        hides = RecordOrigin("undo", None, by, "owner", None, tuple(message_ids))
+        return self._append(current, Message("system"), hides, now)
 
     def annotate(self, session: str, kind: RecordKind, refs: Sequence[int], content: str, now: datetime) -> LogRecord:
-        current = self.appender.current_session(session, now)
         origin = RecordOrigin(kind, None, None, "system", None, tuple(refs))
-        return self._append(current, Message("system", content), origin, now)
+        return self._append(self.appender.current_session(session, now), Message("system", content), origin, now)
 
     def list_sessions(self) -> list[SessionInfo]:
         return session_rows.list_session_infos(self._db)
+
+    def find_session(self, session: str) -> SessionInfo | None:
+        return session_rows.find_session_info(self._db, session)
 
     # ------------------------------------------------------------------------------------------------------ writing
 

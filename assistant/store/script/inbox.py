@@ -16,8 +16,10 @@ from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
+from assistant.core.errors import UsageError
 from assistant.core.messages import Media, Message, media_from_json, media_to_json
 from assistant.core.records import InboxItem, InboxReceipt, InboxState, IncomingMessage, OutgoingMessage, PendingCommand
+from assistant.core.sessions import is_imported
 from assistant.store.database import Database, DatabaseStore
 from assistant.store.rows import class_row, clean_message, dump_json, parse_time
 from assistant.store.script.outbox import insert_outgoing
@@ -52,6 +54,10 @@ class Inbox:
 
     def accept_in_transaction(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
         """Inside a transaction: the same."""
+        if is_imported(incoming.session):
+            raise UsageError(
+                f"{incoming.session} was imported: it is there to be read, not to be talked in. Nothing was accepted."
+            )
         incoming = _clean_incoming(incoming)
         db, name = self._db, (incoming.bridge, incoming.external_id)
         save_position(db, incoming.bridge, incoming.position)

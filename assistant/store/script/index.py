@@ -68,6 +68,7 @@ def insert_records(db: Database, records: Sequence[LogRecord], tokens: Sequence[
             byte_end=record.span.end,
             tokens=count,
             commitment=record.commit,
+            external_id=record.external_id,
         )
 
 

@@ -215,12 +215,11 @@ class Jobs:
                 self._inbox.accept_in_transaction(prompt, now)
 
     def _end_slots(self, job: JobOutcome, now: datetime) -> None:
-        scope = self._db.value("SELECT scope FROM jobs WHERE id = ?", (job.job_id,))
         for outcome, message_key in job.outcomes:
             self._db.insert_if_new(
                 "slots",
                 job_id=job.job_id,
-                scope=scope,
+                scope=job.scope,
                 due_at=outcome.due.at,
                 local_key=outcome.due.key,
                 state=outcome.state,

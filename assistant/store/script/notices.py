@@ -13,7 +13,7 @@ from itertools import chain
 
 from assistant.core.jobs import DeliveryTarget
 from assistant.core.model_api import ModelOutage
-from assistant.core.notices import Notice, NoticeAddress, NoticePlace
+from assistant.core.notices import Notice, NoticeAddress, NoticeKind, NoticePlace
 from assistant.core.records import SCHEDULE_SENDER_PREFIX
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.store.database import Database, DatabaseStore
@@ -41,6 +41,14 @@ class StoredNotices(DatabaseStore):
         if self.was_sent(notice.mark):
             with self._db.write() as db:
                 db.execute("DELETE FROM notice_marks WHERE name = ?", (notice.mark,))
+
+    def clear_ahead(self, kind: NoticeKind, after: datetime) -> None:
+        """Those of a kind that are marked later than that were sent by a clock that was ahead: they are sent again when
+        their time comes."""
+        kinds = f"{kind.name.lower()}:*"
+        if self._db.value("SELECT 1 FROM notice_marks WHERE name GLOB ? AND at > ?", (kinds, after)) is not None:
+            with self._db.write() as db:
+                db.execute("DELETE FROM notice_marks WHERE name GLOB ? AND at > ?", (kinds, after))
 
     def send_once(self, name: str, notice: Notice, now: datetime) -> None:
         """Inside a transaction: give a notice about the budget to the owner, unless it was given under that name."""

@@ -14,7 +14,7 @@ from sqlite3 import Row
 
 from assistant.core.errors import StaleView, StoreError
 from assistant.core.records import SessionInfo, Turn
-from assistant.core.sessions import BRANCH_PREFIX
+from assistant.core.sessions import BRANCH_PREFIX, IMPORT_PREFIX, is_imported
 from assistant.store.database import Database
 from assistant.store.rows import class_row
 
@@ -110,7 +110,19 @@ def ensure_session(db: Database, key: str, scope: str, now: datetime) -> Session
 
 
 def insert_session(db: Database, key: str, generation: int, scope: str, now: datetime) -> None:
-    db.insert_if_new("sessions", key=key, generation=generation, scope=scope, started_at=now)
+    ended = {"ended_at": now, "end_reason": "import", "cleared": 1} if is_imported(key) else {}
+    db.insert_if_new("sessions", key=key, generation=generation, scope=scope, started_at=now, **ended)
+
+
+def extend_import(db: Database, session: Session, times: Collection[datetime]) -> None:
+    """Inside a transaction: an imported conversation lasted from its first message to its last."""
+    if not times:
+        return
+    db.execute(
+        "UPDATE sessions SET started_at = min(started_at, ?), ended_at = max(ended_at, ?)"
+        " WHERE key = ? AND generation = ?",
+        (min(times), max(times), *session.row_key),
+    )
 
 
 def update_session(db: Database, session: Session, **columns: str | int | datetime | None) -> None:
@@ -193,25 +205,44 @@ _SELECT_INFOS = f"""
      AND m.seq = (SELECT max(seq) FROM messages l WHERE l.session = s.key)
 """
 _IS_CURRENT = "WHERE s.generation = (SELECT max(generation) FROM sessions g WHERE g.key = s.key)"
+_IS_IMPORTED = f"s.key GLOB '{IMPORT_PREFIX}*'"
+# Of many thousands of messages nothing is counted: that one waits is enough.
+_UNREAD_IMPORTS = f"""
+    SELECT s.*, s.started_at AS begun_at, s.ended_at AS last_at, 1 AS unextracted, 0 AS checkpoints,
+     (SELECT max(seq) FROM messages l WHERE l.session = s.key) AS seq
+    FROM sessions s WHERE {_IS_IMPORTED} AND EXISTS (SELECT 1 FROM messages u WHERE u.session = s.key
+     AND u.seq > s.extracted_seq AND u.kind = 'message' AND u.hidden_by IS NULL AND u.unlearned = 0)
+    ORDER BY s.started_at, s.key LIMIT ?
+"""
 
 
 _read_info = class_row(SessionInfo, started_at="begun_at", messages="seq", parent="parent_session")
 
 
 def list_session_infos(db: Database) -> list[SessionInfo]:
-    """The current generation of every session, the latest spoken in first."""
-    return db.read_all(_read_info, f"{_SELECT_INFOS} {_IS_CURRENT} ORDER BY m.ts DESC, s.key")
+    """The current generation of every session, the latest spoken in first; nothing that was imported."""
+    return db.read_all(_read_info, f"{_SELECT_INFOS} {_IS_CURRENT} AND NOT {_IS_IMPORTED} ORDER BY m.ts DESC, s.key")
 
 
 def list_unread_generations(db: Database) -> list[SessionInfo]:
     """Ended generations of which something waits to be read for the journal, those that ended first before."""
-    where = f"WHERE s.ended_at IS NOT NULL AND {_UNEXTRACTED} > 0"
+    where = f"WHERE s.ended_at IS NOT NULL AND NOT {_IS_IMPORTED} AND {_UNEXTRACTED} > 0"
     return db.read_all(_read_info, f"{_SELECT_INFOS} {where} ORDER BY s.ended_at, s.key")
+
+
+def list_unread_imports(db: Database, limit: int) -> list[SessionInfo]:
+    """Imported conversations of which something waits to be read for the journal, the earliest first."""
+    return db.read_all(_read_info, _UNREAD_IMPORTS, (limit,))
+
+
+def find_session_info(db: Database, key: str) -> SessionInfo | None:
+    """The current generation of a session, also of one that was imported."""
+    return db.read_one(_read_info, f"{_SELECT_INFOS} {_IS_CURRENT} AND s.key = ?", (key,))
 
 
 def session_info(db: Database, key: str) -> SessionInfo:
     """Raises `StoreError` where there is no such session."""
-    info = db.read_one(_read_info, f"{_SELECT_INFOS} {_IS_CURRENT} AND s.key = ?", (key,))
+    info = find_session_info(db, key)
     if info is None:
         raise _unknown_session(key)
     return info

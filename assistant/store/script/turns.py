@@ -145,6 +145,13 @@ class UserRequests:
             (session, limit),
         )
 
+    def list_open_in_scope(self, scope: str, *, limit: int) -> list[UserRequest]:
+        """Of all conversations of a scope, newest first."""
+        return self._list(
+            f"{_SELECT_REQUESTS} WHERE r.scope = ? AND r.state = 'open' ORDER BY r.message_id DESC LIMIT ?",
+            (scope, limit),
+        )
+
     def list_requests(self, scope: str, *, limit: int = 100) -> list[UserRequest]:
         return self._list(f"{_SELECT_REQUESTS} WHERE r.scope = ? ORDER BY r.message_id DESC LIMIT ?", (scope, limit))
 

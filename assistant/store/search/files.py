@@ -103,10 +103,12 @@ class FileIndex:
     def list_files(self, *, state: FileState | None = None, limit: int = 1_000_000) -> list[IndexedFile]:
         """By path."""
         rows = self._rows("SELECT * FROM files WHERE ? IN ('', state) ORDER BY path LIMIT ?", state or "", limit)
-        return [
-            IndexedFile(row["path"], row["size"], _moment(row["changed_ns"]), row["pages"], row["state"], row["reason"])
-            for row in rows
-        ]
+        return [_indexed_file(row) for row in rows]
+
+    def files_by_path(self, paths: Sequence[str]) -> list[IndexedFile]:
+        """Those of these files that are in the index, by path."""
+        sql = "SELECT * FROM files WHERE path IN (SELECT value FROM json_each(?)) ORDER BY path"
+        return [_indexed_file(row) for row in self._rows(sql, json.dumps(list(paths)))]
 
     def counts(self) -> FileCounts:
         rows = self._rows(
@@ -299,6 +301,11 @@ def _take_back(db: Database, file_id: int) -> None:
 
 def _insert_passage(db: Database, *, takes_back: str = "[]", **columns: object) -> None:
     db.insert_row("passages", scope=OWNER_SCOPE, takes_back=takes_back, **columns)
+
+
+def _indexed_file(row: Mapping[str, Any]) -> IndexedFile:
+    changed_at = _moment(row["changed_ns"])
+    return IndexedFile(row["path"], row["size"], changed_at, row["pages"], row["state"], row["reason"])
 
 
 def _moment(nanoseconds: int) -> datetime:

@@ -23,6 +23,7 @@ from sqlite3 import Row
 
 from assistant.core.messages import LogByteRange
 from assistant.core.records import IntegrityProblem, IntegrityReport, LogRecord
+from assistant.core.sessions import is_imported
 from assistant.core.text import pluralize
 from assistant.store.character.memory_files import MEMORY_FILE
 from assistant.store.database import Database
@@ -154,7 +155,7 @@ class Verifier:
     def _mend(self, session: Session, now: datetime) -> None:
         """What the database has of a session, as the index has it now."""
         self._inherit(session)
-        if any(find_view_problems(self._db, session)):
+        if not is_imported(session.key) and any(find_view_problems(self._db, session)):
             self._show_again(session, now)
         session_rows.recount_totals(self._db, session)
         for num in find_broken_undo(self._db, session)[:1]:

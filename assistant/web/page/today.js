@@ -21,7 +21,7 @@ function daysOf(span, date) {
 async function loadItems(span, days) {
   const weeks = span === "day" ? [days[0]] : days.filter((_, n) => n % 7 === 0);
   const answers = await Promise.all(weeks.map((first) => read(["agenda", first, ...(span === "day" ? [] : ["--week"])])));
-  const seen = new Map(answers.flatMap((it) => it.items).map((item) => [`${item.kind}${item.id}${item.day}${item.time}`, item]));
+  const seen = new Map(answers.flatMap((it) => it.items).map((item) => [`${item.kind}${item.id}${item.day}${item.time}${item.text}${item.name}`, item]));
   return [...seen.values()].filter((item) => days.includes(item.day));
 }
 
@@ -94,7 +94,7 @@ const dragged = (item) =>
 function Item({ item, move, reload }) {
   const [when, setWhen] = useState(null);
   const act = (...argv) => async () => (await run(argv), reload());
-  return html`<span><span class="quiet">${item.time || "all day"}</span> ${item.text} ${item.late && html`<span class="problem small">late${item.since && ` since ${item.since}`}</span>`}
+  return html`<span><span class="quiet">${item.time || "all day"}${item.until && ` to ${item.until}`}</span> ${item.text} ${item.place && html`<span class="small">${item.place}</span> `}${item.note && html`<span class="problem small">${item.note}</span> `}${item.late && html`<span class="problem small">late${item.since && ` since ${item.since}`}</span>`}
       ${item.repeats && html`<span class="quiet small">${item.repeats}</span>`}</span>
     <span class="row small">
       ${item.kind === "todo" && html`<${Action} class="link" does=${act("todo", "done", String(item.id))}>Done</${Action}>`}
@@ -102,7 +102,7 @@ function Item({ item, move, reload }) {
       ${canMove(item) && html`<${Action} class="link" does=${act("remind", "cancel", String(item.id))}>Cancel</${Action}>`}
       ${when !== null && html`<input type="datetime-local" aria-label="When" value=${when} onInput=${(event) => setWhen(event.target.value)} />
         <${Action} class="link" does=${() => move(item.id, ...when.split("T"))}>Keep</${Action}>`}
-      <span class="quiet">${item.kind}</span>
+      <span class="quiet">${item.kind === "event" ? item.name : item.kind}</span>
     </span>`;
 }
 

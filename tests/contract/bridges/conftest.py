@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.networks.mail import open_mail_network
 from tests.support.networks.matrix import open_matrix_network
 from tests.support.networks.network import Network
 from tests.support.networks.plain import PlainNetwork
@@ -38,9 +39,10 @@ NETWORKS: dict[str, NetworkContext] = {
     "web": open_web_network,
     "telegram": open_telegram_network,
     "matrix": open_matrix_network,
+    "mail": open_mail_network,
 }
 # The fixtures that opening one takes: servers that more than one test uses.
-SERVERS: dict[str, tuple[str, ...]] = {"matrix": ("homeserver",)}
+SERVERS: dict[str, tuple[str, ...]] = {"matrix": ("homeserver",), "mail": ("imap_server",)}
 
 
 @pytest.fixture(params=NETWORKS)

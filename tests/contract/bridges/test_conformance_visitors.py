@@ -22,7 +22,7 @@ from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest, ToolSpec
 from assistant.core.profiles import Profile
 from tests.support.networks.conformance_app import ConformanceApp, run_conformance_app
-from tests.support.networks.network import ConversationPlace, Network
+from tests.support.networks.network import ConversationPlace, Network, NetworkRefused
 from tests.support.outboxes import recent_items
 from tests.support.scripted import ScriptStep
 from tools.toolbox import tool_roles
@@ -137,6 +137,10 @@ async def test_f33_over_a_bridge_no_tool_and_no_command_shows_or_changes_anythin
     if not network.account("guest"):
         # Whoever connects there is the owner.
         assert not network.abilities.strangers
+        return
+    if where == "room" and not network.abilities.rooms:
+        with pytest.raises(NetworkRefused):
+            await network.say("guest", f"What about the {WORD}?", where=where)
         return
     async with run_conformance_app(network, home, **grants("guest"), **grants("room")) as it:
         await live_as_owner(it)

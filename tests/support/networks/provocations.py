@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Literal
 
@@ -18,13 +18,23 @@ from assistant.core.errors import AssistantError
 from assistant.core.messages import ToolCall, Usage
 from assistant.core.model_api import ModelCall, ModelLimits, ModelRequest
 from assistant.core.notices import NoticeKind
-from assistant.service.clock import HOLD
 from tests.strict.behaviour import Behaviour, ErrorStatus, Refusal, ScriptedAnswer
-from tests.support.faulty_disk import file_size_limit
 from tests.support.machine_clock import SteadyMachineClock
 from tests.support.networks.conformance_app import AppParts, ConformanceApp, echo, last_user_text
 from tests.support.networks.network import RED_DOT, ConversationPlace, PersonKind
-from tests.support.scripted import ScriptedModel, ScriptStep
+from tests.support.networks.provocation_acts import (
+    FAR,
+    START,
+    clock_moves,
+    command,
+    damage_search,
+    day_comes,
+    fall_behind,
+    fill_disk,
+    say,
+    says,
+)
+from tests.support.scripted import ScriptedModel
 
 Needs = Literal["", "strangers", "rooms", "refuses", "pictures", "live"]
 
@@ -56,30 +66,8 @@ def words_of(kind: NoticeKind, words: str = "") -> re.Pattern[str]:
 # -------------------------------------------------------------------------------------------------------------- people
 
 
-async def _say(it: ConformanceApp, *texts: str, who: PersonKind = "owner") -> None:
-    """One after the other, each answered; commands are no messages."""
-    for text in texts:
-        before = it.accepted_count() - text.startswith("/")
-        await it.network.say(who, text)
-        await it.wait_until(lambda before=before: it.accepted_count() > before)  # type: ignore[misc]
-        await it.wait_idle()
-
-
-def _says(*texts: str, who: PersonKind = "owner") -> Callable[[ConformanceApp], Awaitable[None]]:
-    async def act(it: ConformanceApp) -> None:
-        await _say(it, *texts, who=who)
-
-    return act
-
-
-async def _command(it: ConformanceApp, *lines: str) -> None:
-    for line in lines:
-        await it.app.commands.run(line, "main")
-        await it.wait_idle()
-
-
 async def _knock(it: ConformanceApp) -> None:
-    await _say(it, "apples")
+    await say(it, "apples")
     await it.network.say("stranger", "hello")
     await it.wait_until(lambda: bool(it.texts("stranger")))
     await it.wait_idle()
@@ -87,24 +75,24 @@ async def _knock(it: ConformanceApp) -> None:
 
 async def _approve(it: ConformanceApp) -> None:
     await _knock(it)
-    await _command(it, "/pair allow 1")
+    await command(it, "/pair allow 1")
 
 
 async def _link(it: ConformanceApp) -> None:
     await _knock(it)
     code = words_of(NoticeKind.PAIRING_CODE).findall(" ".join(it.texts("stranger")))[0][-1]
-    await _command(it, f"/pair {code} --owner")
+    await command(it, f"/pair {code} --owner")
 
 
 async def _knock_as_room(it: ConformanceApp) -> None:
     await it.network.say("guest", "hello", where="room")
     await it.wait_until(lambda: bool(it.texts("guest", "room")))
     await it.wait_idle()
-    await _command(it, "/pair allow 1")
+    await command(it, "/pair allow 1")
 
 
 async def _knock_behind_another(it: ConformanceApp) -> None:
-    await _say(it, "apples", who="guest")
+    await say(it, "apples", who="guest")
     (target,) = {item.outgoing.target for item in it.outbox("guest")}
     await it.app.inbound.receive(InboundMessage(it.network.name, "other1", "another-one", "hello", target=target))
     await it.network.say("stranger", "hello")
@@ -128,33 +116,33 @@ SMALL = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "15000"}
 
 
 async def _sleep_in_an_outage(it: ConformanceApp) -> None:
-    await _say(it, "I moved to Bergen in May.")
-    await _command(it, "/sleep")
+    await say(it, "I moved to Bergen in May.")
+    await command(it, "/sleep")
 
 
 async def _sleep_again_and_again(it: ConformanceApp) -> None:
     """What a model was paid for cannot be stored, and is asked for again."""
-    await _say(it, "I moved to Bergen in May.")
+    await say(it, "I moved to Bergen in May.")
     with closing(sqlite3.connect(it.home / "character.db", isolation_level=None)) as db:
         db.execute("CREATE TRIGGER no_room BEFORE INSERT ON readings BEGIN SELECT RAISE(ABORT, 'full'); END")
         for _ in range(3):
             with suppress(AssistantError):
-                await _command(it, "/sleep")
+                await command(it, "/sleep")
         db.execute("DROP TRIGGER no_room")
 
 
 async def _spend_most_of_the_day(it: ConformanceApp) -> None:
     """A call of this day cost four fifths of its budget, all but a little."""
-    await _say(it, "apples")
+    await say(it, "apples")
     call = ModelCall("chat", "anthropic", "claude-sonnet-5-5", 10, 10, 0.7999, "main", None)
     ledger = it.app.stores.ledger
     ledger.settle_reservation(ledger.reserve(call, it.clock()), Usage(10, 10, cost_usd=0.7999), it.clock())
-    await _say(it, "pears")
+    await say(it, "pears")
 
 
 async def _guest_uses_up_their_part(it: ConformanceApp) -> None:
-    await _say(it, "apples")
-    await _say(it, "hello", who="guest")
+    await say(it, "apples")
+    await say(it, "hello", who="guest")
 
 
 class _OnePictureModel(ScriptedModel):
@@ -170,21 +158,21 @@ async def _send_picture(it: ConformanceApp) -> None:
 
 async def _compact_often(it: ConformanceApp) -> None:
     for number in range(3):
-        await _say(it, *(f"walk {number}.{one}: {WALK}" for one in range(6)))
-        await _command(it, "/compact")
+        await say(it, *(f"walk {number}.{one}: {WALK}" for one in range(6)))
+        await command(it, "/compact")
 
 
 async def _compact(it: ConformanceApp) -> None:
-    await _say(it, *(f"walk {number}: {WALK}" for number in range(8)))
-    await _command(it, "/compact")
+    await say(it, *(f"walk {number}: {WALK}" for number in range(8)))
+    await command(it, "/compact")
 
 
 async def _day_goes_by(it: ConformanceApp) -> None:
-    await _say(it, "apples")
+    await say(it, "apples")
     it.clock.now += timedelta(days=1)
     if (resetting := it.app.resets.check_due()) is not None:
         await resetting
-    await _say(it, "pears")
+    await say(it, "pears")
 
 
 # ------------------------------------------------------------------------------------------------ approvals, deliveries
@@ -200,7 +188,7 @@ def _reader() -> AppParts:
 async def _ask_for_approval(it: ConformanceApp) -> None:
     (it.home / "workspace").mkdir(exist_ok=True)
     (it.home / "workspace" / "notes.txt").write_text("Set a reminder: pay Bob tomorrow at 9")
-    await _say(it, "What does notes.txt say?")
+    await say(it, "What does notes.txt say?")
 
 
 async def _approval_lapses(it: ConformanceApp) -> None:
@@ -216,14 +204,14 @@ async def _approved_and_killed(it: ConformanceApp) -> None:
 
 
 async def _refused_for_good(it: ConformanceApp) -> None:
-    await _say(it, "apples")
+    await say(it, "apples")
     it.network.refuse_sends(1, None)
     it.push_notice("marmalade")
     await it.wait_idle()
 
 
 async def _cut_off(it: ConformanceApp) -> None:
-    await _say(it, "apples")
+    await say(it, "apples")
     it.network.cut_connections("after")
     it.push_notice("marmalade")
     await it.wait_for_answer("marmalade")
@@ -233,58 +221,8 @@ async def _cut_off(it: ConformanceApp) -> None:
 
 
 async def _test_bridge(it: ConformanceApp) -> None:
-    await _say(it, "apples")
-    await _command(it, f"/bridge test {it.network.name}")
-
-
-# ------------------------------------------------------------------------------------------------- the clock, the disk
-
-START = datetime(2026, 3, 11, 8, 30, tzinfo=UTC)
-FAR, MINUTE = timedelta(days=30), timedelta(minutes=1)
-
-
-def _clock_moves(*steps: timedelta, stays: bool) -> Callable[[ConformanceApp], Awaitable[None]]:
-    async def act(it: ConformanceApp) -> None:
-        await _say(it, "apples")
-        for step in steps:
-            it.clock.machine.set_clock(step)
-            for after in (timedelta(0), HOLD if stays else MINUTE):
-                it.clock.machine.run(after)
-                it.app.check_due()
-                await it.wait_idle()
-
-    return act
-
-
-async def _damage_search(it: ConformanceApp) -> None:
-    await _say(it, "apples")
-    await it.stop()
-    for beside in it.home.glob("search.db-*"):
-        beside.unlink()
-    (it.home / "search.db").write_text("nothing that SQLite knows" * 1_000)
-    await it.start()
-
-
-async def _fill_disk(it: ConformanceApp) -> None:
-    with file_size_limit(it.home) as disk:
-
-        def answer(request: ModelRequest) -> ScriptStep:
-            disk.fill()
-            return echo(request)
-
-        it.model.script = [answer]
-        await it.network.say("owner", "pears")
-        await it.wait_until(lambda: bool(it.app.runtime.status()["blocked"]))
-    it.clock.now += timedelta(hours=1)
-    it.app.running_turns.wake.set()
-    await it.wait_for_answer("You said: pears")
-
-
-async def _fall_behind(it: ConformanceApp) -> None:
-    """What a terminal is shown faster than it reads."""
-    await _say(it, "apples")
-    for number in range(10_000):
-        it.app.dispatcher.show_progress("main", f"line {number}")
+    await say(it, "apples")
+    await command(it, f"/bridge test {it.network.name}")
 
 
 def _fail(request: ModelRequest) -> str:
@@ -298,34 +236,34 @@ _by_stranger = partial(Provocation, environ=PAIRED, reader="stranger", needs="st
 
 PROVOCATIONS: dict[NoticeKind, Provocation] = {
     # Models
-    NoticeKind.MODEL_OUTAGE: Provocation(_says("hello"), (DOWN,)),
-    NoticeKind.MODEL_OUTAGE_FOR_OTHERS: _by_guest(_says("hello", who="guest"), (DOWN,)),
+    NoticeKind.MODEL_OUTAGE: Provocation(says("hello"), (DOWN,)),
+    NoticeKind.MODEL_OUTAGE_FOR_OTHERS: _by_guest(says("hello", who="guest"), (DOWN,)),
     NoticeKind.MODEL_OUTAGE_IN_BACKGROUND: Provocation(_sleep_in_an_outage, (ANSWER, DOWN, DOWN, DOWN, DOWN)),
-    NoticeKind.MODEL_BACK: Provocation(_says("hello", "hello again"), (DOWN, ANSWER)),
-    NoticeKind.MODEL_BACK_FOR_OTHERS: _by_guest(_says("hello", "hello again", who="guest"), (DOWN, ANSWER)),
-    NoticeKind.MODEL_DECLINED: Provocation(_says("hello"), (Refusal(), ANSWER)),
-    NoticeKind.NEWEST_MESSAGE_ONLY: Provocation(_says("hello", "and now?"), (ANSWER, DOWN, TOO_LONG, ANSWER)),
+    NoticeKind.MODEL_BACK: Provocation(says("hello", "hello again"), (DOWN, ANSWER)),
+    NoticeKind.MODEL_BACK_FOR_OTHERS: _by_guest(says("hello", "hello again", who="guest"), (DOWN, ANSWER)),
+    NoticeKind.MODEL_DECLINED: Provocation(says("hello"), (Refusal(), ANSWER)),
+    NoticeKind.NEWEST_MESSAGE_ONLY: Provocation(says("hello", "and now?"), (ANSWER, DOWN, TOO_LONG, ANSWER)),
     NoticeKind.UNKNOWN_PRICE: Provocation(
-        _says("hello"), (ANSWER,), environ={"ASSISTANT_MODEL__NAME": "claude-new-1"}, needs="live"
+        says("hello"), (ANSWER,), environ={"ASSISTANT_MODEL__NAME": "claude-new-1"}, needs="live"
     ),
     NoticeKind.RETRYING: Provocation(
-        _says("hello"),
+        says("hello"),
         (DOWN, ANSWER),
         environ={"ASSISTANT_MODEL__RETRIES": "1", "ASSISTANT_MODEL__MAX_RETRY_WAIT_SECONDS": "0"},
         needs="live",
     ),
     NoticeKind.ASKING_ANOTHER: Provocation(
-        _says("hello"), (DOWN, ANSWER), words=r"overloaded.*Asking gpt-6-luna instead\.", needs="live"
+        says("hello"), (DOWN, ANSWER), words=r"overloaded.*Asking gpt-6-luna instead\.", needs="live"
     ),
     # The context
     NoticeKind.MESSAGE_SHORTENED: Provocation(
-        _says("hello", LETTER), parts=lambda: AppParts(ScriptedModel("Yes.", window=5_000))
+        says("hello", LETTER), parts=lambda: AppParts(ScriptedModel("Yes.", window=5_000))
     ),
     NoticeKind.PICTURES_HIDDEN: Provocation(
         _send_picture, parts=lambda: AppParts(_OnePictureModel("I see.")), needs="pictures"
     ),
     NoticeKind.CONTEXT_STAYS_FULL: Provocation(
-        _says(*(f"walk {number}: {WALK}" for number in range(6))),
+        says(*(f"walk {number}: {WALK}" for number in range(6))),
         parts=lambda: AppParts(ScriptedModel("Yes.", window=2_200)),
     ),
     NoticeKind.SUMMARY_WITHOUT_MODEL: Provocation(
@@ -333,20 +271,20 @@ PROVOCATIONS: dict[NoticeKind, Provocation] = {
     ),
     NoticeKind.LONG_CONVERSATION: Provocation(_compact_often, environ=SMALL),
     NoticeKind.NEW_CONVERSATION: Provocation(_day_goes_by, environ={"ASSISTANT_RESET__MAIN": "daily"}),
-    NoticeKind.SECRET_SAID: Provocation(_says("My wifi password is Hunter2-blue")),
-    NoticeKind.SECRET_SAID_FOR_OTHERS: _by_guest(_says("My wifi password is Hunter2-blue", who="guest")),
+    NoticeKind.SECRET_SAID: Provocation(says("My wifi password is Hunter2-blue")),
+    NoticeKind.SECRET_SAID_FOR_OTHERS: _by_guest(says("My wifi password is Hunter2-blue", who="guest")),
     # Answers that are none
     NoticeKind.TURN_ENDED: Provocation(
-        _says("pears"),
+        says("pears"),
         parts=lambda: AppParts(ScriptedModel(_fail)),
         words=r"Something in the assistant failed.*Your message is kept\.",
     ),
-    NoticeKind.COMMAND_ANSWER: Provocation(_says("/usage"), words="Today"),
+    NoticeKind.COMMAND_ANSWER: Provocation(says("/usage"), words="Today"),
     # The budget
     NoticeKind.CAP_NEAR: Provocation(
         _spend_most_of_the_day, (ANSWER,) * 2, environ={"ASSISTANT_BUDGET__DAILY_USD": "1.0"}
     ),
-    NoticeKind.CAP_REACHED: Provocation(_says("hello"), (ANSWER,), environ={"ASSISTANT_BUDGET__DAILY_USD": "0.0001"}),
+    NoticeKind.CAP_REACHED: Provocation(says("hello"), (ANSWER,), environ={"ASSISTANT_BUDGET__DAILY_USD": "0.0001"}),
     NoticeKind.BACKGROUND_SHARE_USED: Provocation(
         _sleep_in_an_outage, (ANSWER,) * 5, environ={"ASSISTANT_BUDGET__BACKGROUND_SHARE": "0.0001"}
     ),
@@ -362,18 +300,21 @@ PROVOCATIONS: dict[NoticeKind, Provocation] = {
     # Approvals
     NoticeKind.APPROVAL_LAPSED: Provocation(_approval_lapses, parts=_reader),
     NoticeKind.APPROVAL_ENDED: Provocation(_approved_and_killed, parts=_reader, words="Done: set a reminder"),
+    # The day
+    NoticeKind.MORNING_BRIEF: Provocation(day_comes, environ={"ASSISTANT_BRIEF__MORNING": "07:30"}),
+    NoticeKind.EVENING_CHECK_IN: Provocation(day_comes, environ={"ASSISTANT_BRIEF__EVENING": "08:30"}),
     # The clock
     NoticeKind.CLOCK_RIGHT_AGAIN: Provocation(
-        _clock_moves(FAR, -FAR, stays=False), parts=lambda: AppParts(clock=SteadyMachineClock(START))
+        clock_moves(FAR, -FAR, stays=False), parts=lambda: AppParts(clock=SteadyMachineClock(START))
     ),
     NoticeKind.CLOCK_AHEAD: Provocation(
-        _clock_moves(FAR, stays=True), parts=lambda: AppParts(clock=SteadyMachineClock(START))
+        clock_moves(FAR, stays=True), parts=lambda: AppParts(clock=SteadyMachineClock(START))
     ),
     NoticeKind.CLOCK_BACK: Provocation(
-        _clock_moves(-FAR, stays=True), parts=lambda: AppParts(clock=SteadyMachineClock(START))
+        clock_moves(-FAR, stays=True), parts=lambda: AppParts(clock=SteadyMachineClock(START))
     ),
     # The data folder
-    NoticeKind.DATA_DAMAGED: Provocation(_damage_search),
+    NoticeKind.DATA_DAMAGED: Provocation(damage_search),
     # Deliveries
     NoticeKind.DELIVERY_REFUSED: Provocation(_refused_for_good, needs="refuses"),
     NoticeKind.DELIVERY_UNCERTAIN: Provocation(_cut_off, needs="refuses"),
@@ -391,7 +332,7 @@ PROVOCATIONS: dict[NoticeKind, Provocation] = {
     ),
     NoticeKind.ACCOUNT_LINKED: _by_stranger(_link),
     # Shown to those who are connected
-    NoticeKind.DISK_TROUBLE: Provocation(_fill_disk, words=".+", needs="live"),
-    NoticeKind.RESET_PROGRESS: Provocation(_says("hello", "/reset"), words="Archiving 2 messages…", needs="live"),
-    NoticeKind.DETACHED: Provocation(_fall_behind, words="This connection fell too far behind", needs="live"),
+    NoticeKind.DISK_TROUBLE: Provocation(fill_disk, words=".+", needs="live"),
+    NoticeKind.RESET_PROGRESS: Provocation(says("hello", "/reset"), words="Archiving 2 messages…", needs="live"),
+    NoticeKind.DETACHED: Provocation(fall_behind, words="This connection fell too far behind", needs="live"),
 }

@@ -1,0 +1,143 @@
+"""Sends the morning brief and the evening's check-in, each once a local day.
+
+What always holds: that a day had its message is marked in the transaction that sends it, so that a kill, a restart or
+an hour that comes twice sends none again; a day on which nothing ran has none, and the days after it do not make up for
+it; where there is nothing to say nothing is sent; quiet hours hold it back. The morning's waits a while for the sleep
+of the night.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from assistant.agenda.brief import Brief, BriefReader, format_brief, format_check_in
+from assistant.agenda.catch_up import LatenessPolicy
+from assistant.agenda.day_phrases import local_day
+from assistant.core.calendar import local_to_utc
+from assistant.core.errors import AssistantError
+from assistant.core.notices import Notice, NoticeKind
+from assistant.store.script.notices import StoredNotices
+
+log = structlog.get_logger()
+
+# How long after its time it is still of use: a machine that is switched on at night tells nothing of the morning.
+_OF_USE = {NoticeKind.MORNING_BRIEF: timedelta(hours=8), NoticeKind.EVENING_CHECK_IN: timedelta(hours=4)}
+_SLEEP_PATIENCE = timedelta(minutes=30)
+# Marks of later days than this are of a clock that was ahead.
+_A_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class BriefTimes:
+    """Times of day by the clock of the home, as in "07:30"; "" for none."""
+
+    morning: str
+    evening: str
+    zone: ZoneInfo
+    lateness: LatenessPolicy
+
+    def find_due(self, kind: NoticeKind, now: datetime) -> date | None:
+        """The local day whose message may be sent now."""
+        at = self.morning if kind is NoticeKind.MORNING_BRIEF else self.evening
+        if not at:
+            return None
+        today = local_day(now, self.zone)
+        begin = self.lateness.next_allowed(
+            local_to_utc(datetime.combine(today, time.fromisoformat(at.zfill(5))), self.zone)
+        )
+        is_due = begin <= now < begin + _OF_USE[kind] and self.lateness.next_allowed(now) == now
+        return today if is_due else None
+
+
+class BriefScheduler:
+    def __init__(
+        self,
+        reader: BriefReader,
+        notices: StoredNotices,
+        times: Callable[[], BriefTimes],
+        send: Callable[[Notice], None],
+        is_night_due: Callable[[datetime], bool],
+        clock: Callable[[], datetime],
+    ) -> None:
+        """`send` gives a notice to the owner, where they were last; `is_night_due` tells that the sleep of the night is
+        still to come or to end."""
+        self._reader = reader
+        self._notices = notices
+        self._times = times
+        self._send = send
+        self._is_night_due = is_night_due
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+        self._waits_since: datetime | None = None
+
+    def check_due(self) -> None:
+        """Called at every wake-up."""
+        if self._task is not None and not self._task.done():
+            return
+        now, times = self._clock(), self._times()
+        try:
+            due = [(kind, day) for kind in _OF_USE if (day := self._find_due(kind, times, now)) is not None]
+        except AssistantError as error:
+            log.error("nobody can tell whether a brief is due", error=str(error))
+            return
+        if due:
+            self._task = asyncio.create_task(self._run(due, now), name="brief")
+
+    async def wait_idle(self) -> None:
+        """Until what is being sent is in the outbox."""
+        if self._task is not None:
+            await self._task
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    def _find_due(self, kind: NoticeKind, times: BriefTimes, now: datetime) -> date | None:
+        day = times.find_due(kind, now)
+        if day is None:
+            return None
+        self._notices.clear_ahead(kind, now + _A_DAY)
+        if self._notices.was_sent(kind.fill(day.isoformat(), text="").mark):
+            return None
+        return None if kind is NoticeKind.MORNING_BRIEF and self._waits_for_sleep(now) else day
+
+    def _waits_for_sleep(self, now: datetime) -> bool:
+        if not self._is_night_due(now):
+            self._waits_since = None
+            return False
+        if self._waits_since is None or self._waits_since > now:
+            self._waits_since = now
+        return now - self._waits_since < _SLEEP_PATIENCE
+
+    async def _run(self, due: Sequence[tuple[NoticeKind, date]], now: datetime) -> None:
+        try:
+            brief = await self._reader.read(now)
+            for kind, day in due:
+                self._send_or_mark(kind.fill(day.isoformat(), text=_text(kind, brief)), now)
+        except AssistantError as error:
+            log.error("the brief was not sent; it is tried again", error=str(error))
+
+    def _send_or_mark(self, notice: Notice, now: datetime) -> None:
+        # That there was nothing to say in the morning is decided in the morning.
+        if notice.text == notice.kind.fill(text="").text:
+            self._notices.mark_sent(notice.mark, now)
+        else:
+            self._send(notice)
+
+
+def _text(kind: NoticeKind, brief: Brief) -> str:
+    """What follows the first sentence; "" where there is nothing to say."""
+    if kind is NoticeKind.EVENING_CHECK_IN:
+        text = format_check_in(brief)
+    else:
+        text = "" if brief.is_empty else format_brief(brief)
+    return f"\n\n{text}" if text else ""

@@ -1,0 +1,233 @@
+"""Calendars and address books of a running assistant: when each is read, the child that does it, and how they are.
+
+What always holds: the loop waits for nothing: a child reads and changes (`worker.py`), within a time limit, and is
+killed where it takes longer. What was read before stays and says how old it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from assistant.core.calendar import format_local_time
+from assistant.core.calendar_events import SourceState
+from assistant.core.errors import StoreError, UsageError, install_hint
+from assistant.settings.calendar_sources import CalendarSettings, CalendarSource, read_passwords
+from assistant.store.calendars import CalendarReader
+
+log = structlog.get_logger(__name__)
+
+_COMMAND = (sys.executable, "-P", "-B", "-X", "utf8", "-m", "assistant.calendars.worker")
+_MOST_BYTES_OF_ANSWER = 1 << 20
+
+
+def require_calendar_libraries() -> None:
+    """Raises `UsageError` where they are not installed."""
+    if find_spec("icalendar") is None or find_spec("recurring_ical_events") is None:
+        raise UsageError(f"What reads calendars is not installed; {install_hint('calendar')}.")
+
+
+class CalendarError(UsageError):
+    """A source could not be read or changed. `unsure`: nobody knows whether a change was carried out."""
+
+    def __init__(self, text: str, *, unsure: bool = False) -> None:
+        super().__init__(text)
+        self.unsure = unsure
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarWorker:
+    """Runs the child."""
+
+    home: Path
+    zone: ZoneInfo
+    timeout_seconds: float
+    max_bytes: int
+
+    async def run(self, action: str, now: datetime, **order: Any) -> Mapping[str, Any]:
+        """The child's answer. Raises `CalendarError`."""
+        order |= {"action": action, "home": str(self.home), "zone": str(self.zone), "now": now.isoformat()}
+        order |= {"max_bytes": self.max_bytes}
+        environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *_COMMAND, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, limit=_MOST_BYTES_OF_ANSWER
+            )
+        except OSError as error:
+            raise CalendarError(f"No process can be started to read it ({error.strerror}).") from error
+        try:
+            async with asyncio.timeout(self.timeout_seconds):
+                text, _ = await process.communicate(json.dumps(order).encode())
+        except TimeoutError:
+            raise CalendarError(
+                f"It took longer than {self.timeout_seconds:.0f} seconds (calendar.timeout_seconds).",
+                unsure=action == "change",
+            ) from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        try:
+            answer: Mapping[str, Any] = json.loads(text)
+        except ValueError:
+            why = f"What reads it ended (exit code {process.returncode})."
+            raise CalendarError(why, unsure=action == "change") from None
+        if answer.get("error"):
+            raise CalendarError(str(answer["error"]), unsure=bool(answer.get("unsure")))
+        return answer
+
+
+@dataclass
+class CalendarService:
+    """`clock` gives the time of the assistant."""
+
+    settings: CalendarSettings
+    reader: CalendarReader
+    zone: ZoneInfo
+    clock: Callable[[], datetime]
+    _running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _tried: dict[str, tuple[CalendarSource, datetime]] = field(default_factory=dict)
+    _errors: dict[str, str] = field(default_factory=dict)
+    _has_forgotten: bool = False
+
+    @property
+    def worker(self) -> CalendarWorker:
+        chosen = self.settings
+        return CalendarWorker(self.reader.home, self.zone, chosen.timeout_seconds, chosen.max_megabytes * 2**20)
+
+    def take_over(self, settings: CalendarSettings) -> None:
+        """New settings: what is new is read at the next look, what is gone is forgotten."""
+        if settings != self.settings:
+            self.settings, self._has_forgotten = settings, False
+
+    def check_due(self) -> None:
+        """Start reading what has not been read for a while."""
+        if not self.settings.sources and (self._has_forgotten or not self._is_there()):
+            return
+        try:
+            require_calendar_libraries()
+        except UsageError as error:
+            self._errors = {it.name: str(error) for it in self.settings.sources}
+            return
+        now = self.clock()
+        if not self._has_forgotten:
+            self._has_forgotten = True
+            self._start("", self._forget_others(now))
+        for source in self.settings.sources:
+            if self._is_due(source, now) and source.name not in self._running:
+                self._start(source.name, self._read_or_note(source, now))
+
+    def _is_due(self, source: CalendarSource, now: datetime) -> bool:
+        tried, interval = self._tried.get(source.name), timedelta(minutes=self.settings.interval_minutes)
+        return tried is None or tried[0] != source or not timedelta(0) <= now - tried[1] < interval
+
+    def _start(self, name: str, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=f"calendar {name}".strip())
+        self._running[name] = task
+        task.add_done_callback(lambda _: self._running.pop(name, None))
+
+    async def _forget_others(self, now: datetime) -> None:
+        with contextlib.suppress(CalendarError):
+            await self.worker.run("forget", now, names=[it.name for it in self.settings.sources])
+
+    async def _read_or_note(self, source: CalendarSource, now: datetime) -> None:
+        try:
+            await self._read(source, now)
+        except CalendarError as error:
+            log.warning("a calendar was not read", calendar=source.name, error=str(error))
+
+    async def _read(self, source: CalendarSource, now: datetime) -> str:
+        self._tried[source.name] = source, now
+        try:
+            answer = await self.worker.run(
+                "read", now, source=source.model_dump(mode="json"), password=self.password_of(source)
+            )
+        except CalendarError as error:
+            self._errors[source.name] = str(error)
+            raise
+        self._errors.pop(source.name, None)
+        return str(answer.get("remark", ""))
+
+    async def read_now(self, names: Sequence[str] = ()) -> dict[str, str]:
+        """Read sources now, all of them without `names`: by name, what went wrong, "" for nothing."""
+        require_calendar_libraries()
+        outcomes: dict[str, str] = {}
+        for source in self.settings.sources:
+            if names and source.name not in names:
+                continue
+            if (running := self._running.get(source.name)) is not None:
+                await asyncio.wait([running])
+            try:
+                outcomes[source.name] = await self._read(source, self.clock())
+            except CalendarError as error:
+                outcomes[source.name] = str(error)
+        return outcomes
+
+    def password_of(self, source: CalendarSource) -> str:
+        return read_passwords(self.settings.passwords).get(source.name, "")
+
+    def _is_there(self) -> bool:
+        with contextlib.suppress(StoreError):
+            return bool(self.reader.list_sources())
+        return False
+
+    async def finish(self) -> None:
+        """Wait for what is being read."""
+        if self._running:
+            await asyncio.wait([*self._running.values()])
+
+    async def stop(self) -> None:
+        for task in [*self._running.values()]:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    def problems(self) -> list[str]:
+        """What a child could not write down itself."""
+        stored = self._stored()
+        return [
+            f"Calendar {name}: {error} What was read before is shown."
+            for name, error in self._errors.items()
+            if name not in stored or not stored[name].error
+        ]
+
+    def _stored(self) -> Mapping[str, SourceState]:
+        try:
+            return self.reader.list_sources()
+        except StoreError:
+            return {}
+
+
+def find_calendar_problems(
+    reader: CalendarReader, list_sources: Callable[[], Sequence[CalendarSource]], zone: ZoneInfo, now: datetime
+) -> Iterator[str]:
+    """What needs a person: a source that cannot be read."""
+    if not list_sources():
+        return
+    try:
+        states = reader.list_sources()
+    except StoreError as error:
+        yield f"What was read of the calendars cannot be shown: {error} `assistant calendar sync` reads them anew."
+        return
+    for source in list_sources():
+        state = states.get(source.name)
+        if state is not None and state.error:
+            shown = (
+                f"What is shown is of {format_local_time(state.read_at, zone)}."
+                if state.read_at
+                else ("Nothing of it is shown.")
+            )
+            yield f"Calendar {source.name} is not read: {state.error} {shown} `assistant calendar sync` tries again."

@@ -1,0 +1,72 @@
+"""What an export has, read by a child process (`child.py`).
+
+What always holds: no file of another program is parsed in this process; whatever a file makes the child do, this
+process goes on. The child waits while nobody takes what it found, so that memory stays bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from pathlib import Path
+
+from assistant.core.errors import UsageError
+from assistant.core.import_records import ImportedBatch, batch_from_json
+from assistant.imports.records import RejectedRecord
+
+# One message of 1,000,000 characters, each written as an escape of twelve.
+_LONGEST_LINE = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ReadProgress:
+    """How far the child is, in bytes; `total` is 0 until it knows."""
+
+    at: int
+    total: int
+
+
+async def read_export(
+    path: Path, kind: str, owner: str, zone: tzinfo, now: datetime
+) -> AsyncIterator[ImportedBatch | RejectedRecord | ReadProgress]:
+    """Raises `UsageError` where nothing of it can be read."""
+    command = (sys.executable, "-P", "-B", "-X", "utf8", "-m", "assistant.imports.child")
+    environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    request = {"path": str(path), "kind": kind, "owner": owner, "zone": str(zone), "now": now.isoformat()}
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, limit=_LONGEST_LINE, start_new_session=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    total, is_whole = 0, False
+    try:
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        with contextlib.suppress(ConnectionError):
+            await process.stdin.drain()
+        process.stdin.close()
+        while line := await process.stdout.readline():
+            found = json.loads(line) if line.strip() else {}
+            if "total" in found:
+                total = found["total"]
+            if "refused" in found:
+                raise UsageError(f"{path.name} {found['refused']}. What was read before is kept.")
+            if "rejected" in found:
+                yield RejectedRecord(*found["rejected"])
+            if "batch" in found:
+                yield batch_from_json(found["batch"])
+            if "at" in found or "total" in found:
+                yield ReadProgress(found.get("at", 0), total)
+            is_whole = is_whole or "done" in found
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    if not is_whole:
+        yield RejectedRecord(path.name, "what reads it ended before its end; the file may be damaged")

@@ -1,0 +1,111 @@
+"""Sends a text to services outside (ntfy, Gotify, a desktop, e-mail, ...) by apprise, which is an extra.
+
+What always holds: apprise is imported when something is first sent, and works in a thread of its own with a limit, so
+that a service that hangs holds up nothing; no address, which has its passwords in it, gets into a text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from assistant.core.errors import AssistantError
+from assistant.core.text import shorten_line
+
+SEND_SECONDS = 20.0
+_LONGEST_REASON = 160
+_MISSING = "Notifications need a package that is not installed: `pip install 'nocturne-assistant[notify]'`."
+_PIECES = re.compile(r"[^\w.~-]+")
+_SHORTEST_SECRET = 6
+
+
+class PushError(AssistantError):
+    """A service did not take a notification. `uncertain`: it may have."""
+
+    def __init__(self, text: str, *, uncertain: bool = False) -> None:
+        super().__init__(text)
+        self.uncertain = uncertain
+
+
+@dataclass(frozen=True, slots=True)
+class PushService:
+    """One address of `notify.urls`."""
+
+    url: str
+
+    @property
+    def id(self) -> str:
+        """The same for the same address, and nothing of it."""
+        return hashlib.sha256(self.url.encode()).hexdigest()[:12]
+
+    @property
+    def name(self) -> str:
+        """Its kind, and the host where that is no secret: "ntfy", "gotify"."""
+        return self.url.partition(":")[0].lower()[:20] or "address"
+
+
+def read_services(urls: str) -> tuple[PushService, ...]:
+    """Those of a setting, each once."""
+    return tuple(PushService(url) for url in dict.fromkeys(urls.split()))
+
+
+async def send_push(service: PushService, title: str, body: str, seconds: float = SEND_SECONDS) -> None:
+    """Raises `PushError`."""
+    try:
+        await asyncio.wait_for(_in_thread(lambda: _send(service, title, body)), seconds)
+    except TimeoutError:
+        raise PushError(f"{service.name} did not answer within {seconds:g} s.", uncertain=True) from None
+
+
+def _in_thread(work: Callable[[], None]) -> asyncio.Future[None]:
+    """In a thread that nobody waits for at the end of the process."""
+    done: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            work()
+        except PushError as error:
+            done.set_exception(error)
+        # Each of a hundred services may raise something else.
+        except Exception as error:  # noqa: BLE001
+            done.set_exception(PushError(f"It could not be sent ({type(error).__name__})."))
+        else:
+            done.set_result(None)
+
+    threading.Thread(target=run, name="notification", daemon=True).start()
+    return asyncio.wrap_future(done)
+
+
+def _send(service: PushService, title: str, body: str) -> None:
+    try:
+        import apprise  # takes a while, and is an extra
+    except ImportError:
+        raise PushError(_MISSING) from None
+    # It logs addresses, with the passwords in them.
+    logging.getLogger("apprise").propagate = False
+    plugin: Any = apprise.Apprise.instantiate(service.url, suppress_exceptions=True)
+    if plugin is None:
+        raise PushError(f"The address of {service.name} in notify.urls is not understood, or lacks a package.")
+    capture: Any = apprise.LogCapture
+    with capture(level=logging.WARNING) as captured:
+        is_sent = plugin.notify(body=body, title=title, body_format=apprise.NotifyFormat.TEXT)
+        reason = captured.getvalue()
+    if not is_sent:
+        raise PushError(f"{service.name} did not take it: {_without_address(reason, service.url)}")
+
+
+def _without_address(text: str, url: str) -> str:
+    """The first line of what went wrong, without any piece of the address."""
+    line = next(iter(text.strip().splitlines()), "") or "it gave no reason"
+    line = line.partition(" - ")[2] or line
+    for piece in sorted(_PIECES.split(url), key=len, reverse=True):
+        if len(piece) >= _SHORTEST_SECRET:
+            line = line.replace(piece, "…")
+    return shorten_line(line, _LONGEST_REASON)

@@ -1,0 +1,75 @@
+"""The calendars and address books of the settings, a table each, and their passwords."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
+
+from assistant.settings.validators import SettingsSection
+
+
+class CalendarSource(SettingsSection):
+    """One calendar or address book, or a server with several."""
+
+    name: Annotated[str, Field(pattern=r"^\w[\w .-]{0,39}$")]
+    kind: Literal["caldav", "carddav", "ics", "vcard"]
+    url: Annotated[str, Field(min_length=1, max_length=2_000)]  # an address, or the whole path of a file
+    user: Annotated[str, Field(max_length=200)] = ""
+    # Whom invitations call the owner, where that is not the user.
+    email: Annotated[str, Field(max_length=200)] = ""
+    # Whether it may be in this machine's own network.
+    private: bool = False
+    # Whether events may be added and changed there.
+    writable: bool = True
+
+    @model_validator(mode="after")
+    def _is_readable(self) -> CalendarSource:
+        parts = urlsplit(self.url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.password
+        if not is_address and (self.kind in ("caldav", "carddav") or not self.url.startswith("/")):
+            raise ValueError("no address")
+        return self
+
+    @property
+    def is_file(self) -> bool:
+        return self.url.startswith("/")
+
+
+def check_sources(value: Any) -> Any:
+    """TOML's list as a tuple, each name once."""
+    if not isinstance(value, list):
+        return value
+    names = [str(entry.get("name", "")).casefold() for entry in value if isinstance(entry, dict)]
+    if len(set(names)) < len(names):
+        raise ValueError("two have the same name")
+    return tuple(value)
+
+
+CalendarSources = Annotated[
+    tuple[CalendarSource, ...],
+    BeforeValidator(check_sources),
+    Field(
+        description='a list of tables, each with a name of its own, a kind ("caldav", "carddav", "ics" or "vcard") and '
+        "a url (an address without a password, or the whole path of a file)"
+    ),
+]
+
+
+class CalendarSettings(SettingsSection):
+    sources: CalendarSources
+    passwords: SecretStr
+    interval_minutes: Annotated[float, Field(ge=1, le=10_080)]
+    timeout_seconds: Annotated[float, Field(ge=5, le=3600)]
+    max_megabytes: Annotated[int, Field(ge=1, le=500)]
+
+
+def read_passwords(passwords: SecretStr) -> dict[str, str]:
+    """By the name of the source. What is not understood has none."""
+    try:
+        found = json.loads(passwords.get_secret_value() or "{}")
+    except ValueError:
+        return {}
+    return {name: value for name, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}

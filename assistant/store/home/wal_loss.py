@@ -1,0 +1,104 @@
+"""Whether the write-ahead log of a database that a kill left open (`*.db-wal`) still has everything that was committed.
+
+SQLite takes a log whose end is gone for one that was never longer. What tells is the file beside it (`*.db-shm`): with
+every commit SQLite writes into it how many frames the log has, and the checksum of the last one. The first connection
+after a kill begins that file again, so whoever wants to know looks before.
+
+What always holds: nothing is changed; where the file beside the log is missing or damaged itself, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from assistant.core.errors import StoreError
+
+# https://www.sqlite.org/walformat.html: the index header is there twice, behind it how many frames are in the database.
+_INDEX_HEADER = struct.Struct("=12xBxHI4xII8s8x")
+_HEADER_BYTES, _CHECKED_BYTES = _INDEX_HEADER.size, _INDEX_HEADER.size - 8
+_LOG_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
+_MAGIC_BIG = 0x377F0683
+_MASK = 0xFFFFFFFF
+# Of a longer log only the last frame is looked at: it takes a second to add up so much.
+_MOST_READ = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _LogIndex:
+    """What SQLite noted of the log with its last commit."""
+
+    page: int  # bytes
+    frames: int
+    checksum: tuple[int, int]  # of all frames up to the last one
+    salt: bytes
+    moved: int  # frames that are in the database file, too
+
+
+def has_lost_commits(path: Path) -> bool:
+    """Whether the database at `path` had commits that are neither in it nor in its log. Only before this process opens
+    it (see `create_private_file`); another process may write to it meanwhile. Raises `StoreError`."""
+    index = _read_index(path)
+    if index is None or index.moved >= index.frames or _has_all_frames(path, index):
+        return False
+    # Where somebody has it open, both files may have changed between the two looks.
+    return _read_index(path) == index
+
+
+def _read_index(path: Path) -> _LogIndex | None:
+    """None where there is none, or where it is not whole."""
+    data = _read(path.with_name(f"{path.name}-shm"), 0, 2 * _HEADER_BYTES + 4)
+    header = data[:_HEADER_BYTES]
+    if len(data) < 2 * _HEADER_BYTES + 4 or header != data[_HEADER_BYTES : 2 * _HEADER_BYTES]:
+        return None
+    is_begun, page, frames, first, second, salt = _INDEX_HEADER.unpack(header)
+    (moved,) = struct.unpack_from("=I", data, 2 * _HEADER_BYTES)
+    if not is_begun or _add_up(header[:_CHECKED_BYTES], (0, 0), sys.byteorder) != struct.unpack_from(
+        "=II", header, _CHECKED_BYTES
+    ):
+        return None
+    # A page of 65,536 bytes is written as 1.
+    return _LogIndex((page & 0xFE00) + ((page & 1) << 16), frames, (first, second), salt, moved)
+
+
+def _has_all_frames(path: Path, index: _LogIndex) -> bool:
+    log = path.with_name(f"{path.name}-wal")
+    frame = _FRAME_HEADER_BYTES + index.page
+    end = _LOG_HEADER_BYTES + index.frames * frame
+    last = _read(log, end - frame, _FRAME_HEADER_BYTES)
+    if last[8:] != index.salt + struct.pack(">II", *index.checksum):
+        return False
+    data = _read(log, 0, end) if end <= _MOST_READ else b""
+    return end > _MOST_READ or (len(data) == end and _add_up_frames(data, frame) == index.checksum)
+
+
+def _add_up_frames(data: bytes, frame: int) -> tuple[int, int]:
+    """The checksum of a log up to its last frame."""
+    order = "big" if struct.unpack_from(">I", data)[0] == _MAGIC_BIG else "little"
+    checksum = _add_up(data[: _LOG_HEADER_BYTES - 8], (0, 0), order)
+    for start in range(_LOG_HEADER_BYTES, len(data), frame):
+        checked = data[start : start + 8] + data[start + _FRAME_HEADER_BYTES : start + frame]
+        checksum = _add_up(checked, checksum, order)
+    return checksum
+
+
+def _add_up(data: bytes, before: tuple[int, int], order: str) -> tuple[int, int]:
+    """SQLite's checksum of words in a byte order."""
+    first, second = before
+    for one, other in struct.iter_unpack(">II" if order == "big" else "<II", data):
+        first = (first + one + second) & _MASK
+        second = (second + other + first) & _MASK
+    return first, second
+
+
+def _read(path: Path, start: int, length: int) -> bytes:
+    try:
+        with path.open("rb", buffering=0) as file:
+            file.seek(start)
+            return file.read(length)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}. Nothing was changed.") from error

@@ -1,0 +1,211 @@
+"""Conversations that were brought along from other programs (script.db and the message log).
+
+What always holds:
+- A conversation has its number, durably, before its log has a word of it; each of its messages has the other program's
+  id in the log itself. So an import that is killed anywhere goes on where it was, and the same export read again, or
+  a newer one of the same account, adds only what is new.
+- What was forgotten of a conversation stays forgotten when its export is read again: ids are kept, words are not.
+- What is imported is in no view and in no turn; it has ended when it comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from assistant.core.import_records import SOURCE_NAMES, ImportCounts, ImportedBatch, ImportedMessage, ImportRun
+from assistant.core.messages import Message
+from assistant.core.records import SessionInfo
+from assistant.core.sessions import IMPORT_PREFIX, OWNER_SCOPE
+from assistant.store.database import Database
+from assistant.store.log.reader import LogFiles
+from assistant.store.rows import class_row, dump_json
+from assistant.store.script.append import Appender, RecordDraft, RecordOrigin
+from assistant.store.script.index import span_of_row
+from assistant.store.script.sessions import Session, insert_session, list_unread_imports
+
+TITLE_ID = "title"
+"""The external id of the first record of a conversation, which says where it is from and what it is called."""
+
+_SELECT_RUNS = """
+    SELECT i.*, (SELECT count(DISTINCT r.session) FROM imported_ranges r WHERE r.import_id = i.id) AS conversations,
+     (SELECT count(*) FROM imported_ranges r JOIN messages m ON m.session = r.session
+      AND m.seq BETWEEN r.from_seq AND r.to_seq WHERE r.import_id = i.id AND m.role <> 'system') AS messages
+    FROM imports i
+"""
+_read_run = class_row(ImportRun)
+
+
+class StoredImports:
+    def __init__(self, db: Database, log: LogFiles, appender: Appender) -> None:
+        self._db = db
+        self._log = log
+        self._appender = appender
+
+    def begin(self, source: str, name: str, now: datetime) -> int:
+        """The number of a new import, or of one from the same file that was cut off: that one goes on."""
+        with self._db.write() as db:
+            unfinished = "SELECT id FROM imports WHERE source = ? AND name = ? AND state = 'running' ORDER BY id DESC"
+            number: int | None = db.value(unfinished, (source, name))
+            if number is None:
+                number = db.insert_row(
+                    "imports", source=source, name=name, state="running", scope=OWNER_SCOPE, begun_at=now
+                )
+        return number
+
+    def open_conversations(self, batches: Sequence[ImportedBatch], now: datetime) -> int:
+        """Give those conversations a number that have none, all of them with one wait for the disk; how many these
+        were."""
+        wanted = {(batch.source, batch.external_id): batch for batch in batches if batch.messages}
+        new = [batch for batch in wanted.values() if self._find_conversation(batch) is None]
+        if new:
+            with self._db.write() as db:
+                for batch in new:
+                    self._insert_conversation(db, batch, now)
+        return len(new)
+
+    def add(self, import_id: int, batch: ImportedBatch, now: datetime) -> ImportCounts:
+        """Log and index those messages of a batch that are not there yet. Raises `StoreError`; then all or nothing of
+        it is there, and adding it again does the rest."""
+        if not batch.messages:
+            return ImportCounts()
+        opened = self.open_conversations([batch], now)
+        session = _session(self._find_conversation(batch) or 0)
+        self._appender.catch_up_index(session.key, now)
+        fresh, is_titled = self._select_new(session, batch)
+        counts = ImportCounts(opened, len(fresh), len(batch.messages) - len(fresh))
+        if not fresh:
+            return counts
+        drafts = [] if is_titled else [self._draft_title(session, batch, fresh[0].at)]
+        drafts += [self._draft(session, batch, message, now) for message in fresh]
+        # What the index lacks after a crash is adopted from the log.
+        with self._appender.appending(session, drafts, now, durable=False):
+            self._note_range(import_id, session, len(drafts))
+        return counts
+
+    def finish(self, import_id: int, rejected: int, now: datetime) -> None:
+        """One that brought nothing new leaves nothing behind."""
+        with self._db.write() as db:
+            if db.value("SELECT 1 FROM imported_ranges WHERE import_id = ?", (import_id,)):
+                db.update_rows("imports", {"id": import_id}, state="done", ended_at=now, rejected=rejected)
+            else:
+                db.execute("DELETE FROM imports WHERE id = ?", (import_id,))
+
+    def find(self, import_id: int) -> ImportRun | None:
+        return self._db.read_one(_read_run, f"{_SELECT_RUNS} WHERE i.id = ?", (import_id,))
+
+    def list_runs(self) -> list[ImportRun]:
+        """All imports, oldest first."""
+        return self._db.read_all(_read_run, f"{_SELECT_RUNS} ORDER BY i.id")
+
+    def list_unread(self, *, limit: int) -> list[SessionInfo]:
+        return list_unread_imports(self._db, limit)
+
+    def titles(self, sessions: Sequence[str]) -> dict[str, str]:
+        """What imported conversations are called, by their sessions."""
+        numbers = [int(key.removeprefix(IMPORT_PREFIX)) for key in sessions if key.startswith(IMPORT_PREFIX)]
+        marks = ", ".join("?" * len(numbers))
+        rows = self._db.rows(f"SELECT id, title FROM imported_conversations WHERE id IN ({marks})", numbers)
+        return {_key(row["id"]): row["title"] for row in rows}
+
+    # ------------------------------------------------------------------------------------------------------- undoing
+
+    def messages_of(self, import_id: int) -> dict[str, list[int]]:
+        """The messages that an import brought and that are still shown, by session."""
+        rows = self._db.rows(
+            "SELECT m.session, m.id FROM imported_ranges r JOIN messages m ON m.session = r.session"
+            " AND m.seq BETWEEN r.from_seq AND r.to_seq"
+            " WHERE r.import_id = ? AND m.hidden_by IS NULL AND m.kind = 'message' ORDER BY m.id",
+            (import_id,),
+        )
+        by_session: dict[str, list[int]] = {}
+        for row in rows:
+            by_session.setdefault(row["session"], []).append(row["id"])
+        return by_session
+
+    def mark_undone(self, import_id: int, now: datetime) -> None:
+        """Conversations of which nothing is shown any more are unknown from now on, so that the same export may be
+        imported again."""
+        with self._db.write() as db:
+            db.update_rows("imports", {"id": import_id}, state="undone", ended_at=now)
+            db.execute(
+                "UPDATE imported_conversations SET source = 'undone' WHERE ? || id IN"
+                " (SELECT session FROM imported_ranges WHERE import_id = ?) AND NOT EXISTS (SELECT 1 FROM messages m"
+                " WHERE m.session = ? || imported_conversations.id AND m.kind = 'message' AND m.hidden_by IS NULL)",
+                (IMPORT_PREFIX, import_id, IMPORT_PREFIX),
+            )
+
+    # ------------------------------------------------------------------------------------------------------- writing
+
+    def _find_conversation(self, batch: ImportedBatch) -> int | None:
+        number: int | None = self._db.value(
+            "SELECT id FROM imported_conversations WHERE source = ? AND external_id = ? ORDER BY id DESC LIMIT 1",
+            (batch.source, batch.external_id),
+        )
+        return number
+
+    def _insert_conversation(self, db: Database, batch: ImportedBatch, now: datetime) -> None:
+        """Inside a transaction."""
+        columns = {"source": batch.source, "external_id": batch.external_id, "title": batch.title}
+        session = _session(db.insert_row("imported_conversations", scope=OWNER_SCOPE, **columns))
+        begun_at = min((message.at for message in batch.messages), default=now)
+        insert_session(db, session.key, session.generation, session.scope, begun_at)
+
+    def _select_new(self, session: Session, batch: ImportedBatch) -> tuple[list[ImportedMessage], bool]:
+        """The messages that are not there yet, and whether the title is."""
+        ids = [TITLE_ID, *(message.external_id for message in batch.messages)]
+        rows = self._db.rows(
+            "SELECT external_id FROM messages WHERE session = ? AND hidden_by IS NULL"
+            " AND external_id IN (SELECT value FROM json_each(?))",
+            (session.key, dump_json(ids)),
+        )
+        known = {row["external_id"] for row in rows}
+        unnamed = [message.text for message in batch.messages if not message.external_id]
+        known_texts = self._shown_texts(session) if unnamed else frozenset()
+        fresh = {
+            message.external_id or message.text: message
+            for message in batch.messages
+            if (message.external_id not in known if message.external_id else message.text not in known_texts)
+        }
+        return list(fresh.values()), TITLE_ID in known
+
+    def _shown_texts(self, session: Session) -> frozenset[str]:
+        """The words of a conversation whose messages have no ids: memory files, which are short."""
+        spans = self._db.read_all(
+            span_of_row,
+            "SELECT byte_start, byte_end FROM messages WHERE session = ? AND kind = 'message' AND hidden_by IS NULL",
+            (session.key,),
+        )
+        return frozenset(self._log.read(session.key, span).content for span in spans)
+
+    def _draft_title(self, session: Session, batch: ImportedBatch, at: datetime) -> RecordDraft:
+        title = f"Imported from {SOURCE_NAMES[batch.source]}: {batch.title}"
+        origin = RecordOrigin(bridge=batch.source, trust="system", external_id=TITLE_ID)
+        return self._appender.draft_record(session, Message("system", title, ts=at), origin, at)
+
+    def _draft(self, session: Session, batch: ImportedBatch, message: ImportedMessage, now: datetime) -> RecordDraft:
+        speaker = message.speaker or None
+        origin = RecordOrigin(
+            bridge=batch.source,
+            sender=None if message.role == "assistant" else speaker or "owner",
+            trust="model" if message.role == "assistant" else "guest" if speaker else "owner",
+            external_id=message.external_id or None,
+        )
+        said = Message(message.role, message.text, ts=message.at, name=speaker)
+        return self._appender.draft_record(session, said, origin, now)
+
+    def _note_range(self, import_id: int, session: Session, count: int) -> None:
+        """Inside the transaction that indexed `count` records. One range goes on where the batches of one import
+        follow one another."""
+        last: int = self._db.value("SELECT max(seq) FROM messages WHERE session = ?", (session.key,))
+        values = {"import_id": import_id, "session": session.key}
+        if not self._db.update_rows("imported_ranges", {**values, "to_seq": last - count}, to_seq=last):
+            self._db.insert_row("imported_ranges", **values, from_seq=last - count + 1, to_seq=last)
+
+
+def _key(number: int) -> str:
+    return f"{IMPORT_PREFIX}{number}"
+
+
+def _session(number: int) -> Session:
+    return Session(_key(number), 1, OWNER_SCOPE)

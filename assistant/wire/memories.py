@@ -1,0 +1,142 @@
+"""Semantic memory, opened: what `[memory]` says, memory.db, and the client of the child process that runs Mem0
+(`assistant.wire.memory_worker_main`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from functools import partial
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from assistant.core.archives import LogRestoreResult, ObjectStore
+from assistant.core.errors import CorruptStore, HomeError, NewerSchema, StoreError
+from assistant.core.memories import MemoryStorageInfo
+from assistant.mem0.client import (
+    MEMORY_DB_UNREADABLE,
+    LocalMemoryReader,
+    Mem0Client,
+    MemoryStoreSettings,
+    unreadable_reason,
+)
+from assistant.mem0.codec import EmbedderSettings
+from assistant.models.prices import MILLION, Prices, load_prices
+from assistant.settings.settings import Settings, shipped_config_dir
+from assistant.store.archive.archive import StoredArchive
+from assistant.store.archive.restore import restore_to_log
+from assistant.store.database import Database
+from assistant.store.derived import MEMORY_DB, open_derived, set_aside
+from assistant.store.files import make_directory, sync_file
+from assistant.store.memory.vectors import MemoryVectors
+from assistant.store.schema.migrations import memory_migrations
+from assistant.store.script.ledger import Ledger
+from assistant.wire.models import PRICES_FILE
+
+log = structlog.get_logger()
+
+
+def open_archive(settings: Settings) -> StoredArchive:
+    """Nothing is read, made or imported before it is used. It opens databases of its own, for worker threads."""
+    return StoredArchive(settings.home.path, partial(_open_object_store, settings))
+
+
+def restore_archived_session(settings: Settings, session: str, generation: int) -> LogRestoreResult:
+    """Bring back what the home's log lost; who calls holds the home's lock. Raises `UsageError`, `ArchiveUnavailable`,
+    `StoreError`."""
+    return restore_to_log(open_archive(settings), settings.home.path, session, generation)
+
+
+def _open_object_store(settings: Settings) -> ObjectStore:
+    # File systems elsewhere take a while to import, and most homes need them once a day at most.
+    from assistant.archive.encryption import AgeEncryption
+    from assistant.archive.object_store import FsspecObjectStore, LocalDurability
+
+    chosen = settings.values.archive
+    encryption = AgeEncryption(chosen.key.get_secret_value())
+    durability = LocalDurability(make_directory, sync_file)
+    return FsspecObjectStore(settings.home.path, chosen.url, encryption, chosen.timeout_seconds, durability)
+
+
+# -P: what lies in the directory the daemon was started in is not imported; -B: nothing is written beside the code.
+MEMORY_WORKER_COMMAND = (sys.executable, "-P", "-B", "-m", "assistant.wire.memory_worker_main")
+
+
+def memory_store_settings(settings: Settings) -> MemoryStoreSettings:
+    """What `[memory]` says. An OpenAI-compatible embedder without a key of its own takes the one of the model."""
+    chosen = settings.values.memory
+    own = chosen.embedder_key.get_secret_value()
+    key = own or (settings.openai_key.get_secret_value() if chosen.embedder == "openai" else "")
+    return MemoryStoreSettings(
+        settings.home.path,
+        chosen.store,
+        chosen.store_url,
+        EmbedderSettings(chosen.embedder, chosen.embedder_model, chosen.embedder_url, key),
+        chosen.timeout_seconds,
+    )
+
+
+def open_memory_db(settings: MemoryStoreSettings, now: datetime, *, reading: bool = False) -> Database:
+    """memory.db of the home, made and migrated as needed, also in the place of one that is damaged, which is set aside;
+    `reading` opens one that is there. Raises `HomeError`, `NewerSchema`, `StoreError`."""
+    path = settings.home / MEMORY_DB
+    if reading:
+        return Database.open_reader(path)
+    try:
+        return open_derived(path, memory_migrations, now)
+    except CorruptStore as error:
+        log.warning("memory.db was damaged and is made again from the journal", error=str(error))
+        set_aside(path)
+        return open_derived(path, memory_migrations, now)
+
+
+def open_mem0_client(
+    settings: MemoryStoreSettings,
+    db: Database | None,
+    command: Sequence[str] = MEMORY_WORKER_COMMAND,
+    fault: str = "",
+    spending: Callable[[], Mapping[str, Any]] = dict,
+) -> Mem0Client:
+    """The port `Memories`; reads come from `db` where the store is "local", and `fault` says why it is None. With
+    `spending` (see `spending_of`) what the child asks of a provider is counted."""
+    if db is None or settings.store != "local":
+        return Mem0Client(settings, command, None, fault if settings.store == "local" else "", spending)
+    return Mem0Client(settings, command, LocalMemoryReader(MemoryVectors(db)), spending=spending)
+
+
+def embedding_budget(ledger: Ledger, zone: ZoneInfo) -> Callable[[], Mapping[str, Any]]:
+    """What the child counts by: the budget as it is when the child starts, whose days it is of, and OpenAI's prices in
+    US dollars a token. Raises `SettingsError` for an unusable table of prices."""
+    table = load_prices(shipped_config_dir() / PRICES_FILE).get("openai", Prices()).models
+    prices = {name: price.input / MILLION for name, price in table.items()}
+    return lambda: {"budget": ledger.budget.model_dump(mode="json"), "zone": str(zone), "prices": prices}
+
+
+def open_memories(settings: Settings, stack: ExitStack, now: datetime, ledger: Ledger, *, reading: bool) -> Mem0Client:
+    """Semantic memory over memory.db; a home that never slept has none to read. One that is damaged is made of the
+    journal, which has everything: it keeps nobody from answering."""
+    chosen = memory_store_settings(settings)
+    db: Database | None = None
+    fault = ""
+    if not reading or (settings.home.path / "memory.db").exists():
+        try:
+            db = open_memory_db(chosen, now, reading=reading)
+            stack.callback(db.close)
+        except NewerSchema:
+            raise
+        except (HomeError, StoreError) as error:
+            # Status, `memory rebuild` and the report of a sleep say it to people.
+            fault = MEMORY_DB_UNREADABLE if (settings.home.path / "memory.db").is_dir() else unreadable_reason(error)
+            if not reading:
+                log.warning("memories cannot be read; the journal keeps everything", error=str(error))
+    return open_mem0_client(chosen, db, fault=fault, spending=embedding_budget(ledger, settings.zone))
+
+
+def memory_storage_info(settings: Settings) -> MemoryStorageInfo:
+    """Where the home has its memories, looked at now."""
+    chosen, file = settings.values.memory, settings.home.path / "memory.db"
+    return MemoryStorageInfo(chosen.store, chosen.embedder, file.stat().st_size if file.exists() else None)

@@ -1,0 +1,96 @@
+"""`assistant mail` and `assistant bridge add mail`, against real servers on this machine."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
+from tests.support.command_line import FinishedCommand, run_in_process
+from tests.support.dovecot import PASSWORD, Dovecot
+from tests.support.own_mail import OwnMail, mail_from
+from tests.support.submission import Submission, SubmissionThread
+
+ADDRESS = "ada@example.org"
+
+
+def run(home: Home, *argv: str, typed: str = "") -> FinishedCommand:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", io.StringIO(typed))
+        return run_in_process(home.path, *argv)
+
+
+@pytest.fixture
+def smtp() -> Iterator[Submission]:
+    with SubmissionThread() as server:
+        yield server
+
+
+@pytest.fixture
+def mail(imap_server: Dovecot, smtp: Submission) -> OwnMail:
+    return OwnMail(imap_server, smtp, imap_server.new_user())
+
+
+@pytest.fixture
+def home(tmp_path: Path, mail: OwnMail) -> Home:
+    """A home whose mail servers are known, and nothing else of them."""
+    made = Home(tmp_path / "home")
+    made.path.mkdir(mode=0o700)
+    servers = f'imap_host = "127.0.0.1"\nimap_port = {mail.imap.port}\nsmtp_host = "127.0.0.1"\nuser = "{mail.user}"\n'
+    servers += f"smtp_port = {mail.smtp.port}\n"
+    mailbox = f'[mail]\n{servers}address = "nocturne@example.org"\n'
+    made.config.write_text(f'[mail_account]\naddress = "{ADDRESS}"\n{servers}{mailbox}')
+    return made
+
+
+def test_your_mail_is_set_up_after_a_login_and_then_listed_searched_and_read(home: Home, mail: OwnMail) -> None:
+    added = run(home, "mail", "add", ADDRESS, "--password-stdin", "--file", typed=PASSWORD)
+    assert added.returncode == 0 and "Both servers accept the login" in added.out
+    assert PASSWORD not in home.config.read_text() + added.out
+    assert load_settings(home).values.mail_account.password.get_secret_value() == PASSWORD
+    assert "accept the login of ada@example.org" in run(home, "mail", "test").out
+    mail.deliver(mail_from("Bob <bob@example.org>", "Boat", "The keel is done."))
+    mail.deliver(mail_from("carol@example.org", "Tea", "At four."))
+    listed = run(home, "mail", "list").out.splitlines()
+    assert ["Tea" in listed[0], "Boat" in listed[1]] == [True, True] and listed[0].startswith("* INBOX:2")
+    found = json.loads(run(home, "mail", "search", "keel", "--json").out)
+    assert [it["subject"] for it in found] == ["Boat"]
+    read = run(home, "mail", "read", "INBOX:1").out
+    assert "From: Bob <bob@example.org>" in read and "The keel is done." in read
+    assert "* INBOX:1" in run(home, "mail", "list").out
+
+
+def test_a_password_that_is_refused_changes_nothing(home: Home) -> None:
+    before = home.config.read_text()
+    added = run(home, "mail", "add", ADDRESS, "--password-stdin", "--file", typed="wrong")
+    assert added.returncode == 1 and "refuses the user name or the password" in added.err
+    assert home.config.read_text() == before and not home.secrets.exists()
+
+
+def test_without_an_account_it_is_said_how_to_set_one_up(tmp_path: Path) -> None:
+    done = run(Home(tmp_path), "mail", "list")
+    assert done.returncode == 2 and "`assistant mail add ADDRESS`" in done.err
+
+
+def test_words_of_a_sender_cannot_move_the_cursor(home: Home, mail: OwnMail) -> None:
+    run(home, "mail", "add", ADDRESS, "--password-stdin", "--file", typed=PASSWORD)
+    mail.deliver(b"From: x@example.org\r\nSubject: =?utf-8?q?=1B[2JBoat?=\r\n\r\n\x1b[2Jx\r\n")
+    for argv in (["list"], ["read", "INBOX:1"]):
+        assert "\x1b" not in run(home, "mail", *argv).out
+
+
+def test_the_bridge_is_not_added_before_it_is_known_who_verifies_senders(home: Home) -> None:
+    argv = ["bridge", "add", "mail", "--user", "nocturne@example.org", "--password-stdin", "--file", "--no-wait"]
+    refused = run(home, *argv, typed=PASSWORD)
+    assert refused.returncode == 2 and "mail.verified_by" in refused.err
+    assert not load_settings(home).values.mail.enabled
+    run(home, "config", "set", "mail.verified_by", "mx.example.org")
+    added = run(home, *argv, typed=PASSWORD)
+    assert added.returncode == 0 and "Set up." in added.out
+    assert "On mail the assistant is nocturne@example.org" in added.out
+    assert load_settings(home).values.mail.enabled

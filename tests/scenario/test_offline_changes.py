@@ -1,0 +1,122 @@
+"""Orders that change what is there, and that were carried out otherwise than they say: what is not done stays open, an
+hour at which something comes is no length, and what goes for good goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.utterances import find_faults, play
+
+GROCERIES = ["add rice to the shopping list", "add honey to the shopping list"]
+OPEN = {"todos": [{"text": ["honey"], "list": "shopping", "due": None}], "done": [["rice"]]}
+
+
+def reminder(text: str, due: str, repeat: str | None = None) -> dict[str, Any]:
+    return {"reminders": [{"text": [text], "due": due, "repeat": repeat}]}
+
+
+def todo(text: str, name: str) -> dict[str, Any]:
+    return {"todos": [{"text": [text], "list": name, "due": None}]}
+
+
+ROWS = [
+    ("todo", GROCERIES, "rice got, honey not", OPEN),
+    ("todo", GROCERIES, "rice is bought, honey is missing", OPEN),
+    ("todo", GROCERIES, "rice gekauft, honey fehlt", OPEN),
+    (
+        "reminder_change",
+        ["remind me to thaw the fish at 2 pm"],
+        "fish reminder should be 3 hours later",
+        reminder("fish", "2026-03-11T17:00"),
+    ),
+    (
+        "reminder_change",
+        ["rappelle-moi le coiffeur jeudi à 15h"],
+        "le coiffeur a décalé à 18h",
+        reminder("coiffeur", "2026-03-12T18:00"),
+    ),
+    (
+        "reminder_change",
+        ["erinnere mich um 21 Uhr an den Hund"],
+        "den hund erst um halb zehn",
+        reminder("hund", "2026-03-11T21:30"),
+    ),
+    (
+        "reminder_change",
+        ["rappelle-moi la chorale tous les mardis à 19h"],
+        "la chorale du mardi est annulée définitivement",
+        {"reminders": []},
+    ),
+    (
+        "reminder_change",
+        ["remind me to call the dentist on Friday at 10"],
+        "The dentist is cancelled",
+        {"reminders": []},
+    ),
+    (
+        "reminder_change",
+        ["remind me to call the dentist on Friday at 10"],
+        "The dentist is not closed",
+        reminder("dentist", "2026-03-13T10:00"),
+    ),
+    ("todo", [], "to do: call the plumber", {"todos": [{"text": ["plumber"], "list": None, "due": None}]}),
+    (
+        "todo",
+        ["setze nägel auf die einkaufsliste"],
+        "schieb die nägel auf die baumarktliste rüber",
+        todo("nägel", "bau"),
+    ),
+    ("todo", ["añade pan a la lista de la compra"], "pasa el pan a la lista de la panadería", todo("pan", "panaderia")),
+]
+
+
+@pytest.mark.parametrize(("kind", "given", "say", "then"), ROWS, ids=[row[2] for row in ROWS])
+async def test_it_does_what_was_said(
+    tmp_path: Path, kind: str, given: list[str], say: str, then: dict[str, Any]
+) -> None:
+    row = {"kind": kind, "given": given, "say": say, "then": then}
+    before, after = await play(tmp_path / "home", row)
+    assert find_faults(row, before, after) == [], after.answer
+
+
+async def test_what_was_taken_away_together_comes_back_together_and_repeats_as_before(tmp_path: Path) -> None:
+    given = [
+        "remind me to call Ines tomorrow at 9",
+        "remind me to pay the rent every month on the 1st at 8",
+        "move the rent to 10",
+        "delete all my reminders",
+    ]
+    then = {
+        "reminders": [
+            {"text": ["Ines"], "due": "2026-03-12T09:00", "repeat": None},
+            {"text": ["rent"], "due": "2026-04-01T10:00", "repeat": "monthly:1"},
+        ]
+    }
+    row = {"kind": "reminder_change", "given": given, "say": "undo that", "then": then}
+    before, after = await play(tmp_path / "home", row)
+    assert before.reminders == ()
+    assert find_faults(row, before, after) == [], after.answer
+
+
+async def test_another_timer_is_set_beside_the_one_that_runs(tmp_path: Path) -> None:
+    timers = [{"text": [], "due": f"2026-03-11T09:{minute}", "repeat": None} for minute in ("05", "10")]
+    row = {
+        "kind": "reminder_set",
+        "given": ["timer 10 min"],
+        "say": "stell einen Timer auf 5 Minuten",
+        "then": {"reminders": timers},
+    }
+    before, after = await play(tmp_path / "home", row)
+    assert find_faults(row, before, after) == [], after.answer
+
+
+@pytest.mark.parametrize("say", ["we need eggs", "I need a haircut", "il nous faut des oeufs", "necesitamos huevos"])
+async def test_what_is_needed_is_noted_with_how_to_put_it_on_a_list(tmp_path: Path, say: str) -> None:
+    row = {"kind": "statement", "given": ["we need paper"], "say": say, "then": {"kept": True}}
+    _, after = await play(tmp_path / "home", row)
+    assert after.answer == (
+        "Noted. No reminder or to-do was changed. To put it on your to-do list, say: add … to my list."
+    )
