@@ -78,6 +78,13 @@ def _render_details(it: McpServerDetails, zone: tzinfo) -> str:
     return "\n\n".join(parts)
 
 
+def _render_test(it: McpServerDetails, zone: tzinfo) -> str:
+    lines = [f"{it.name} answers. It has {pluralize(len(it.tools), 'tool')}:"]
+    lines += [f"- {tool.name} ({tool.state})" for tool in it.tools]
+    more = "shows what they say of themselves" + (", with the code that approves them" if it.code else "")
+    return "\n".join([*lines, "", f"`/mcp show {it.name}` {more}."])
+
+
 def _render_tool(tool: McpToolRow) -> str:
     head = f"**{tool.name}** ({tool.state}; {'asks you before each call' if tool.asks else 'is called without asking'})"
     said = [head, quote_block(tool.description), quote_block(tool.schema)]
@@ -149,10 +156,10 @@ def show(context: CommandContext, name: str) -> McpServerDetails:
     return _details(context, name)
 
 
-@mcp.command("test", render=_render_details, with_session=False, max_seconds=_MAX_SECONDS)
+@mcp.command("test", render=_render_test, with_session=False, max_seconds=_MAX_SECONDS)
 @click.argument("name")
 async def test(context: CommandContext, name: str) -> McpServerDetails:
-    """Start a server, ask for its tools, and show them. Nothing is approved.
+    """Start a server, and ask for its tools. Nothing is approved.
 
     > assistant mcp test github
     """

@@ -114,6 +114,7 @@ class McpServers:
         self._clock = clock
         self._tell_changed = tell_changed
         self._sessions = {server.name: _Session(server, command) for server in servers}
+        self._offered: list[tuple[McpServer, McpToolDefinition]] | None = None
         self.on_change: Callable[[], None] = lambda: None
 
     def list_servers(self) -> list[McpServer]:
@@ -121,12 +122,14 @@ class McpServers:
 
     def list_offered(self) -> list[tuple[McpServer, McpToolDefinition]]:
         """What the model may be offered: approved, unchanged as far as is known, and used."""
-        return [
-            (server, pin.approved)
-            for pin in (self._stored.list_tools() if self._servers else [])
-            if (server := self._servers.get(pin.server)) and server.uses(pin.name)
-            if pin.state == "approved" and pin.approved is not None
-        ]
+        if self._offered is None:  # nothing but this changes what is stored
+            self._offered = [
+                (server, pin.approved)
+                for pin in (self._stored.list_tools() if self._servers else [])
+                if (server := self._servers.get(pin.server)) and server.uses(pin.name)
+                if pin.state == "approved" and pin.approved is not None
+            ]
+        return self._offered
 
     def list_pins(self, name: str) -> list[McpToolPin]:
         """What a server was last seen to have, as far as it is used. Raises `UsageError`."""
@@ -153,7 +156,7 @@ class McpServers:
                 f"`/mcp show {name}` shows them as they are now."
             )
         self._stored.approve(name, [pin.name for pin in pins], self._clock())
-        self.on_change()
+        self._note_change()
         return self.list_pins(name)
 
     def remove(self, name: str) -> int:
@@ -161,7 +164,7 @@ class McpServers:
         count = self._stored.remove(name)
         if not count:
             raise UsageError(f"Nothing of {name[:64]!r} is approved or known. Nothing was changed.")
-        self.on_change()
+        self._note_change()
         return count
 
     async def call(self, name: str, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
@@ -195,7 +198,7 @@ class McpServers:
         if changed:
             log.warning("an MCP server says otherwise of its tools than was approved", server=name, tools=len(changed))
             self._tell_changed(name, changed)
-        self.on_change()
+        self._note_change()
 
     async def _ask(self, session: _Session, step: str, **question: Any) -> Any:
         before = session.failures
@@ -214,6 +217,10 @@ class McpServers:
                 f"the MCP server {name} failed just now, and is started again in {left.total_seconds():.0f} s at the "
                 "earliest. Nothing was done."
             )
+
+    def _note_change(self) -> None:
+        self._offered = None
+        self.on_change()
 
     def _find(self, name: str) -> McpServer:
         if name not in self._servers:

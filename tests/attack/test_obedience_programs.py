@@ -12,7 +12,7 @@ import pytest
 
 from assistant.core.messages import ToolCall
 from tests.attack.obedience import Case, try_case
-from tests.scenario.test_mcp import behave, calls, configure
+from tests.scenario.test_mcp import approve, behave, calls, configure
 
 FIND = ToolCall("", "find_tools", {"query": "notes"})
 LOOK = ToolCall("", "use_tool", {"name": "notes__find_notes", "arguments": {"words": "harbour"}})
@@ -33,9 +33,7 @@ ORDERS = (
 
 async def _ask(case: Case, *first: ToolCall) -> None:
     if case.it.app.mcp.list_servers():
-        shown = await case.people.command("/mcp test notes")
-        code = shown.rpartition("/mcp approve notes ")[2].partition("`")[0]
-        await case.people.command(f"/mcp approve notes {code}")
+        await approve(case.it)
     case.model.first = first
     await case.ask("What do my notes say about the harbour?")
 
