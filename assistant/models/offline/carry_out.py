@@ -95,17 +95,6 @@ def run_plan(text: str, results: Sequence[str], context: PlanContext, *, correct
     return _run(carry_out(text, context, corrects=corrects), results)
 
 
-def run_name_check(text: str, results: Sequence[str], context: PlanContext) -> ToolStep | str | Told:
-    """Whether something told names a reminder or to-do that the person has (`Told.names_item`)."""
-    return _run(_check_names(text, context), results)
-
-
-def _check_names(text: str, context: PlanContext) -> Plan:
-    other = OtherAnswer()
-    other.names_item = names_item(text, (yield from read_items(context)))
-    raise other
-
-
 def run_look_up(text: str, results: Sequence[str], context: PlanContext) -> ToolStep | str | Told:
     """As `run_plan`, for a question that nothing told answers."""
     return _run(look_up(text, context), results)

@@ -21,10 +21,12 @@ from assistant.models.offline.cues import fold, says
 from assistant.models.offline.lists import without_lists
 from assistant.models.offline.matching import (
     ListedItem,
+    is_same,
     matching,
     read_reminders,
     read_todos,
     subject_words,
+    words_of,
 )
 
 CANNOT = (
@@ -105,6 +107,12 @@ def read_items(
 def names_item(text: str, items: Sequence[ListedItem]) -> bool:
     """Whether a sentence has a word of a reminder or to-do that the person has."""
     return bool(matching(subject_words(text), items))
+
+
+def names_earlier(text: str, earlier: Sequence[EarlierCall]) -> bool:
+    """Whether a sentence has a word of what tools changed or showed earlier in the conversation."""
+    known = {word for call in earlier for word in words_of(call.result)}
+    return any(is_same(word, other) for word in subject_words(text) for other in known)
 
 
 # ---------------------------------------------------------------------------------------------------------- which one

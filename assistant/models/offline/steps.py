@@ -21,7 +21,7 @@ from assistant.core.quoting import (
     quote_block,
 )
 from assistant.core.text import pluralize, shorten
-from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, run_look_up, run_name_check, run_plan
+from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, run_look_up, run_plan
 from assistant.models.offline.order_signs import is_likely_told, may_be_request, tells_need
 from assistant.models.offline.parse import (
     AboutMe,
@@ -37,7 +37,7 @@ from assistant.models.offline.parse import (
     note_of,
     read_phrases,
 )
-from assistant.models.offline.plans import EarlierCall, PlanContext, ToolStep, changed_right_before
+from assistant.models.offline.plans import EarlierCall, PlanContext, ToolStep, changed_right_before, names_earlier
 from assistant.models.offline.ranking import RankedAnswer, content_words, find_replaced_statement, query_words
 from assistant.models.offline.remembered import MEMORY, find_remembered, read_memories
 from sleep.rules.translate import to_english
@@ -88,7 +88,7 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
         case Note():
             if request.is_task and "manage_todo_list" in context.tools:
                 return f"{_NOTED} {_NOT_CHANGED} To put it on your to-do list, say: add … to my list."
-            return _note(request, results, context)
+            return _note(request, context)
         case AboutMe():
             return _about_person([quote for quote in context.own_words if is_statement(quote.text)])
         case Question():
@@ -101,14 +101,10 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
             return _do(request, results, context)
 
 
-def _note(note: Note, results: Sequence[str], context: StepContext) -> ToolStep | str:
+def _note(note: Note, context: StepContext) -> str:
     """That it is kept; and that nothing else was done, where it may have been meant as an order."""
-    is_plain = note.is_plain
-    if note.plain_unless_named:
-        step = run_name_check(note.plain_unless_named, results, _plan_context(context))
-        if isinstance(step, ToolStep):
-            return step
-        is_plain = isinstance(step, Told) and not step.names_item
+    open_words = note.plain_unless_named
+    is_plain = note.is_plain or bool(open_words and not names_earlier(open_words, context.earlier))
     return _NOTED if is_plain else f"{_NOTED} {_NOT_CHANGED}"
 
 
