@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import structlog
 
@@ -112,6 +113,7 @@ class Stores:
         """Open (and make, or migrate) the stores of the home; `reading` opens them beside a running daemon.
         Raises `HomeError`, `NewerSchema`, `StoreError`."""
         home, zone, values = settings.home.path, settings.zone, settings.values
+        self.calendars, self.calendar_settings = CalendarReader(home), values.calendar
         if not reading and (finished := finish_interrupted_restore(home)):
             log.warning("a restore was cut off", what=finished)
         found = check_home(home, reading=reading)
@@ -140,9 +142,8 @@ class Stores:
             )
             self._open_script(script, message_log)
             self._open_character(home, character, values.memory.file_max_tokens)
-            self.calendars, self.calendar_settings = CalendarReader(home), values.calendar
-            days = CalendarDays(self.calendars, zone, lambda: self.calendar_settings)
-            self.agenda_days = AgendaDays(self.jobs, self.todos, ToldDates(self.history, self.journal, zone), zone, days)
+            told, days = ToldDates(self.history, self.journal, zone), self._calendar_days(zone)
+            self.agenda_days = AgendaDays(self.jobs, self.todos, told, zone, days)
             self.archive = open_archive(settings)
             self.workspace = WorkspaceFiles(settings.home.workspace)
             self.skills = Skills(settings.home.workspace)
@@ -168,6 +169,9 @@ class Stores:
                     self.inventory.record(now)
             self._is_reading = reading
             self._opened = stack.pop_all()
+
+    def _calendar_days(self, zone: ZoneInfo) -> CalendarDays:
+        return CalendarDays(self.calendars, zone, lambda: self.calendar_settings)
 
     def _open_script(self, script: Database, message_log: MessageLog) -> None:
         self.outbox = StoredOutbox(script)
