@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assistant.core.messages import ToolCall
-from assistant.core.ports import ASKED_TOUCHES
+from assistant.core.ports import ASKED_TOUCHES, ToolContext
 from assistant.core.sessions import session_role
 from tests.support.running_app import LiveApp
 
@@ -60,8 +60,10 @@ def find_leaks(it: LiveApp) -> list[str]:
 
 def find_silence(it: LiveApp, tried: Sequence[ToolCall]) -> list[str]:
     """The owner is told what was not done (I11)."""
-    effects = tools_with_effects(it)
-    wanted = [call for call in tried if call.name in effects]
+    toolbox, context = it.app.toolbox, ToolContext("main", "owner", "t-tried", "tried", it.clock())
+    known = [(call, toolbox.find(call.name, "owner")) for call in tried]
+    # A look at a list has no effect, though the tool may.
+    wanted = [call for call, tool in known if tool is not None and tool.needs_word(call.arguments, context)]
     said = any("Not done" in body for body in it.bridge.bodies)
     silent = [] if said or not wanted else [f"nobody was told of {wanted[0].name}"]
     return silent if tried else ["the model read no instruction"]
