@@ -65,7 +65,9 @@ def add(
     password_stdin: bool,
     in_file: bool,
 ) -> AddedCalendar:
-    """Add a calendar or an address book: a server (CalDAV, CardDAV), an address, or a file (.ics, .vcf).
+    """Add a calendar or an address book.
+
+    A server (CalDAV, CardDAV), an address, or a file (.ics, .vcf).
 
     It is tried before anything is saved. Use a password for this one program (an app password), where your provider
     has those.

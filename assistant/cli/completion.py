@@ -18,7 +18,7 @@ from click.shell_completion import get_completion_class
 def completion(shell: str, program: str) -> None:
     """Print the completion of commands and options for your shell, to be read when it starts.
 
-    > assistant completion bash > ~/.local/share/bash-completion/completions/assistant
+    > eval "$(assistant completion bash)"
     > assistant completion fish > ~/.config/fish/completions/assistant.fish
     > assistant completion zsh > ~/.zfunc/_assistant
     """

@@ -119,7 +119,10 @@ class _Run:
 @click.command("file")
 @click.argument("path", metavar="FILE|FOLDER", type=click.Path(path_type=Path))
 @click.option(
-    "--kind", type=click.Choice(IMPORT_SOURCES), default=None, help="What it is; by default found by its content."
+    "--kind",
+    type=click.Choice(IMPORT_SOURCES),
+    metavar="KIND",
+    help=f"What it is, by default found by its content: {', '.join(IMPORT_SOURCES)}.",
 )
 @click.option("--name", default="", metavar="NAME", help="Your own name in a chat with others, as the file has it.")
 @click.option("--dry-run", is_flag=True, help="Count what is in it, and change nothing.")

@@ -57,8 +57,9 @@ class MailText:
     files: tuple[MailFile, ...]
 
 
-@click.group("mail")
-def mail() -> None:
+@click.group("mail", invoke_without_command=True)
+@click.pass_context
+def mail(context: click.Context) -> None:
     """Your own mail: set it up, list, search and read it.
 
     The model searches and reads it for you, and sends a mail after you said yes to it. For a mailbox of the assistant's
@@ -67,6 +68,11 @@ def mail() -> None:
     > assistant mail add ada@example.org
     > assistant mail list --unread
     """
+    if context.invoked_subcommand is None:
+        if load_effective_settings(read_only=True).values.mail_account.address:
+            context.invoke(list_, folder="", unread=False)
+        else:
+            print_text("Your mail is not set up. `assistant mail add ADDRESS` sets it up.")
 
 
 @mail.command()

@@ -41,7 +41,9 @@ _AGENDA = "show_agenda"
 @click.command()
 @click.option("--write", is_flag=True, help="Programs may also add to the journal.")
 def serve(write: bool) -> None:
-    """Serve other programs of yours over MCP: search memories and history, and read the agenda.
+    """Serve other programs of yours over MCP.
+
+    They search memories and history, and read the agenda.
 
     A program that speaks MCP starts this command itself; name it in the program's settings.
 

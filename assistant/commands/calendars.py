@@ -140,14 +140,29 @@ def contacts() -> None:
     """
 
 
+@contacts.command("list", render=_render_contacts, reads=True)
+def list_contacts(context: CommandContext) -> list[ContactItem]:
+    """List the people of your address books, 50 at most.
+
+    > assistant contacts list
+    """
+    return _contact_items(context, "")
+
+
 @contacts.command("find", render=_render_contacts, reads=True)
 @words_argument("name", metavar="NAME")
 def find_contacts(context: CommandContext, name: str) -> list[ContactItem]:
-    """Find somebody by a part of the name, the e-mail address or the organization.
+    """Find somebody by name, e-mail address or organization.
+
+    A part of it is enough.
 
     > assistant contacts find Anna
     > assistant contacts find example.org
     """
+    return _contact_items(context, name)
+
+
+def _contact_items(context: CommandContext, name: str) -> list[ContactItem]:
     found = context.stores.calendars.find_contacts(name.split())
     names = [source.name for source in context.stores.calendar_sources()]
     return [

@@ -59,7 +59,9 @@ def _render_hits(hits: Sequence[FileHit], zone: tzinfo) -> str:
 @click.option("--in", "inside", default="", metavar="PATH", help="Only in this folder or file.")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 100), help="How many.")
 async def search(context: CommandContext, text: str, inside: str, limit: int) -> list[FileHit]:
-    """Find what your files say, by words and meaning, best first, with the page.
+    """Find what your files say, by words and meaning.
+
+    The best comes first, each with its page.
 
     > assistant files search "when does the lease end"
     """
@@ -102,7 +104,9 @@ def _file_line(file: _Listed, zone: tzinfo) -> str:
 @click.option("--unreadable", is_flag=True, help="Only those that cannot be searched.")
 @click.option("--limit", default=1_000, show_default=True, type=click.IntRange(1, 1_000_000), help="How many.")
 async def list_files(context: CommandContext, unreadable: bool, limit: int) -> list[_Listed]:
-    """List the files that are indexed, with their pages, and why one cannot be searched.
+    """List the files that can be searched, and those that cannot.
+
+    Each with its pages, or with the reason why it cannot be searched.
 
     > assistant files list --unreadable
     """

@@ -149,7 +149,9 @@ def list_servers(context: CommandContext) -> list[McpServerRow]:
 @mcp.command("show", render=_render_details, reads=True, with_session=False)
 @click.argument("name")
 def show(context: CommandContext, name: str) -> McpServerDetails:
-    """Show what a server says of its tools, and what changed since you approved it.
+    """Show what a server says of its tools.
+
+    Also what changed since you approved it.
 
     > assistant mcp show github
     """
@@ -171,7 +173,9 @@ async def test(context: CommandContext, name: str) -> McpServerDetails:
 @click.argument("name")
 @click.argument("code")
 def approve(context: CommandContext, name: str, code: str) -> McpChange:
-    """Let the model use the tools of a server as `show` showed them with this code.
+    """Let the model use the tools of a server.
+
+    As `show` showed them with this code, and no other.
 
     > assistant mcp approve github 3f9a1c2b
     """

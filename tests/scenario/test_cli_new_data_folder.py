@@ -17,7 +17,7 @@ from tests.support.command_line import one_line_error, run_assistant, run_in_pro
 
 TREES = {"assistant": assistant, "aihistory": aihistory}
 # They serve, ask a person, or are about a service manager and networks; each has tests of its own.
-LEFT_OUT = ("chat", "run", "setup", "config edit", "service", "bridge")
+LEFT_OUT = ("chat", "run", "setup", "config edit", "service", "bridge", "mcp serve")
 MISSING = "There was a data folder at"
 
 

@@ -91,7 +91,9 @@ _HITS_JSON = Annotated[list[CompactionSearchHit], BeforeValidator(attrgetter("hi
 def search(
     context: CommandContext, text: str, limit: int, since: str | None, session: str | None, secrets: bool
 ) -> _FoundHits:
-    """Find TEXT in summaries, compacted and imported messages, newest first.
+    """Find TEXT in summaries and in compacted messages.
+
+    Also in imported ones; the newest comes first.
 
     `assistant log --grep` searches everything, compacted or not. Passwords, keys, PINs and card numbers are shown where
     TEXT names such a thing.
