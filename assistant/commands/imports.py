@@ -206,7 +206,7 @@ class AddedMessages:
 @imports.command(
     "add", render=lambda added, _: str(added.messages), hidden=True, max_seconds=_MOST_SECONDS, with_session=False
 )
-@click.argument("number", type=int)
+@number_argument("number")
 @click.argument("pieces", nargs=-1, type=click.UNPROCESSED)
 async def add(context: CommandContext, number: int, pieces: Sequence[str]) -> AddedMessages:
     """Add messages to an import; those that are there already are passed over."""
@@ -228,7 +228,7 @@ async def add(context: CommandContext, number: int, pieces: Sequence[str]) -> Ad
 
 
 @imports.command("finish", render=lambda begun, _: str(begun.id), hidden=True, with_session=False)
-@click.argument("number", type=int)
+@number_argument("number")
 @click.argument("rejected", type=int)
 def finish(context: CommandContext, number: int, rejected: int) -> BegunImport:
     """End an import."""

@@ -36,7 +36,7 @@ from assistant.imports.records import (
 
 _LONGEST_LINE = MAX_OBJECT
 _DAY = lazy_regex(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
-_ITEM = lazy_regex(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?=\S)")
+_ITEM = lazy_regex(r"\A[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?=\S)")
 _MANY = 10_000
 
 

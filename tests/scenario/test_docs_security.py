@@ -31,5 +31,6 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
 def test_every_row_of_what_leaves_names_a_setting() -> None:
     table = PAGE.partition("| What | Where to |")[2].partition("\n\n")[0].splitlines()[2:]
     assert len(table) >= 9
-    for row in table:
+    # The owner's other programs ask: it is set up in theirs.
+    for row in (row for row in table if "assistant mcp serve" not in row):
         assert re.search(r"`[a-z_]+\.[a-z_]+`", row.rsplit("|", 2)[1]), row

@@ -163,9 +163,9 @@ async def test_a_file_goes_with_the_only_message_that_brought_it(home: ErasureHo
     first, second = _say_with_file(home, "Look.", "own.txt"), _say_with_file(home, "Look here.", "shared.txt")
     _say_with_file(home, "Look at it again.", "shared.txt")
     done = await home.erasure.erase(ErasureRequest("owner", messages=(first, second)), NOW)
-    assert {place.kind: place.examples for place in done.places}["files that came with messages"] == (
-        "received/own.txt",
-    )
+    assert {place.kind: place.examples for place in done.places}[
+        "files that you added, and that came with messages"
+    ] == ("received/own.txt",)
     assert [path.name for path in (home.path / "workspace" / "received").iterdir()] == ["shared.txt"]
 
 

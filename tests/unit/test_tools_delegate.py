@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -37,7 +38,7 @@ class AnsweringHelpers:
 
 
 def box(helpers: AnsweringHelpers | None) -> ToolRegistry:
-    toolbox = build_toolbox(InMemoryHistory(), new_todos(), workspace=None, zone=ZoneInfo("Europe/Oslo"))
+    toolbox = build_toolbox(InMemoryHistory(), new_todos(), workspace=Path("workspace"), zone=ZoneInfo("Europe/Oslo"))
     if helpers is not None:
         toolbox.add(delegate_tool(helpers))  # type: ignore[arg-type]
     return toolbox

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -31,12 +32,14 @@ class HistorySetup:
         ts = given.pop("ts") or START + timedelta(hours=number - 1)
         record = LogRecord(
             id=number, seq=number, ts=ts, generation=1, role=role, content=content, commit="", prev="", **given
-        )  # type: ignore[arg-type]
+        )
         self.history.add(record)
         return number
 
     async def use(self, tool: str, /, scope: str = "owner", turn: str = "now", **arguments: object) -> str:
-        box = build_toolbox(self.history, new_todos(), workspace=None, zone=ZoneInfo("Europe/Oslo"), result_bytes=ROOM)  # type: ignore[arg-type]
+        box = build_toolbox(
+            self.history, new_todos(), workspace=Path("workspace"), zone=ZoneInfo("Europe/Oslo"), result_bytes=ROOM
+        )
         context = ToolContext("main", scope, turn, f"{turn}:c1", START + timedelta(days=9))
         text, _ok = await box.run(ToolCall("c1", tool, arguments), context, "owner")
         return text

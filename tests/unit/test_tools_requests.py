@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -69,7 +70,7 @@ def box(requests: ListedRequests | None) -> ToolRegistry:
     return build_toolbox(
         InMemoryHistory(),
         new_todos(),
-        workspace=None,
+        workspace=Path("workspace"),
         zone=ZoneInfo("Europe/Oslo"),
         requests=requests,  # type: ignore[arg-type]
     )

@@ -24,6 +24,7 @@ from tests.support.networks.conformance_app import AppParts, ConformanceApp, ech
 from tests.support.networks.network import RED_DOT, ConversationPlace, PersonKind
 from tests.support.networks.provocation_acts import (
     FAR,
+    MCP_SERVERS,
     START,
     clock_moves,
     command,
@@ -31,6 +32,7 @@ from tests.support.networks.provocation_acts import (
     day_comes,
     fall_behind,
     fill_disk,
+    mcp_server_changes,
     say,
     says,
 )
@@ -60,7 +62,12 @@ class Provocation:
 def words_of(kind: NoticeKind, words: str = "") -> re.Pattern[str]:
     """What a person reads of the kind, whatever is filled in."""
     template = re.escape(kind.form.template.replace("`", ""))
-    return re.compile(words or re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.*?)", template) + r"(?= |\Z)")
+    filled = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.*?)", template)
+    # What is filled in twice is the same twice.
+    for name in set(re.findall(r"\(\?P<(\w+)>", filled)):
+        first, *others = filled.split(f"(?P<{name}>.*?)")
+        filled = f"{first}(?P<{name}>.*?)" + f"(?P={name})".join(others)
+    return re.compile(words or filled + r"(?= |\Z)")
 
 
 # -------------------------------------------------------------------------------------------------------------- people
@@ -300,6 +307,8 @@ PROVOCATIONS: dict[NoticeKind, Provocation] = {
     # Approvals
     NoticeKind.APPROVAL_LAPSED: Provocation(_approval_lapses, parts=_reader),
     NoticeKind.APPROVAL_ENDED: Provocation(_approved_and_killed, parts=_reader, words="Done: set a reminder"),
+    # MCP servers
+    NoticeKind.MCP_TOOLS_CHANGED: Provocation(mcp_server_changes, environ={"ASSISTANT_MCP__SERVERS": MCP_SERVERS}),
     # The day
     NoticeKind.MORNING_BRIEF: Provocation(day_comes, environ={"ASSISTANT_BRIEF__MORNING": "07:30"}),
     NoticeKind.EVENING_CHECK_IN: Provocation(day_comes, environ={"ASSISTANT_BRIEF__EVENING": "08:30"}),
