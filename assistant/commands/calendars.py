@@ -126,6 +126,11 @@ def _render_contacts(items: Sequence[ContactItem], _: tzinfo) -> str:
     return "\n".join(map(format_contact, items)) or "Nobody in your address books is called that."
 
 
+def _render_people(items: Sequence[ContactItem], zone: tzinfo) -> str:
+    no_one = "There is nobody in your address books. `assistant calendar add` in a shell adds one."
+    return _render_contacts(items, zone) if items else no_one
+
+
 def format_contact(it: ContactItem | Contact) -> str:
     """In a line. The texts are quoted: they are data."""
     about = [*it.emails, *it.phones, it.organization, it.birthday and f"born {it.birthday.removeprefix('--')}"]
@@ -140,7 +145,7 @@ def contacts() -> None:
     """
 
 
-@contacts.command("list", render=_render_contacts, reads=True)
+@contacts.command("list", render=_render_people, reads=True)
 def list_contacts(context: CommandContext) -> list[ContactItem]:
     """List the people of your address books, 50 at most.
 
