@@ -197,6 +197,7 @@ def arguments(loot: ForeignIds, session: str, now: Any) -> dict[str, list[Any]]:
         "text": [*secrets, ASKED],
         "name": [f"Code {secret}" for secret in secrets],
         "session": loot.sessions,
+        "sessions": [loot.sessions],
         "message_id": loot.messages,
         "memory_id": loot.memories,
         "entry_ids": [loot.entries],
