@@ -125,7 +125,7 @@ class SimulatedDisk:
             self._opened[path, call.descriptor or 0] = (file, call.result, appends)
         elif call.name == "ftruncate" and path in self._now:
             self._now[path].change(_Change(size=int(call.arguments.rpartition(",")[2])))
-        elif call.name.startswith(("rename", "unlink", "mkdir", "rmdir")):
+        elif call.name.startswith(("rename", "link", "unlink", "mkdir", "rmdir")):
             self._rename(call, path)
         elif call.changes and "chmod" not in call.name:
             raise ValueError(f"a power cut cannot be replayed over {call.name}")
@@ -167,6 +167,8 @@ class SimulatedDisk:
         elif call.name.startswith("rename"):
             old = call.paths[-2]
             self._change_name(_Renaming(path, self._now.get(old), gone=old))
+        elif call.name.startswith("link"):
+            self._change_name(_Renaming(path, self._now.get(call.paths[-2])))
         else:
             self._change_name(_Renaming(path, None))
 

@@ -222,7 +222,7 @@ def test_a_secret_is_read_from_standard_input_and_never_printed(home: Home) -> N
     assert done.out == "ANTHROPIC_API_KEY is in secrets.toml of your data folder, readable by you alone (0600).\n"
     assert load_settings(home, {}).anthropic_key.get_secret_value() == SECRET
     listed = config(home, "secret", "list")
-    assert "ANTHROPIC_API_KEY    secrets.toml\n" in listed.out
+    assert ["ANTHROPIC_API_KEY", "secrets.toml"] in [line.split() for line in listed.out.splitlines()]
     rows = json.loads(config(home, "secret", "list", "--json", OPENAI_API_KEY=SECRET).out)
     assert {row["name"]: row["origin"] for row in rows if row["set"]} == {
         "ANTHROPIC_API_KEY": "secrets.toml",
