@@ -48,7 +48,10 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("line", ["aihistory", *COMMANDS])
-def test_on_a_new_machine_every_command_says_plainly_that_there_is_nothing_yet(line: str, tmp_path: Path) -> None:
+def test_on_a_new_machine_every_command_says_plainly_that_there_is_nothing_yet(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where an export is written
     name, *words = line.split()
     done = run_in_process(tmp_path / "home", *words, command=TREES[name])
     said = done.out + done.err

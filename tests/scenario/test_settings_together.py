@@ -101,7 +101,14 @@ def test_a_name_that_no_tool_or_command_has_is_refused_with_a_suggestion(home: H
 
 
 def test_the_names_that_settings_are_checked_against_are_those_of_the_running_app(home: Home) -> None:
-    everything = {"ASSISTANT_WEB_SEARCH__PROVIDER": "brave"}
+    everything = {
+        "ASSISTANT_WEB_SEARCH__PROVIDER": "brave",
+        "ASSISTANT_RUN_COMMAND__ENABLED": "true",
+        "ASSISTANT_MAIL_ACCOUNT__ADDRESS": "ada@example.org",
+        "ASSISTANT_MAIL_ACCOUNT__IMAP_HOST": "mail.example.org",
+        "ASSISTANT_MAIL_ACCOUNT__SMTP_HOST": "mail.example.org",
+        "ASSISTANT_CALENDAR__SOURCES": '[{ name = "Home", kind = "ics", url = "https://example.org/home.ics" }]',
+    }
     app = build_app(load_settings(home, everything), lambda: datetime.now(UTC))
     try:
         assert app.toolbox.allowed_roles == tool_roles()
