@@ -19,9 +19,9 @@ from assistant.commands.file_argument import MAX_FILE_BYTES, file_argument
 from assistant.commands.memory_text import (
     AsOfItem,
     CorrectionItem,
-    ImportItem,
     MemoryCountsItem,
     MemoryHitItem,
+    MemoryImportItem,
     MemoryItem,
     ProvenanceItem,
     left_out_note,
@@ -262,7 +262,7 @@ async def edit(context: CommandContext, words: str) -> CorrectionResult:
 
 @memory.command(
     "add",
-    result=ImportItem,
+    result=MemoryImportItem,
     render=lambda result, _: render_import(result),
     creates_home=True,
     context_settings=_FREE_TEXT,
@@ -276,7 +276,7 @@ async def add(context: CommandContext, words: str) -> ImportResult:
     return await context.stores.memory.import_text(json.dumps([words]), context.scope, context.session, context.now)
 
 
-@memory.command("import", result=ImportItem, render=lambda result, _: render_import(result), creates_home=True)
+@memory.command("import", result=MemoryImportItem, render=lambda result, _: render_import(result), creates_home=True)
 @file_argument("file", "content")
 async def import_memories(context: CommandContext, file: str, content: str | None) -> ImportResult:
     """Note what FILE says. It is an export (JSON or JSON lines), a JSON list of texts, or a text a line.

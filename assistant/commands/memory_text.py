@@ -263,7 +263,7 @@ class CorrectionItem(Item):
     waiting: TextOrNull = _inner("pending_reason")  # why it is no memory yet
 
 
-class ImportItem(Item):
+class MemoryImportItem(Item):
     """Journal entries that were imported."""
 
     new: int

@@ -10,7 +10,7 @@ import click
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Item
 from assistant.core.calendar import format_local_time
-from assistant.notify.notifier import ServiceReport
+from assistant.notify.notifier import NotifyServiceReport
 
 _TEST_SECONDS = 120.0
 _NONE = (
@@ -39,11 +39,11 @@ def notify() -> None:
     """
 
 
-def _render(reports: Sequence[ServiceReport], zone: tzinfo) -> str:
+def _render(reports: Sequence[NotifyServiceReport], zone: tzinfo) -> str:
     return "\n".join(f"- {_line(report, zone)}" for report in reports) or _NONE
 
 
-def _line(report: ServiceReport, zone: tzinfo) -> str:
+def _line(report: NotifyServiceReport, zone: tzinfo) -> str:
     if report.at is None:
         return f"{report.name}: nothing was sent yet"
     error = f": {report.error}" if report.error else ""
@@ -51,7 +51,7 @@ def _line(report: ServiceReport, zone: tzinfo) -> str:
 
 
 @notify.command("list", result=list[ServiceItem], render=_render, with_session=False)
-def list_services(context: CommandContext) -> Sequence[ServiceReport]:
+def list_services(context: CommandContext) -> Sequence[NotifyServiceReport]:
     """List the services and what became of the last message.
 
     Their addresses have passwords in them, and are not shown.
@@ -69,7 +69,7 @@ def list_services(context: CommandContext) -> Sequence[ServiceReport]:
     max_seconds=_TEST_SECONDS,
     exit_code=lambda reports: 0 if all(report.ok for report in reports) else 1,
 )
-async def test(context: CommandContext) -> Sequence[ServiceReport]:
+async def test(context: CommandContext) -> Sequence[NotifyServiceReport]:
     """Send a test to each service. Exits with 0 when each took it.
 
     > assistant notify test

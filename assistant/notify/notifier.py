@@ -55,7 +55,7 @@ class PushText:
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceReport:
+class NotifyServiceReport:
     """How one service is."""
 
     name: str
@@ -118,7 +118,7 @@ class Notifier:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
-    async def test(self) -> list[ServiceReport]:
+    async def test(self) -> list[NotifyServiceReport]:
         """Send a test to each service, quiet hours or not. Raises `UsageError` where there is none."""
         services = self._config().services
         if not services:
@@ -127,7 +127,7 @@ class Notifier:
         await asyncio.gather(*(self._send_one(PushText(key, _TEST, _TEST), service) for service in services))
         return self.list_services()
 
-    def list_services(self) -> list[ServiceReport]:
+    def list_services(self) -> list[NotifyServiceReport]:
         """Raises `StoreError`."""
         services = self._config().services
         newest = self._stored.newest_by_service([service.id for service in services])
@@ -135,7 +135,7 @@ class Notifier:
         for service in services:
             push = newest.get(service.id)
             state, error, at = (push.state, push.error, push.updated_at) if push else ("", "", None)
-            reports.append(ServiceReport(service.name, state not in ("failed", "uncertain"), state, at, error))
+            reports.append(NotifyServiceReport(service.name, state not in ("failed", "uncertain"), state, at, error))
         return reports
 
     def problems(self) -> list[str]:

@@ -52,7 +52,7 @@ class CommandLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandResult:
+class SandboxResult:
     """`exit_code` as a shell gives it; `stopped` says why it was killed, "" where it ended."""
 
     exit_code: int
@@ -72,7 +72,7 @@ class CommandSandbox:
             return "NOT in a sandbox: it can do all that you can"
         return "in the workspace, without network"
 
-    async def run(self, command: str) -> CommandResult:
+    async def run(self, command: str) -> SandboxResult:
         """Raises `ToolError` where nothing can be run."""
         argv = self._argv(command)
         environment = {"PATH": _PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb"}
@@ -111,7 +111,7 @@ class CommandSandbox:
             )
         return [program, *_confinement(self.workspace), "--", *shell]
 
-    async def _follow(self, process: Process) -> CommandResult:
+    async def _follow(self, process: Process) -> SandboxResult:
         assert process.stdout is not None
         output = _Output(self.limits.output_bytes)
         reading = asyncio.create_task(output.read(process.stdout))
@@ -131,7 +131,7 @@ class CommandSandbox:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(reading, 1.0)
         code = process.returncode or 0
-        return CommandResult(code if code >= 0 else 128 - code, output.text(), stopped)
+        return SandboxResult(code if code >= 0 else 128 - code, output.text(), stopped)
 
     async def _find_excess(self, pid: int) -> str:
         """Returns which limit is passed, once one is."""

@@ -8,13 +8,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
-from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import structlog
 
-from assistant.core.archives import LogRestoreResult, ObjectStore
 from assistant.core.errors import CorruptStore, HomeError, NewerSchema, StoreError
 from assistant.core.memories import MemoryStorageInfo
 from assistant.mem0.client import (
@@ -27,39 +25,14 @@ from assistant.mem0.client import (
 from assistant.mem0.codec import EmbedderSettings
 from assistant.models.prices import MILLION, Prices, load_prices
 from assistant.settings.settings import Settings, shipped_config_dir
-from assistant.store.archive.archive import StoredArchive
-from assistant.store.archive.restore import restore_to_log
 from assistant.store.database import Database
 from assistant.store.derived import MEMORY_DB, open_derived, set_aside
-from assistant.store.files import make_directory, sync_file
 from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.migrations import memory_migrations
 from assistant.store.script.ledger import Ledger
 from assistant.wire.models import PRICES_FILE
 
 log = structlog.get_logger()
-
-
-def open_archive(settings: Settings) -> StoredArchive:
-    """Nothing is read, made or imported before it is used. It opens databases of its own, for worker threads."""
-    return StoredArchive(settings.home.path, partial(_open_object_store, settings))
-
-
-def restore_archived_session(settings: Settings, session: str, generation: int) -> LogRestoreResult:
-    """Bring back what the home's log lost; who calls holds the home's lock. Raises `UsageError`, `ArchiveUnavailable`,
-    `StoreError`."""
-    return restore_to_log(open_archive(settings), settings.home.path, session, generation)
-
-
-def _open_object_store(settings: Settings) -> ObjectStore:
-    # File systems elsewhere take a while to import, and most homes need them once a day at most.
-    from assistant.archive.encryption import AgeEncryption
-    from assistant.archive.object_store import FsspecObjectStore, LocalDurability
-
-    chosen = settings.values.archive
-    encryption = AgeEncryption(chosen.key.get_secret_value())
-    durability = LocalDurability(make_directory, sync_file)
-    return FsspecObjectStore(settings.home.path, chosen.url, encryption, chosen.timeout_seconds, durability)
 
 
 # -P: what lies in the directory the daemon was started in is not imported; -B: nothing is written beside the code.

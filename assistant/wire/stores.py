@@ -1,5 +1,5 @@
-"""Everything durable of a home, opened: its stores, its archive, and semantic memory. One part of the composition root
-(`assistant.wire.app`). Mem0 itself runs in the child process (`assistant.wire.memory_worker_main`).
+"""Everything durable of a home, opened: its stores and its archive; semantic memory is in `assistant.wire.memories`.
+One part of the composition root (`assistant.wire.app`).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.errors import ToolError
-from assistant.sandbox.command import CommandLimits, CommandResult, CommandSandbox, is_allowed
+from assistant.sandbox.command import CommandLimits, CommandSandbox, SandboxResult, is_allowed
 
 HAS_BUBBLEWRAP = shutil.which("bwrap") is not None
 confined = pytest.mark.skipif(not HAS_BUBBLEWRAP, reason="bubblewrap confines the commands; CI has it")
@@ -27,14 +27,14 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path / "workspace"
 
 
-async def run(workspace: Path, command: str, limits: CommandLimits = LIMITS, kind: str = "bubblewrap") -> CommandResult:
+async def run(workspace: Path, command: str, limits: CommandLimits = LIMITS, kind: str = "bubblewrap") -> SandboxResult:
     return await CommandSandbox(workspace, kind, limits).run(command)  # type: ignore[arg-type]
 
 
 @confined
 async def test_a_command_works_on_the_files_of_the_workspace(workspace: Path) -> None:
     result = await run(workspace, "sort notes.txt | tee sorted.txt; pwd; exit 3")
-    assert result == CommandResult(3, "milk\noats\n/workspace", "")
+    assert result == SandboxResult(3, "milk\noats\n/workspace", "")
     assert (workspace / "sorted.txt").read_text() == "milk\noats\n"
 
 
@@ -120,7 +120,7 @@ def _read(path: Path) -> bytes:
 @confined
 async def test_what_it_leaves_running_ends_with_it(workspace: Path) -> None:
     result = await run(workspace, "(sleep 1000; echo late) & echo done")
-    assert result == CommandResult(0, "done", "")
+    assert result == SandboxResult(0, "done", "")
 
 
 @confined
@@ -145,7 +145,7 @@ async def test_without_bubblewrap_nothing_runs(workspace: Path, monkeypatch: pyt
 
 async def test_where_the_owner_turned_the_sandbox_off_the_limits_hold_and_it_is_said(workspace: Path) -> None:
     assert "it can do all that you can" in CommandSandbox(workspace, "none", LIMITS).describe()
-    assert await run(workspace, "cat notes.txt", kind="none") == CommandResult(0, "oats\nmilk", "")
+    assert await run(workspace, "cat notes.txt", kind="none") == SandboxResult(0, "oats\nmilk", "")
     result = await run(workspace, "sleep 1000 & sleep 1000", replace(LIMITS, seconds=0.5), "none")
     assert "longer than 0.5 seconds" in result.stopped
 
