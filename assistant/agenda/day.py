@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from assistant.agenda.calendar_days import CalendarDays, CalendarEntry
 from assistant.agenda.day_phrases import DayRange, local_day
 from assistant.agenda.recurrence import describe_recurrence, next_due, next_due_after
-from assistant.agenda.told import ToldDates, ToldThing
+from assistant.agenda.told import ToldDates, ToldThing, subject_words
 from assistant.core.calendar import format_due, local_slot_key, utc_to_local
 from assistant.core.jobs import Job
 from assistant.core.quoting import quote_text
@@ -79,7 +79,8 @@ class AgendaDays:
     async def read(self, scope: str, days: DayRange, now: datetime) -> DayAgenda:
         """Raises `StoreError`."""
         things = await self._told.read(scope, now)
-        items = [*self._jobs_on(scope, days, now), *self._todos_on(scope, days, now), *self._told_on(things, days)]
+        items = [*self._jobs_on(scope, days, now), *self._todos_on(scope, days, now)]
+        items += [item for item in self._told_on(things, days) if not any(_is_made_of(other, item) for other in items)]
         remarks: tuple[str, ...] = ()
         if self._calendars is not None and scope == OWNER_SCOPE:
             entries, remarks = self._calendars.read(days, now)
@@ -135,6 +136,14 @@ class AgendaDays:
             for day in days:
                 if thing.when.is_on(day, said_on):
                     yield replace(item, day=day, since=said_on.isoformat())
+
+
+def _is_made_of(item: AgendaItem, told: AgendaItem) -> bool:
+    """Whether a reminder or to-do stands for what was told: about nothing else, at the same time if any."""
+    if item.day != told.day or told.time not in ("", item.time):
+        return False
+    words = subject_words(item.text)
+    return bool(words) and words <= subject_words(told.text)
 
 
 def _entry_item(entry: CalendarEntry) -> AgendaItem:

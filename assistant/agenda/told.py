@@ -42,8 +42,8 @@ _MAY_NAME_DAY = lazy_regex(
     re.IGNORECASE,
 )
 _ASKS = lazy_regex(
-    r"^(?:please |bitte |(?:can|could|will|would) you |kannst du |peux-tu |puedes )?(?:remind|wake|set|put|add|cancel"
-    r"|move|snooze|show|list|delete|remove|schedule|erinner\w*|wecke?|stelle?|setze?|füge?|lösch\w*|verschieb\w*|zeige?"
+    r"^(?:please |bitte |(?:can|could|will|would) you |kannst du |peux-tu |puedes )?"
+    r"(?:agenda|calendar|kalender|remind|wake|set|put|add|cancel|move|snooze|show|list|delete|remove|schedule|erinner\w*|wecke?|stelle?|setze?|füge?|lösch\w*|verschieb\w*|zeige?"
     r"|rappelle|réveille|ajoute|mets|annule|supprime|montre|recuérdame|despiértame|añade|pon|borra|cancela|muestra)\b",
     re.IGNORECASE,
 )
@@ -144,10 +144,10 @@ def _things_in(words: _Words, zone: ZoneInfo) -> Iterator[ToldThing]:
             # "My sister's birthday is on 14 February, my brother's on 2 March."
             when = replace(when, yearly=when.yearly or find_day(sentence.own_text, said_on).yearly)
             if when != NamedDay() or _CANCELS.search(own):
-                yield ToldThing(text, when, words.said_at, words.source, _subject(own) | find_other_numbers(own))
+                yield ToldThing(text, when, words.said_at, words.source, subject_words(own) | find_other_numbers(own))
 
 
-def _subject(own: str) -> frozenset[str]:
+def subject_words(own: str) -> frozenset[str]:
     """The words of what it is about, in English as far as that goes."""
     words = distinct_words(to_english(own))
     return frozenset(word for word in words if len(word) > 2 and not word[0].isdigit()) - _NO_SUBJECTS

@@ -102,14 +102,14 @@ GLUE = (
 )
 _PARTS = {
     "afternoon": r"afternoons?|nachmittags?|apres-?\s?midi|aprem|(?<=la )tardes?|(?<=sta )tarde|(?<=las )tardes",
-    "morning": r"mornings?|vormittags?|morgens|fruh(?:morgens)?|matin(?:ee)?s?|madrugada",
+    "morning": r"mornings?|vormittags?|morgens|fruh(?:morgens)?|matin(?:ee)?s?|madrugada|first thing|primera hora|premiere heure",
     "noon": r"noon|midday|lunchtime|mittags?|mediodia",
     "evening": r"(?<!parents )(?<!parents' )(?<!quiz )(?<!open )evenings?|abends?|soirs?|soiree",
     "night": r"(?<!date )(?<!quiz )(?<!game )(?<!film )(?<!movie )(?<!games )nights?|nachts?|nuits?|(?<=la )noche|(?<=sta )noche|(?<=las )noches|(?<=cada )noche",
 }
 PARTS = {name: lazy_regex(rf"(?:{words})") for name, words in _PARTS.items()}
 PART = (
-    r"\b(?:in the |at |this |in der |am |zum |ce |cet |de l'|du |l'|cette |le |por la |de la |a la |al |en la |esta |este |los |les )?"
+    r"\b(?:ganz |in the |at |this |a la |in der |am |zum |ce |cet |de l'|du |l'|cette |le |por la |de la |a la |al |en la |esta |este |los |les )?"
     rf"(?:{'|'.join(_PARTS.values())})(?!\w)|\b(?:am|jeden|diesen) morgen\b|\b(?:por|de|en) la manana\b|\b(?:les|las|la) mananas?\b"
 )
 HOURS_OF_PARTS = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 18, "night": 20}
@@ -159,7 +159,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     # how often
     (
         "workdays",
-        rf"\b(?:on |{_EVERY} |an |en |los |les )?(?:{_WORKDAYS})\b|\b(?:en semaine|entre semana)\b",
+        rf"\b(?:on |{_EVERY} |an |en |los |les )?(?:{_WORKDAYS})\b|\b(?:en semaine|entre semana|unter der woche|wahrend der woche)\b",
     ),
     ("day_range", rf"\b{_DAY_RANGE}"),
     (
@@ -190,7 +190,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         rf"\b(?:{_EVERY} (?:months?|monat|mois|mes(?:es)?)|monthly|monatlich|mensuellement|mensualmente),? (?:on |am |le |el |the |a |dia )*(?P<date2>{_NTH})(?!\w)",
     ),
     ("yearly", rf"\b{_EVERY}(?= (?:the |am |le |el )?\d{{1,2}}(?:st|nd|rd|th|er|\.)?(?: of| de)? (?:{MONTH})\b)"),
-    ("biweekly", rf"\bun (?P<biweekday>{DAY}) sur deux\b"),
+    ("biweekly", rf"\b(?:un|el|los) (?P<biweekday>{DAY}) (?:sur deux|si,? (?:y )?(?:el )?otro no)\b"),
     (
         "half_hourly",
         rf"\b{_EVERY} (?:half (?:an )?hour|halbe stunde|demi-?\s?heures?|media hora)\b",
@@ -289,6 +289,14 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         rf"\b(?:at |um |a las )?(?P<hour17>{H}) (?:sharp|on the dot|en punto|pile|tapantes)\b|\b(?:um )?punkt (?P<hour18>{H})(?: uhr)?",
     ),
     ("clock", r"\b(?:at|um|around|gegen) (?P<hour19>[01]\d|2[0-3])(?P<minute19>[0-5]\d)(?![\w.,:]\w|\w)"),
+    (
+        "clock",
+        rf"\b(?:when it'?s|wenn es|quand il (?:est|sera)|cuando sean las) (?P<hour21>{H})(?= ?(?:tonight|today|this|in the|[,.]|ist\b))",
+    ),
+    (
+        "clock",
+        rf"\b(?:and|und|et|y) (?P<hour22>{H})(?= (?:every|each|jeden|chaque|cada|tous les) (?:{'|'.join(_PARTS.values())}))",
+    ),
     # "um 12 ans Essen" is no age
     ("clock", rf"\bum (?P<hour20>{H})(?= ans\b)"),
     ("clock", r"\b(?:at |um )?(?P<name11>midnight|mitternacht|medianoche)\b"),
@@ -322,10 +330,10 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "weekday",
         rf"\b{GLUE}{{0,4}}(?P<weekday>{DAY})(?: (?P<next>next week|nachste[nr]? woche|de la semaine prochaine|prochaine?|proximo|(?:que|q) viene|de la semana (?:que|q) viene|de la proxima semana|d'apres|suivant|siguiente|danach|after(?: that)?(?= at | same|$)))?",
     ),
-    ("part", rf"\b(?:tonight|tonite|heute? (?:abend|nacht)|ce soir|esta noche|cette nuit)\b|{PART}"),
+    ("part", rf"\b(?:tonight|tonite|2nite|heute? (?:abend|nacht)|ce soir|esta noche|cette nuit)\b|{PART}"),
     (
         "relative",
-        rf"\b{GLUE}{{0,4}}(?P<rel>today|heute?|hoy|aujourd'hui|auj|tomorrow|tmrw|tmr|tomorow|tommorow|2morrow|morgen|morgigen? tag|demain|manana)(?!\w)",
+        rf"\b{GLUE}{{0,4}}(?P<rel>today|heute?|hoy|aujourd'hui|auj|tomorrow|tmrw|tmr|tomorow|tommorow|2mor\w*|tmoz|tomoz|tmw|morgen|morgigen? tag|demain|manana)(?!\w)",
     ),
     (
         "month_end",

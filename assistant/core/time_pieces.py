@@ -87,8 +87,25 @@ def find_times(text: str) -> FoundTimes:
             if piece is not None and match[0].strip():
                 pieces.append(piece)
                 left = f"{left[: match.start()]}{chr(0) * len(match[0])}{left[match.end() :]}"
-    pieces.sort(key=lambda piece: piece.start)
+    pieces = _days_of_weeks(left, sorted(pieces, key=lambda piece: piece.start))
     return _without_times(text, _morning_of_days(text, _without_old(fold_text(text), pieces)), pieces)
+
+
+def _days_of_weeks(left: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:
+    """ "Next week on Friday" is one day, like "Friday next week"."""
+    joined: list[TimePiece] = []
+    for piece in pieces:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and (last.kind, last.part) == ("span", "nextweek")
+            and piece.weekday is not None
+            and not left[last.end : piece.start].strip(" ,")
+        ):
+            joined[-1] = replace(piece, start=last.start, part="nextweek")
+        else:
+            joined.append(piece)
+    return joined
 
 
 def _without_times(text: str, kept: Sequence[TimePiece], pieces: Sequence[TimePiece]) -> FoundTimes:

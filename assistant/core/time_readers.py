@@ -102,7 +102,7 @@ def _added(words: str) -> int:
 
 def _read_part(match: re.Match[str]) -> TimePiece:
     words = match[0]
-    if words.startswith(("tonig", "tonit")) or re.match(r"heute nacht|esta noche|cette nuit", words):
+    if words.startswith(("tonig", "tonit", "2nite")) or re.match(r"heute nacht|esta noche|cette nuit", words):
         return TimePiece("part", match.start(), match.end(), part="night", offset=0)
     part = next((name for name, pattern in PARTS.items() if pattern.search(words)), "morning")
     today = re.match(r"(?:heute?|ce|cet|cette|this|esta|este) ", words)

@@ -120,7 +120,12 @@ def _start(found: FoundTimes, now: datetime, clock: time | None, moved: datetime
     if moved and "BY" not in found.rule:
         return datetime.combine(moved.date(), hour)
     at = datetime.combine(now.date(), hour)
-    return at if at > now else at + timedelta(days=1)
+    at = at if at > now else at + timedelta(days=1)
+    days = re.search(r"FREQ=WEEKLY;INTERVAL=\d+;BYDAY=([A-Z,]+)$", found.rule)
+    if days:  # every other Tuesday begins on the next one, whichever week that is in
+        codes = days[1].split(",")
+        at += timedelta(days=next(n for n in range(7) if DAY_CODES[(at.weekday() + n) % 7] in codes))
+    return at
 
 
 def _on_day(day: TimePiece, hour: time, now: datetime) -> datetime:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable
 
 from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_language import MONTH
+from assistant.core.time_names import NUMBERS
 
 # Numbers in words, from 21 on: what is smaller is in `NUMBERS`. The dot is the one of a German ordinal.
 _TENS = {
@@ -29,6 +31,50 @@ _DAY_WORDS = tuple(
         (rf"{english}{_ORDINALS[n]}|{_GERMAN[n]}{german}", "."),
         (rf"{french}{_FRENCH[n]}|{spanish}{_SPANISH[n]}", ""),
     )
+)
+# The day of a month in words, in front of its month: "zweiten April", "dos de abril", "the second of April".
+_SMALL_NUMBERS = {word: number for word, number in NUMBERS.items() if 1 < number < 21 and word not in ("other",)}
+_SMALL_ORDINALS = {
+    **{word: number for number, word in enumerate(_ORDINALS, 1)},
+    **{
+        f"{stem}{end}": number
+        for number, stem in enumerate(
+            "ers zwei drit vier funf sechs sieb ach neun zehn elf zwolf dreizehn vierzehn funfzehn sechzehn siebzehn "
+            "achtzehn neunzehn zwanzigs".split(),
+            1,
+        )
+        for end in ("te", "ten", "ter")
+    },
+    **{
+        word: number
+        for number, word in enumerate(
+            "tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth "
+            "twentieth".split(),
+            10,
+        )
+    },
+    "premier": 1,
+    "primero": 1,
+    "uno": 1,
+    "siebten": 7,
+}
+_DAY_OF_MONTH = lazy_regex(
+    rf"\b({'|'.join(sorted((*_SMALL_ORDINALS, *_SMALL_NUMBERS), key=len, reverse=True))})"
+    rf"(?= (?:of |de )?(?:{MONTH})\b)"
+)
+# An hour and its minutes in words: "twelve thirty", "um zwölf dreißig", "17 Uhr dreißig".
+_HOUR_WORDS = "|".join(
+    word for word, number in NUMBERS.items() if 1 < number <= 23 and word.isalpha() and not word.startswith("zweite")
+)
+_MINUTES_BEHIND = r"fifteen|thirty|forty[- ]five|twenty|forty|fifty|funfzehn|drei(?:ß|ss)ig|funfundvierzig|zwanzig|vierzig|treinta|quince"
+_CLOCK_IN_WORDS = lazy_regex(
+    rf"\b({_HOUR_WORDS})[ -]({_MINUTES_BEHIND}|ten)(?=[,.!?]|$| (?:[ap]m|in|on|to(?:day|morrow|night)|every|sharp|uhr)\b)"
+    rf"|(?:(?<=\bum )|(?<=\bat )|(?<=\blas ))({_HOUR_WORDS})(?: uhr)?[ -]({_MINUTES_BEHIND})\b(?! (?:vor|nach)\b)"
+    rf"|\b(\d{{1,2}}|{_HOUR_WORDS}) uhr ({_MINUTES_BEHIND})\b"
+)
+# "In einer guten Stunde", "dans une petite heure": about as long.
+_ABOUT = lazy_regex(
+    r"\b(einer?|une) (?:guten?|knappen?|bonne|petite) (?=stunde|halben|viertel|heure|demi)", re.IGNORECASE
 )
 # "Samstagmittag", "heuteabend"
 _JOINED_DAYS = lazy_regex(
@@ -106,13 +152,27 @@ def spell_times(text: str) -> str:
     text = _JOINED_DAYS.sub(r"\1 \2", _LONG_WORDS.sub(_without_slip, text))
     for pattern, number in _DAY_WORDS:
         text = pattern.sub(number, text)
-    text = _MINUTES_IN_WORDS.sub(r"\1-\2", text)
+    text = _by_fold(_DAY_OF_MONTH, text, lambda match: f"{(_SMALL_ORDINALS | _SMALL_NUMBERS)[match[1]]}.")
+    text = _by_fold(_CLOCK_IN_WORDS, text, _read_clock_in_words)
+    text = _MINUTES_IN_WORDS.sub(r"\1-\2", _ABOUT.sub(r"\1 ", text))
     text = _PACKED_CLOCK.sub(r"\1:\2", share_months(text))
     text = _CLOCK_AND_CLOCK.sub(" and ", text)
     text = _SHARED_UNIT.sub(r"\1\2", text)
     return _BEFORE_HOUR.sub(
         lambda match: f"{_WHOLE_NAMES[match[match.lastindex or 1].lower()]} ", spell_days(text, weekly=True)
     )
+
+
+def _by_fold(pattern: re.Pattern[str], text: str, replacement: Callable[[re.Match[str]], str]) -> str:
+    """The text with what the pattern finds in it, folded, replaced; the rest stays as it was written."""
+    for match in reversed(list(pattern.finditer(fold_text(text)))):
+        text = f"{text[: match.start()]}{replacement(match)}{text[match.end() :]}"
+    return text
+
+
+def _read_clock_in_words(match: re.Match[str]) -> str:
+    hour, minute = (text for text in match.groups() if text)
+    return f"{hour if hour.isdigit() else NUMBERS[hour]}:{NUMBERS[minute.replace(' ', '-').replace('ss', 'ß')]}"
 
 
 def share_months(text: str) -> str:

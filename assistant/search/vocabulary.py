@@ -12,12 +12,15 @@ import numpy as np
 
 from assistant.core.text import STOP_WORDS
 from assistant.search.dtypes import ByteVectors, EmbedTexts, Floats, quantise
+from assistant.search.spelling import nearest_word
 
 _MAX_STEMS_KEPT = 30_000
 _DIMENSIONS = 128
 _NEAREST, _LEAST_COSINE, _WEIGHT = 5, 0.35, 0.55
 # A word that nobody ever said may be no word at all.
 _LEAST_COSINE_UNSAID = 0.5
+# What is a slip of a stem finds almost what the stem finds.
+_SLIP_WEIGHT = 0.9
 _WORDS_KEPT = 4_096
 # Rows that are compared at once: more of them take room, fewer of them time.
 _BATCH_ROWS = 4_096
@@ -32,6 +35,7 @@ class Vocabulary:
         self._lengths = np.zeros(1_024, np.float32)  # of the rows of the matrix
         self._waiting: dict[str, str] = {}
         self._known: OrderedDict[str, list[tuple[str, float]]] = OrderedDict()
+        self._slips: dict[str, str] = {}  # what nobody ever said, with the stem that may be meant
 
     def load(self, terms: Iterable[tuple[str, int, bytes]]) -> None:
         """Stems with the number of their units and their vectors (int8)."""
@@ -62,12 +66,23 @@ class Vocabulary:
                 self._known[word] = self._nearest(cosines[row], stem)
         while len(self._known) > _WORDS_KEPT:
             self._known.popitem(last=False)
+        if len(self._slips) > _WORDS_KEPT:
+            self._slips.clear()
         similar: dict[str, tuple[float, str]] = {}
+        for own in words:
+            if own not in self._rows and (meant := self._meant(own)) and meant not in words:
+                similar[meant] = (_SLIP_WEIGHT, own)
         for own, word in words.items():
             for stem, cosine in self._known.get(word, ()):
                 if stem not in exclude and stem not in words:
                     similar[stem] = max(similar.get(stem, (0.0, "")), (_WEIGHT * cosine, own))
         return similar
+
+    def _meant(self, stem: str) -> str:
+        """The stem of the collection that one which nobody ever said is a slip of; "" for none."""
+        if stem not in self._slips:
+            self._slips[stem] = nearest_word(stem, self._stems)
+        return self._slips[stem]
 
     def _cosines(self, vectors: Floats) -> Floats:
         """Of each of these with every stem."""
@@ -101,6 +116,7 @@ class Vocabulary:
         self._lengths[first : first + len(new)] = _lengths_of(rows)
         # A word may have nearer ones now.
         self._known.clear()
+        self._slips.clear()
 
 
 def normalise_rows(rows: Floats) -> Floats:

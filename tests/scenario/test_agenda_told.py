@@ -17,6 +17,7 @@ from assistant.core.memories import JournalEntry
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.records import LogRecord
+from assistant.models.offline.model import OfflineModel
 from tests.support.agenda_home import BERLIN, GUEST
 from tests.support.command_line import run_assistant, run_in_process
 from tests.support.running_app import LiveApp, run_app
@@ -182,3 +183,37 @@ async def test_a_reminder_that_came_today_stands_in_todays_agenda(tmp_path: Path
         await it.app.agenda_scheduler.fire_due()
         assert '"call mum" (reminder 1, came)' in await agenda(it, "today")
         assert "call mum" not in await agenda(it, "tomorrow")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("Dentist on Tuesday at 3pm, remind me",),
+        ("I have the dentist on Tuesday at 3pm", "remind me of the dentist on Tuesday at 3pm"),
+        ("I have to pay the rent by Tuesday, put it on my list",),
+    ],
+)
+async def test_what_was_told_and_the_reminder_made_of_it_are_one_entry(tmp_path: Path, said: tuple[str, ...]) -> None:
+    async with run_app(tmp_path / "home", model=OfflineModel()) as it:
+        for text in said:
+            await it.say(text)
+            await it.wait_idle()
+        await it.say("agenda tuesday")
+        await it.wait_idle()
+        lines = [line for line in it.bridge.bodies[-1].splitlines() if line.startswith("- ")]
+    assert len(lines) == 1, lines
+    assert "told on" not in lines[0]
+
+
+async def test_a_time_that_was_told_stays_beside_a_reminder_of_another_time(tmp_path: Path) -> None:
+    async with run_app(tmp_path / "home", model=OfflineModel()) as it:
+        for text in (
+            "I have the dentist on Tuesday at 3pm",
+            "remind me of the dentist on Tuesday at 2pm",
+            "agenda tuesday",
+        ):
+            await it.say(text)
+            await it.wait_idle()
+        answer = it.bridge.bodies[-1]
+    assert '14:00 "dentist"' in answer
+    assert "- 15:00" in answer

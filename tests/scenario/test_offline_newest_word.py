@@ -46,6 +46,16 @@ def test_what_was_edited_is_the_answer_and_what_was_told_after_it_wins() -> None
     assert [quote.text for quote in found.answers] == [later.text]
 
 
+@pytest.mark.parametrize("question", ["wher is the spair key", "WHERE IS TEH SPAIR KEY", "where's the sapre key?"])
+async def test_a_misspelt_question_is_answered_like_the_clean_one(tmp_path: Path, question: str) -> None:
+    async with run_app(tmp_path / "home", model=OfflineModel()) as running:
+        await ask(running, "The spare key is under the blue pot")
+        await ask(running, "The shed is behind the house")
+        answer = await ask(running, question)
+    assert "under the blue pot" in answer
+    assert "behind the house" not in answer
+
+
 async def test_what_was_imported_is_known_before_anything_was_said_and_what_is_told_later_wins(tmp_path: Path) -> None:
     file = tmp_path / "home" / "workspace" / "known.md"
     file.parent.mkdir(parents=True)

@@ -17,8 +17,9 @@ LEAST_SHARES = {
     "everyday.jsonl": 0.94,
     "colloquial.jsonl": 0.92,
     "developed.jsonl": 0.88,
+    "fresh.jsonl": 0.92,
 }
-STEPS = {"colloquial.jsonl": 4, "developed.jsonl": 12, "seen.jsonl": 2}
+STEPS = {"colloquial.jsonl": 4, "developed.jsonl": 12, "fresh.jsonl": 3, "seen.jsonl": 2}
 
 
 @pytest.mark.timeout(1200)

@@ -63,3 +63,35 @@ def test_days_in_a_row_are_asked_for_from_the_next_first_one_to_the_last() -> No
 
 def test_what_is_moved_from_a_day_to_another_is_no_range_of_days() -> None:
     assert find_times("move it from tuesday to thursday").rule == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "when"),
+    [
+        ("at twelve thirty", "2026-03-11T12:30"),
+        ("um zwölf dreißig", "2026-03-11T12:30"),
+        ("17 Uhr dreißig", "2026-03-11T17:30"),
+        ("seven thirty pm tomorrow", "2026-03-12T19:30"),
+        ("at nine-thirty tomorrow", "2026-03-12T09:30"),
+        ("am zweiten April um 10", "2026-04-02T10:00"),
+        ("el dos de abril a las 10", "2026-04-02T10:00"),
+        ("the third of May at noon", "2026-05-03T12:00"),
+        ("in einer guten Stunde", "2026-03-11T10:00"),
+        ("nächste Woche Freitag um 8", "2026-03-20T08:00"),
+        ("next week on Friday at 8", "2026-03-20T08:00"),
+        ("2moro at 5pm", "2026-03-12T17:00"),
+        ("every other Tuesday at 7 pm", "2026-03-17T19:00"),
+        ("un martes sí y otro no a las 19 h", "2026-03-17T19:00"),
+    ],
+)
+def test_what_people_say_of_a_time_is_the_moment_that_they_mean(text: str, when: str) -> None:
+    resolved = resolve_times(find_times(text), NOW)
+    assert resolved is not None
+    assert resolved.at.isoformat()[:16] == when
+
+
+@pytest.mark.parametrize(
+    "text", ["add ten twenty euro notes", "um acht zehn minuten laufen", "buy five ten liter bags"]
+)
+def test_two_numbers_in_words_are_no_hour_and_minutes(text: str) -> None:
+    assert spell_times(text) == text

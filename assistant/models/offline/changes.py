@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from assistant.core.text import lazy_regex
-from assistant.core.time_language import DAY_CODES
+from assistant.core.time_language import DAY_CODES, H
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import ResolvedTime, resolve_times
@@ -33,9 +33,14 @@ from assistant.models.offline.targets import Targets, content_words, find_target
 # An hour that is written as such is one of twenty-four.
 _OF_24 = lazy_regex(r"\d ?h\b|uhr|:\d|heures?|horas?")
 _BARE_HOUR = lazy_regex(r"(?<![\w:.])(\d{1,2})(?![\w:.%]|\s*(?:eggs|kg|km|euro|min))")
-_LAST_HOUR = lazy_regex(r"\b(?:to|auf|à|a|um|at|sur) (\d{1,2})$", re.IGNORECASE)
+_LAST_HOUR = lazy_regex(rf"\b(?:to|auf|à|a|um|at|sur|a las) ({H})$", re.IGNORECASE)
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
 _ABOUT_THEN = 90  # minutes
+# Minutes of an hour that is known: "make that half past", "mets plutôt la demie", "mejor a y cuarto".
+_MINUTES_ALONE = lazy_regex(
+    r"\b(?:(?P<half>half past|(?:et |la )demie?|y media)|(?P<quarter>quarter past|viertel nach|et quart|y cuarto))"
+    r"(?=[\s.!?]*(?:(?:instead|please|pls|bitte|stp|porfa|plutot|lieber|mejor)[\s.!?]*)*$)"
+)
 _PARTS = lazy_regex(r"\s*[,;.!]\s+")
 _MISSING = lazy_regex(
     r"\b(?:not|didn'?t|isn'?t|missing|nicht|kein\w*|fehl\w*|pas|manque\w*|reste\w*|no|falta\w*|queda\w*)\b"
@@ -157,6 +162,8 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         raise OtherAnswer
     plain = _LAST_HOUR.sub(r"at \1", _END.sub("", text))
     times = find_times(plain)
+    if not times.of_kind("clock") and (minutes := _MINUTES_ALONE.search(fold(plain))):
+        return (yield from _move_minutes(plain[: minutes.start()], 30 if minutes["half"] else 15, items, context))
     snoozes = says("snooze", fold(text))
     pool = items if snoozes else waiting(items)
     targets = find_targets(text, pool, context, times)
@@ -176,6 +183,17 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         changed = _on_other_days(item, times) or new_times(item, times, now)
         answers.append((yield from _shift(item, plain, changed, now)))
     return "\n".join(answers)
+
+
+def _move_minutes(text: str, minutes: int, items: Sequence[ListedItem], context: PlanContext) -> Plan:
+    """The same hour, at other minutes."""
+    targets = find_targets(
+        text, [item for item in waiting(items) if item.kind == "reminder"], context, find_times(text)
+    )
+    found = _for_each(targets)
+    if len(found) > 1 or found[0].due is None:
+        return ask_which(found)
+    return (yield from _set(found[0], found[0].due.replace(minute=minutes), has_clock=True, rule=""))
 
 
 def _on_other_days(item: ListedItem, times: FoundTimes) -> FoundTimes | None:

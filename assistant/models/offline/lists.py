@@ -66,12 +66,13 @@ _LIST = lazy_regex(
     r"|\b(?P<en>\w+(?:-\w+)+|\w+(?:[- ]\w+)?) lists?\b"
     r"|\bliste (?:(?:de la|de l'|des|de|du|d'|pour (?:la |le |les |l')?)\s?)?(?P<fr>(?!s'|stp|svp)\w+)"
     r"|\blista (?:(?:de la|de los|de las|del|de|para (?:la |el )?)\s?)?(?P<es>\w+)"
-    r"|\b(?P<plain>list|liste|lista|todos(?! l[oa]s\b)|to-dos|tasks|aufgaben|taches|tareas)\b)"
+    r"|\b(?P<plain>list|liste|lista|todos(?! l[oa]s\b)|to-dos|tasks|aufgaben|taches|tareas|(?<=my )(?:jobs|chores))\b)"
 )
 _SHOPPING = lazy_regex(
-    r"(?:(?:->|=>|→)\s*|\b(?:to|on|auf|a|aux?|sur|en|for|pour|fur|para|cote) (?:the |la |les |los |die |den )?"
+    r"(?:(?:->|=>|→)\s*|\b(?:to|on|auf|a|aux?|sur|en|for|pour|fur|para|cote|beim?|zum) "
+    r"(?:the |la |les |los |die |den )?"
     r"|\b(?:de|von) (?:la |le )?)"
-    r"(?P<name>shopping|groceries|grocery|einkauf|courses|compra|super|supermercado|mercado"
+    r"(?P<name>shopping|groceries|grocery|einkauf(?:en|s)?|courses|compra|super|supermercado|mercado"
     r"|mandado)\b(?! (?:list|liste))"
     r"|\b(?:lo |la |el )?(?:del|de las|de la|des) (?P<name2>super|supermercado|mercado|mandado|compras?|courses)\b"
 )
@@ -110,7 +111,7 @@ _QUOTED = lazy_regex(r"(?<!\w)[\"'“„«‘]\s*([^\"'“”„«»‘’]{2,80
 # "épicerie : tofu, nouilles"; "Y en ferretería: tacos"
 _HEADING = lazy_regex(
     r"(?P<before>(?:^|[.;,!]\s+|\s)(?:(?:y|und|and|et|also|auch|aussi|tambien)\s+)?)"
-    r"(?P<to>(?:(?:en|auf|on|to|sur|a|in|for|fur|pour|para|dans|zu|ins|beim)\s+(?:(?:the|my|la|le|les|el|mi|die|den|der|ma)\s+)?)?)"
+    r"(?P<to>(?:(?:en|auf|on|to|sur|a|in|for|fur|pour|para|dans|zu|ins|beim|bei)\s+(?:(?:the|my|la|le|les|el|mi|die|den|der|ma)\s+)?)?)"
     r"(?P<name>[^\W\d_]{3,}(?:[- ][^\W\d_]+)?)\s*:(?=\s)"
 )
 _AND = lazy_regex(
@@ -300,7 +301,7 @@ def _two_tasks(text: str) -> list[str]:
 def tidy_item(text: str) -> str:
     """A thing without its article and what stands around it."""
     words = text.strip(" .,;:!?\"'“”„-").split()
-    while len(words) > 1 and fold(words[0]) in read_cues().articles:
+    while len(words) > 1 and fold(words[0]) in read_cues().articles and words[0].lower() != "thé":
         words = words[1:]
     item = " ".join(words)
     return re.sub(r"^(?:d'|l'|de l')(?=\w)", "", item, flags=re.IGNORECASE)

@@ -15,8 +15,10 @@ from datetime import datetime
 
 from assistant.core.quoting import TodoLine, parse_todos
 from assistant.core.text import lazy_regex
+from assistant.core.time_names import NUMBERS
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import fold, read_cues, says
+from assistant.search.spelling import is_one_slip
 from sleep.rules.statements import is_same_stem, stem_word
 
 _REMINDER = lazy_regex(
@@ -92,7 +94,8 @@ def subject_words(text: str) -> list[str]:
     """The words of an order that may name what it is about."""
     order_words = read_cues().order_words
     plain = find_times(text).words
-    words = [w for w in words_of(plain) if not set(w.split("-")) <= order_words and not w.isdigit() and len(w) > 1]
+    no_names = order_words | NUMBERS.keys()
+    words = [w for w in words_of(plain) if not set(w.split("-")) <= no_names and not w.isdigit() and len(w) > 1]
     return list(dict.fromkeys(words))
 
 
@@ -111,25 +114,11 @@ def is_same(word: str, other: str) -> bool:
         return True
     if len(short) >= 5 and len(long) - len(short) <= 3 and long.startswith(short[: max(4, len(short) - 2)]):
         return True
-    return len(short) >= 5 and _is_one_slip(short, long)
+    return len(short) >= 5 and is_one_slip(short, long)
 
 
 def _plain(word: str) -> str:
     return word.replace("œ", "oe").replace("ue", "u").replace("ae", "a").replace("oe", "o").replace("ß", "ss")
-
-
-def _is_one_slip(short: str, long: str) -> bool:
-    """One letter more, fewer, other or in the wrong place."""
-    if len(long) - len(short) > 1:
-        return False
-    start = 0
-    while start < len(short) and short[start] == long[start]:
-        start += 1
-    if len(short) != len(long):
-        return short[start:] == long[start + 1 :]
-    return short[start + 1 :] == long[start + 1 :] or (
-        short[start + 2 :] == long[start + 2 :] and short[start : start + 2] == long[start : start + 2][::-1]
-    )
 
 
 def count_hits(words: Iterable[str], item: ListedItem) -> int:

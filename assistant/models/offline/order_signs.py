@@ -11,10 +11,11 @@ import re
 from collections.abc import Sequence
 
 from assistant.core.text import lazy_regex
-from assistant.core.time_pieces import find_times
+from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.models.offline.cues import fold, says
 from assistant.models.offline.intents import is_understood, rank_without_items
 from assistant.models.offline.lists import names_list
+from assistant.models.offline.matching import subject_words
 
 # From this chance on, a sentence is a statement for sure; from the second on, it may be one.
 SURE = 0.93
@@ -34,6 +35,9 @@ _GREETING = lazy_regex(
 # "Ich bin" is not the English order.
 _GERMAN_AM = lazy_regex(r"\b(?:ich bin|bin ich)\b")
 # "Ma tâche n'est pas ... mais ..."
+_THIS_NOT_THAT = lazy_regex(
+    r"(?:,|\band|\bund|\bet|\by) (?:not|nicht|pas|no) (?:the |der |die |das |le |la |el |a |de |d')?[\w-]+[.!]*$"
+)
 _NOT_BUT = lazy_regex(r"\b(?:not|nicht|pas|no)\b.{1,60}\b(?:but|sondern|mais|sino)\b")
 # A few words of which no intent is as likely, and no cue is in them, want nothing.
 _LIKELY_MEANT = 0.6
@@ -42,6 +46,8 @@ _PLAINLY_TOLD = 0.85
 # From this chance on, a sentence that has no word of a change is a statement.
 _TOLD_BY_WORDS = 0.8
 _FRAGMENT_WORDS = 3
+_SHORT_CORRECTION = 8
+_FEW_WORDS = 5
 # Below it, what has mostly unknown words is of another language.
 DOUBTFUL = 0.5
 # From this chance on, what has no sign of a change only tells something.
@@ -145,12 +151,56 @@ _ORDER_FORMS = (
 _ORDER_NOUNS = ("reminder_noun", "todo_noun", "names_list", "alarm", "timer")
 
 
+# What to do, by the form of its verb: "Mama zurückrufen", "rappeler maman", "llamar a mamá".
+_INFINITIVE = lazy_regex(
+    r"^(?!.*\b(?:ich|wir|er|sie|es|man|du|je|j'|on|il|elle|i|we|he|she|it|ist|sind|war|est|es|was|is)\b)"
+    r"(?:(?:\w+(?:er|ir|re|ar))\b(?! (?:heißt|ist|war))|.*\b\w{2,}(?:en|ern|eln)$)"
+)
+_HEADED = lazy_regex(r"^[^:]{3,40}:\s")
+# What has been done: "stairs hoovered", "Treppe ist geputzt", "l'escalier est aspiré", "escalera aspirada". With its
+# accent in French, where "aspire" orders.
+_PARTICIPLE = lazy_regex(
+    r"\b(?:\w{2,}(?:ed|[aeiou]ught|orn|ken|ten)|(?:\w{0,6}ge\w{3,}|be\w{3,}|ver\w{3,}|er\w{3,}|ent\w{3,}|\w{3,}ier)(?:t|en)"
+    r"|\w{2,}(?:é|ée|és|ées)|\w{2,}(?:ad|id)[oa]s?)$",
+    re.IGNORECASE,
+)
+_NEGATES = lazy_regex(
+    r"\b(?:not|n't|never|nicht|kein\w*|nie|pas|jamais|no|nunca|wrong|falsch|to|zu|cancel\w*|call\w*|move\w*|postpone\w*|verschoben|verlegt|abgesagt|annul\w*|report\w*|decal\w*|cancelad\w*|aplazad\w*|movid\w*)\b"
+)
+
+
+def begins_with_time(text: str, times: FoundTimes) -> str:
+    """What a thing to do is meant for that stands behind its time alone: "in two hours: call mum", "heute noch zu tun:
+    Vermieter mailen", "in zwei Stunden Mama anrufen"."""
+    if not times.pieces or times.of_kind("span"):
+        return ""
+    head = _HEADED.match(text)
+    before = find_times(head[0]) if head else None
+    if before is not None and before.pieces and not subject_words(before.words.rstrip(": ")):
+        return "remind" if before.has_clock or before.of_kind("delta", "repeat") else "add"
+    first = times.pieces[0]
+    is_first = not first.start and times.of_kind("delta") and len(times.pieces) == 1
+    return "remind" if is_first and _INFINITIVE.match(fold(times.words)) else ""
+
+
+def may_say_done(text: str) -> bool:
+    """Whether a few words end with what has been done to something."""
+    words = text.strip(" .!,✅").split()
+    return (
+        2 <= len(words) <= _FEW_WORDS and _PARTICIPLE.search(words[-1]) is not None and not _NEGATES.search(fold(text))
+    )
+
+
 def may_be_order(text: str) -> bool:
     """Whether a sentence may want something done, whatever the person has."""
     folded = fold(text)
     if says("resembles", folded):
         return False
     if says_any(("bare_done", "not_first"), folded):
+        return True
+    if may_say_done(text) or begins_with_time(text, find_times(text)) or says("writes_down", folded):
+        return True
+    if _THIS_NOT_THAT.search(folded) and len(folded.split()) <= _SHORT_CORRECTION:
         return True
     if _NOT_BUT.search(folded) and names_what_orders_are_about(text):
         return True
@@ -164,10 +214,13 @@ def may_be_order(text: str) -> bool:
     nouns = () if says("tells_past", folded) else NOUN_CUES
     strong, weak = says_any((*STRONG_CUES, *nouns), folded), says_any(_WEAK_CUES, folded)
     plain = not (strong or weak) and not says_any(_ORDER_CUES, folded)
+    times = find_times(text)
+    if says("sense_other", folded) and times.of_kind("day", "clock") and chance < SURE:
+        return True  # that something is at another time may be of a thing that is there
     if intent == "statement" and chance >= (_TOLD_BY_WORDS if not strong else SURE) and not may_be_request(text):
         return False
     told = intent == "question" or (intent == "statement" and chance >= (_PLAINLY_TOLD if plain else SURE))
-    return not told or bool(find_times(text).pieces) or strong or weak
+    return not told or bool(times.pieces) or strong or weak
 
 
 def may_be_meant(text: str) -> bool:

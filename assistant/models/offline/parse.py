@@ -284,7 +284,7 @@ def _is_question(sentence: Sentence, bare: str) -> bool:
 def _by_phrase(rows: PhraseRows, text: str, *, asks: bool) -> PlainRequest | None:
     for row, alternatives in rows:
         match = next((m for pattern in alternatives if (m := pattern.fullmatch(text))), None)
-        if match and not (asks and row["does"] == "change"):
+        if match and not (asks and row["does"] in ("change", "note")):
             return _request(row, match)
     return None
 

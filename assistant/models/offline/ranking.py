@@ -20,6 +20,7 @@ from assistant.core.text import STOP_WORDS, distinct_words, fold_text, lazy_rege
 from assistant.models.offline.matching import is_same, subject_words, words_of
 from assistant.models.offline.parse import Correction, Note, as_statement, is_statement, parse_clause, read_phrases
 from assistant.search.query import base_form
+from assistant.search.spelling import nearest_word
 from sleep.rules.classifier import classify_word
 from sleep.rules.corrections import correct_part, is_correction
 from sleep.rules.sentences import split_sentences
@@ -77,6 +78,20 @@ def query_words(words: Sequence[str]) -> list[str]:
     subjects = [word for word in words if word not in attributes] or words
     related = [other for word in subjects for other in sorted(_related(word))]
     return list(dict.fromkeys([*words, *related, *(other for word in words for other in other_words(word))]))
+
+
+def respell(question: str, texts: Iterable[str]) -> str:
+    """The question with its misspelt words as `texts` have them. A capital inside the sentence is of a name, and names
+    that are alike are of different people."""
+    known = {word for text in texts for word in distinct_words(text)}
+    for word in content_words(question):
+        if word in known or _has(known, [word]):
+            continue
+        meant = nearest_word(word, known)
+        written = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", question.lower()) if meant else None
+        if written and (not written.start() or question[written.start()].islower() or question.isupper()):
+            question = f"{question[: written.start()]}{meant}{question[written.end() :]}"
+    return question
 
 
 def find_answer(question: str, quotes: Iterable[QuotedMessage], *, topic: bool = False) -> RankedAnswer:

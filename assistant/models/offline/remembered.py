@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from assistant.core.quoting import QuotedMessage
 from assistant.core.text import lazy_regex
-from assistant.models.offline.ranking import RankedAnswer, find_answer
+from assistant.models.offline.ranking import RankedAnswer, find_answer, respell
 
 MEMORY = "memory"  # the speaker of what no message says
 _LINE = lazy_regex(
@@ -46,7 +46,9 @@ def read_memories(result: str) -> list[RecalledMemory]:
 def find_remembered(
     question: str, quotes: Sequence[QuotedMessage], memories: Sequence[RecalledMemory], *, topic: bool = False
 ) -> RankedAnswer:
-    """The answers of `quotes` and of memories that no quotation says."""
+    """The answers of `quotes` and of memories that no quotation says; a word of the question that none of them has is
+    read as the one of theirs that it is a slip of."""
+    question = respell(question, [*(quote.text for quote in quotes), *(memory.text for memory in memories)])
 
     def answers(text: str, message_id: int = 0) -> bool:
         return bool(find_answer(question, [QuotedMessage(message_id, "", "user", text)], topic=topic).answers)

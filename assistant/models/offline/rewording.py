@@ -30,6 +30,7 @@ _NEW_NAMES = tuple(
         r"|en lugar de) (?P<old>.+)$",
         r"(?:donde (?:dice|pone)) (?P<old>\w+) .*\b(?:por|pon) (?P<new>[\w ]+)$",
         r"(?:donde (?:dice|pone)|where it says|wo) (?P<old>.+?) (?:steht |pon|put|schreib|mets)\w*,? (?P<new>.+)$",
+        r"\bmach\w* aus (?P<old>[\w-]+) (?P<new>[\w-]+)$",
         r"\baus (?P<old>.+?) (?:mach|mache|wird|machen wir)(?: bitte| doch)? (?P<new>.+)$",
         r"(?:call (?:it|that)|ponle|llamalo|nenn (?:es|sie|ihn)|appelle[- ]l[ea]|renomme[- ]l[ea](?: en)?"
         r"|rename it(?: to)?|renombral[oa](?: a| como)?)\s+(?P<new>.+)$",
@@ -61,6 +62,8 @@ _SWAPS = tuple(
         # "butter no, margarine"
         r"(?P<old>[\w-]+) (?:no|nicht|non)\s*,\s*(?:queria decir |sondern |sino |je voulais dire |mejor )?"
         r"(?P<new>[\w'-]+(?: [\w'-]+){0,3})$",
+        # "Emilia hol ich ab, nicht Emma"
+        r"^(?P<new>[\w-]{3,}) [^,]{3,40}, (?:not|nicht|pas|no) (?:a |de )?(?P<old>[\w-]{3,})$",
         # "6 eggs not 12"; "it is leclerc and not carrefour"
         r"(?P<new>[\w-]+)(?: \w+)?\s*,?\s*(?:y |and |und |et )?"
         r"(?:not|nicht|pas|no)\s+(?:\w{1,4} ){0,2}(?P<old>[\w-]+)(?: \w+)?$",

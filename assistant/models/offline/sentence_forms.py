@@ -14,10 +14,10 @@ from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, read_cues, says
 from assistant.models.offline.lists import is_same_list, list_names, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words
-from assistant.models.offline.order_signs import may_be_request
+from assistant.models.offline.order_signs import begins_with_time, may_be_request, may_say_done
 from assistant.models.offline.plans import PlanContext, find_last_changed
 from assistant.models.offline.rewording import names_swap
-from assistant.models.offline.targets import content_words
+from assistant.models.offline.targets import content_words, is_old_time
 
 _THE_ALARM = lazy_regex(
     r"^(?:(?:bitte|please|ok|also),? )?(?:the|my|den|der|die|meinen|le|la|mon|ma|el|mi|l') ?(?:\w+ )?"
@@ -28,6 +28,9 @@ _A_NEW_ALARM = lazy_regex(
     r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
 )
 _SHORT = 5
+_BELONGS = lazy_regex(
+    r"\b(?:should (?:be|go)|belongs?|goes?|gehor\w*|muss\w* eher|vont?|devrait|devraient|van?|deberian?|pertenecen?)\b"
+)
 
 
 def intent_of_form(
@@ -45,6 +48,12 @@ def intent_of_form(
     if says("not_due", folded) and any(item.due and item.kind == "todo" for item in waiting):
         return "undated"
     asks = text.endswith("?") or says("asks", folded)
+    if says("writes_down", folded):
+        return "add"
+    if not asks and (begins := begins_with_time(text, times)):
+        return begins
+    if likeliest in ("statement", "complete") and says("more", folded) and _added_last(context) and not times.pieces:
+        return "add"
     named = matching(subject_words(without_lists(text)), waiting)
     if named and says("off_list", folded) and not says("mark", folded) and not says("relist", folded):
         return "drop"
@@ -53,9 +62,12 @@ def intent_of_form(
         return "drop"
     if likeliest == "statement" and not (asks or times.pieces) and _calls_off(folded, text, named):
         return "drop"
-    if likeliest == "move" and not times.pieces and _names_other_list(text, named):
+    belongs = likeliest == "move" or _BELONGS.search(folded) is not None
+    if belongs and not (times.pieces or asks) and _names_other_list(text, named):
         return "relist"
     if named and not asks and says("bare_done", folded):
+        return "complete"
+    if named and not asks and not times.pieces and _says_done(text, named):
         return "complete"
     if not asks and _moves(folded, text, times, named, waiting, context, likeliest, corrects=corrects):
         return "move"
@@ -64,12 +76,26 @@ def intent_of_form(
     return ""
 
 
+def _added_last(context: PlanContext) -> bool:
+    last = context.earlier[-1] if context.earlier else None
+    return last is not None and last.is_latest and last.arguments.get("action") == "add"
+
+
 def _calls_off(folded: str, text: str, named: Sequence[ListedItem]) -> bool:
     """Whether a sentence says of one reminder, and of nothing else, that it is off: "the dentist is cancelled"."""
     if len(named) != 1 or named[0].kind != "reminder" or not (says("states", folded) and says("sense_drop", folded)):
         return False
     rest = content_words(text)
     return bool(rest) and count_hits(rest, named[0]) == len(rest)
+
+
+def _says_done(text: str, named: Sequence[ListedItem]) -> bool:
+    """Whether a sentence says of one thing, in few words, that it has been done."""
+    words = text.strip(" .!,✅").split()
+    if not may_say_done(text):
+        return False
+    rest = content_words(" ".join(words[:-1]))
+    return len(named) == 1 and bool(rest) and count_hits(rest, named[0]) == len(rest)
 
 
 def _names_other_list(text: str, named: Sequence[ListedItem]) -> bool:
@@ -96,14 +122,18 @@ def _moves(
     rest = content_words(text)
     just_set = any(call.is_latest for call in context.earlier) and bool(find_last_changed(context)[1])
     if not rest:
-        short = len(folded.split()) <= _SHORT and not may_be_request(folded)
+        short = len(folded.split()) <= _SHORT and not may_be_request(folded) and not says("agenda_noun", folded)
         return (corrects or short) and just_set
     reminders = [item for item in named if item.kind == "reminder"]
     if len(reminders) == 1 and likeliest in ("remind", "ask", "cannot") and _is_the_alarm(folded, reminders[0]):
         return True
     whole = len(named) == 1 and count_hits(rest, named[0]) == len(rest) and bool(times.pieces)
     told = likeliest in ("ask", "statement", "question") and (says("amend", folded) or bool(times.dropped))
-    return whole and (told or "→" in folded)
+    # "Do the roses on Sunday", which are due on Saturday.
+    days, now = times.of_kind("day"), context.now
+    other_day = likeliest == "ask" and bool(days) and whole and bool(named[0].due)
+    other_day = other_day and now is not None and not is_old_time(named[0], days[0], times, now)
+    return whole and (told or other_day or "→" in folded)
 
 
 def _is_the_alarm(folded: str, reminder: ListedItem) -> bool:

@@ -48,7 +48,7 @@ _THING = (
     r"|rappel|punto|elemento|cosa|tarea|recordatorio)?"
 )
 _PLACES = tuple(
-    lazy_regex(rf"\b(?:{words})\b {_THING}")
+    lazy_regex(rf"\b(?:{words})\b(?: {_THING})?")
     for words in (
         "first|erste[nrs]?|premiere?|primer[oa]?",
         "second|zweite[nrs]?|deuxieme|segund[oa]",

@@ -1,0 +1,90 @@
+"""Words that were meant by words that are misspelt: those that sound alike, or differ by one slip. Pure.
+
+What always holds: a word that is known is never taken for another one, and neither are short words, numbers and words
+with digits. Sounds are rough on purpose: they are the same for what English, German, French and Spanish write in
+several ways ("spair" and "spare", "yave" and "llave"), and only choose among words that are known.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from functools import lru_cache
+
+from assistant.core.text import fold_text, lazy_regex
+
+_SHORTEST = 4
+_SHORTEST_SOUND = 3
+_SHORTEST_SLIP = 5
+# In this order; of the rest a double letter is one.
+_SOUNDS = (
+    (lazy_regex(r"ph"), "f"),
+    (lazy_regex(r"sch|sh|ch"), "x"),
+    (lazy_regex(r"qu?|ck|c(?![eiy])"), "k"),
+    (lazy_regex(r"g(?=[ei])"), "j"),
+    (lazy_regex(r"ll(?=[aeiou])"), "y"),
+    (lazy_regex(r"[cz]|ß|ts"), "s"),
+    (lazy_regex(r"ai|ei|ay|ey|ae|ea"), "e"),
+    (lazy_regex(r"ie|ee"), "i"),
+    (lazy_regex(r"au|ou|eau|oe|œ"), "o"),
+    (lazy_regex(r"[wv]"), "b"),
+    (lazy_regex(r"(?<=\w)y"), "i"),
+    (lazy_regex(r"h"), ""),
+    (lazy_regex(r"(\w)\1+"), r"\1"),
+    (lazy_regex(r"(?<=\w\w\w)e?s?\Z"), ""),
+)
+
+
+# Letters that may begin the same word; h is not heard.
+_BEGINNINGS = {letter: group[0] for group in ("ckqsxz", "bvwfp", "jgyl", "aeiou") for letter in group}
+
+
+@lru_cache(maxsize=65536)
+def sound_of(word: str) -> str:
+    """Roughly how a word sounds, whichever of the four languages it is of."""
+    sound = fold_text(word)
+    for pattern, written in _SOUNDS:
+        sound = pattern.sub(written, sound)
+    return sound
+
+
+def nearest_word(word: str, known: Iterable[str]) -> str:
+    """The known word that is most likely meant by one that is not; "" for none."""
+    if not _may_be_slip(word):
+        return ""
+    own, beginning = sound_of(word), _beginning(word)
+    alike = [other for other in known if _beginning(other) == beginning and _is_alike(word, own, other)]
+    return max(alike, key=lambda other: (difflib.SequenceMatcher(None, word, other).ratio(), other), default="")
+
+
+def _beginning(word: str) -> str:
+    letter = word[1:2] if word[:1] == "h" else word[:1]
+    return _BEGINNINGS.get(letter, letter)
+
+
+def _may_be_slip(word: str) -> bool:
+    return len(word) >= _SHORTEST and word.isalpha()
+
+
+def _is_alike(word: str, own: str, other: str) -> bool:
+    if not _may_be_slip(other) or abs(len(word) - len(other)) > 2:
+        return False
+    sound = sound_of(other)
+    if own == sound:
+        return len(own) >= _SHORTEST_SOUND
+    return min(len(word), len(other)) >= _SHORTEST_SLIP and (is_one_slip(word, other) or is_one_slip(own, sound))
+
+
+def is_one_slip(one: str, other: str) -> bool:
+    """One letter more, fewer, other or in the wrong place."""
+    short, long = sorted((one, other), key=len)
+    if len(long) - len(short) > 1:
+        return False
+    start = 0
+    while start < len(short) and short[start] == long[start]:
+        start += 1
+    if len(short) != len(long):
+        return short[start:] == long[start + 1 :]
+    return short[start + 1 :] == long[start + 1 :] or (
+        short[start + 2 :] == long[start + 2 :] and short[start : start + 2] == long[start : start + 2][::-1]
+    )
