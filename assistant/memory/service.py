@@ -1,7 +1,7 @@
 """What a person, a model and a command line do with memories: one method an action, over ports.
 
 What always holds: every action is of one scope (I10). Looking changes nothing; what changes something says what became
-of it. Words of memories are data and come back as they are: whoever shows them quotes them.
+of it. Words of memories are data and come back as they are: the code that shows them quotes them.
 """
 
 from __future__ import annotations

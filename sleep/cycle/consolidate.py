@@ -80,7 +80,7 @@ class ConsolidationPhase:
 
     async def undo_cycle(self, cycle: int, now: datetime) -> int:
         """Take back what a sleep changed: how many changes. What somebody had forgotten since is not brought back.
-        Killed and run again it goes on. Raises `UsageError` where a later change stands upon one of them,
+        Killed and run again it continues. Raises `UsageError` where a later change stands upon one of them,
         `MemoryUnavailable` and `StoreError`."""
         await self.apply_planned(now)
         plans = self.consolidations.applied_plans(cycle)

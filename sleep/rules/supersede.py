@@ -159,7 +159,7 @@ def _with_day_of(new: Statement, text: str, about: str) -> str:
 
 
 def _puts_right(new: Statement, old: Statement, *, just_said: bool) -> bool:
-    """It names what is no longer so, that stands in the earlier one, and both are about the same."""
+    """It names what is no longer so, that is in the earlier one, and both are about the same."""
     for replaced in new.replaced:
         if not replaced.is_named_in(old):
             continue

@@ -1,8 +1,9 @@
 """`assistant bridge list`, `add` and `remove`.
 
 `add` asks for what is needed, tries it, keeps it, and waits until a test message has arrived: the bridge connects, the
-owner's account there becomes known, a test message goes out. All of it is asked of whoever serves the home: the daemon,
-or, where none runs, this process for as long as it takes. What was reached stays reached, whenever this ends.
+owner's account there becomes known, a test message goes out. All of it is asked of the process that serves the home:
+the daemon, or, where none runs, this process for as long as it takes. What was reached stays reached, whenever this
+ends.
 """
 
 from __future__ import annotations
@@ -273,7 +274,7 @@ _CONTINUES = "`assistant bridge add {name}` continues from here"
 
 
 async def _connect(settings: Settings, name: str, account: str, answers: BridgeAnswers, *, waits: bool) -> None:
-    """Until a test message has arrived; for whoever does not wait, the code to send, and what connects. Raises
+    """Until a test message has arrived; for one who does not wait, the code to send, and what connects. Raises
     `AssistantError` with what hinders it."""
     async with open_link(settings, serve_in_process if waits else open_home_locally) as link:
         is_local = isinstance(link, (InProcessLink, HandoverLink))
