@@ -25,14 +25,19 @@ def hidden_modules(*names: str) -> Iterator[None]:
             del sys.modules[name]
 
 
-def defer_reexports(library: str) -> None:
-    """From now on this library's packages import what they only re-export when somebody asks for it by name.
+@contextmanager
+def deferred_reexports(library: str) -> Iterator[None]:
+    """The packages of this library that are imported here import what they only re-export when it is asked for by name.
 
     An SDK has a package of two thousand types whose `__init__` imports all of them, whoever wants one. A package whose
     `__init__` does more than that is loaded as ever; of the library's own only the imports count, and those by `*` do
     not."""
-    if not any(isinstance(finder, _ReexportFinder) and finder.library == library for finder in sys.meta_path):
-        sys.meta_path.insert(0, _ReexportFinder(library))
+    finder = _ReexportFinder(library)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
 
 
 class _ReexportFinder:
