@@ -11,10 +11,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from assistant.core.approvals import ApprovalPattern
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
 from assistant.core.mcp import McpToolDefinition
 from assistant.core.model_api import ToolSpec

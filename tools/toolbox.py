@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
@@ -11,6 +10,7 @@ from zoneinfo import ZoneInfo
 from assistant.agenda.day import AgendaDays
 from assistant.agenda.service import AgendaService
 from assistant.calendars.service import CalendarService
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
 from assistant.core.permissions import OWNER_ONLY, OWNER_ONLY_PERMISSIONS, Permissions
 from assistant.core.ports import Tool, ToolContext

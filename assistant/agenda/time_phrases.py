@@ -10,11 +10,12 @@ that needs it. What it does not read as it is meant is put into other words firs
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.core.calendar import MONTHS, NUMBER_WORDS, format_moment, local_to_utc, read_date_phrase, utc_to_local
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.text import lazy_regex, shorten
 from assistant.core.time_pieces import find_times

@@ -18,7 +18,6 @@ import posixpath
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -28,6 +27,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from assistant.archive.encryption import ENCRYPTED_SUFFIX, AgeEncryption
 from assistant.core.archives import FetchedObject, StoredObject
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ArchiveMissing, ArchiveUnavailable, install_hint
 
 T = TypeVar("T")

@@ -12,13 +12,13 @@ import os
 import shutil
 import sys
 from asyncio.subprocess import PIPE
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from assistant.core.backups import BackupKind, BackupResult
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.make import BackupRequest, make_backup

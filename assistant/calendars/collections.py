@@ -7,7 +7,7 @@ each resource); one that cannot, or whose token is too old, is listed whole. Wha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import urljoin, urlsplit
 
 from assistant.calendars.dav import (
@@ -20,6 +20,7 @@ from assistant.calendars.dav import (
     normal_url,
     sync_collection,
 )
+from assistant.core.dataclass import dataclass
 from assistant.store.calendars import StoredCollection
 
 _MOST_COLLECTIONS = 50

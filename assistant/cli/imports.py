@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from assistant.commands import imports as import_commands
 from assistant.commands.imports import MAX_PIECE
 from assistant.commands.table import Item
 from assistant.core.calendar import utc_now
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.import_records import IMPORT_SOURCES, SOURCE_NAMES, ImportedBatch, batch_to_json
 from assistant.core.sessions import MAIN_SESSION

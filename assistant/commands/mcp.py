@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 
 import click
 
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup
+from assistant.core.dataclass import dataclass
 from assistant.core.mcp import McpToolDefinition, McpToolPin, McpToolState, approval_code
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.text import pluralize, shorten

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import cached_property, partial
 from typing import Annotated, Any, get_type_hints
@@ -28,6 +27,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 
 from assistant.commands.argv import Token, find_mistyped, join_words, with_examples
 from assistant.commands.context import CommandContext, CommandStores
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.sessions import parse_session_name

@@ -11,10 +11,10 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 
 from assistant.core.calendar import MONTH_PATTERN, NUMBER_WORDS, WEEKDAYS, month_number, weekday_number
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 
 _QUESTION_LENGTH = 400

@@ -21,10 +21,11 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.model_api import ToolSpec
 from assistant.core.records import CountingTier, TokenCalibration

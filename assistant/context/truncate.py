@@ -16,10 +16,11 @@ import json
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from assistant.context.pressure import utf8_length
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message, ToolCall
 from assistant.core.quoting import quoted_words
 from assistant.core.records import LogLocation, strip_schedule_heading

@@ -10,10 +10,11 @@ What goes out comes in parts with a key each, one body for ever (I8). One bridge
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Media
 from assistant.core.records import InboxReceipt, OutboxItem, OutboxState
 from assistant.core.sessions import OWNER_SCOPE

@@ -9,9 +9,10 @@ is imported is a request: there is no turn, no answer, and no view that a model 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
+
+from assistant.core.dataclass import dataclass
 
 ImportSource = Literal[
     "chatgpt", "claude", "telegram", "whatsapp", "openclaw", "hermes", "letta", "nanobot", "markdown", "jsonl"

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from datetime import datetime, tzinfo
 from itertools import chain, count
 from typing import Any, Literal
+
+from assistant.core.dataclass import dataclass
 
 Role = Literal["system", "user", "assistant", "tool"]
 Trust = Literal["owner", "guest", "model", "tool", "system"]

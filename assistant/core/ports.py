@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from assistant.core.approvals import ApprovalPattern
 from assistant.core.checkpoints import CircuitBreaker
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError
 from assistant.core.messages import Usage
 from assistant.core.model_api import (

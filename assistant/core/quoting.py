@@ -16,11 +16,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
 from assistant.core.calendar import format_due, format_moment
+from assistant.core.dataclass import dataclass
 from assistant.core.records import TodoItem
 from assistant.core.text import lazy_regex
 

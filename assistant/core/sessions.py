@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 from urllib.parse import quote
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.text import lazy_regex
 

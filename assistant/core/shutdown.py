@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable
-from dataclasses import dataclass
 
+from assistant.core.dataclass import dataclass
 from assistant.core.imports import hidden_modules
 
 # For tracebacks in colours, which are written nowhere.

@@ -12,10 +12,11 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
+from assistant.core.dataclass import dataclass
 from assistant.core.plain_files import FileKind, FileRefused, open_below, split_path
 
 FOLDER_MARK = "@"

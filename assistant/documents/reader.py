@@ -13,8 +13,9 @@ import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from assistant.core.dataclass import dataclass
 from assistant.core.plain_files import FileRefused
 from assistant.documents.kinds import DocumentKind
 

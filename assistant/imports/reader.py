@@ -13,10 +13,10 @@ import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.import_records import ImportedBatch, batch_from_json
 from assistant.imports.records import RejectedRecord

@@ -7,9 +7,10 @@ in a group whose export does not say it, nobody is the owner unless the person w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, BinaryIO
 
+from assistant.core.dataclass import dataclass
 from assistant.core.import_records import ImportedBatch, ImportedMessage
 from assistant.imports.json_stream import TOO_LARGE, CutOff, read_objects
 from assistant.imports.records import (

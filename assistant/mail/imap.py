@@ -14,7 +14,7 @@ import imaplib
 import re
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from imap_tools.idle import get_socket_poller
 from imap_tools.message import MailMessage
 from imap_tools.query import AND, H
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MailError
 from assistant.core.text import shorten_line
 from assistant.mail.account import MailServer

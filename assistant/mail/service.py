@@ -9,11 +9,12 @@ What always holds:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assistant.core.calendar import utc_now
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MailError, install_hint
 from assistant.documents.reader import DocumentReader
 from assistant.mail.account import MailAccount

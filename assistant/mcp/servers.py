@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
 
 import structlog
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError, UsageError, install_hint
 from assistant.core.mcp import McpToolDefinition, McpToolPin, approval_code
 from assistant.core.quoting import quote_text

@@ -10,10 +10,10 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import (
     EntryWithMessages,

@@ -10,12 +10,12 @@ were denied was accepted, so the log has it; no turn takes it up (`supersede_den
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
 from assistant.core.bridge_api import InboundMessage
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.notices import Notice, NoticeKind
 from assistant.core.people import (

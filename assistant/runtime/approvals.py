@@ -14,7 +14,7 @@ What always holds (I10):
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -30,6 +30,7 @@ from assistant.core.approvals import (
     read_answer,
 )
 from assistant.core.calendar import format_moment
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import OutcomeUnknown, ToolError, UsageError
 from assistant.core.messages import Media, ToolCall
 from assistant.core.notices import NoticeKind

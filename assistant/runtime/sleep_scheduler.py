@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 import structlog
 
 from assistant.core.calendar import SleepSchedule, find_first_message_time, is_late_start, is_nap_due
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, SleepReport
 from assistant.core.store_ports import Conversation, Journal

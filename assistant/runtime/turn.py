@@ -14,11 +14,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, aclosing
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
 from assistant.core.bridge_api import TurnEvent
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import ABORTED_MARKER, Message, ToolCall, Usage
 from assistant.core.model_api import CallPurpose, Fallback, ModelNotice, ModelReply, ModelRequest, TextDelta

@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.core.dataclass import dataclass
 from assistant.search.dtypes import Bools, Floats, Ints
 from assistant.search.units import FIRST_PERSON, GREETING, NAME, NUMBER, QUESTION, REPEATS, TIME_WORD
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from assistant.core.calendar import utc_now
+from assistant.core.dataclass import dataclass
 
 TOLERANCE = timedelta(minutes=2)
 HOLD = timedelta(minutes=5)

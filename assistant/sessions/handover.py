@@ -8,10 +8,11 @@ note of the runtime does, quoted, with boundaries that its words cannot forge (F
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, tzinfo
 
 from assistant.core.checkpoints import Checkpoint, UserRequest
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.quoting import replace_hidden_characters
 from assistant.core.sessions import EndReason

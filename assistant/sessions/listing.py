@@ -7,11 +7,11 @@ home's own search finds it; an archive is opened only where the log lost it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
 from assistant.core.archives import ArchiveEntry
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.records import LogRecord, SearchHit, SessionInfo
 from assistant.core.sessions import Generation, SessionReset, is_imported, parse_session_name

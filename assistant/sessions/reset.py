@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 import structlog
 
 from assistant.core.archives import ArchiveEntry
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ArchiveUnavailable, AssistantError, StaleView, UsageError
 from assistant.core.records import SessionInfo
 from assistant.core.sessions import EndReason, Generation, GenerationEnd, SessionReset, session_role

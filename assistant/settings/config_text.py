@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AbstractTable
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 
 CONFIG_HEADER = """\

@@ -11,12 +11,13 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
+from assistant.core.dataclass import dataclass
 from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.core.text import lazy_regex, pluralize, shorten
 from assistant.settings.secrets import FoundSecret

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError
 from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.core.text import lazy_regex

@@ -14,8 +14,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.records import LogRecord
 from assistant.core.sessions import BRANCH_PREFIX, OWNER_SCOPE, THREAD_PREFIX

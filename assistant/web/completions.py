@@ -12,10 +12,10 @@ import contextlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from assistant.bridges.terminal.bridge import Terminal, TerminalBridge
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.messages import Media
 from assistant.core.records import IncomingMessage, is_answer_key

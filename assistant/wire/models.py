@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
 from assistant.core.ports import LedgerPort, Model, ModelFactsPort, ModelPair, OutageLog

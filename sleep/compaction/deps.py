@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction, UserRequest
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.ports import BreakersPort
 from assistant.core.records import ContextView, LogLocation, LogRecord, TodoItem

@@ -11,11 +11,11 @@ What always holds:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from string import Template
 
 from assistant.context.structure import block_starts
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Media, Message
 from assistant.core.model_api import ModelRequest, SystemBlock
 from assistant.core.quoting import RECORD_TAG, quote_in_tag

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 
 from assistant.context.pressure import Pressure, measure_pressure
 from assistant.core.checkpoints import Checkpoint, Compaction
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StaleView
 from assistant.core.notices import Notice, NoticeKind
 from sleep.compaction.deps import ECONOMY_TRIGGERS, GAINED_NOTHING, MODEL_TIERS, CompactionDeps

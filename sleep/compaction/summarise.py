@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from assistant.context.tokens import TokenCounter
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelRequest

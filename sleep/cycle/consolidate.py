@@ -18,9 +18,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange
 from assistant.core.memory_api import ConsolidationsPort, Memories, NearestMemories

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ from typing import Any
 import structlog
 
 from assistant.core.checkpoints import Checkpoint
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, CorruptStore, StoreError
 from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
 from assistant.core.ports import BreakersPort

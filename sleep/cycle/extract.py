@@ -14,10 +14,11 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, tzinfo
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError
 from assistant.core.memories import JournalEntry
 from assistant.core.messages import Message

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
 import structlog
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import JournalEntry, PhaseCursor
 from assistant.core.memory_api import MemoryFilesPort

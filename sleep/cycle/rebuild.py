@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import reduce
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore
 from assistant.core.memories import JournalEntry, Memory, MemoryChange, PhaseCursor
 from assistant.core.memory_api import ConsolidationsPort, Memories

@@ -11,9 +11,10 @@ What always holds:
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import SleepReport, UndoableEdit
 from assistant.core.memory_api import ConsolidationsPort, Memories, MemoryFilesPort

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from sleep.rules.classifier import durable_threshold, mentions_entity, mentions_person, score_clause
 from sleep.rules.corrections import is_correction, is_explicit_correction

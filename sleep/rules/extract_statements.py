@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.records import LogRecord
 from assistant.core.text import lazy_regex
 from sleep.rules.classifier import (

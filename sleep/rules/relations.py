@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text, lazy_regex
 from sleep.rules.pattern_files import load_pattern, read_alternatives, read_pattern_rows
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex, search_in_windows
 from sleep.rules.pattern_files import load_pattern, read_words
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import SPACELESS_RUN, STOP_WORDS, WORD, character_pairs, fold_text, lazy_regex
 from sleep.rules.pattern_files import load_pattern, read_word_set, read_words
 from sleep.rules.sentences import expand_shorthand, strip_request_to_keep

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text
 from sleep.rules.corrections import find_corrected, is_correction
 from sleep.rules.pattern_files import load_pattern, read_word_set

@@ -12,12 +12,13 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 
 JsonObject = Mapping[str, Any]

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Annotated, Any, TypeVar
 
@@ -24,6 +23,7 @@ from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import TableCommand, number_argument
 from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import Checkpoint, describe_state, describe_tier
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, UsageError
 from assistant.core.messages import media_to_json
 from assistant.core.records import LogRecord

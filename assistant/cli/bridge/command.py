@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -47,6 +47,7 @@ from assistant.commands.bridges import BridgeItem, render_bridges
 from assistant.commands.table import CommandResult
 from assistant.core.bridge_api import NETWORK_NAMES, BridgeState, BridgeStatus
 from assistant.core.calendar import utc_now
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, BridgeError, UsageError
 from assistant.core.sessions import MAIN_SESSION
 from assistant.service.home_lock import is_home_served, is_listening

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import fold, read_cues

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from assistant.models.offline.cues import fold, read_cues
 from sleep.rules.pattern_files import join_fragments

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.quoting import FAILURE_PREFIX, is_failed_result, parse_todos, quote_block
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from sqlite3 import Row
 
+from assistant.core.dataclass import dataclass
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemorySnapshot, PhaseCursor
 from assistant.store.character.journal import UNDONE_NOTE, entry_subject, read_entry, save_reading
 from assistant.store.database import Database

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from itertools import chain
 
+from assistant.core.dataclass import dataclass
 from assistant.core.erasure_phrases import PhraseMatcher, identifying_phrases
 from assistant.core.erasure_values import (
     MIN_LETTERS,

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import struct
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 
 # https://www.sqlite.org/walformat.html: the index header is there twice, behind it how many frames are in the database.
