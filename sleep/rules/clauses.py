@@ -21,7 +21,7 @@ from assistant.core.text import lazy_regex
 from sleep.rules.classifier import durable_threshold, mentions_entity, mentions_person, score_clause
 from sleep.rules.corrections import is_correction, is_explicit_correction
 from sleep.rules.pattern_files import load_pattern
-from sleep.rules.sentences import Sentence, expand_shorthand
+from sleep.rules.sentences import Sentence, expand_shorthand, split_sentences
 
 _OPENER = load_pattern("clauses", "opener")
 _CUT = load_pattern("clauses", "cut")
@@ -34,6 +34,7 @@ _SMALL = load_pattern("clauses", "small")
 _PRONOUN = load_pattern("clauses", "pronoun")
 _ALWAYS = load_pattern("clauses", "always")
 _STANDS_BY_ITSELF = load_pattern("clauses", "stands_by_itself")
+_ABOUT_ANSWERS = load_pattern("clauses", "about_answers")
 _STANDING_ORDERS_IT = load_pattern("clauses", "standing_orders_it")
 
 
@@ -73,6 +74,21 @@ def is_standing_instruction(clause: str) -> bool:
     if _ALWAYS.match(start) or _STANDS_BY_ITSELF.search(start):
         return True
     return bool(_STANDING.search(start) and _ORDER.match(start) and not _STANDING_ORDERS_IT.search(start))
+
+
+def find_standing_wishes(text: str) -> list[str]:
+    """The sentences of a person's message that say how they want things done, or be answered, from now on."""
+    return [
+        sentence.text
+        for sentence in split_sentences(text)
+        if not sentence.is_question
+        and (
+            _ABOUT_ANSWERS.search(sentence.own_text)
+            or any(
+                is_standing_instruction(sentence.own_text[start:end]) for start, end in find_clauses(sentence.own_text)
+            )
+        )
+    ]
 
 
 def is_hypothetical(clause: str) -> bool:
