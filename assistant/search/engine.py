@@ -30,15 +30,18 @@ from assistant.search.scoring import (
     CandidateScores,
     CandidateTable,
     QueryTerm,
+    QuestionVectors,
     score_candidates,
 )
+from assistant.search.units import asks_for_something
+from assistant.search.vocabulary import normalise_rows
 
 _K1 = 1.2
 _NEVER_COMMON = 50
 _NEWER = 1e-3
 # The cosine from which something is found for its meaning alone, without a word of the question in or beside it, where
-# nobody said any, or where everything is a candidate.
-_LIKE_ALONE = 0.2
+# nobody said any, or where everything is a candidate. Words that nobody said and that ask nothing may be no words.
+_LIKE_ALONE, _LIKE_ALONE_UNSAID = 0.1, 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class PreparedSearch:
     candidates: Ints  # numbers of units
     table: CandidateTable
     terms: list[QueryTerm]
-    vector: Floats  # of the question, without what all units have in common, of length 1
+    question: QuestionVectors
     asked_for: AskedFor
     sources: int  # how many there are in the collection
     likeness: Floats  # of each candidate to the question
@@ -70,11 +73,13 @@ class SearchEngine:
         asked = self.prepare(question, where)
         if asked is None:
             return []
-        scores = score_candidates(asked.table, asked.terms, asked.vector, asked.asked_for, sources=asked.sources)
+        scores = score_candidates(asked.table, asked.terms, asked.question, asked.asked_for, sources=asked.sources)
         like_enough: Bools = np.ones(len(scores.total), bool)
         if asked.is_small or not (scores.bm25 > 0).any():
             # Meaning says little of scripts without spaces, whose words are found piece by piece.
-            like_enough = (scores.bm25 > 0) | ((asked.likeness >= _LIKE_ALONE) & (not asked.is_spaceless))
+            has_words = scores.bm25 > 0
+            least = _LIKE_ALONE if has_words.any() or asks_for_something(question) else _LIKE_ALONE_UNSAID
+            like_enough = has_words | ((asked.likeness >= least) & (not asked.is_spaceless))
         return self._ranked(asked.candidates, scores, asked.likeness, like_enough, limit)
 
     def prepare(self, question: str, where: SearchFilter) -> PreparedSearch | None:
@@ -89,11 +94,12 @@ class SearchEngine:
         if not len(candidates):
             return None
         table = self._table(candidates, terms, parsed)
+        weighed = self._weighed(terms, parsed)
         return PreparedSearch(
             candidates,
             table,
-            self._weighed(terms, parsed),
-            centred,
+            weighed,
+            QuestionVectors(centred, self._vector_of_words(parsed, terms, weighed)),
             _asked_for(parsed),
             self.index.source_count,
             table.vectors[table.around[:, NEIGHBOUR_REACH]] @ plain,
@@ -104,8 +110,20 @@ class SearchEngine:
     def _vectors_of(self, question: str) -> tuple[Floats, Floats]:
         """The vector of a question as it is, and without what all units have in common, of length 1."""
         plain = self._embed([question])[0]
-        centred = plain - self.index.mean
-        return plain, centred / max(float(np.linalg.norm(centred)), 1e-6)
+        return plain, self._centred(plain)
+
+    def _vector_of_words(
+        self, question: ParsedQuestion, terms: dict[str, tuple[float, str]], weighed: list[QueryTerm]
+    ) -> Floats:
+        """The sum of the question's own words by their idf, without what all units have in common, of length 1."""
+        own = {stem: term.idf for (stem, (_, of)), term in zip(terms.items(), weighed, strict=True) if stem == of}
+        idf = np.array(list(own.values()), np.float32)
+        words = idf @ normalise_rows(self._embed([question.words[stem] for stem in own]))
+        return self._centred(words / max(float(np.linalg.norm(words)), 1e-6))
+
+    def _centred(self, vector: Floats) -> Floats:
+        centred = vector - self.index.mean
+        return centred / max(float(np.linalg.norm(centred)), 1e-6)
 
     def source_count(self, word: str) -> int:
         """How many sources have a word, in any form of it."""
