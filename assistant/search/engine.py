@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from assistant.core.text import is_spaceless
 from assistant.search.dtypes import ROLE_BITS, Bools, EmbedTexts, Floats, Ints, kind_number
 from assistant.search.index import SearchIndex, epoch_second
-from assistant.search.index_values import IndexStore, SearchFilter, SourceHit
+from assistant.search.index_values import IndexStore, SearchExplanation, SearchFilter, SourceHit
 from assistant.search.query import FindStems, ParsedQuestion, SearchLimits, parse_question
 from assistant.search.scoring import (
     NEIGHBOUR_REACH,
@@ -51,6 +51,8 @@ class PreparedSearch:
     candidates: Ints  # numbers of units
     table: CandidateTable
     terms: list[QueryTerm]
+    stems: list[str]  # of the terms
+    words: dict[str, str]  # of the question's own stems
     question: QuestionVectors
     asked_for: AskedFor
     sources: int  # how many there are in the collection
@@ -71,13 +73,29 @@ class SearchEngine:
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
         """Best first, each source once. Raises `StoreError`."""
         asked = self.prepare(question, where)
+        return [] if asked is None else self._found(question, asked, _scores(asked), limit)
+
+    def explain(self, question: str, where: SearchFilter, *, limit: int = 10) -> SearchExplanation:
+        """What `search` finds, and how. Raises `StoreError`."""
+        asked = self.prepare(question, where)
         if asked is None:
-            return []
-        scores = score_candidates(asked.table, asked.terms, asked.question, asked.asked_for, sources=asked.sources)
+            return SearchExplanation({}, (), self.index.source_count, 0, 0, [])
+        scores = _scores(asked)
+        like: dict[str, list[str]] = {word: [] for word in asked.words.values()}
+        for stem, term in zip(asked.stems, asked.terms, strict=True):
+            own = asked.stems[term.stands_for]
+            if stem != own:
+                like[asked.words[own]].append(stem)
+        hits = self._found(question, asked, scores, limit)
+        by_words = int((scores.bm25 > 0).sum())
+        by_meaning = len(asked.candidates) - by_words
+        return SearchExplanation(like, asked.asked_for.named(), asked.sources, by_words, by_meaning, hits)
+
+    def _found(self, question: str, asked: PreparedSearch, scores: CandidateScores, limit: int) -> list[SourceHit]:
         like_enough: Bools = np.ones(len(scores.total), bool)
-        if asked.is_small or not (scores.bm25 > 0).any():
+        has_words = scores.bm25 > 0
+        if asked.is_small or not has_words.any():
             # Meaning says little of scripts without spaces, whose words are found piece by piece.
-            has_words = scores.bm25 > 0
             least = _LIKE_ALONE if has_words.any() or asks_for_something(question) else _LIKE_ALONE_UNSAID
             like_enough = has_words | ((asked.likeness >= least) & (not asked.is_spaceless))
         return self._ranked(asked.candidates, scores, asked.likeness, like_enough, limit)
@@ -99,6 +117,8 @@ class SearchEngine:
             candidates,
             table,
             weighed,
+            list(terms),
+            parsed.words,
             QuestionVectors(centred, self._vector_of_words(parsed, terms, weighed)),
             _asked_for(parsed),
             self.index.source_count,
@@ -313,10 +333,16 @@ class SearchEngine:
                 continue
             source = int(meta["source"][candidates[place]])
             if source not in ranked:
-                ranked[source] = SourceHit(source, float(scores.total[place]), float(likeness[place]))
+                score = float(scores.total[place])
+                parts = {name: float(values[place]) for name, values in scores.parts.items() if values[place]}
+                ranked[source] = SourceHit(source, score, float(likeness[place]), parts)
                 if len(ranked) == limit:
                     break
         return list(ranked.values())
+
+
+def _scores(asked: PreparedSearch) -> CandidateScores:
+    return score_candidates(asked.table, asked.terms, asked.question, asked.asked_for, sources=asked.sources)
 
 
 def _asked_for(question: ParsedQuestion) -> AskedFor:

@@ -139,6 +139,17 @@ class AskedFor:
     oneself: bool = False
     assistant: bool = False  # what the assistant said
 
+    def named(self) -> tuple[str, ...]:
+        """For people."""
+        names = {
+            "a time": self.time,
+            "a number": self.number,
+            "a name": self.name,
+            "you": self.oneself,
+            "what the assistant said": self.assistant,
+        }
+        return tuple(name for name, is_asked in names.items() if is_asked)
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateFeatures:
@@ -160,7 +171,9 @@ def score_candidates(
     of_identifier = np.array([term.in_identifier for row, term in enumerate(terms) if term.stands_for == row], bool)
     if of_identifier.any():
         form = table.form[table.around[:, NEIGHBOUR_REACH]]
+        plain = total.copy()
         _put_statements_first(total, form, features.has[of_identifier].all(axis=0))
+        parts["identifier"] = total - plain
     return CandidateScores(total, features.bm25, parts)
 
 
