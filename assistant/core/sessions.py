@@ -109,8 +109,8 @@ def _thread_name(name: str) -> str:
     thread = "-".join(words)
     if not any(letter.isalnum() for letter in thread) or _NO_NAME.search(thread) or len(thread) > _LONGEST_THREAD:
         raise UsageError(
-            f"A conversation cannot be named {name!r}: use letters, digits, hyphens and dots, {_LONGEST_THREAD} at most.
-            " "Nothing was changed."
+            f"A conversation cannot be named {name!r}: use letters, digits, hyphens and dots, "
+            f"{_LONGEST_THREAD} at most. Nothing was changed."
         )
     return thread
 
