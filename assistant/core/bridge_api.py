@@ -153,7 +153,7 @@ class Bridge(Protocol):
 
 
 # Each has a section in config.toml.
-NETWORK_NAMES = ("telegram", "matrix", "mail")
+NETWORK_NAMES = ("telegram", "matrix", "slack", "mail")
 
 BridgeState = Literal["connected", "connecting", "paused", "failing", "off"]
 
