@@ -18,9 +18,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange
 from assistant.core.memory_api import ConsolidationsPort, Memories, NearestMemories
@@ -92,7 +92,7 @@ class ConsolidationPhase:
 
     async def undo_cycle(self, cycle: int, now: datetime) -> int:
         """Take back what a sleep changed: how many changes. What somebody had forgotten since is not brought back.
-        Killed and run again it goes on. Raises `UsageError` where a later change stands upon one of them,
+        Killed and run again it continues. Raises `UsageError` where a later change stands upon one of them,
         `MemoryUnavailable` and `StoreError`."""
         await self.apply_planned(now)
         plans = self.consolidations.applied_plans(cycle)

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text
 from sleep.rules.corrections import find_corrected, is_correction
 from sleep.rules.pattern_files import load_pattern, read_word_set
@@ -167,7 +168,7 @@ def _with_day_of(new: Statement, text: str, about: str) -> str:
 
 
 def _puts_right(new: Statement, old: Statement, *, just_said: bool) -> bool:
-    """It names what is no longer so, that stands in the earlier one, and both are about the same."""
+    """It names what is no longer so, that is in the earlier one, and both are about the same."""
     for replaced in new.replaced:
         if not replaced.is_named_in(old):
             continue
