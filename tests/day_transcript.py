@@ -1,6 +1,6 @@
-"""Writes the conversation in docs/mail.md: a mail arrives, an appointment is proposed, the owner says yes, the calendar has
-it, and the next morning's brief names it. The program is the real one, over real servers of mail (Dovecot) and calendars
-(Radicale); what the model says is scripted.
+"""Writes the conversation in docs/mail.md: a mail arrives, an appointment is proposed, the owner says yes, the calendar
+has it, and the next morning's brief names it. The program is the real one, over real servers of mail (Dovecot) and
+calendars (Radicale); what the model says is scripted.
 
 `python -m tests.day_transcript` writes it again; a test compares it with what the program says now.
 """
@@ -46,10 +46,7 @@ async def play(home: Path, mail: OwnMail, calendars: Radicale) -> str:
     """What the owner and the assistant say to each other, and what the calendar then has; a Markdown block."""
     calendars.make_calendar("family")
     mail.deliver(mail_from("Bob <bob@boatyard.example>", "Your boat", _BOATYARD))
-    source = calendars.source().model_dump(mode="json", exclude_defaults=True)
-    home.mkdir(mode=0o700)
-    fields = "".join(f"{key} = {json.dumps(value)}\n" for key, value in source.items())
-    (home / "config.toml").write_text(f"[[calendar.sources]]\n{fields}")
+    _make_home(home, calendars)
     environ = {
         "ASSISTANT_CALENDAR__PASSWORDS": json.dumps({"Server": PASSWORD}),
         "ASSISTANT_HOME__TIMEZONE": "UTC",
@@ -70,6 +67,13 @@ async def play(home: Path, mail: OwnMail, calendars: Radicale) -> str:
     kept = [line for line in entry.splitlines() if line.startswith(("DTSTART", "LOCATION", "SUMMARY"))]
     blocks.append("(on the calendar's server)\n" + "\n".join(sorted(kept)))
     return "```text\n" + "\n\n".join(blocks) + "\n```\n"
+
+
+def _make_home(home: Path, calendars: Radicale) -> None:
+    source = calendars.source().model_dump(mode="json", exclude_defaults=True)
+    home.mkdir(mode=0o700)
+    fields = "".join(f"{key} = {json.dumps(value)}\n" for key, value in source.items())
+    (home / "config.toml").write_text(f"[[calendar.sources]]\n{fields}")
 
 
 async def _ask(it: LiveApp, text: str) -> str:
