@@ -103,7 +103,7 @@ def build_toolbox(
 ) -> ToolRegistry:
     """Without one of `requests`, `memory`, `reminders`, `sending`, `pages`, `web_search`, `files`, `sandbox`, `mail`
     and `calendars` there are no tools over it. A page of quoted words has at most `result_bytes` of UTF-8; commands of
-    `allowed_commands` need no approval. `delegate` is added by whoever has the helpers."""
+    `allowed_commands` need no approval. `delegate` is added by the code that has the helpers."""
     documents = DocumentReader()
     folders = files.folders if files else FileFolders(workspace, workspace.parent)
     tools: list[Tool] = [

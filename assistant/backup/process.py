@@ -1,4 +1,4 @@
-"""Making a backup in a child process of low priority, so that it takes nothing from whoever is answered: the parent's
+"""Making a backup in a child process of low priority, so that it slows no answer down: the parent's
 side, and the child, `python -m assistant.backup.process`.
 
 The child reads one line of JSON, ends with its parent, and writes the result as JSON.

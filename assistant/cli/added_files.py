@@ -1,5 +1,5 @@
 """Files that a person adds at their own terminal: this process reads them, as the person may, and copies them into the
-workspace. Whoever runs the command then looks at the workspace alone.
+workspace. The process that runs the command then looks at the workspace alone.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""`assistant import FILE`: reads what another program exported, in a child process, and hands it to whoever serves the
-data folder, some messages at a time.
+"""`assistant import FILE`: reads what another program exported, in a child process, and hands it to the process that
+serves the data folder, some messages at a time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MOST_SECONDS = 3600.0
 
 
 Connect = Callable[[], Awaitable[Link]]
-"""To whoever serves the data folder."""
+"""To the process that serves the data folder."""
 
 
 class RejectedItem(Item):
@@ -86,7 +86,7 @@ class _Run:
         return count >= _AT_ONCE or size >= _CHARACTERS_AT_ONCE
 
     async def hand_in(self, connect: Connect) -> None:
-        """What waits, to whoever serves the data folder; of a dry run it is counted."""
+        """What waits, to the process that serves the data folder; of a dry run it is counted."""
         batches, self.waiting = self.waiting, []
         if not batches:
             return

@@ -25,7 +25,7 @@ from assistant.core.records import OutboxState
 from assistant.core.text import pluralize
 
 _MOST_SECONDS = 300.0
-NO_BRIDGE = "No bridge is set up. `assistant bridge add telegram`, `... add matrix` or `... add mail` sets one up."
+NO_BRIDGE = f"No bridge is set up. `assistant bridge add` sets one up: {', '.join(NETWORK_NAMES)}."
 _RETRIED = "It is retried automatically; `assistant bridge test {name}` tries now."
 _TO_DO = {
     "paused": "`assistant bridge resume {name}` resumes it.",

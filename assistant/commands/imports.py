@@ -1,6 +1,6 @@
 """What was brought along from other programs: list the imports, take one back. A shell also reads the files
-(`assistant/cli/imports.py`) and hands in what it found, some messages at a time, so that whoever serves the data folder
-is the only one that writes it, and answers messages between any two of them.
+(`assistant/cli/imports.py`) and hands in what it found, some messages at a time, so that the process that serves the
+data folder is the only one that writes it, and answers messages between any two of them.
 """
 
 from __future__ import annotations

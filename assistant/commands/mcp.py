@@ -165,7 +165,7 @@ async def test(context: CommandContext, name: str) -> McpServerDetails:
 
     > assistant mcp test github
     """
-    await context.services.mcp.look(name)
+    await context.services.mcp.refresh_tools(name)
     return _details(context, name)
 
 

@@ -152,7 +152,7 @@ class BlockedCall(Item):
 class UsageAnswer(Item):
     """What `assistant usage --json` prints: rows of the last `days`, and how the budget stands. Of each cap,
     `background_caps` has the part that work in the background may use; `forecast_usd` is what the month comes to if it
-    goes on as it did."""
+    continues as it did."""
 
     by: str = Field(validation_alias="grouping")
     days: int

@@ -11,7 +11,7 @@ One message that a provider refuses would be refused for ever, so what is sent n
 - in a room, each message says who speaks;
 - no message is without words; NUL and lone surrogates are gone; nobody's text can forge one of our boundaries;
 - a user message comes first, and a user message or a tool result last;
-- thinking stands in the open tool loop only, verbatim;
+- thinking is in the open tool loop only, verbatim;
 - pictures beyond the budget keep their name and lose their data, oldest first.
 
 The order of what was said is never changed, neighbours are not merged (the forms do that), and a row that needs no

@@ -136,7 +136,7 @@ def _read_recent_day(match: re.Match[str], today: date) -> _Days:
     if back == 0 and match[0].lower().startswith("yesterday"):
         back = 1
     day = today - timedelta(back)
-    # A night goes on into the next day.
+    # A night continues into the next day.
     return day, day + timedelta(2 if match[0].lower() == "last night" else 1)
 
 

@@ -274,7 +274,7 @@ def mask_tool_result(
     latest: int | None = None,
 ) -> Message:
     """The tool result `message` (of `call`, which took `tokens`) by reference. `repeats` is how often the same call
-    stands in view, `latest` the message with its newest result, where that is another one."""
+    is in view, `latest` the message with its newest result, where that is another one."""
     when = f", {message.ts:%Y-%m-%d %H:%M}" if message.ts else ""
     topics = topic_words(quoted_words(original_words(message)))
     about = f"; about: {', '.join(topics)}" if topics else ""

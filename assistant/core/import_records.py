@@ -1,4 +1,4 @@
-"""What is brought along from other programs: conversations with their messages, as whoever reads an export hands them
+"""What is brought along from other programs: conversations with their messages, as the reader of an export hands them
 to the store. Pure.
 
 Who says something decides what becomes of it, as anywhere: the owner's own words are learned from, an assistant's

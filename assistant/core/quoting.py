@@ -1,6 +1,6 @@
 """Text of somebody else's in a prompt or a tool's result: between boundaries and in forms that it cannot leave (I10).
 
-Whoever wrote a text can write our closing tag into it as well. So every text that is not ours loses the power to open
+The author of a text can write our closing tag into it as well. So every text that is not ours loses the power to open
 or close one of our boundaries before it is sent: `<` of such a tag becomes `&lt;`, everything else stays as it was.
 
 What always holds for tool results:

@@ -3,7 +3,7 @@ waits.
 
 Every step has a limit, the whole has one, and a service manager is told to wait longer than that, so that it never
 has to kill (F38). What does not end within its limit is left where it is: everything that was accepted is in the
-stores, and the next start goes on with it.
+stores, and the next start continues with it.
 """
 
 from __future__ import annotations

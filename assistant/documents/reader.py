@@ -2,7 +2,7 @@
 
 What always holds: no document is parsed in this process. A child does it (`extract.py`), with limits on its time and
 memory, without the environment's secrets, and is gone before the text is used; whatever a document makes it do, the
-assistant goes on.
+assistant continues.
 """
 
 from __future__ import annotations

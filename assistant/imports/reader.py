@@ -1,7 +1,7 @@
 """What an export has, read by a child process (`child.py`).
 
 What always holds: no file of another program is parsed in this process; whatever a file makes the child do, this
-process goes on. The child waits while nobody takes what it found, so that memory stays bounded.
+process continues. The child waits while nobody takes what it found, so that memory stays bounded.
 """
 
 from __future__ import annotations

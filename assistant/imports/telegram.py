@@ -41,7 +41,7 @@ class _Chat:
     batch: list[ImportedMessage] = field(default_factory=list)
 
     @property
-    def where(self) -> str:
+    def position(self) -> str:
         return f"chat {self.number}, message {self.read_count}" if self.number else f"message {self.read_count}"
 
     def take_batch(self) -> Iterator[ImportedBatch]:
@@ -77,7 +77,7 @@ def read_telegram(stream: BinaryIO, options: ReadOptions) -> Iterator[Read]:
                 try:
                     message = _message(value, chat, owner_id, options)
                 except BadRecord as error:
-                    yield RejectedRecord(chat.where, str(error))
+                    yield RejectedRecord(chat.position, str(error))
                     continue
                 chat.batch += [message] if message is not None else []
                 if len(chat.batch) == BATCH_MESSAGES:
@@ -86,7 +86,7 @@ def read_telegram(stream: BinaryIO, options: ReadOptions) -> Iterator[Read]:
     except CutOff:
         yield from chat.take_batch()
         chat.read_count += 1
-        yield RejectedRecord(chat.where, _CUT_OFF)
+        yield RejectedRecord(chat.position, _CUT_OFF)
 
 
 def _message(row: Any, chat: _Chat, owner_id: str, options: ReadOptions) -> ImportedMessage | None:

@@ -1,7 +1,7 @@
 """Reading and keeping mail over IMAP. Everything here blocks: `run_imap` calls it in a thread.
 
 What always holds:
-- A server that stalls, goes on for ever or announces what nobody can hold ends the call: each read has a time limit,
+- A server that stalls, never ends or announces what nobody can hold ends the call: each read has a time limit,
   each command a limit of bytes, the whole a deadline, after which its connection is shut.
 - Reading marks nothing as read. What goes into a command from elsewhere is quoted, and has no control characters.
 """

@@ -70,7 +70,7 @@ class MailService:
         """Raises `MailError`."""
         folders = (folder,) if folder else self.account.folders
 
-        def look(connection: ImapConnection) -> FoundMails:
+        def search_folders(connection: ImapConnection) -> FoundMails:
             found: list[tuple[MailPlace, MailHead]] = []
             total = 0
             for name in folders:
@@ -82,7 +82,7 @@ class MailService:
             shown = tuple(found[offset : offset + limit])
             return FoundMails(shown, max(0, total - offset - len(shown)))
 
-        return await self._imap(look)
+        return await self._imap(search_folders)
 
     async def folders(self) -> list[str]:
         return await self._imap(lambda connection: connection.folders())

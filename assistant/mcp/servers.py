@@ -136,7 +136,7 @@ class McpServers:
         server = self._find(name)
         return [pin for pin in self._stored.list_tools(name) if server.uses(pin.name)]
 
-    async def look(self, name: str) -> list[McpToolPin]:
+    async def refresh_tools(self, name: str) -> list[McpToolPin]:
         """Ask a server what it has. Raises `UsageError` for one that there is not, `ToolError` for one that does not
         answer."""
         self._find(name)

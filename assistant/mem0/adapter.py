@@ -206,7 +206,7 @@ class Mem0HistoryAdapter:
         self._store.clear_history()
 
     def close(self) -> None:
-        """Whoever opened memory.db closes it."""
+        """The code that opened memory.db closes it."""
 
 
 class Mem0Adapter(Mem0):  # type: ignore[misc]

@@ -223,7 +223,7 @@ class ApprovalService:
 
     async def answer_turn(self, turn: Turn) -> str | None:
         """What is said to a turn whose message answers the one approval that was asked last; None where it is anything
-        else. Taken up again after a crash, it goes on where it stopped."""
+        else. Taken up again after a crash, it continues where it stopped."""
         if len(turn.items) != 1 or session_role(turn.session) != "owner" or is_from_schedule(turn.items[0].incoming):
             return None
         incoming = turn.items[0].incoming

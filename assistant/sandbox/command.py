@@ -67,7 +67,7 @@ class CommandSandbox:
     limits: CommandLimits
 
     def describe(self) -> str:
-        """Where a command runs, for whoever approves it."""
+        """Where a command runs, for the person who approves it."""
         if self.kind == "none":
             return "NOT in a sandbox: it can do all that you can"
         return "in the workspace, without network"

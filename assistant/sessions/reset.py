@@ -3,7 +3,7 @@
 Nothing is cleared before the archive was proved; nothing ends that was not read for the journal or queued to be
 read (F28, F31); the rollover itself is one record of the log and one transaction (`Conversation.end_generation`).
 Each step is durable before the next. Until the rollover, whatever fails leaves the old generation whole, and talk
-goes on in it.
+continues in it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ResetContext:
     is_sleep_due: Callable[[datetime], bool]
     pressure: Callable[[str], Awaitable[float]]  # how full a context is
     count_tokens: Callable[[str], int]
-    show_progress: Callable[[str, str], None]  # shows to whoever is connected now
+    show_progress: Callable[[str, str], None]  # shows to those connected now
     clock: Callable[[], datetime]
     zone: tzinfo
 
@@ -82,7 +82,7 @@ class ResetRequest:
     session: str
     reason: EndReason
     late: bool = False  # long after it was due
-    resumes: int | None = None  # number of the earlier generation that goes on
+    resumes: int | None = None  # number of the earlier generation that continues
 
 
 @dataclass(frozen=True, slots=True)

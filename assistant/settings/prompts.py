@@ -78,7 +78,7 @@ def replace_persona_names(text: str, names: PersonaNames) -> str:
 
 
 def clean_persona_name(text: str) -> str:
-    """A name or a manner as it stands in a sentence: one line, without the full stop at its end."""
+    """A name or a manner as it is in a sentence: one line, without the full stop at its end."""
     return " ".join(text.split())[:MAX_NAME_CHARACTERS].rstrip(". ")
 
 

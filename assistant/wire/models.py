@@ -30,7 +30,7 @@ _GREETER = "You are being set up as somebody's personal assistant."
 _GREETING = "Say hello in one short sentence."
 # Some models think before they greet.
 _MAX_GREETING = 512
-# Who writes summaries where `compaction.summary_model` is empty; elsewhere whoever answers does.
+# Who writes summaries where `compaction.summary_model` is empty; elsewhere the answering model does.
 SUMMARY_MODEL_NAMES = {"anthropic": "claude-haiku-5-5"}
 
 

@@ -71,7 +71,7 @@ class CompactionDeps:
     wait_until_idle: Callable[[], Awaitable[None]] | None = None
 
     async def yield_to_chat(self, request: CompactionRequest) -> None:
-        """Between two steps: whoever said something meanwhile is answered first, unless they wait for this."""
+        """Between two steps: a person who said something meanwhile is answered first, unless they wait for this."""
         if self.wait_until_idle is not None and request.trigger in BACKGROUND_TRIGGERS:
             await self.wait_until_idle()
 

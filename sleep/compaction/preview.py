@@ -177,7 +177,7 @@ class PreviewDeps(CompactionDeps):
     summariser: SummaryForecast
 
     @classmethod
-    def of(cls, deps: CompactionDeps, request: CompactionRequest) -> PreviewDeps:
+    def from_deps(cls, deps: CompactionDeps, request: CompactionRequest) -> PreviewDeps:
         own = {it.name: getattr(deps, it.name) for it in fields(CompactionDeps)}
         forecast = SummaryForecast(**{it.name: getattr(deps.summariser, it.name) for it in fields(Summariser)})
         copy = ViewCopy(deps.conversation, request.session, request.terms.counter)

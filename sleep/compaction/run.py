@@ -1,9 +1,9 @@
 """One request for a compaction being carried out: plan, summarise, commit, look again.
 
 What always holds: what was planned is committed only where the view is still the one that it was planned on; whatever
-fails leaves the view as it was (I4). What would not make the context smaller is not committed, whoever asked for it
-(I7); where a model was asked a record says so, and the same messages are not summarised again. Where a person waits, no
-model is asked: what is told of the messages then is marked, so that a model's summary takes its place later.
+fails leaves the view as it was (I4). What would not make the context smaller is not committed, no matter who asked for
+it (I7); where a model was asked a record says so, and the same messages are not summarised again. Where a person waits,
+no model is asked: what is told of the messages then is marked, so that a model's summary takes its place later.
 """
 
 from __future__ import annotations

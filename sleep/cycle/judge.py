@@ -27,7 +27,7 @@ from sleep.rules.classifier import UNCERTAIN_BAND, score_importance
 from sleep.rules.supersede import EntryDecision, ParsedStatement
 
 _LONGEST = 300
-_MOST_BESIDE = 8
+_MOST_BESIDE = 12
 _JUNK_BELOW = 0.6
 ENTRIES_PER_CALL = 20
 _ON_PURPOSE = frozenset({"tool", "correction", "import"})

@@ -96,7 +96,7 @@ def _related(match: re.Match[str], owns: bool) -> Mention:
 
 
 def _alias(match: re.Match[str]) -> str:
-    """As the person says it: "my younger sister", whoever tells of it."""
+    """As the person says it: "my younger sister", no matter who tells of it."""
     ours = "our" if re.search(r"\b[Oo]ur\b", match[0][: match.end("relation")]) else "my"
     return f"{ours} {match['adjective']}{match['relation']}"
 

@@ -103,10 +103,10 @@ def split_sentences(text: str) -> list[Sentence]:
 
 def blank_quotations(text: str) -> str:
     """The text without what is quoted in it."""
-    return _WITHIN.sub(_blanked, _ASIDE.sub(_gone, text))
+    return _WITHIN.sub(_blanked, _ASIDE.sub(_blank_out, text))
 
 
-def _gone(match: re.Match[str]) -> str:
+def _blank_out(match: re.Match[str]) -> str:
     """As long as it was, so that places stay places."""
     return "".join("\n" if char == "\n" else " " for char in match[0])
 

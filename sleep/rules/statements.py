@@ -83,7 +83,7 @@ class Statement:
         return frozenset(value for value_kind, value in values if value_kind == kind)
 
     def is_named_in(self, other: Statement) -> bool:
-        """Whether all that it names, and that is something, stands in the other one."""
+        """Whether all that it names, and that is something, is in the other one."""
         names_something = self.content_stems & other.content_stems or self.values & other.values
         return bool(names_something) and self.content_stems <= other.content_stems and self.values <= other.values
 

@@ -72,6 +72,14 @@ def parse_entry(text: str, *, corrects: bool = False) -> ParsedStatement:
     return ParsedStatement(statement, tuple(find_slots(text)), _about(" ".join(text[:200].split())))
 
 
+def list_matters(parsed: ParsedStatement) -> frozenset[tuple[str, ...]]:
+    """Whom or what a statement is about, its words without numbers and days, and each attribute that it fills: two that
+    have none of these in common can rarely contradict each other, and two that have may be far apart in their sound."""
+    filled = {(slot.subject, slot.attribute) for slot in parsed.slots}
+    words = tuple(sorted(parsed.statement.content_stems))
+    return frozenset(matter for matter in (*filled, parsed.about, words) if matter)
+
+
 def decide_entry(entry: ParsedStatement, said_at: datetime, candidates: Sequence[MemoryCandidate]) -> EntryDecision:
     """What a statement of `said_at` is to memories of the same scope."""
     same: list[tuple[float, MemoryCandidate]] = []
@@ -160,7 +168,7 @@ def _with_day_of(new: Statement, text: str, about: str) -> str:
 
 
 def _puts_right(new: Statement, old: Statement, *, just_said: bool) -> bool:
-    """It names what is no longer so, that stands in the earlier one, and both are about the same."""
+    """It names what is no longer so, that is in the earlier one, and both are about the same."""
     for replaced in new.replaced:
         if not replaced.is_named_in(old):
             continue

@@ -1,4 +1,4 @@
-"""Reads and writes Matrix events, and where the bridge goes on receiving them. Pure.
+"""Reads and writes Matrix events, and from where the bridge continues receiving them. Pure.
 
 What always holds: the position is one text, stored with the inbox in one transaction; nothing else of the bridge has
 to be durable but its keys. An answer fits into one event, encrypted too. A transaction id is made of what is sent under
@@ -326,7 +326,7 @@ class RoomUpgrade:
 
 @dataclass(frozen=True, slots=True)
 class SyncPosition:
-    """Where receiving goes on."""
+    """From where receiving continues."""
 
     since: str = ""  # the server's own token
     unread: tuple[UndecryptedEvent, ...] = ()  # events that wait for their keys

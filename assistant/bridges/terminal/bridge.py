@@ -82,7 +82,8 @@ class _Confirmation:
 
 class TerminalBridge:
     """See `Bridge`. `on_attach` is called when somebody can be reached again; the runtime then sends what waits.
-    `find_disk_trouble` says why nothing can be written, which whoever attaches then is shown: it cannot be stored."""
+    `find_disk_trouble` says why nothing can be written, which a terminal that attaches then is shown: it cannot be
+    stored."""
 
     name = "terminal"
     capabilities = BridgeCapabilities(edit=True, typing=True, shows_sessions=True, dedupe_seconds=_DEDUPE_SECONDS)

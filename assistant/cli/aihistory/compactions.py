@@ -242,8 +242,8 @@ def show(
 
 def read_originals(stores: CommandStores, checkpoint: Checkpoint) -> Iterator[LogRecord]:
     """The records in the range of a compaction, oldest first, undone ones among them. Those that a branch took over
-    from the conversation it came from, or a conversation from an earlier one that it goes on from, stand first. Raises
-    `CorruptStore` where the index does not know the range."""
+    from the conversation it came from, or a conversation from an earlier one that it continues from, stand first.
+    Raises `CorruptStore` where the index does not know the range."""
     scope = scope_of_session(stores.conversation, checkpoint.session)
     for session, start, end in _stretches(stores, checkpoint):
         while page := stores.history.read_byte_range(session, start, end, scope):

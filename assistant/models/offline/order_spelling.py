@@ -99,7 +99,7 @@ def _as_order(language: str, plain: str, match: re.Match[str]) -> str:
 
 
 def _regular(language: str, plain: str, verb: str) -> str:
-    """The order of a verb in its language; with its accents, where it stands in the text as it is."""
+    """The order of a verb in its language; with its accents, where it is in the text as it is."""
     place = fold(plain).find(verb)
     written = plain[place : place + len(verb)] if place >= 0 else verb
     match language:

@@ -2,7 +2,7 @@
 
 Each kind of order is a generator: it yields calls, is sent their results, and returns the words of the answer, or the
 request to answer instead where the order turns out to be none. The same results give the same calls, so a turn that is
-resumed after a crash goes on where it stopped. What always holds: nothing is changed that the order does not name
+resumed after a crash continues where it stopped. What always holds: nothing is changed that the order does not name
 alone, what is claimed is what a tool answered, and an order that does not work is answered with why.
 """
 

@@ -295,7 +295,7 @@ def _is_changed(path: Path, entry: StoreEntry) -> bool:
 
 def _is_derived_changed(path: Path, entry: StoreEntry) -> bool:
     if path.is_dir():
-        # Whoever opens it says so.
+        # The code that opens it says so.
         return False
     return not path.exists() or (bool(entry.fingerprint) and fingerprint(path) != entry.fingerprint)
 

@@ -2,7 +2,7 @@
 
 SQLite takes a log whose end is gone for one that was never longer. What tells is the file beside it (`*.db-shm`): with
 every commit SQLite writes into it how many frames the log has, and the checksum of the last one. The first connection
-after a kill begins that file again, so whoever wants to know looks before.
+after a kill begins that file again, so code that wants to know looks before.
 
 What always holds: nothing is changed; where the file beside the log is missing or damaged itself, nothing is claimed.
 """
