@@ -1,8 +1,8 @@
 """Conversations: `store_ports.Conversation` over script.db and the message log.
 
-What always holds: a message is accepted by SQLite, then logged, then shown, in that order (I1). The first two are durable
-before the next, what is shown before somebody outside learns of it. Every method either takes effect as a whole or
-raises and leaves what was; what a crash, or a full disk, leaves between log and database is repaired by
+What always holds: a message is accepted by SQLite, then logged, then shown, in that order (I1). The first two are
+durable before the next, what is shown before somebody outside learns of it. Every method either takes effect as a whole
+or raises and leaves what was; what a crash, or a full disk, leaves between log and database is repaired by
 `recover_after_crash`, or before the session is next written.
 """
 
