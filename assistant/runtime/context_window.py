@@ -7,12 +7,13 @@ unless the person switched that off; then a request that does not fit ends in wo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from assistant.context.build import build_request
 from assistant.context.economy import LIFETIME_SECONDS
 from assistant.context.pressure import answer_token_limit, estimate_prompt_tokens
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError
 from assistant.core.model_api import CacheLifetime, ModelReply, ModelRequest
 from assistant.core.ports import Model

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 
+from assistant.core.dataclass import dataclass
 from assistant.core.records import MatchQuality
 from assistant.core.text import LETTER, WORD, fold_text, lazy_regex
 from assistant.search.finder import SourceFinder

@@ -20,9 +20,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from assistant.context.truncate import original_words
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.text import IDENTIFIER, IDENTIFIER_CHARS, LONGEST_IDENTIFIER, find_in_windows, lazy_regex, shorten
 from sleep.compaction.answer import escape_boundaries

@@ -5,7 +5,7 @@ What always holds:
 - Words stay as they were written, in their order; a clause is a part of its sentence word for word. What is not
   plainly a statement tells nothing.
 - A sentence without a verb or a subject is joined to the one it belongs to: "Friday the 29th, half past nine." says
-  something only behind the sentence that says of what; "The dentist!" only before the one that goes on about him.
+  something only behind the sentence that says of what; "The dentist!" only before the one that says more of him.
 - A clause that asks, orders, supposes or disclaims is never the reason to keep anything, and one that stands beside
   such a clause has to speak for itself.
 """
@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from sleep.rules.classifier import durable_threshold, mentions_entity, mentions_person, score_clause
 from sleep.rules.corrections import is_correction, is_explicit_correction
@@ -215,13 +215,13 @@ def extract_durable_part(
     need -= _FOR_SAYING_SO * (correcting and is_explicit_correction(own))
     parts = _parts(own, sentence)
     if not all(part.states for part in parts):
-        return _beside(sentence, own, parts, need)
+        return _statement_beside_request(sentence, own, parts, need)
     if not parts or _most(own, parts) < need:
         return ""
     return _cut(sentence, own, parts)
 
 
-def _beside(sentence: Sentence, own: str, parts: list[_Clause], need: float) -> str:
+def _statement_beside_request(sentence: Sentence, own: str, parts: list[_Clause], need: float) -> str:
     """What is told in the same breath as something is asked, ordered or supposed."""
     lasting = [part for part in parts if part.states and part.weight >= need]
     if not lasting:
@@ -237,7 +237,7 @@ def _beside(sentence: Sentence, own: str, parts: list[_Clause], need: float) -> 
 
 
 def _parts(own: str, sentence: Sentence) -> list[_Clause]:
-    """The clauses; what is asked, ordered or supposed goes on until somebody else is spoken of."""
+    """The clauses; what is asked, ordered or supposed continues until somebody else is spoken of."""
     spans = find_clauses(own)
     clauses: list[_Clause] = []
     doing = False
