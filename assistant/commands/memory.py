@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from operator import attrgetter
 from typing import Annotated
@@ -38,6 +37,7 @@ from assistant.commands.memory_text import (
 )
 from assistant.commands.sleep_results import changes, profiles
 from assistant.commands.table import CommandGroup, Item, words_argument
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.memories import (
     CorrectionResult,

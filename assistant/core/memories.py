@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.records import LogRecord
 from assistant.core.text import lazy_regex, shorten_line

@@ -1,7 +1,7 @@
 """What a person, a model and a command line do with memories: one method an action, over ports.
 
 What always holds: every action is of one scope (I10). Looking changes nothing; what changes something says what became
-of it. Words of memories are data and come back as they are: whoever shows them quotes them.
+of it. Words of memories are data and come back as they are: the code that shows them quotes them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import (
     EntryWithMessages,

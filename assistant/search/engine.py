@@ -12,12 +12,12 @@ and what stands around a candidate is of its own stream (I10).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import is_spaceless
 from assistant.search.dtypes import ROLE_BITS, Bools, EmbedTexts, Floats, Ints, kind_number
 from assistant.search.index import SearchIndex, epoch_second

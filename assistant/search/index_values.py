@@ -8,9 +8,11 @@ from the log, the journal and the memories.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import NamedTuple, Protocol
+
+from assistant.core.dataclass import dataclass
 
 META_BYTES = 34
 VECTOR_BYTES = 256

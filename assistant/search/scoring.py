@@ -1,4 +1,4 @@
-"""The exact score of candidates, from what stands in and around them. Pure.
+"""The exact score of candidates, from what is in and around them. Pure.
 
 A unit is worth what it has of the question's words, and a part of what stands around it: in a conversation the
 question, the answer and the name are rarely in one message. The parts are each scaled to between 0 and 1 and summed,
@@ -25,11 +25,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.core.dataclass import dataclass
 from assistant.search.dtypes import Bools, Floats, Ints
 from assistant.search.units import FIRST_PERSON, GREETING, NAME, NUMBER, QUESTION, REPEATS, TIME_WORD
 
