@@ -30,6 +30,10 @@ class MatrixSettings(NetworkSettings):
     invites: NameList = Field(description='a list of accounts and servers as in ["@erik:example.org", "example.org"]')
 
 
+class SlackSettings(NetworkSettings):
+    """All of it: an app is known by its tokens."""
+
+
 MailAddress = Annotated[
     str, Field(pattern=r"^([^@\s]+@[^@\s]+)?$", description='an address as in "ada@example.org", or ""')
 ]

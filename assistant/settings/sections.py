@@ -21,6 +21,7 @@ from assistant.settings.networks import (
     MailAccountSettings,
     MailSettings,
     MatrixSettings,
+    SlackSettings,
     TelegramSettings,
 )
 from assistant.settings.outside_sections import NotifySettings, VoiceSettings
@@ -282,6 +283,7 @@ class SettingsValues(SettingsSection):
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings
+    slack: SlackSettings
     mail: MailSettings
     web: WebSettings
     web_search: WebSearchSettings

@@ -14,6 +14,7 @@ from tests.support.networks.mail import open_mail_network
 from tests.support.networks.matrix import open_matrix_network
 from tests.support.networks.network import Network
 from tests.support.networks.plain import PlainNetwork
+from tests.support.networks.slack import open_slack_network
 from tests.support.networks.telegram import open_telegram_network
 from tests.support.networks.terminal import open_terminal_network
 from tests.support.networks.web import open_web_network
@@ -40,6 +41,7 @@ NETWORKS: dict[str, NetworkContext] = {
     "telegram": open_telegram_network,
     "matrix": open_matrix_network,
     "mail": open_mail_network,
+    "slack": open_slack_network,
 }
 # The fixtures that opening one takes: servers that more than one test uses.
 SERVERS: dict[str, tuple[str, ...]] = {"matrix": ("homeserver",), "mail": ("imap_server",)}
