@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 import structlog
@@ -23,6 +23,7 @@ from assistant.core.bridge_api import (
     OutgoingPart,
     TurnEvent,
 )
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, SettingsError, StoreError, install_hint
 from assistant.core.people import Identity
 from assistant.gateway.dispatcher import Dispatcher

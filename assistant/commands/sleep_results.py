@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Literal
 
@@ -18,6 +17,7 @@ import click
 from assistant.commands.context import CommandContext
 from assistant.commands.table import Item, TableCommand, words_argument
 from assistant.core.calendar import format_local_time
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.memories import MemoryChange, SleepReport
 from assistant.core.profiles import Profile

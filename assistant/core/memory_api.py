@@ -26,6 +26,9 @@ class NearestMemories(Protocol):
 
     async def get(self, memory_id: str) -> Memory | None: ...
 
+    async def all(self, scope: str | None = None) -> list[Memory]:
+        """Every memory, or those of a scope, superseded ones included, oldest first."""
+
     async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
         """For each text the memories of the scope that are closest in meaning, best first, with their cosine."""
 
@@ -37,9 +40,6 @@ class Memories(NearestMemories, Protocol):
     async def apply(self, changes: Sequence[MemoryChange]) -> None:
         """Carry changes out in order. An "add" of an id that is there and a "delete" of one that is not change
         nothing, so that the same changes may be applied again after a crash."""
-
-    async def all(self, scope: str | None = None) -> list[Memory]:
-        """Every memory, or those of a scope, superseded ones included, oldest first."""
 
     async def history(self, memory_id: str) -> list[MemoryVersion]:
         """Oldest first; empty where the id was never there, or was erased."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 
 import structlog
 
 from assistant.core.bridge_api import InboundMessage, MessageChange
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, StoreError, ToolError, UsageError
 from assistant.core.notices import NoticeKind
 from assistant.core.people import Identity, Person, clean_display_name

@@ -18,7 +18,7 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import anyio
@@ -37,6 +37,8 @@ from mcp.types import (
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
+
+from assistant.core.dataclass import dataclass
 
 _MAX_MESSAGE = 16 * 1024 * 1024
 _MAX_MEMORY = 2 * 1024 * 1024 * 1024

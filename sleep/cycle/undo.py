@@ -5,15 +5,16 @@ What always holds:
 - Journal entries stay where they are, with their sources, and are marked: no later sleep makes anything of them, and
   the journal no longer lists them. The messages count as read, so nothing is learned from them again.
 - Files, profiles and compactions that were changed since are left and named (what a person wrote wins).
-- That it was begun is written down first: cut off and asked for again, it goes on, however little still stands.
+- That it was begun is written down first: cut off and asked for again, it continues, however little still stands.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import SleepReport, UndoableEdit
 from assistant.core.memory_api import ConsolidationsPort, Memories, MemoryFilesPort
@@ -50,7 +51,7 @@ class SleepUndo:
 
     async def undo_last_sleep(self, now: datetime) -> SleepUndoResult:
         """Take back the newest sleep that changed something and was not taken back. Raises `UsageError` where there is
-        none, or a later change stands upon its memories; `MemoryUnavailable` and `StoreError`: then it goes on when
+        none, or a later change stands upon its memories; `MemoryUnavailable` and `StoreError`: then it continues when
         asked again."""
         report = self._newest()
         begun = replace(report, state="undoing")
@@ -59,7 +60,9 @@ class SleepUndo:
         memories = await self._memories(report, now)
         left: list[str] = []
         sessions = [session async for session in self._compactions(report, left)]
-        undone = [number for session, ids in _made(report) for number in self._in_state(session, ids, ("undone",))]
+        undone = [
+            number for session, ids in _checkpoints(report) for number in self._in_state(session, ids, ("undone",))
+        ]
         learned |= {entry.id: entry for entry in self.consolidations.entries_of_cycle(report.id, undone)}
         self.consolidations.withdraw_entries(list(learned.values()), now)
         edits = tuple(self._edits(report, left, now))
@@ -90,13 +93,13 @@ class SleepUndo:
             any(plan.changes for plan in plans if plan.cycle == report.id)
             or bool(self.consolidations.entries_of_cycle(report.id))
             or bool(self.files.edits_of_cycle(report.id))
-            or any(self._in_state(session, ids, _COMMITTED) for session, ids in _made(report))
+            or any(self._in_state(session, ids, _COMMITTED) for session, ids in _checkpoints(report))
         )
 
     # ------------------------------------------------------------------------------------------------------ compactions
 
     async def _compactions(self, report: SleepReport, left: list[str]) -> AsyncGenerator[str]:
-        for session, ids in _made(report):
+        for session, ids in _checkpoints(report):
             standing = self._in_state(session, ids, _COMMITTED)
             if not standing:
                 continue
@@ -128,7 +131,7 @@ class SleepUndo:
                 yield edit.target
 
 
-def _made(report: SleepReport) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _checkpoints(report: SleepReport) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The checkpoints that a sleep made, by session."""
     for session, compacted in report.phases.get("compact", {}).get("compacted", {}).items():
         yield session, tuple(compacted.get("checkpoints", ()))

@@ -199,7 +199,7 @@ async def test_hostile_names_and_lists_run_nothing(tmp_path: Path, browser: Brow
                 browser.run("location.hash = arguments[0]", f"#/{page}")
                 browser.wait(lambda page=page: browser.driver.title.lower().replace(" ", "").startswith(page))
                 browser.settle()
-                assert browser.find_all("#page script, #page img, #page [onerror]") == []
+                assert browser.find_all("nav script, #page script, #page img, #page [onerror]") == []
             assert browser.complaints() == []
 
         await in_browser(look)

@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from assistant.bridges import configured as networks
 from assistant.cli.bridge.mailbox import ask_mailbox_login, ask_verifier, explain_own_mailbox
@@ -20,6 +20,7 @@ from assistant.cli.link import run_once
 from assistant.cli.output import print_remark, print_text
 from assistant.cli.prompts import prompt_choice, prompt_until_valid
 from assistant.core.bridge_api import DeviceLogin
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.settings.config_text import CONFIG_HEADER, remove_key, set_key
 from assistant.settings.home import Home

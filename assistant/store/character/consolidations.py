@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from sqlite3 import Row
 
+from assistant.core.dataclass import dataclass
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemorySnapshot, PhaseCursor
 from assistant.store.character.journal import UNDONE_NOTE, entry_subject, read_entry, save_reading
 from assistant.store.database import Database
@@ -249,7 +250,7 @@ class StoredConsolidations(KnowledgeAsOf):
             into = _memories_by_entry(plan)
             for entry_id in dict.fromkeys((*plan.entries, *rejected)):
                 memory_id = "" if entry_id in rejected else into.get(entry_id, "")
-                self._settle(entry_id, memory_id, rejected.get(entry_id, ""), plan.cycle, now)
+                self._record_entry(entry_id, memory_id, rejected.get(entry_id, ""), plan.cycle, now)
             for entry_id, by in plan.superseded:
                 db.execute(
                     "UPDATE journal SET superseded_by = (SELECT id FROM journal WHERE id = ?) WHERE id = ?",
@@ -283,7 +284,7 @@ class StoredConsolidations(KnowledgeAsOf):
     def withdraw_entries(self, entries: Sequence[JournalEntry], now: datetime) -> None:
         with self._db.write():
             for entry in entries:
-                self._settle(entry.id, "", UNDONE_NOTE, entry.cycle, now)
+                self._record_entry(entry.id, "", UNDONE_NOTE, entry.cycle, now)
 
     def _restore_superseded(self, plan: ChangePlan) -> None:
         """The entries that the plan superseded: by what stood there before, or was written in their place by others
@@ -307,7 +308,7 @@ class StoredConsolidations(KnowledgeAsOf):
     def _find_plan(self, key: str, state: str) -> ChangePlan | None:
         return self._db.read_one(_read_plan, "SELECT body FROM change_plans WHERE key = ? AND state = ?", (key, state))
 
-    def _settle(self, entry_id: int | None, memory_id: str, note: str, cycle: int | None, now: datetime) -> None:
+    def _record_entry(self, entry_id: int | None, memory_id: str, note: str, cycle: int | None, now: datetime) -> None:
         """What was forgotten meanwhile is not there any more."""
         self._db.execute(
             "INSERT INTO consolidated_entry_ids (entry_id, memory_id, note, cycle, at)"

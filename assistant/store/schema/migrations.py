@@ -47,7 +47,7 @@ def drop_noted_twice(db: Database) -> None:
 
 @script_migrations(name="0012_unlearned_messages")
 def add_unlearned(db: Database) -> None:
-    """Whoever forgets a memory may keep the message that it came from: nothing is learned of it again."""
+    """A person who forgets a memory may keep the message that it came from: nothing is learned of it again."""
     db.execute("ALTER TABLE messages ADD COLUMN unlearned INTEGER NOT NULL DEFAULT 0")
 
 

@@ -1,7 +1,7 @@
 /** Memory: what is remembered, searched or as a timeline; each memory down to the words it came from; put right. */
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { read, runAsked, run } from "./api.js";
-import { day } from "./format.js";
+import { day, plural } from "./format.js";
 import { Changes } from "./sleep.js";
 import { Action, Markdown, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
 
@@ -125,7 +125,7 @@ function LastSleep() {
   const undo = async () => {
     if (window.confirm("Undo what this sleep changed? What was said stays.") && (await runAsked(["sleep", "--undo"]))) setLeft(true);
   };
-  return html`<details class="last-sleep"><summary class="row"><span>What the last sleep changed</span><span class="quiet small">${changes.memories.length + changes.texts.length}, <${Time} at=${changes.started_at} /></span></summary>
+  return html`<details class="last-sleep"><summary class="row"><span>What the last sleep changed</span><span class="quiet small">${plural(changes.memories.length + changes.texts.length, "change")}, <${Time} at=${changes.started_at} /></span></summary>
     <${Changes} of=${changes} />
     <p class="row"><button type="button" onClick=${() => setLeft(true)}>Keep it</button><${Action} does=${undo}>Undo it</${Action}></p></details>`;
 }

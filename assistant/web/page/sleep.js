@@ -33,6 +33,12 @@ export default function Sleep() {
   </${Page}>`;
 }
 
+/** What the phases are called in the report of `assistant sleep --last`. */
+const PHASES = {
+  settle: "compactions into the journal", extract: "reading", score: "weighing", consolidate: "remembering", curate: "files and profiles",
+  compact: "compacting", imports: "reading what was imported", notes: "notes of the day",
+};
+
 /** Its counts; what is as it should be is not said. */
 const describe = (did) =>
   Object.entries(did)
@@ -49,11 +55,11 @@ function One({ sleep, open, newest, done }) {
   };
   return html`<details open=${open}>
     <summary class="row"><span>#${sleep.id} <${Time} at=${sleep.started_at} /></span><span class="quiet small" role="status">${sleep.trigger}, ${sleep.state}</span></summary>
-    ${sleep.state === "running" && html`<p class="quiet">Now: ${phases.at(-1)?.[0] ?? "begins"}<span class="dots" aria-hidden="true"></span></p>`}
+    ${sleep.state === "running" && html`<p class="quiet">Now: ${PHASES[phases.at(-1)?.[0]] ?? "begins"}<span class="dots" aria-hidden="true"></span></p>`}
     <${Markdown} of=${sleep.html} />
-    <table class="plain"><caption class="quiet small">What each phase did</caption><tbody>
-      ${phases.map(([name, did]) => html`<tr><th scope="row">${name}</th><td>${describe(did)}</td></tr>`)}
-    </tbody></table>
+    <details class="phases"><summary class="quiet small">What each phase did</summary><table class="plain"><tbody>
+      ${phases.map(([name, did]) => html`<tr><th scope="row">${PHASES[name] ?? name}</th><td>${describe(did)}</td></tr>`)}
+    </tbody></table></details>
     ${sleep.state !== "running" && html`<p class="row"><${Action} does=${show}>What it changed</${Action}>${newest && sleep.state === "done" && html`<${Action} does=${undo}>Undo what it changed</${Action}>`}</p>`}
     ${changes && html`<${Changes} of=${changes} />`}
   </details>`;
