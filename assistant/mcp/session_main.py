@@ -38,6 +38,8 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
+from assistant.core.processes import end_process
+
 _MAX_MESSAGE = 16 * 1024 * 1024
 _MAX_MEMORY = 2 * 1024 * 1024 * 1024
 _MAX_TOOLS, _MAX_PAGES = 256, 64
@@ -191,10 +193,8 @@ async def _end(process: Process) -> None:
         process.stdin.close()
     with suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), _SECONDS_TO_END)
-    with suppress(ProcessLookupError):
-        process.kill()
     with suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), _SECONDS_TO_END)
+        await asyncio.wait_for(end_process(process), _SECONDS_TO_END)
 
 
 # ------------------------------------------------------------------------------------------------------------- answers
