@@ -1,4 +1,4 @@
-"""Making a backup in a child process of low priority, so that it takes nothing from whoever is answered: the parent's
+"""Making a backup in a child process of low priority, so that it slows no answer down: the parent's
 side, and the child, `python -m assistant.backup.process`.
 
 The child reads one line of JSON, ends with its parent, and writes the result as JSON.
@@ -12,13 +12,13 @@ import os
 import shutil
 import sys
 from asyncio.subprocess import PIPE
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from assistant.core.backups import BackupKind, BackupResult
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.processes import end_process
 from assistant.store.backup.folder import BackupFolder

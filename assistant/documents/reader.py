@@ -2,7 +2,7 @@
 
 What always holds: no document is parsed in this process. A child does it (`extract.py`), with limits on its time and
 memory, without the environment's secrets, and is gone before the text is used; whatever a document makes it do, the
-assistant goes on.
+assistant continues.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from assistant.core.dataclass import dataclass
 from assistant.core.plain_files import FileRefused
 from assistant.core.processes import end_process
 from assistant.documents.kinds import DocumentKind

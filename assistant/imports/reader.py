@@ -1,7 +1,7 @@
 """What an export has, read by a child process (`child.py`).
 
 What always holds: no file of another program is parsed in this process; whatever a file makes the child do, this
-process goes on. The child waits while nobody takes what it found, so that memory stays bounded.
+process continues. The child waits while nobody takes what it found, so that memory stays bounded.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.import_records import ImportedBatch, batch_from_json
 from assistant.core.processes import end_process

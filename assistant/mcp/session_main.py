@@ -18,7 +18,7 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import anyio
@@ -38,6 +38,7 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
+from assistant.core.dataclass import dataclass
 from assistant.core.processes import end_process
 
 _MAX_MESSAGE = 16 * 1024 * 1024

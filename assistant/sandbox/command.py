@@ -17,10 +17,10 @@ import signal
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
 from assistant.core.processes import end_process
 from assistant.core.text import format_bytes, pluralize, strip_control_characters
@@ -68,7 +68,7 @@ class CommandSandbox:
     limits: CommandLimits
 
     def describe(self) -> str:
-        """Where a command runs, for whoever approves it."""
+        """Where a command runs, for the person who approves it."""
         if self.kind == "none":
             return "NOT in a sandbox: it can do all that you can"
         return "in the workspace, without network"

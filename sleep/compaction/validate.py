@@ -1,9 +1,9 @@
 """Whether a summary says what it must, in the language of its conversation (F05, F24, F25): no model asked. Pure.
 
-What the originals name and the summary does not (tasks, identifiers, numbers, names) is appended word for word, the
-most important first, under a budget of its own. What does not fit is in the log, and `aihistory diff` lists it. Of
-what tools returned nothing is taken: what mattered of it was said, and nobody's output gets into the record by
-itself (F26).
+What the originals name and the summary does not (wishes on how to answer, tasks, identifiers, numbers, names) is
+appended word for word, the most important first, under a budget of its own. What does not fit is in the log, and
+`aihistory diff` lists it. Of what tools returned nothing is taken: what mattered of it was said, and nobody's output
+gets into the record by itself (F26).
 
 Values are found by their form alone, in any language that has such forms: an identifier mixes letters with digits or
 signs, a name begins with a capital where no sentence does, a task begins with what asks for something. The number of
@@ -20,15 +20,17 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from assistant.context.truncate import original_words
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.text import IDENTIFIER, IDENTIFIER_CHARS, LONGEST_IDENTIFIER, find_in_windows, lazy_regex, shorten
 from sleep.compaction.answer import escape_boundaries
 from sleep.compaction.draft_view import original_id
 from sleep.compaction.prompts import describe_media
 from sleep.compaction.values import SummaryInput
+from sleep.rules.clauses import find_standing_wishes
 from sleep.rules.pattern_files import read_words
 
 Count = Callable[[str], int]
@@ -43,6 +45,8 @@ _TOLD_LINE = lazy_regex(r"- #(\d+)(?: \d{4}-\d\d-\d\d)?(?: user| assistant)?: (.
 # (kind, who said it), the most important first; of one kind, the person's words come before the assistant's. Names come
 # late, since what begins with a capital is in some languages any noun.
 _ORDER = [
+    ("wishes", "user"),
+    ("wishes", "assistant"),  # in a record of what the person said
     ("tasks", "user"),
     ("identifiers", "user"),
     ("numbers", "user"),
@@ -116,13 +120,20 @@ def _missing_by_kind(there: FoldedText, material: SummaryInput) -> dict[tuple[st
         if row.role not in _SPOKEN:
             continue
         of_row: dict[str, list[_MissingValue]] = {}
-        for kind, value in find_named_values(row.content):
+        for kind, value in (*_find_wishes(row, material), *find_named_values(row.content)):
             if value.casefold() not in seen and not there.contains(value):
                 seen.add(value.casefold())
                 of_row.setdefault(kind, []).append(_MissingValue(kind, value, row))
         for kind, lacks in of_row.items():
             missing.setdefault((kind, row.role), []).append(lacks)
     return missing
+
+
+def _find_wishes(row: Message, material: SummaryInput) -> Iterator[tuple[str, str]]:
+    """How the person wants to be answered from now on. Of records of messages their lines tell it."""
+    if row.role == "user" or material.depth > 1:
+        for wish in find_standing_wishes(row.content):
+            yield "wishes", wish
 
 
 def _units(material: SummaryInput) -> Iterator[Message]:
@@ -148,8 +159,8 @@ def _lines(lacks: list[_MissingValue]) -> Iterator[tuple[str, list[str]]]:
     values: list[str] = []
     for lack in lacks:
         if not any(fold_width_and_case(lack.value) in fold_width_and_case(part) for part in parts):
-            is_task = lack.kind == "tasks"
-            new = _shorten_line(lack.value, _LONGEST_TASK) if is_task else _with_context(row.content, lack.value)
+            is_whole = lack.kind in ("tasks", "wishes")
+            new = _shorten_line(lack.value, _LONGEST_TASK) if is_whole else _with_context(row.content, lack.value)
             if parts and len(head) + sum(len(part) + 2 for part in parts) + len(new) > _LONGEST_LINE:
                 yield head + "; ".join(parts), values
                 parts, values = [], []

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text
 from sleep.rules.corrections import find_corrected, is_correction
 from sleep.rules.pattern_files import load_pattern, read_word_set
@@ -69,6 +70,14 @@ def parse_entry(text: str, *, corrects: bool = False) -> ParsedStatement:
     statement = parse_statement(text)
     statement = replace(statement, says_changed=True) if corrects else statement
     return ParsedStatement(statement, tuple(find_slots(text)), _about(" ".join(text[:200].split())))
+
+
+def list_matters(parsed: ParsedStatement) -> frozenset[tuple[str, ...]]:
+    """Whom or what a statement is about, its words without numbers and days, and each attribute that it fills: two that
+    have none of these in common can rarely contradict each other, and two that have may be far apart in their sound."""
+    filled = {(slot.subject, slot.attribute) for slot in parsed.slots}
+    words = tuple(sorted(parsed.statement.content_stems))
+    return frozenset(matter for matter in (*filled, parsed.about, words) if matter)
 
 
 def decide_entry(entry: ParsedStatement, said_at: datetime, candidates: Sequence[MemoryCandidate]) -> EntryDecision:
@@ -159,7 +168,7 @@ def _with_day_of(new: Statement, text: str, about: str) -> str:
 
 
 def _puts_right(new: Statement, old: Statement, *, just_said: bool) -> bool:
-    """It names what is no longer so, that stands in the earlier one, and both are about the same."""
+    """It names what is no longer so, that is in the earlier one, and both are about the same."""
     for replaced in new.replaced:
         if not replaced.is_named_in(old):
             continue

@@ -47,7 +47,7 @@ def drop_noted_twice(db: Database) -> None:
 
 @script_migrations(name="0012_unlearned_messages")
 def add_unlearned(db: Database) -> None:
-    """Whoever forgets a memory may keep the message that it came from: nothing is learned of it again."""
+    """A person who forgets a memory may keep the message that it came from: nothing is learned of it again."""
     db.execute("ALTER TABLE messages ADD COLUMN unlearned INTEGER NOT NULL DEFAULT 0")
 
 
@@ -254,6 +254,13 @@ def count_notes_apart(db: Database) -> None:
     """Notes of the days are written after every compaction now, and profiles and MEMORY.md at night: how far each was
     read is kept apart, beginning where both were."""
     db.execute("INSERT INTO readings SELECT 'notes', session, generation, seq, at FROM readings WHERE phase = 'curate'")
+
+
+@character_migrations(name="0009_accepted_changes")
+def add_accepted_changes(db: Database) -> None:
+    """What a sleep changed may be accepted, one change at a time: then it is not shown as new any more."""
+    db.execute("ALTER TABLE change_plans ADD COLUMN accepted_at TEXT")
+    db.execute("ALTER TABLE edits ADD COLUMN accepted_at TEXT")
 
 
 memory_migrations = Migrations("memory")

@@ -2,7 +2,7 @@
 
 What always holds:
 - A conversation has its number, durably, before its log has a word of it; each of its messages has the other program's
-  id in the log itself. So an import that is killed anywhere goes on where it was, and the same export read again, or
+  id in the log itself. So an import that is killed anywhere continues where it was, and the same export read again, or
   a newer one of the same account, adds only what is new.
 - What was forgotten of a conversation stays forgotten when its export is read again: ids are kept, words are not.
 - What is imported is in no view and in no turn; it has ended when it comes in.
@@ -43,7 +43,7 @@ class StoredImports:
         self._appender = appender
 
     def begin(self, source: str, name: str, now: datetime) -> int:
-        """The number of a new import, or of one from the same file that was cut off: that one goes on."""
+        """The number of a new import, or of one from the same file that was cut off: that one continues."""
         with self._db.write() as db:
             unfinished = "SELECT id FROM imports WHERE source = ? AND name = ? AND state = 'running' ORDER BY id DESC"
             number: int | None = db.value(unfinished, (source, name))
@@ -208,7 +208,7 @@ class StoredImports:
                 db.insert_row("imported_ranges", **values, from_seq=row["first"], to_seq=row["last"])
 
     def _note_range(self, import_id: int, session: Session, count: int) -> None:
-        """Inside the transaction that indexed `count` records. One range goes on where the batches of one import
+        """Inside the transaction that indexed `count` records. One range continues where the batches of one import
         follow one another."""
         last: int = self._db.value("SELECT max(seq) FROM messages WHERE session = ?", (session.key,))
         values = {"import_id": import_id, "session": session.key}

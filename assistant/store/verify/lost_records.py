@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 from typing import get_args
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore
 from assistant.core.messages import LogByteRange, Message, RecordKind, Role, Trust
 from assistant.core.records import IntegrityProblem, LogRecord

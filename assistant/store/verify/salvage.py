@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 import sqlite_utils
 from sqlite_utils import Migrations
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.home.guard import check_database_pages
