@@ -12,6 +12,7 @@ from typing import Annotated
 import click
 from pydantic import BeforeValidator
 
+from assistant.commands.connections import connections
 from assistant.commands.context import CommandContext
 from assistant.commands.erasure import forget
 from assistant.commands.file_argument import MAX_FILE_BYTES, file_argument
@@ -35,7 +36,7 @@ from assistant.commands.memory_text import (
     render_provenance,
     render_rebuild,
 )
-from assistant.commands.sleep_results import changes, profiles
+from assistant.commands.sleep_results import accept_change, changes, profiles, undo_change
 from assistant.commands.table import CommandGroup, Item, words_argument
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
@@ -319,7 +320,7 @@ async def rebuild(context: CommandContext, from_log: bool) -> RebuildResult:
     return await context.stores.memory.rebuild(context.now, from_log=from_log)
 
 
-for _command in (forget, profiles, changes):
+for _command in (forget, profiles, connections, changes, undo_change, accept_change):
     memory.add_command(_command)
 
 

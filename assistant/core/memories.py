@@ -151,6 +151,7 @@ class UndoableEdit:
     cycle: int | None = None
     undone_at: datetime | None = None
     id: int | None = None
+    accepted_at: datetime | None = None  # a person said that it is right
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,10 @@ class ConsolidationPhase:
         Killed and run again it continues. Raises `UsageError` where a later change stands upon one of them,
         `MemoryUnavailable` and `StoreError`."""
         await self.apply_planned(now)
-        plans = self.consolidations.applied_plans(cycle)
+        return await self.undo_plans(self.consolidations.applied_plans(cycle), cycle, now)
+
+    async def undo_plans(self, plans: Sequence[ChangePlan], cycle: int, now: datetime) -> int:
+        """Take back plans of a sleep that were carried out, newest first, as `undo_cycle` does."""
         back = [_taken_back(change) for plan in plans for change in reversed(plan.changes)]
         current = {
             memory_id: await self.memories.get(memory_id)

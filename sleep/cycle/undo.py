@@ -1,4 +1,5 @@
-"""The last sleep taken back: its memories, its journal entries, its edits of files and profiles, its compactions.
+"""The last sleep taken back, whole or one change of it: its memories, its journal entries, its edits of files and
+profiles, its compactions.
 
 What always holds:
 - Memories come first, and all of them or none: where a later change stands upon one, nothing at all is taken back.
@@ -16,9 +17,10 @@ from datetime import datetime
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
-from assistant.core.memories import SleepReport, UndoableEdit
+from assistant.core.memories import ChangePlan, SleepReport, UndoableEdit
 from assistant.core.memory_api import ConsolidationsPort, Memories, MemoryFilesPort
 from assistant.core.store_ports import Conversation, Journal
+from sleep.cycle.change_plan import separate_change
 from sleep.cycle.consolidate import ConsolidationPhase
 
 _LOOKED_BACK = 500
@@ -68,6 +70,43 @@ class SleepUndo:
         edits = tuple(self._edits(report, left, now))
         self.journal.save_cycle(replace(begun, state="undone"))
         return SleepUndoResult(report, memories, len(learned), edits, tuple(sessions), tuple(left))
+
+    async def undo_memory(self, memory_id: str, scope: str, now: datetime) -> int:
+        """Take back what a sleep last did to one memory, and to those that it replaced or that replaced it: how many
+        changes. What was said stays, and nothing is learned from it again. Raises as `undo_last_sleep`."""
+        plan = self._separate_change(memory_id, scope)
+        try:
+            return await ConsolidationPhase(self.consolidations, self.memories).undo_plans([plan], plan.cycle, now)
+        finally:
+            await self.memories.aclose()
+
+    def accept_memory(self, memory_id: str, scope: str, now: datetime) -> int:
+        """A person said that what a sleep last did to a memory is right: how many changes that are."""
+        plan = self._separate_change(memory_id, scope)
+        self.consolidations.mark_accepted([plan.key], now)
+        return len(plan.changes)
+
+    def accept_sleep(self, cycle: int, scope: str, now: datetime) -> int:
+        """All that a sleep changed for a scope is right: how many changes that are."""
+        plans = [plan for plan in self.consolidations.applied_plans(cycle) if plan.scope == scope]
+        self.consolidations.mark_accepted([plan.key for plan in plans], now)
+        edits = [edit for edit in self.files.edits_of_cycle(cycle) if edit.scope == scope]
+        for edit in edits:
+            self.files.accept_edit(edit.id or 0, scope, now)
+        return sum(len(plan.changes) for plan in plans) + len(edits)
+
+    def _separate_change(self, memory_id: str, scope: str) -> ChangePlan:
+        """The change as a plan of its own."""
+        plan = self.consolidations.last_plan_of_memory(memory_id, scope)
+        if plan is None or plan.cycle < 1:
+            raise UsageError(
+                f"What memory {memory_id[:8]} says now is not from a sleep. Nothing was changed. `assistant memory "
+                "edit` and `assistant forget` change a single memory."
+            )
+        rest, part = separate_change(plan, memory_id)
+        if rest is not None:
+            self.consolidations.split_plan(rest, part)
+        return part
 
     async def _memories(self, report: SleepReport, now: datetime) -> int:
         try:

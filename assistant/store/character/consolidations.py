@@ -228,11 +228,15 @@ class StoredConsolidations(KnowledgeAsOf):
         with self._db.write() as db:
             if db.row("SELECT 1 FROM change_plans WHERE key = ?", (plan.key,)) is not None:
                 return
-            columns = {"key": plan.key, "cycle": plan.cycle, "scope": plan.scope, "body": dump_json(plan)}
-            number = db.insert_row("change_plans", **columns, state="planned", at=now)
-            subjects = [*(change.memory.id for change in plan.changes), *map(entry_subject, plan.entries)]
-            for subject in dict.fromkeys(subjects):
-                db.insert_row("plan_subjects", subject=subject, plan=number)
+            self._add_plan(plan, "planned", now)
+
+    def _add_plan(self, plan: ChangePlan, state: str, at: datetime) -> None:
+        """Inside `write()`."""
+        columns = {"key": plan.key, "cycle": plan.cycle, "scope": plan.scope, "body": dump_json(plan)}
+        number = self._db.insert_row("change_plans", **columns, state=state, at=at)
+        subjects = [*(change.memory.id for change in plan.changes), *map(entry_subject, plan.entries)]
+        for subject in dict.fromkeys(subjects):
+            self._db.insert_row("plan_subjects", subject=subject, plan=number)
 
     def unapplied_plans(self) -> list[ChangePlan]:
         return self._db.read_all(_read_plan, "SELECT body FROM change_plans WHERE state = 'planned' ORDER BY id")
@@ -257,6 +261,33 @@ class StoredConsolidations(KnowledgeAsOf):
                     (by, entry_id),
                 )
             db.execute("UPDATE change_plans SET state = 'applied' WHERE key = ?", (key,))
+
+    def last_plan_of_memory(self, memory_id: str, scope: str) -> ChangePlan | None:
+        return self._db.read_one(
+            _read_plan,
+            "SELECT p.body FROM plan_subjects s JOIN change_plans p ON p.id = s.plan WHERE s.subject = ?"
+            " AND p.scope = ? AND p.state = 'applied' AND EXISTS (SELECT 1 FROM json_each(p.body, '$.changes') c"
+            " WHERE c.value ->> '$.memory.id' = s.subject) ORDER BY p.id DESC LIMIT 1",
+            (memory_id, scope),
+        )
+
+    def split_plan(self, rest: ChangePlan, part: ChangePlan) -> None:
+        with self._db.write() as db:
+            whole = db.row("SELECT id, at FROM change_plans WHERE key = ? AND state = 'applied'", (rest.key,))
+            if whole is None:
+                return
+            db.execute("UPDATE change_plans SET body = ? WHERE id = ?", (dump_json(rest), whole["id"]))
+            self._add_plan(part, "applied", parse_time(whole["at"]))
+
+    def mark_accepted(self, keys: Sequence[str], now: datetime) -> None:
+        with self._db.write() as db:
+            for key in keys:
+                db.execute("UPDATE change_plans SET accepted_at = ? WHERE key = ?", (now, key))
+
+    def accepted_keys(self, cycle: int) -> set[str]:
+        """Of the plans of a sleep, those that a person accepted."""
+        rows = self._db.rows("SELECT key FROM change_plans WHERE cycle = ? AND accepted_at IS NOT NULL", (cycle,))
+        return {row["key"] for row in rows}
 
     def mark_undone(self, keys: Sequence[str], now: datetime) -> None:
         with self._db.write() as db:

@@ -236,6 +236,13 @@ def count_notes_apart(db: Database) -> None:
     db.execute("INSERT INTO readings SELECT 'notes', session, generation, seq, at FROM readings WHERE phase = 'curate'")
 
 
+@character_migrations(name="0009_accepted_changes")
+def add_accepted_changes(db: Database) -> None:
+    """What a sleep changed may be accepted, one change at a time: then it is not shown as new any more."""
+    db.execute("ALTER TABLE change_plans ADD COLUMN accepted_at TEXT")
+    db.execute("ALTER TABLE edits ADD COLUMN accepted_at TEXT")
+
+
 memory_migrations = Migrations("memory")
 
 
