@@ -20,7 +20,7 @@ help:
 	@echo "make lint        style, types, import directions, generated docs, words"
 	@echo "make bench       the figures, measured on this machine"
 	@echo "make bench-recall [DATA=FILE...]  what is found again of generated talks and of conversations of LoCoMo's form"
-	@echo "make economy     what a year costs, by how the context is kept small (ARGS='--seed 2')"
+	@echo "make economy     what a year costs, by how the context is kept small (ARGS='--seed 2'; ARGS=quality: what is remembered)"
 	@echo "make soak        half an hour under load: what grows (ARGS='--minutes 5')"
 	@echo "make crash       every crash scenario, at every write (needs strace)"
 	@echo "make attack      kills, disk errors, clock jumps, floods, hostile text and files (needs strace)"

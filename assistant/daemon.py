@@ -12,13 +12,14 @@ import contextlib
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC
 from functools import partial
 
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from assistant.core.dataclass import dataclass
 from assistant.core.shutdown import (
     SHUTDOWN_TIMEOUTS,
     ShutdownTimeouts,

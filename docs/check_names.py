@@ -160,6 +160,8 @@ def _names_of(body: list[ast.stmt]) -> Iterator[str]:
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield name
+            case ast.If(body=body, orelse=other):
+                yield from (*_names_of(body), *_names_of(other))
             case ast.AnnAssign(target=ast.Name(id=name)):
                 yield name
             case ast.Assign(targets=targets):

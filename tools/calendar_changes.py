@@ -8,7 +8,6 @@ it.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -19,6 +18,7 @@ from assistant.agenda.time_phrases import parse_moment
 from assistant.calendars.service import CalendarService
 from assistant.core.calendar import utc_to_local
 from assistant.core.calendar_events import CalendarChange, CalendarEvent
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.ports import Tool, ToolContext

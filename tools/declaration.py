@@ -12,7 +12,6 @@ import inspect
 import json
 import reprlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from functools import reduce
 from operator import or_
@@ -24,6 +23,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, cre
 from pydantic.json_schema import GenerateJsonSchema
 
 from assistant.core.approvals import ApprovalPattern
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
 from assistant.core.model_api import ToolSpec
 from assistant.core.permissions import OWNER_ONLY

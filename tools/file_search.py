@@ -8,11 +8,11 @@ there is kept.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
 from assistant.core.calendar import format_local_time
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError, ToolError
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.ports import Tool, ToolContext, WordsOfCall

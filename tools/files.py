@@ -18,12 +18,12 @@ import mimetypes
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from assistant.core.calendar import format_local_time
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
 from assistant.core.messages import Media
 from assistant.core.permissions import OWNER_ONLY

@@ -1,6 +1,6 @@
 """The owner's mail: looking through it, reading a mail, keeping a draft, sending.
 
-What always holds: what stands in a mail is somebody else's text, names of files and addresses included. It is quoted,
+What always holds: what is in a mail is somebody else's text, names of files and addresses included. It is quoted,
 and it changes nothing. A mail goes out only after the owner saw to whom, and every word of it, and said yes.
 """
 

@@ -1,8 +1,8 @@
 """The tools of MCP servers: found by their server's name, called with the owner's word.
 
 What always holds: what a server says of its tools, and what they answer, is somebody else's text. It is quoted, and
-whoever has read it asks before anything else is done. A call asks the owner, unless their settings say that the tool
-only reads.
+a turn that has read it asks before anything else is done. A call asks the owner, unless their settings say that the
+tool only reads.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from assistant.core.approvals import ApprovalPattern
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
 from assistant.core.mcp import McpToolDefinition
 from assistant.core.model_api import ToolSpec

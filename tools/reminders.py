@@ -7,7 +7,6 @@ misread a person can see it. A reminder comes to where it was asked for; a call 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from assistant.agenda.day import AgendaDays, format_agenda
 from assistant.agenda.day_phrases import DayRange, parse_days
 from assistant.agenda.service import AgendaService
 from assistant.core.calendar import format_moment
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.jobs import MAX_REMINDER_CHARACTERS, Job
 from assistant.core.permissions import ALL_ROLES

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
@@ -11,6 +10,7 @@ from zoneinfo import ZoneInfo
 from assistant.agenda.day import AgendaDays
 from assistant.agenda.service import AgendaService
 from assistant.calendars.service import CalendarService
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
 from assistant.core.permissions import OWNER_ONLY, OWNER_ONLY_PERMISSIONS, Permissions
 from assistant.core.ports import Tool, ToolContext
@@ -103,7 +103,7 @@ def build_toolbox(
 ) -> ToolRegistry:
     """Without one of `requests`, `memory`, `reminders`, `sending`, `pages`, `web_search`, `files`, `sandbox`, `mail`
     and `calendars` there are no tools over it. A page of quoted words has at most `result_bytes` of UTF-8; commands of
-    `allowed_commands` need no approval. `delegate` is added by whoever has the helpers."""
+    `allowed_commands` need no approval. `delegate` is added by the code that has the helpers."""
     documents = DocumentReader()
     folders = files.folders if files else FileFolders(workspace, workspace.parent)
     tools: list[Tool] = [

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.catch_up import LatenessPolicy
 from assistant.core.calendar import format_moment
+from assistant.core.dataclass import dataclass
 from assistant.core.quoting import quote_text
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import pluralize, shorten_line

@@ -7,7 +7,6 @@ it is the owner's; stored words are quoted, and a list ends after a few lines wi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import TypeVar
@@ -17,6 +16,7 @@ from assistant.agenda.day import AgendaDays, AgendaItem, format_item
 from assistant.agenda.day_phrases import DayRange, local_day
 from assistant.core.calendar import format_due, format_moment
 from assistant.core.checkpoints import UserRequest
+from assistant.core.dataclass import dataclass
 from assistant.core.quoting import quote_text
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import pluralize, shorten_line

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -21,6 +20,7 @@ from assistant.agenda.brief import Brief, BriefReader, format_brief, format_chec
 from assistant.agenda.catch_up import LatenessPolicy
 from assistant.agenda.day_phrases import local_day
 from assistant.core.calendar import local_to_utc
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError
 from assistant.core.notices import Notice, NoticeKind
 from assistant.store.script.notices import StoredNotices

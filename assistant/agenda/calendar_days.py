@@ -8,7 +8,6 @@ is shown of it says how old it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -16,6 +15,7 @@ from zoneinfo import ZoneInfo
 from assistant.agenda.day_phrases import DayRange, local_day
 from assistant.core.calendar import format_local_time, utc_to_local
 from assistant.core.calendar_events import CalendarEvent, SourceState, age_on
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 from assistant.settings.calendar_sources import CalendarSettings
 from assistant.store.calendars import MOST_EVENTS, CalendarReader

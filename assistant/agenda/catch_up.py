@@ -13,12 +13,12 @@ one message. Its key comes from the job and the slot, so that it goes out once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.recurrence import next_due
 from assistant.core.calendar import format_moment, local_to_utc, utc_to_local
+from assistant.core.dataclass import dataclass
 from assistant.core.jobs import DeliveryTarget, DueSlot, FiringBatch, Job, JobOutcome, ReminderMessage, SlotOutcome
 from assistant.core.records import (
     MANUAL_RUN_PREFIX,

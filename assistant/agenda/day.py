@@ -10,7 +10,7 @@ is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import Literal
@@ -21,6 +21,7 @@ from assistant.agenda.day_phrases import DayRange, local_day
 from assistant.agenda.recurrence import describe_recurrence, next_due, next_due_after
 from assistant.agenda.told import ToldDates, ToldThing, subject_words
 from assistant.core.calendar import format_due, local_slot_key, utc_to_local
+from assistant.core.dataclass import dataclass
 from assistant.core.jobs import Job
 from assistant.core.quoting import quote_text
 from assistant.core.records import TodoItem

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.dated_phrases import find_day, month_of
 from assistant.agenda.time_phrases import MAX_PHRASE_CHARACTERS, ParsedMoment, parse_moment
 from assistant.core.calendar import local_slot_key, local_to_utc, utc_to_local
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.text import fold_text, lazy_regex, shorten
 from assistant.core.time_spelling import spell_days

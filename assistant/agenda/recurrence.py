@@ -44,7 +44,7 @@ _ANY_DAY = datetime.fromisoformat("2024-01-01")
 def first_due(spec: ScheduleSpec, zone: ZoneInfo, after: datetime) -> DueSlot | None:
     """The first slot after a moment."""
     if isinstance(spec, OneTimeSpec):
-        return _due(utc_to_local(spec.at, zone), spec.at) if spec.at > after else None
+        return _due_slot(utc_to_local(spec.at, zone), spec.at) if spec.at > after else None
     since = utc_to_local(after, zone)
     start = max(spec.start, since) if isinstance(spec, RRuleSpec) else since
     # A second of doubled hour may still be to come by the clock and be over by the moment, and the other way round.
@@ -149,11 +149,11 @@ def _first_after(times: Iterator[datetime], zone: ZoneInfo, after: datetime) -> 
     for local in times:
         at = local_to_utc(local, zone)
         if at > after:
-            return _due(local, at)
+            return _due_slot(local, at)
     return None
 
 
-def _due(local: datetime, at: datetime) -> DueSlot:
+def _due_slot(local: datetime, at: datetime) -> DueSlot:
     return DueSlot(at, local_slot_key(local))
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.recurrence import first_due, parse_cron, parse_rrule, parse_rule
 from assistant.agenda.time_phrases import MAX_PHRASE_CHARACTERS, parse_moment, read_spoken
 from assistant.core.calendar import NUMBER_WORDS, local_slot_key, utc_to_local
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.jobs import CronSpec, DueSlot, OneTimeSpec, RRuleSpec, ScheduleSpec
 from assistant.core.text import lazy_regex

@@ -1,8 +1,8 @@
 """The agenda's scheduler: it ends every slot that is due, and sleeps until the next one.
 
 Whether something is due is read from the wall clock alone, each time anew. The timer only says when to check, so
-that a laptop that slept, or a clock that was set, makes nothing early and nothing twice; whoever watches the clock
-calls `check_due` too. Much that is due at once is ended in batches, with room for turns in between.
+that a laptop that slept, or a clock that was set, makes nothing early and nothing twice; the loop that watches the
+clock calls `check_due` too. Much that is due at once is ended in batches, with room for turns in between.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -18,6 +18,7 @@ from assistant.agenda.recurrence import describe_recurrence, move_rule, next_due
 from assistant.agenda.repeat_phrases import parse_schedule
 from assistant.agenda.time_phrases import counts_from_now, find_named_day
 from assistant.core.calendar import format_moment
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.jobs import (
     MAX_JOB_NAME_CHARACTERS,

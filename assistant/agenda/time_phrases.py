@@ -10,11 +10,12 @@ that needs it. What it does not read as it is meant is put into other words firs
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.core.calendar import MONTHS, NUMBER_WORDS, format_moment, local_to_utc, read_date_phrase, utc_to_local
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.text import lazy_regex, shorten
 from assistant.core.time_pieces import find_times
@@ -313,11 +314,11 @@ def _past(match: re.Match[str]) -> str:
     hour = _number(match["hour"])
     if by > 59:
         return match[0]
-    return _at(hour * 60 + (by if match["which"].lower() in ("past", "nach") else -by))
+    return _clock_time(hour * 60 + (by if match["which"].lower() in ("past", "nach") else -by))
 
 
 def _to_come(match: re.Match[str]) -> str:
-    return _at(_number(match["hour"]) * 60 - (30 if match["by"].lower() == "halb" else 15))
+    return _clock_time(_number(match["hour"]) * 60 - (30 if match["by"].lower() == "halb" else 15))
 
 
 def _named_hour(match: re.Match[str]) -> str:
@@ -330,7 +331,7 @@ def _number(word: str) -> int:
     return _HOUR_WORDS.get(word.lower()) or int(word)
 
 
-def _at(minutes: int) -> str:
+def _clock_time(minutes: int) -> str:
     return f"{minutes // 60 % 24}:{minutes % 60:02}"
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from itertools import chain
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.dated_phrases import DAY_WORDS, NamedDay, find_day, find_other_numbers
 from assistant.core.calendar import utc_to_local
+from assistant.core.dataclass import dataclass
 from assistant.core.memories import JournalEntry
 from assistant.core.records import LogRecord
 from assistant.core.text import STOP_WORDS, distinct_words, lazy_regex

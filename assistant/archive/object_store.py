@@ -18,7 +18,6 @@ import posixpath
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -28,6 +27,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from assistant.archive.encryption import ENCRYPTED_SUFFIX, AgeEncryption
 from assistant.core.archives import FetchedObject, StoredObject
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ArchiveMissing, ArchiveUnavailable, install_hint
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class FsspecFolder:
 
     def write(self, name: str, data: bytes) -> None:
         """The object is there, on the medium, with these bytes or others: read it back."""
-        fs, path = self._at(name)
+        fs, path = self._locate(name)
 
         def act() -> None:
             self._make_folder(fs, path)
@@ -74,20 +74,20 @@ class FsspecFolder:
 
     def read(self, name: str) -> bytes:
         """Raises `ArchiveMissing` where there is none."""
-        fs, path = self._at(name)
+        fs, path = self._locate(name)
         fs.invalidate_cache()
         size = self._run(lambda: fs.info(path)["size"], "read")
         return bytes(self._run(lambda: fs.cat_file(path), "read", size or 0))
 
     def has(self, name: str) -> bool:
-        fs, path = self._at(name)
+        fs, path = self._locate(name)
         fs.invalidate_cache()
         return bool(self._run(lambda: fs.exists(path), "read"))
 
     def move(self, name: str, to: str) -> None:
         """In place of what stood at `to`."""
-        fs, path = self._at(name)
-        _, target = self._at(to)
+        fs, path = self._locate(name)
+        _, target = self._locate(to)
 
         def act() -> None:
             self._make_folder(fs, target)
@@ -100,7 +100,7 @@ class FsspecFolder:
 
     def remove(self, name: str) -> None:
         """None there is as good."""
-        fs, path = self._at(name)
+        fs, path = self._locate(name)
         fs.invalidate_cache()
 
         def act() -> None:
@@ -113,7 +113,7 @@ class FsspecFolder:
 
     def list_names(self, folder: str) -> list[str]:
         """The objects right in a folder below the root."""
-        fs, path = self._at(folder)
+        fs, path = self._locate(folder)
         fs.invalidate_cache()
 
         def act() -> list[str]:
@@ -125,7 +125,7 @@ class FsspecFolder:
 
     # ------------------------------------------------------------------------------------------------------------ calls
 
-    def _at(self, name: str) -> tuple[Any, str]:
+    def _locate(self, name: str) -> tuple[Any, str]:
         if self._opened is None:
             options = _s3_options(self._timeout) if self._url.startswith(_S3) else {}
             self._opened = self._run(lambda: url_to_fs(self._url, skip_instance_cache=True, **options), "opened")
@@ -233,28 +233,28 @@ class FsspecObjectStore:
         return stored
 
     def get(self, url: str) -> FetchedObject:
-        place, name = self._at(url)
+        place, name = self._locate(url)
         whole = place.read(name)
         data = self._encryption.decrypt(whole, url) if url.endswith(ENCRYPTED_SUFFIX) else whole
         digest = hashlib.sha256(whole).hexdigest()
         return FetchedObject(data, StoredObject(url, len(whole), digest, url.endswith(ENCRYPTED_SUFFIX)))
 
     def exists(self, url: str) -> bool:
-        place, name = self._at(url)
+        place, name = self._locate(url)
         return place.has(name)
 
     def is_local(self, url: str) -> bool:
         return url.startswith((f"{ARCHIVE_FOLDER}/", *_LOCAL))
 
     def remove(self, url: str) -> None:
-        place, name = self._at(url)
+        place, name = self._locate(url)
         place.remove(name)
 
     def remove_partial(self) -> None:
         for name in self._chosen.list_names(_PARTS):
             self._chosen.remove(f"{_PARTS}/{name}")
 
-    def _at(self, url: str) -> tuple[FsspecFolder, str]:
+    def _locate(self, url: str) -> tuple[FsspecFolder, str]:
         """An object that was put where archives do not go any more is found there all the same."""
         if url.startswith(f"{self._root}/"):
             return self._chosen, url[len(self._root) + 1 :]

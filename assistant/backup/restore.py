@@ -10,11 +10,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from assistant.core.backups import BackupManifest
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError, UsageError
 from assistant.core.records import IntegrityReport
 from assistant.store.archive.archive import StoredArchive

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 import structlog
@@ -23,6 +23,7 @@ from assistant.core.bridge_api import (
     OutgoingPart,
     TurnEvent,
 )
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, SettingsError, StoreError, install_hint
 from assistant.core.people import Identity
 from assistant.gateway.dispatcher import Dispatcher
@@ -94,7 +95,14 @@ class ConfiguredBridges:
     def open_one(self, name: str) -> Bridge:
         """One bridge, not started."""
         try:
-            return {"telegram": self._telegram, "matrix": self._matrix, "mail": self._mail}[name]()
+            makers = {
+                "telegram": self._telegram,
+                "matrix": self._matrix,
+                "discord": self._discord,
+                "slack": self._slack,
+                "mail": self._mail,
+            }
+            return makers[name]()
         except (ImportError, BridgeError, SettingsError) as error:
             return UnavailableBridge(name, unavailable_reason(name, error))
 
@@ -115,6 +123,16 @@ class ConfiguredBridges:
             invites=matrix.invites,
             is_owners=partial(self._is_owners, "matrix"),
         )
+
+    def _discord(self) -> Bridge:
+        from assistant.bridges.discord.bridge import DiscordBridge  # an extra
+
+        return DiscordBridge(self._token("discord"))
+
+    def _slack(self) -> Bridge:
+        from assistant.bridges.slack.bridge import SlackBridge  # an extra
+
+        return SlackBridge(self._token("slack"))
 
     def _mail(self) -> Bridge:
         from assistant.bridges.mail.bridge import MailBridge  # an extra

@@ -7,7 +7,7 @@ each resource); one that cannot, or whose token is too old, is listed whole. Wha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import urljoin, urlsplit
 
 from assistant.calendars.dav import (
@@ -20,6 +20,7 @@ from assistant.calendars.dav import (
     normal_url,
     sync_collection,
 )
+from assistant.core.dataclass import dataclass
 from assistant.store.calendars import StoredCollection
 
 _MOST_COLLECTIONS = 50
@@ -49,10 +50,10 @@ class CollectionChanges:
 async def find_collections(client: DavClient) -> FoundCollections:
     """What the address of a source leads to: itself, or all that the user has. Raises `DavError`."""
     kind = "calendar" if client.source.kind == "caldav" else "contacts"
-    resource = await _look(client, client.source.url)
+    resource = await _find_resource(client, client.source.url)
     if resource is None:
         well_known = urljoin(client.source.url, f"/.well-known/{client.source.kind}")
-        resource = await _look(client, well_known)
+        resource = await _find_resource(client, well_known)
     if resource is None:
         raise DavError(f"{client.source.url} is no {_SERVERS[kind]}: it does not answer as one.")
     if _is_collection(resource, kind):
@@ -73,7 +74,7 @@ async def find_collections(client: DavClient) -> FoundCollections:
 _SERVERS = {"calendar": "calendar server", "contacts": "server of address books"}
 
 
-async def _look(client: DavClient, address: str) -> DavResource | None:
+async def _find_resource(client: DavClient, address: str) -> DavResource | None:
     answer, found = await client.multistatus("PROPFIND", address, find_properties(*_WANTED))
     if not found and answer.status not in (207, 301, 302, 404, 405, 501):
         raise DavError(f"{address} answers {answer.status} instead of what it has.")

@@ -13,11 +13,12 @@ from __future__ import annotations
 import base64
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
 from assistant.core.quoting import quote_text
 from assistant.core.text import shorten

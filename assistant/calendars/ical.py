@@ -11,7 +11,6 @@ import signal
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from types import FrameType
 from typing import Any
@@ -21,6 +20,7 @@ import icalendar
 import recurring_ical_events
 
 from assistant.core.calendar_events import CalendarEvent
+from assistant.core.dataclass import dataclass
 
 _MOST_OCCURRENCES = 3_000
 _MOST_A_DAY = 48

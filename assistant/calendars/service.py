@@ -13,7 +13,7 @@ import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +24,9 @@ import structlog
 
 from assistant.core.calendar import format_local_time
 from assistant.core.calendar_events import CalendarChange, SourceState
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError, UsageError, install_hint
+from assistant.core.processes import end_process
 from assistant.settings.calendar_sources import CalendarSettings, CalendarSource, read_passwords
 from assistant.store.calendars import CalendarReader
 
@@ -81,9 +83,7 @@ class CalendarWorker:
                 unsure=action == "change",
             ) from None
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            await end_process(process)
         try:
             answer: Mapping[str, Any] = json.loads(text)
         except ValueError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -19,6 +19,7 @@ from assistant.calendars.dav import DavClient, DavError, normal_url
 from assistant.calendars.ical import EventContext, Unreadable, mail_addresses, read_events
 from assistant.calendars.vcard import read_contacts
 from assistant.core.calendar_events import CalendarChange
+from assistant.core.dataclass import dataclass
 from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.core.text import pluralize
 from assistant.settings.calendar_sources import CalendarSource

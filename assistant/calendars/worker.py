@@ -2,7 +2,7 @@
 answer on standard output, both JSON.
 
 What always holds: all that speaks to a calendar's server, and all that parses what it gave, happens here, with bounded
-memory and time; whatever a calendar makes it do, the assistant goes on. Nothing is inherited but the order: no
+memory and time; whatever a calendar makes it do, the assistant continues. Nothing is inherited but the order: no
 environment, and so no proxy and no key.
 """
 

@@ -1,16 +1,16 @@
 """Files that a person adds at their own terminal: this process reads them, as the person may, and copies them into the
-workspace. Whoever runs the command then looks at the workspace alone.
+workspace. The process that runs the command then looks at the workspace alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from assistant.cli.output import print_remark
 from assistant.commands.files import STORED_OPTION, is_address
 from assistant.commands.table import ParsedCommand
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.messages import Media
 from assistant.core.plain_files import FileRefused, read_plain_file

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +22,7 @@ from assistant.cli.prompts import prompt_until_valid, read_all_stdin
 from assistant.cli.shell import with_commands
 from assistant.commands import calendars as calendar_commands
 from assistant.core.calendar import utc_now
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.text import pluralize
 from assistant.documents.fetch import is_public

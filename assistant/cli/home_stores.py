@@ -77,7 +77,7 @@ def is_new_home(home: Home) -> bool:
 
 
 def remark_missing_home(settings: Settings) -> None:
-    """For whoever begins a data folder: say it where there was one."""
+    """Before a data folder is begun: say it where there was one."""
     home = settings.home
     if is_home_missing(home.path, home.folder_list):
         print_remark(

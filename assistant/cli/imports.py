@@ -1,5 +1,5 @@
-"""`assistant import FILE`: reads what another program exported, in a child process, and hands it to whoever serves the
-data folder, some messages at a time.
+"""`assistant import FILE`: reads what another program exported, in a child process, and hands it to the process that
+serves the data folder, some messages at a time.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from assistant.commands import imports as import_commands
 from assistant.commands.imports import MAX_PIECE
 from assistant.commands.table import Item
 from assistant.core.calendar import utc_now
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.import_records import IMPORT_SOURCES, SOURCE_NAMES, ImportedBatch, batch_to_json
 from assistant.core.sessions import MAIN_SESSION
@@ -42,7 +43,7 @@ _MOST_SECONDS = 3600.0
 
 
 Connect = Callable[[], Awaitable[Link]]
-"""To whoever serves the data folder."""
+"""To the process that serves the data folder."""
 
 
 class RejectedItem(Item):
@@ -85,7 +86,7 @@ class _Run:
         return count >= _AT_ONCE or size >= _CHARACTERS_AT_ONCE
 
     async def hand_in(self, connect: Connect) -> None:
-        """What waits, to whoever serves the data folder; of a dry run it is counted."""
+        """What waits, to the process that serves the data folder; of a dry run it is counted."""
         batches, self.waiting = self.waiting, []
         if not batches:
             return

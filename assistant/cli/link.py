@@ -1,7 +1,7 @@
 """The way from a terminal to the runtime: the same few calls, within this process or over the control socket.
 
 A message is told apart by its `external_id`: said again after a broken connection it is accepted once, so nobody is
-answered twice. Only one process serves a home; whoever comes second while the first is still starting waits for its
+answered twice. Only one process serves a home; one that comes second while the first is still starting waits for its
 socket. The HTTP client (`cli.client`) and the daemon are loaded where they are needed, and only then.
 """
 
@@ -135,7 +135,7 @@ async def open_link(
 
 def open_daemon_link(home: Home) -> AbstractAsyncContextManager[Link]:
     """The link over the home's socket."""
-    from assistant.cli.client import open_socket_link  # an HTTP client, which whoever serves the home does without
+    from assistant.cli.client import open_socket_link  # an HTTP client, which the serving process never needs
 
     return open_socket_link(home.socket)
 

@@ -1,11 +1,11 @@
 """The program's own log: lines on standard error for the daemon, whose manager collects them, and in a file wherever a
 person talks or types a command, who is told in words what they have to know.
 
-Each is a line of `name=value` (logfmt), which people read as well as programs do, whoever reads it. What people say is
+Each is a line of `name=value` (logfmt), which people read as well as programs do. What people say is
 in none of them: of a fault they tell its kind and its place, never its own words, which may quote somebody.
 
 A line that cannot be written (a full disk behind it, a terminal that is gone) is lost: to say that something failed
-must never fail what goes on.
+must never fail the work under way.
 """
 
 from __future__ import annotations

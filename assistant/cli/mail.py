@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 
 import click
@@ -15,6 +15,7 @@ from assistant.cli.config.change import change_config_file, print_changes, store
 from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.output import json_result, print_remark, print_text
 from assistant.cli.prompts import StepSkipped
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.quoting import replace_hidden_characters
 from assistant.core.text import pluralize

@@ -7,6 +7,7 @@ Exit codes: 0 fine, 1 failed, 2 wrong use, 3 the model cannot be reached (the me
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -54,7 +55,7 @@ _MENU = {
     },
     "People and networks": {
         "people": "Who may talk to it, and as whom.",
-        "bridge": "Telegram, Matrix, mail: set up, test, pause.",
+        "bridge": "Telegram, Matrix, Discord, Slack, mail: set up, test, pause.",
         "mail": "Your own mail: set up, list, search, read.",
         "notify": "ntfy, Gotify, the desktop: tell you where you are not looking.",
         "deliveries": "What did not arrive, or may not have.",
@@ -219,6 +220,9 @@ def _run_in_shell(parsed: ParsedCommand) -> None:
 
 
 def main() -> None:
+    # Before numpy is loaded: what a search multiplies is small, and threads that wait for a busy core cost it ten times
+    # what they save. A person may set another number.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     run_and_exit(assistant)
 
 

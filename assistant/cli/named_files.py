@@ -1,5 +1,5 @@
 """Files that a person names in a command at their own terminal: this process reads them, as the person may, and sends
-what they say. Whoever runs the command reads no file for it.
+what they say. The process that runs the command reads no file for it.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from functools import partial
 
 import click
@@ -21,6 +20,7 @@ from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file, log_to_stderr
 from assistant.cli.output import json_result, print_remark
 from assistant.cli.prompts import read_stdin_lines
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, SettingsError, UsageError
 from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import service_manager_timeout

@@ -1,7 +1,7 @@
 """Commands of the table (`assistant.commands`) in a shell.
 
-One that reads runs in this process, beside a daemon or without one. Every other is run by whoever serves the data
-folder: the daemon, or this process where none runs. So what a command line changes goes one way.
+One that reads runs in this process, beside a daemon or without one. All others are run by the process that serves the
+data folder: the daemon, or this process where none runs. So what a command line changes goes one way.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ async def _answer(
 async def _show_progress(
     settings: Settings, follow: Callable[[CommandStores, datetime], str], task: asyncio.Task[CommandResult]
 ) -> None:
-    """Until there is an answer. The stores are read beside whoever serves the data folder."""
+    """Until there is an answer. The stores are read beside the process that serves the data folder."""
     from rich.console import Console  # only where somebody looks on
     from rich.status import Status
 

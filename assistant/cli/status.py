@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -29,6 +29,7 @@ from assistant.cli.service.install import (
 from assistant.commands.argv import rewrite_for_shell
 from assistant.commands.general import StatusReport
 from assistant.core.calendar import utc_now
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError, StoreError
 from assistant.core.text import pluralize
 from assistant.health.doctor import DoctorOptions, run_doctor

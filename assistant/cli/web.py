@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import webbrowser
-from dataclasses import dataclass
 
 import click
 
@@ -12,6 +11,7 @@ from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.link import run_once
 from assistant.cli.output import json_result, print_remark, print_text
 from assistant.commands import web as web_commands
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.service.home_lock import is_home_served, lock_role
 from assistant.settings.home import Home, home_from_environment

@@ -1,4 +1,4 @@
-"""Archived conversations: list, read and search them. Only the scope of whoever asks is shown (I10)."""
+"""Archived conversations: list, read and search them. Only the scope of the person who asks is shown (I10)."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def split_line(line: str) -> list[str]:
 
 
 def join_words(words: Iterable[str], *, keep_quotes: bool = False) -> str:
-    """Free text of several words: as it stands in the line, where they were typed in one; a single quoted text without
+    """Free text of several words: as it is in the line, where they were typed in one; a single quoted text without
     its quotation marks, unless these are kept."""
     words = list(words)
     tokens = [word for word in words if isinstance(word, Token)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, tzinfo
 from itertools import islice
 
@@ -13,6 +13,7 @@ from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup
 from assistant.core.backups import BackupKind
 from assistant.core.calendar import format_local_time
+from assistant.core.dataclass import dataclass
 from assistant.core.text import format_bytes, pluralize
 from assistant.store.backup.folder import BackupFolder
 

@@ -9,7 +9,6 @@ what came after it; what is being sent cannot.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -20,12 +19,13 @@ from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Item, numbers_argument
 from assistant.core.bridge_api import NETWORK_NAMES, BridgeState, BridgeStatus, UndeliveredItem
 from assistant.core.calendar import format_local_time
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.records import OutboxState
 from assistant.core.text import pluralize
 
 _MOST_SECONDS = 300.0
-NO_BRIDGE = "No bridge is set up. `assistant bridge add telegram`, `... add matrix` or `... add mail` sets one up."
+NO_BRIDGE = f"No bridge is set up. `assistant bridge add` sets one up: {', '.join(NETWORK_NAMES)}."
 _RETRIED = "It is retried automatically; `assistant bridge test {name}` tries now."
 _TO_DO = {
     "paused": "`assistant bridge resume {name}` resumes it.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 import click
@@ -12,6 +11,7 @@ from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, words_argument
 from assistant.core.calendar import format_local_time
 from assistant.core.calendar_events import Contact, SourceState
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.quoting import quote_text
 from assistant.core.text import pluralize

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from pydantic import AfterValidator, Field
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Item, TableCommand, numbers_argument, words_argument
 from assistant.core.checkpoints import Pin
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.messages import Message
 from assistant.core.text import shorten_line

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, tzinfo
 
 import click
 
 from assistant.commands.context import CommandContext
 from assistant.commands.table import Confirmation, TableCommand, words_argument
+from assistant.core.dataclass import dataclass
 from assistant.core.erasure import (
     MESSAGES_PLACE,
     ErasedMessage,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 import click
@@ -12,6 +11,7 @@ import click
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import CommandGroup, Item, TableCommand, TextOrNull, words_argument
 from assistant.core.calendar import format_local_time
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.quoting import quote_text
 from assistant.core.text import pluralize

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 from operator import attrgetter
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from assistant.commands.context import CommandContext
 from assistant.commands.table import Item, TableCommand
 from assistant.core.approvals import NOT_DONE
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.messages import ABORTED_MARKER, Message
 from assistant.core.permissions import ALL_ROLES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
@@ -13,6 +12,7 @@ import click
 from assistant.commands.argv import ALIASES, expand_alias, rewrite_for_chat
 from assistant.commands.context import CommandContext, CommandEntry
 from assistant.commands.table import TableCommand, usage_line, words_argument
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.permissions import ALL_ROLES
 

@@ -1,6 +1,6 @@
 """What was brought along from other programs: list the imports, take one back. A shell also reads the files
-(`assistant/cli/imports.py`) and hands in what it found, some messages at a time, so that whoever serves the data folder
-is the only one that writes it, and answers messages between any two of them.
+(`assistant/cli/imports.py`) and hands in what it found, some messages at a time, so that the process that serves the
+data folder is the only one that writes it, and answers messages between any two of them.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, tzinfo
 
 import click
@@ -16,6 +16,7 @@ import click
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Confirmation, number_argument
 from assistant.core.calendar import format_local_time
+from assistant.core.dataclass import dataclass
 from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import UsageError
 from assistant.core.import_records import SOURCE_NAMES, ImportCounts, ImportRun, batch_from_json

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 
 import click
 
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup
+from assistant.core.dataclass import dataclass
 from assistant.core.mcp import McpToolDefinition, McpToolPin, McpToolState, approval_code
 from assistant.core.quoting import quote_block, quote_text
 from assistant.core.text import pluralize, shorten
@@ -165,7 +165,7 @@ async def test(context: CommandContext, name: str) -> McpServerDetails:
 
     > assistant mcp test github
     """
-    await context.services.mcp.look(name)
+    await context.services.mcp.refresh_tools(name)
     return _details(context, name)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from operator import attrgetter
 from typing import Annotated
@@ -13,6 +12,7 @@ from typing import Annotated
 import click
 from pydantic import BeforeValidator
 
+from assistant.commands.connections import connections
 from assistant.commands.context import CommandContext
 from assistant.commands.erasure import forget
 from assistant.commands.file_argument import MAX_FILE_BYTES, file_argument
@@ -23,6 +23,7 @@ from assistant.commands.memory_text import (
     MemoryHitItem,
     MemoryImportItem,
     MemoryItem,
+    MemorySearchItem,
     ProvenanceItem,
     left_out_note,
     render_as_of,
@@ -31,12 +32,13 @@ from assistant.commands.memory_text import (
     render_memories,
     render_memory,
     render_memory_counts,
-    render_memory_hits,
+    render_memory_search,
     render_provenance,
     render_rebuild,
 )
-from assistant.commands.sleep_results import changes, profiles
+from assistant.commands.sleep_results import accept_change, changes, profiles, undo_change
 from assistant.commands.table import CommandGroup, Item, words_argument
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.memories import (
     CorrectionResult,
@@ -45,6 +47,7 @@ from assistant.core.memories import (
     MemoryCounts,
     MemoryHit,
     MemoryProvenance,
+    MemorySearchExplanation,
     MemoryState,
     RebuildResult,
 )
@@ -84,21 +87,30 @@ def memory() -> None:
 
 
 @memory.command(
-    "search", result=list[MemoryHitItem], render=render_memory_hits, reads=True, context_settings=_FREE_TEXT
+    "search",
+    result=list[MemoryHitItem] | MemorySearchItem,
+    render=render_memory_search,
+    reads=True,
+    context_settings=_FREE_TEXT,
 )
 @words_argument("text")
 @click.option("--after", type=_DAY, metavar="DAY", help="What was said, or was true, from this day on (YYYY-MM-DD).")
 @click.option("--before", type=_DAY, metavar="DAY", help="Up to, and without, this day.")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="How many.")
+@click.option("--explain", is_flag=True, help="Also how they were found, and what each score is made of.")
 def search(
-    context: CommandContext, text: str, after: datetime | None, before: datetime | None, limit: int
-) -> list[MemoryHit]:
+    context: CommandContext, text: str, after: datetime | None, before: datetime | None, limit: int, explain: bool
+) -> list[MemoryHit] | MemorySearchExplanation:
     """Find memories by words and meaning, best first. Former ones show their end.
 
     > assistant memory search "where did I live" --before 2026-03-01
+    > assistant memory search "where does Anna work" --explain
     """
     since, until = _midnight(after, context.zone), _midnight(before, context.zone)
-    return context.stores.memory.search(text, context.scope, limit=limit, after=since, before=until)
+    memories = context.stores.memory
+    return (memories.explain if explain else memories.search)(
+        text, context.scope, limit=limit, after=since, before=until
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +320,7 @@ async def rebuild(context: CommandContext, from_log: bool) -> RebuildResult:
     return await context.stores.memory.rebuild(context.now, from_log=from_log)
 
 
-for _command in (forget, profiles, changes):
+for _command in (forget, profiles, connections, changes, undo_change, accept_change):
     memory.add_command(_command)
 
 

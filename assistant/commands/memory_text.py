@@ -24,6 +24,7 @@ from assistant.core.memories import (
     MemoryCounts,
     MemoryHit,
     MemoryProvenance,
+    MemorySearchExplanation,
     MemoryState,
     MemoryVersion,
     RebuildResult,
@@ -33,6 +34,7 @@ from assistant.core.quoting import quote_block, quote_text
 from assistant.core.text import pluralize, shorten_line
 
 _LONGEST = 300
+_LEAST_SHOWN = 0.005
 _FORGOTTEN = "(forgotten)"
 # How a journal entry came to be, for people.
 _SOURCES: Mapping[SourceType, str] = {
@@ -67,6 +69,32 @@ def _first_words(text: str) -> str:
 def render_memory_hits(hits: Sequence[MemoryHit], zone: tzinfo) -> str:
     lines = [_memory_line(hit.memory, zone, hit.memory.superseded_by[:8]) for hit in hits]
     return "\n".join(lines) or "No memory matches that. `assistant log --grep WORDS` searches what was said."
+
+
+def render_memory_search(found: Sequence[MemoryHit] | MemorySearchExplanation, zone: tzinfo) -> str:
+    if not isinstance(found, MemorySearchExplanation):
+        return render_memory_hits(found, zone)
+    words = [f"{word} (also {', '.join(like)})" if like else word for word, like in found.words.items()]
+    stages = [
+        f"Words: {'; '.join(words) or 'none that tell anything'}.",
+        f"Asks for: {', '.join(found.asks_for) or 'nothing in particular'}.",
+        f"Compared: {pluralize(found.by_words, 'part')} of entries with these words, and {found.by_meaning:,} for their"
+        f" meaning alone, of {pluralize(found.entries, 'entry', 'entries')} in the journal.",
+        "",
+    ]
+    if not found.hits:
+        return "\n".join([*stages, render_memory_hits(found.hits, zone)])
+    lines = [f"{render_memory_hits([hit], zone)}\n  {_score(hit)}" for hit in found.hits]
+    return "\n".join([*stages, *lines])
+
+
+def _score(hit: MemoryHit) -> str:
+    """A score and what it is made of, the largest first."""
+    rest = hit.score - sum(hit.parts.values())
+    parts = {**hit.parts, "age, end or time": rest}
+    shown = [(name, worth) for name, worth in parts.items() if abs(worth) >= _LEAST_SHOWN]
+    told = ", ".join(f"{name} {worth:+.2f}" for name, worth in sorted(shown, key=lambda part: -abs(part[1])))
+    return f"{hit.score:.2f} = {told}"
 
 
 def render_memories(memories: Sequence[MemoryState], zone: tzinfo) -> str:
@@ -193,12 +221,33 @@ class MemoryItem(Item):
     entries: tuple[int, ...] = _inner("memory", "entries")
 
 
+def _rounded(parts: Mapping[str, float]) -> Mapping[str, float]:
+    return {name: round(worth, 4) for name, worth in parts.items()}
+
+
 class MemoryHitItem(MemoryItem):
     """A memory that was found."""
 
     superseded_by: Annotated[str | None, BeforeValidator(lambda id: id[:8] or None)] = _inner("memory", "superseded_by")
     score: Annotated[float, AfterValidator(lambda score: round(score, 4))]
     sources: tuple[int, ...]  # messages
+
+
+class ExplainedHitItem(MemoryHitItem):
+    """A memory that was found, and why."""
+
+    parts: Annotated[Mapping[str, float], AfterValidator(_rounded)]  # what each feature adds to the score
+
+
+class MemorySearchItem(Item):
+    """How a search went, and what it found."""
+
+    words: Mapping[str, tuple[str, ...]]  # a word of the question: stems that stand for it
+    asks_for: tuple[str, ...]
+    entries: int  # in the journal
+    by_words: int  # parts of entries that have words of the question
+    by_meaning: int  # those that were compared for their meaning alone
+    hits: tuple[ExplainedHitItem, ...]
 
 
 class SaidMessage(Item):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 import click
@@ -12,6 +11,7 @@ from pydantic import Field
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Item, phrase_option, words_argument
 from assistant.core.bridge_api import NETWORK_NAMES
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.people import AccessState, Identity, KnownRoom, Pairing, Person, PersonRole, clean_display_name
 from assistant.people.pairing import as_verbatim, describe_applicant, strip_markdown, supersede_denied

@@ -4,7 +4,7 @@ how a time is asked for."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from operator import attrgetter
 from typing import Annotated
@@ -16,6 +16,7 @@ from assistant.agenda.recurrence import recurrence_rule
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Item, number_argument, phrase_option, words_argument
 from assistant.core.calendar import format_moment, split_reminder
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.jobs import (
     CatchUpPolicy,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -13,6 +13,7 @@ from pydantic import Field
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Confirmation, Item, TableCommand, TextOrNull, words_argument
 from assistant.core.calendar import format_local_time
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.sessions import MAIN_SESSION, is_imported, parse_session_name, session_kind, session_role
 from assistant.core.text import pluralize

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 
 import click
 
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup
+from assistant.core.dataclass import dataclass
 from assistant.core.quoting import quote_text
 from assistant.store.home.skills import Skill
 

@@ -8,8 +8,9 @@ a line of the report.
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Literal
 
@@ -18,6 +19,7 @@ import click
 from assistant.commands.context import CommandContext
 from assistant.commands.table import Item, TableCommand, words_argument
 from assistant.core.calendar import format_local_time
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.memories import MemoryChange, SleepReport
 from assistant.core.profiles import Profile
@@ -99,6 +101,7 @@ class ChangedMemory:
     before: str
     after: str
     until: datetime | None  # it is no longer true since then
+    accepted: bool  # a person said that this is right
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,8 @@ class ChangedText:
 
     name: str
     lines: list[str]
+    id: int  # `assistant memory undo c12` undoes the change 12
+    accepted: bool  # a person said that this is right
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +144,11 @@ def _render_changes(changes: SleepChanges | None, zone: tzinfo) -> str:
     count = len(changes.memories) + len(changes.texts)
     lines = [f"Sleep {changes.id} of {when} changed {pluralize(count, 'thing')}:"]
     for memory in changes.memories:
+        accepted = ", accepted" if memory.accepted else ""
         lines += [f"- Memory {memory.id[:8]}: was {quote_text(memory.before)}"] if memory.before else []
-        lines += [f"- Memory {memory.id[:8]}: is {quote_text(memory.after)}"] if memory.after else []
+        lines += [f"- Memory {memory.id[:8]}{accepted}: is {quote_text(memory.after)}"] if memory.after else []
     lines += [f"- Not remembered: {quote_text(it.text)} ({it.reason})" for it in changes.rejected]
-    lines += [f"- {text.name}: {quote_text(line)}" for text in changes.texts for line in text.lines]
+    lines += [f"- {text.name} (c{text.id}): {quote_text(line)}" for text in changes.texts for line in text.lines]
     return "\n".join(lines) if lines[1:] else f"Sleep {changes.id} of {when} changed no memory and no file."
 
 
@@ -151,16 +157,28 @@ def _render_changes(changes: SleepChanges | None, zone: tzinfo) -> str:
 def changes(context: CommandContext, number: int | None) -> SleepChanges | None:
     """Show what a sleep changed. Without NUMBER, the last that changed anything, which `sleep --undo` undoes.
 
+    `memory undo` undoes a single change, `memory accept` says that it is right.
+
     > assistant memory changes
     > assistant memory changes 12
     """
-    cycles = context.stores.journal.list_cycles(limit=_LOOKED_BACK)
-    read = [_read_changes(context, it) for it in cycles if it.id == number] if number else []
-    found = iter(read or (_read_changes(context, it) for it in ([] if number else cycles[:_MOST_WITHOUT_CHANGES])))
-    newest = next(found, None)
-    if newest is None and number:
-        raise UsageError(f"There is no sleep {number}.")
-    return next((it for it in (newest, *found) if it and (it.memories or it.texts)), newest)
+    if number is None:
+        return _last_changes(context)
+    for report in context.stores.journal.list_cycles(limit=_LOOKED_BACK):
+        if report.id == number:
+            return _read_changes(context, report)
+    raise UsageError(f"There is no sleep {number}.")
+
+
+def _last_changes(context: CommandContext) -> SleepChanges | None:
+    """Of the last sleep that changed anything; where none did, of the last."""
+    newest: SleepChanges | None = None
+    for report in context.stores.journal.list_cycles(limit=_MOST_WITHOUT_CHANGES):
+        found = _read_changes(context, report)
+        if found.memories or found.texts:
+            return found
+        newest = newest or found
+    return newest
 
 
 def _read_changes(context: CommandContext, report: SleepReport) -> SleepChanges:
@@ -169,26 +187,114 @@ def _read_changes(context: CommandContext, report: SleepReport) -> SleepChanges:
     reasons = {entry: reason for plan in plans for entry, reason in plan.rejected}
     entries = stores.journal.read(list(reasons), scope)
     edits = [it for it in stores.files.edits_of_cycle(report.id) if it.scope == scope]
+    accepted = stores.consolidations.accepted_keys(report.id)
+    noted = {
+        change.memory.id: (min(change.memory.entries, default=0), change.memory.id)
+        for plan in plans
+        for change in plan.changes
+    }
     names = {f"{_PROFILE_TARGET}{it.id}": f"Profile of {it.name}" for it in stores.profiles.list_profiles(scope)}
     return SleepChanges(
         report.id,
         report.started_at,
         report.state,
-        [_changed_memory(change) for plan in plans for change in plan.changes],
+        sorted(
+            (_changed_memory(change, plan.key in accepted) for plan in plans for change in plan.changes),
+            # What is accepted or undone beside it moves none of them.
+            key=lambda it: noted[it.id],
+        ),
         [RejectedEntry(it.id, it.content, reasons[it.id]) for it in entries if it.id is not None],
         [
-            ChangedText(names.get(it.target, it.target.removeprefix(_FILE_TARGET)), _difference(it.before, it.after))
+            ChangedText(
+                names.get(it.target, it.target.removeprefix(_FILE_TARGET)),
+                _difference(_lines_of(it.target, it.before), _lines_of(it.target, it.after)),
+                it.id or 0,
+                it.accepted_at is not None,
+            )
             for it in edits
         ],
     )
 
 
-def _changed_memory(change: MemoryChange) -> ChangedMemory:
+def _changed_memory(change: MemoryChange, accepted: bool) -> ChangedMemory:
     before = change.before.text if change.before else ""
     after = "" if change.action == "delete" else change.memory.text
-    return ChangedMemory(change.action, change.memory.id, before, after, change.memory.until)
+    return ChangedMemory(change.action, change.memory.id, before, after, change.memory.until, accepted)
 
 
-def _difference(before: str, after: str) -> list[str]:
-    lines = difflib.ndiff(before.splitlines(), after.splitlines())
-    return [line for line in lines if line[0] in "+-" and line[2:].strip(" {}[],")]
+def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    return [line for line in difflib.ndiff(before, after) if line[0] in "+-" and line[2:].strip()]
+
+
+def _lines_of(target: str, text: str) -> list[str]:
+    """A file as it is; a profile, which is kept as JSON, as people read it."""
+    if not target.startswith(_PROFILE_TARGET) or not text:
+        return text.splitlines()
+    profile = json.loads(text)
+    facts = [
+        f"{fact['name']}: {fact['value']}, since {fact['since'][:10]}"
+        + (f" until {fact['until'][:10]}" if fact.get("until") else "")
+        for fact in profile.get("attributes", ())
+    ]
+    also = profile.get("aliases")
+    return [*([f"also: {', '.join(also)}"] if also else []), *profile.get("summary", "").splitlines(), *facts]
+
+
+# ------------------------------------------------------------------------------------------------------ single changes
+
+_EDIT = re.compile(r"c([0-9]{1,18})", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SingleChange:
+    """What became of a single change of a sleep."""
+
+    done: Literal["undone", "accepted"]
+    changes: int  # how many, with those that hang together with it
+
+
+def _render_single_change(change: SingleChange, zone: tzinfo) -> str:
+    count = pluralize(change.changes, "change")
+    if change.done == "accepted":
+        return f"Accepted: {count}."
+    return f"Undone: {count}. What was said stays, and nothing is learned from it again."
+
+
+@click.command("undo", cls=TableCommand, render=_render_single_change)
+@words_argument("reference", metavar="ID")
+async def undo_change(context: CommandContext, reference: str) -> SingleChange:
+    """Undo one change of a sleep. ID is a memory's, or c12 for a file or profile, as in `memory changes`.
+
+    Where a memory replaced another, that one is current again. `sleep --undo` undoes a whole sleep.
+
+    > assistant memory undo 1a2b3c4d
+    > assistant memory undo c12
+    """
+    async with context.services.keep_awake():
+        if edit := _EDIT.fullmatch(reference):
+            context.stores.files.undo_edit(int(edit[1]), context.scope, context.now)
+            return SingleChange("undone", 1)
+        found = await context.stores.memory.show(reference, context.scope)
+        undo = context.services.sleep_undo
+        return SingleChange("undone", await undo.undo_memory(found.memory.id, context.scope, context.now))
+
+
+@click.command("accept", cls=TableCommand, render=_render_single_change)
+@words_argument("reference", metavar="ID", required=False)
+async def accept_change(context: CommandContext, reference: str) -> SingleChange:
+    """Accept one change of a sleep: it is not shown as new any more. ID is as in `memory changes`. Without it: all.
+
+    > assistant memory accept 1a2b3c4d
+    > assistant memory accept c12
+    > assistant memory accept
+    """
+    undo = context.services.sleep_undo
+    if edit := _EDIT.fullmatch(reference or ""):
+        context.stores.files.accept_edit(int(edit[1]), context.scope, context.now)
+        return SingleChange("accepted", 1)
+    if reference:
+        found = await context.stores.memory.show(reference, context.scope)
+        return SingleChange("accepted", undo.accept_memory(found.memory.id, context.scope, context.now))
+    shown = _last_changes(context)
+    accepted = undo.accept_sleep(shown.id, context.scope, context.now) if shown else 0
+    return SingleChange("accepted", accepted)

@@ -2,7 +2,7 @@
 
 A command is a function of a `CommandContext` and what was typed. It returns a value, and names the function that
 renders that value as Markdown. The value is its own JSON (a frozen dataclass), or it is a value of another room, and
-`result` is the `Item` that says which of its attributes are the JSON. Words and options are checked by click; whoever
+`result` is the `Item` that says which of its attributes are the JSON. Words and options are checked by click; code that
 runs the command decides what is printed.
 
     @pins.command("remove", result=list[PinItem], render=render_removed)
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import cached_property, partial
 from typing import Annotated, Any, get_type_hints
@@ -28,6 +27,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 
 from assistant.commands.argv import Token, find_mistyped, join_words, with_examples
 from assistant.commands.context import CommandContext, CommandStores
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.sessions import parse_session_name
@@ -154,7 +154,7 @@ class TableCommand(click.Command):
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Hands itself to whoever parsed the line (`click.Context.obj`), instead of running."""
+        """Hands itself to the code that parsed the line (`click.Context.obj`), instead of running."""
         return ctx.find_root().obj(_parsed(self, ctx))
 
     async def run(self, context: CommandContext, params: Mapping[str, Any]) -> CommandResult:

@@ -7,7 +7,7 @@ No line is wider than 80 columns, and none has a control character in it; the JS
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -17,6 +17,7 @@ from pydantic import AfterValidator, AliasPath, Field
 from assistant.commands.context import CommandContext
 from assistant.commands.table import Item, TableCommand
 from assistant.core.budget import BudgetStatus, CapUsage
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, SpendTotals, UsageKey
 from assistant.core.text import pluralize, shorten
@@ -151,7 +152,7 @@ class BlockedCall(Item):
 class UsageAnswer(Item):
     """What `assistant usage --json` prints: rows of the last `days`, and how the budget stands. Of each cap,
     `background_caps` has the part that work in the background may use; `forecast_usd` is what the month comes to if it
-    goes on as it did."""
+    continues as it did."""
 
     by: str = Field(validation_alias="grouping")
     days: int

@@ -4,7 +4,6 @@ token (`assistant/cli/serve.py`)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 
 import click
@@ -12,6 +11,7 @@ import click
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, numbers_argument
 from assistant.core.calendar import format_local_time
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.text import pluralize
 from assistant.store.home.browser_sessions import LINK_MINUTES, BrowserSession

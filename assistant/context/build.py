@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -19,6 +19,7 @@ from assistant.context.normalise import MediaLimits, normalise
 from assistant.context.pressure import PromptSize, utf8_length
 from assistant.context.structure import turn_start
 from assistant.context.tokens import TokenCounter
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import SUMMARY_MARKER, Message
 from assistant.core.model_api import ModelLimits, ModelRequest, SystemBlock, ToolSpec
 from assistant.core.quoting import NOTE_TAG, RECORD_TAG, quote_in_tag, replace_unsendable

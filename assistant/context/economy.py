@@ -19,11 +19,11 @@ whole, room for the person's words, open requests and summaries. Without known p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
 from assistant.context.rhythm import Rhythm
+from assistant.core.dataclass import dataclass
 from assistant.core.model_api import CacheLifetime
 
 EconomyMode = Literal["off", "balanced", "thrifty"]

@@ -11,7 +11,7 @@ One message that a provider refuses would be refused for ever, so what is sent n
 - in a room, each message says who speaks;
 - no message is without words; NUL and lone surrogates are gone; nobody's text can forge one of our boundaries;
 - a user message comes first, and a user message or a tool result last;
-- thinking stands in the open tool loop only, verbatim;
+- thinking is in the open tool loop only, verbatim;
 - pictures beyond the budget keep their name and lose their data, oldest first.
 
 The order of what was said is never changed, neighbours are not merged (the forms do that), and a row that needs no
@@ -21,9 +21,10 @@ change is passed on as the same object.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from assistant.context.structure import describe_change, is_edit_or_deletion, is_retained_request, tool_loop_start
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.quoting import (
     NOTE_TAG,
@@ -54,7 +55,10 @@ class MediaLimits:
     bytes: int | None = None  # of words and pictures together
 
 
-def normalise(messages: Sequence[Message], limits: MediaLimits = MediaLimits()) -> tuple[Message, ...]:
+_NO_MEDIA_LIMITS = MediaLimits()
+
+
+def normalise(messages: Sequence[Message], limits: MediaLimits = _NO_MEDIA_LIMITS) -> tuple[Message, ...]:
     """The messages of a request. Pure, total: any sequence gives a well-formed one, the same for the same input."""
     rows = _spoken(_paired(_visible(messages)))
     return tuple(_within_media_limits(_thinking_in_loop(_framed(list(rows))), limits))

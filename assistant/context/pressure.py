@@ -7,11 +7,11 @@ since; a count of another view says nothing about this one (F04).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from assistant.context.structure import tool_loop_start
 from assistant.context.tokens import TokenCounter
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.model_api import FULL_CONTEXT_TOKENS, ModelLimits
 from assistant.core.records import ContextView

@@ -1,7 +1,7 @@
 """What a model has read that the person did not say now. Pure.
 
 What always holds: whatever may stand in a prompt and is neither the person's own message, nor the rules and the
-persona, nor what the model itself said, is named here. It may say anything, and whoever wrote it gives no orders: what
+persona, nor what the model itself said, is named here. It may say anything, and its author gives no orders: what
 is done in such a turn needs the person's word (I10, `docs/approvals.md`).
 """
 
@@ -47,7 +47,7 @@ def _kinds(message: Message, silent_tools: Collection[str]) -> Iterator[str]:
         if message.name not in silent_tools or FOREIGN_TEXT in message.content:
             yield TOOL_RESULT
     elif message.role == "system":
-        # Whoever edited or deleted a message of theirs said so themselves.
+        # A person who edited or deleted a message of theirs said so themselves.
         if not (message.content.startswith(ABORTED_MARKER) or is_edit_or_deletion(message)):
             yield NOTE
     elif message.role == "user":

@@ -11,10 +11,10 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 
 from assistant.core.calendar import MONTH_PATTERN, NUMBER_WORDS, WEEKDAYS, month_number, weekday_number
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 
 _QUESTION_LENGTH = 400
@@ -136,7 +136,7 @@ def _read_recent_day(match: re.Match[str], today: date) -> _Days:
     if back == 0 and match[0].lower().startswith("yesterday"):
         back = 1
     day = today - timedelta(back)
-    # A night goes on into the next day.
+    # A night continues into the next day.
     return day, day + timedelta(2 if match[0].lower() == "last night" else 1)
 
 

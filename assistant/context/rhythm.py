@@ -7,9 +7,10 @@ future, says nothing); few observations are answered mostly by a prior, and thos
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from itertools import pairwise
+
+from assistant.core.dataclass import dataclass
 
 LEARNING_PERIOD = timedelta(days=14)
 # What is believed of a person nobody knows yet: of five messages one comes after more than five minutes, of ten one

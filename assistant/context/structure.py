@@ -26,7 +26,7 @@ def is_user_request(message: Message) -> bool:
 
 
 def is_retained_request(message: Message) -> bool:
-    """Whether these are a person's words from long ago that a compaction kept; what a branch inherited goes on here."""
+    """Whether these are a person's words from long ago that a compaction kept; inherited words of a branch are not."""
     metadata = message.metadata
     return message.role == "user" and bool(metadata) and "carried_from" in metadata and not metadata.get("inherited")
 

@@ -21,10 +21,11 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.model_api import ToolSpec
 from assistant.core.records import CountingTier, TokenCalibration
@@ -176,7 +177,7 @@ class TokenCounter:
         return math.ceil(sampled * len(text) / (_SAMPLES * _SAMPLE_CHARS))
 
     def count_message(self, message: Message) -> int:
-        """Tokens of a message as it stands in a view: words, tool calls, pictures; thinking is counted apart, since
+        """Tokens of a message as it is in a view: words, tool calls, pictures; thinking is counted apart, since
         it is sent within its own turn only."""
         total = TOKENS_PER_MESSAGE + self.count_text(message.content)
         if message.tool_call_id:

@@ -16,10 +16,11 @@ import json
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from assistant.context.pressure import utf8_length
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message, ToolCall
 from assistant.core.quoting import quoted_words
 from assistant.core.records import LogLocation, strip_schedule_heading
@@ -273,7 +274,7 @@ def mask_tool_result(
     latest: int | None = None,
 ) -> Message:
     """The tool result `message` (of `call`, which took `tokens`) by reference. `repeats` is how often the same call
-    stands in view, `latest` the message with its newest result, where that is another one."""
+    is in view, `latest` the message with its newest result, where that is another one."""
     when = f", {message.ts:%Y-%m-%d %H:%M}" if message.ts else ""
     topics = topic_words(quoted_words(original_words(message)))
     about = f"; about: {', '.join(topics)}" if topics else ""

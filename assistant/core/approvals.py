@@ -8,11 +8,11 @@ time, until the owner takes it back.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Literal
 
 from assistant.core.calendar import format_moment
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import ToolCall
 from assistant.core.text import fold_text
 

@@ -9,9 +9,10 @@ never on the event loop. What reads the index alone (`find_entry`, `list_archive
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from assistant.core.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

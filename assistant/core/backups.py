@@ -5,10 +5,10 @@ files. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 
 BackupKind = Literal["daily", "manual"]

@@ -2,18 +2,19 @@
 was not delivered. Times are aware and in UTC.
 
 A bridge decides nothing about who may talk (I10) and stores nothing of its own: it hands what it receives to the
-gateway, which returns once it is stored, together with the position from which the bridge goes on receiving (I1). What
-goes out comes in parts with a key each, one body for ever (I8). One bridge's failure is its own (F39): it raises
+gateway, which returns once it is stored, together with the position from which the bridge continues receiving (I1).
+What goes out comes in parts with a key each, one body for ever (I8). One bridge's failure is its own (F39): it raises
 `BridgeError`, and is run again after a pause.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Media
 from assistant.core.records import InboxReceipt, OutboxItem, OutboxState
 from assistant.core.sessions import OWNER_SCOPE
@@ -37,7 +38,7 @@ class InboundMessage:
     room: str | None = None  # None between two
     room_name: str = ""
     addressed: bool = True  # in a room: whether it is for the assistant
-    position: str = ""  # where the bridge goes on receiving after this message
+    position: str = ""  # from where the bridge continues receiving after this message
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class MessageChange:
     external_id: str  # of the message
     change_id: str  # the network's own, of the change
     kind: Literal["edit", "delete"]
-    sender: str
+    sender: str  # "" where a network does not say who deleted it
     content: str = ""  # the new text; "" where it was deleted
     room: str | None = None
     position: str = ""
@@ -69,7 +70,7 @@ class InboundPort(Protocol):
         """A change of a message that was never stored has no effect."""
 
     def load_position(self, bridge: str) -> str:
-        """Where the bridge goes on receiving; "" where it never did."""
+        """From where the bridge continues receiving; "" where it never did."""
 
     def save_position(self, bridge: str, position: str) -> None:
         """The bridge came this far, and there was nothing to store."""
@@ -152,7 +153,7 @@ class Bridge(Protocol):
 
 
 # Each has a section in config.toml.
-NETWORK_NAMES = ("telegram", "matrix", "mail")
+NETWORK_NAMES = ("telegram", "matrix", "discord", "slack", "mail")
 
 BridgeState = Literal["connected", "connecting", "paused", "failing", "off"]
 

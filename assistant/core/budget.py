@@ -7,9 +7,10 @@ reservation that is not settled counts at its worst case.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from assistant.core.dataclass import dataclass
 
 WARNING_SHARE = 0.8
 """The share of a cap from which the owner is warned."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.records import SessionInfo
 from assistant.core.text import lazy_regex
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal
+
+from assistant.core.dataclass import dataclass
 
 EventState = Literal["confirmed", "tentative", "cancelled"]
 InvitationAnswer = Literal["", "needs-action", "accepted", "declined", "tentative", "delegated"]

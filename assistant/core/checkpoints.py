@@ -5,11 +5,12 @@ delegations; and circuit breakers. Frozen values; all times are aware and in UTC
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import IntEnum
 from typing import Any, Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.notices import Notice, NoticeAddress
 

@@ -5,9 +5,10 @@ A report never has more of the words than a person needs to see what would go; a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from assistant.core.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
 
+from assistant.core.dataclass import dataclass
 from assistant.core.erasure_values import digits_of, is_number, national_number
 from assistant.core.text import lazy_regex
 

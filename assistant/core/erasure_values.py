@@ -116,7 +116,7 @@ def is_written_by_us(value: str, years: range) -> bool:
 
 
 def find_words(text: str) -> Iterator[tuple[int, int, str]]:
-    """What in a text may be of it alone, whoever tells it again in words of their own: each word of some length, as it
+    """What in a text may be of it alone, even when told again in other words: each word of some length, as it
     is known again (without case, accents and the s of a plural), each number but years, and of a script without spaces
     every few characters; with where it begins and ends."""
     for match in WORD.finditer(fold_text(text)):

@@ -1,4 +1,4 @@
-"""What is brought along from other programs: conversations with their messages, as whoever reads an export hands them
+"""What is brought along from other programs: conversations with their messages, as the reader of an export hands them
 to the store. Pure.
 
 Who says something decides what becomes of it, as anywhere: the owner's own words are learned from, an assistant's
@@ -9,9 +9,10 @@ is imported is a request: there is no turn, no answer, and no view that a model 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
+
+from assistant.core.dataclass import dataclass
 
 ImportSource = Literal[
     "chatgpt", "claude", "telegram", "whatsapp", "openclaw", "hermes", "letta", "nanobot", "markdown", "jsonl"

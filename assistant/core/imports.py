@@ -1,10 +1,16 @@
-"""How the program is loaded: libraries without the parts that they import only because those are installed."""
+"""How the program is loaded: libraries without the parts that they import only because those are installed, or only to
+have them under a second name."""
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
+from typing import Any
 
 
 @contextmanager
@@ -17,3 +23,80 @@ def hidden_modules(*names: str) -> Iterator[None]:
     finally:
         for name in hidden:
             del sys.modules[name]
+
+
+@contextmanager
+def deferred_reexports(library: str) -> Iterator[None]:
+    """The packages of this library that are imported here import what they only re-export when it is asked for by name.
+
+    An SDK has a package of two thousand types whose `__init__` imports all of them, whoever wants one. A package whose
+    `__init__` does more than that is loaded as ever; of the library's own only the imports count, and those by `*` do
+    not."""
+    finder = _ReexportFinder(library)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+class _ReexportFinder:
+    def __init__(self, library: str) -> None:
+        self.library = library
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != self.library and not name.startswith(f"{self.library}."):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.submodule_search_locations is None or not isinstance(spec.loader, SourceFileLoader):
+            return None
+        body = ast.parse(spec.loader.get_data(spec.loader.path)).body
+        if name == self.library or all(map(_is_reexport, body)):
+            spec.loader = _ReexportLoader(spec.loader, dict(_reexports(name, body)))
+        return spec
+
+
+class _ReexportLoader(SourceFileLoader):
+    def __init__(self, loader: SourceFileLoader, sources: Mapping[str, tuple[str, str]]) -> None:
+        super().__init__(loader.name, loader.path)
+        self.sources = sources  # names to the module that has each, and its name there ("": the module itself)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _ReexportingPackage(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """What there is to do is done when a name is asked for."""
+
+
+class _ReexportingPackage(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        loader = self.__spec__ and self.__spec__.loader
+        if not isinstance(loader, _ReexportLoader) or name not in loader.sources:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        source, there = loader.sources[name]
+        module = importlib.import_module(source)
+        value = getattr(module, there) if there else module
+        setattr(self, name, value)
+        return value
+
+
+def _is_reexport(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.ImportFrom(module="__future__") | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Assign(targets=[ast.Name(id="__all__")]):
+            return True
+        case ast.ImportFrom(level=level, names=names):
+            return level > 0 and names[0].name != "*"
+    return False
+
+
+def _reexports(package: str, body: Sequence[ast.stmt]) -> Iterator[tuple[str, tuple[str, str]]]:
+    for statement in body:
+        if isinstance(statement, ast.ImportFrom) and statement.level:
+            for alias in statement.names:
+                there = (statement.module, alias.name) if statement.module else (alias.name, "")
+                source = importlib.util.resolve_name("." * statement.level + there[0], package)
+                yield alias.asname or alias.name, (source, there[1])

@@ -6,10 +6,10 @@ named by its local date and time, so that an hour that comes twice in autumn has
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.records import Button, IncomingMessage
 
 JobKind = Literal["reminder", "schedule"]

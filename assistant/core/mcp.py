@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import datetime
 from typing import Any, Literal
+
+from assistant.core.dataclass import dataclass
 
 McpToolState = Literal["approved", "new", "changed", "gone"]
 

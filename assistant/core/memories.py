@@ -9,11 +9,12 @@ entry alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.records import LogRecord
 from assistant.core.text import lazy_regex, shorten_line
@@ -72,11 +73,24 @@ class MemoryHit:
     score: float
     is_relevant: bool  # related by more than coincidence, so it may come up unasked
     sources: tuple[int, ...] = ()  # messages of the entries by which it was found
+    parts: Mapping[str, float] = field(default_factory=dict)  # what each feature of its best entry adds to the score
 
     @property
     def reference(self) -> str:
         """By which a person or a model names it."""
         return self.memory.reference
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySearchExplanation:
+    """How a search went, and what it found."""
+
+    words: Mapping[str, Sequence[str]]  # a word of the question: stems that stand for it
+    asks_for: Sequence[str]  # beside its words, for people: "a time"
+    entries: int  # in the journal, of everybody
+    by_words: int  # parts of entries that were scored and have words of the question
+    by_meaning: int  # those that were scored for their meaning alone
+    hits: Sequence[MemoryHit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +151,7 @@ class UndoableEdit:
     cycle: int | None = None
     undone_at: datetime | None = None
     id: int | None = None
+    accepted_at: datetime | None = None  # a person said that it is right
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,9 @@ class NearestMemories(Protocol):
 
     async def get(self, memory_id: str) -> Memory | None: ...
 
+    async def all(self, scope: str | None = None) -> list[Memory]:
+        """Every memory, or those of a scope, superseded ones included, oldest first."""
+
     async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
         """For each text the memories of the scope that are closest in meaning, best first, with their cosine."""
 
@@ -37,9 +40,6 @@ class Memories(NearestMemories, Protocol):
     async def apply(self, changes: Sequence[MemoryChange]) -> None:
         """Carry changes out in order. An "add" of an id that is there and a "delete" of one that is not change
         nothing, so that the same changes may be applied again after a crash."""
-
-    async def all(self, scope: str | None = None) -> list[Memory]:
-        """Every memory, or those of a scope, superseded ones included, oldest first."""
 
     async def history(self, memory_id: str) -> list[MemoryVersion]:
         """Oldest first; empty where the id was never there, or was erased."""
@@ -91,6 +91,16 @@ class ConsolidationsPort(Protocol):
     def applied_plans(self, cycle: int) -> list[ChangePlan]:
         """What a sleep changed, newest first."""
 
+    def last_plan_of_memory(self, memory_id: str, scope: str) -> ChangePlan | None:
+        """What was last carried out of what changed a memory."""
+
+    def split_plan(self, rest: ChangePlan, part: ChangePlan) -> None:
+        """A plan that was carried out becomes two of the same time, in one transaction: `rest` under its key, and
+        `part`."""
+
+    def mark_accepted(self, keys: Sequence[str], now: datetime) -> None:
+        """A person said that the changes of these plans are right."""
+
     def mark_undone(self, keys: Sequence[str], now: datetime) -> None:
         """The changes of these plans were taken back: their entries are neither pending nor consolidated."""
 
@@ -141,6 +151,9 @@ class MemoryFilesPort(Protocol):
 
     def edits_of_cycle(self, cycle: int) -> list[UndoableEdit]:
         """What a sleep changed of files and profiles of every scope and was not taken back, newest first."""
+
+    def accept_edit(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
+        """A person said that it is right. Raises `UsageError` where the scope has no such edit, or it was undone."""
 
     def undo_edit(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
         """Put back what stood before an edit. Raises `UsageError` where something was changed there since."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from datetime import datetime, tzinfo
 from itertools import chain, count
 from typing import Any, Literal
+
+from assistant.core.dataclass import dataclass
 
 Role = Literal["system", "user", "assistant", "tool"]
 Trust = Literal["owner", "guest", "model", "tool", "system"]
@@ -100,7 +102,7 @@ class Message:
         return replace(self, content=content, metadata={**self.metadata, **metadata})
 
     def in_timezone(self, zone: tzinfo) -> Message:
-        """The same message, the moment it was said by the clock of `zone`: its day is that of whoever lives there."""
+        """The same message, the moment it was said by the clock of `zone`: its day is the local one."""
         return replace(self, ts=self.ts.astimezone(zone)) if self.ts else self
 
     def with_unique_call_ids(self, earlier: Iterable[Message], stem: str) -> Message:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelErrorKind
 from assistant.core.messages import Message, Usage
 from assistant.core.notices import Notice

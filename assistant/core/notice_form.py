@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
+
 Audience = Literal["owner", "conversation", "stranger"]
-"""The owner alone; whoever has the conversation that it is about, guests and rooms included; somebody who was not
+"""The owner alone; everyone in the conversation that it is about, guests and rooms included; somebody who was not
 let in."""
 
 Place = Literal["turn", "recent", "outage", "bridge", "terminal", "live"]

@@ -6,10 +6,10 @@ A notice is made of its declaration here, by `NoticeKind.fill`, so that nothing 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.jobs import DeliveryTarget
 from assistant.core.notice_form import NoticeForm
 from assistant.core.records import Button, OutgoingMessage

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from assistant.core.dataclass import dataclass
 
 PersonRole = Literal["owner", "guest"]
 AccessState = Literal["allowed", "denied"]

@@ -7,8 +7,8 @@ own roles) and what the settings name. Nothing that anybody says takes part in i
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
+from assistant.core.dataclass import dataclass
 from assistant.core.sessions import SessionRole, session_role
 
 OWNER_ONLY: frozenset[str] = frozenset({"owner"})

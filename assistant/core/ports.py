@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from assistant.core.approvals import ApprovalPattern
 from assistant.core.checkpoints import CircuitBreaker
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError
 from assistant.core.messages import Usage
 from assistant.core.model_api import (
@@ -156,7 +157,7 @@ class Tool(Protocol):
     effect carries `ToolContext.key`, a second run finds it done) run again under the same key; "once" is reported to
     the model as interrupted. `protected` results survive compaction. `roles` are the roles whose sessions see it.
     `touches` is all that it may do; `words` says when the person's own words ask for a call, None: never by themselves.
-    A tool with a `topic` ("calendar") stands in no prompt: a model finds it by that and by its description.
+    A tool with a `topic` ("calendar") is in no prompt: a model finds it by that and by its description.
     A call of one that is `asked_each_time` needs an approval whatever was said and read.
     """
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 
 # Accents, Hebrew points, Arabic vowel signs. In other scripts a mark is part of the letter (か, が).

@@ -1,6 +1,6 @@
 """Text of somebody else's in a prompt or a tool's result: between boundaries and in forms that it cannot leave (I10).
 
-Whoever wrote a text can write our closing tag into it as well. So every text that is not ours loses the power to open
+The author of a text can write our closing tag into it as well. So every text that is not ours loses the power to open
 or close one of our boundaries before it is sent: `<` of such a tag becomes `&lt;`, everything else stays as it was.
 
 What always holds for tool results:
@@ -16,11 +16,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
 from assistant.core.calendar import format_due, format_moment
+from assistant.core.dataclass import dataclass
 from assistant.core.records import TodoItem
 from assistant.core.text import lazy_regex
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import LogByteRange, Media, Message, RecordKind, Role, ToolCall, Trust
 from assistant.core.text import lazy_regex
 

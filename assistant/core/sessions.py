@@ -1,7 +1,7 @@
 """Session keys, the scope of what a session may see, the role it acts in; and its generations: the conversations that
 follow one another under one key, how one ends and the next begins. Pure but for the two store ports at the end.
 
-`main` is the owner's conversation over all bridges, `branch:<n>` one that goes on from a message of it,
+`main` is the owner's conversation over all bridges, `branch:<n>` one that continues from a message of it,
 `thread:<name>` one that the owner keeps apart (a project, a trip); `import:<n>` was brought along from another program:
 it has ended, nobody talks in it, and no model sees a view of it. `peer:<bridge>:<id>` is another person,
 `room:<bridge>:<id>` a room with several. A scope is the column that every query of words names (I10): the owner's
@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 from urllib.parse import quote
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.text import lazy_regex
 
@@ -34,7 +34,7 @@ ROOM_PREFIX = "room:"
 IMPORT_PREFIX = "import:"
 OWNER_SCOPE = "owner"
 
-# A key stands in names of files, where 255 bytes have room.
+# A key is in names of files, where 255 bytes have room.
 _LONGEST_PART = 80
 _LONGEST_THREAD = 40
 _NO_NAME = lazy_regex(r"[^\w.-]")
@@ -109,15 +109,15 @@ def _thread_name(name: str) -> str:
     thread = "-".join(words)
     if not any(letter.isalnum() for letter in thread) or _NO_NAME.search(thread) or len(thread) > _LONGEST_THREAD:
         raise UsageError(
-            f"{name!r} is no name for a conversation: letters, digits, hyphens and dots, {_LONGEST_THREAD} at most. "
-            "Nothing was changed."
+            f"A conversation cannot be named {name!r}: use letters, digits, hyphens and dots, "
+            f"{_LONGEST_THREAD} at most. Nothing was changed."
         )
     return thread
 
 
 EndReason = Literal["manual", "daily", "idle", "end", "resume", "import"]
-"""Why a generation ended: somebody said so, it was the hour, nobody spoke, it was put away, an earlier one goes on, it
-was said elsewhere."""
+"""Why a generation ended: somebody said so, it was the hour, nobody spoke, it was put away, an earlier one continues,
+it was said elsewhere."""
 
 ResetState = Literal["begun", "waiting", "archived", "done", "withdrawn"]
 
@@ -137,7 +137,7 @@ class Generation:
     ended_at: datetime | None = None
     end_reason: str = ""
     pressure: float | None = None  # how full its context was when it ended
-    resumed: int | None = None  # number of the generation that it goes on from
+    resumed: int | None = None  # number of the generation that it continues from
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class SessionReset:
     reason: EndReason
     state: ResetState  # `waiting`: the archive could not be reached
     begun_at: datetime
-    resumes: int | None = None  # number of the generation that goes on
+    resumes: int | None = None  # number of the generation that continues
     pressure: float | None = None  # how full the context was
     attempts: int = 0
     note: str = ""  # why it waits

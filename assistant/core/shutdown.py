@@ -3,7 +3,7 @@ waits.
 
 Every step has a limit, the whole has one, and a service manager is told to wait longer than that, so that it never
 has to kill (F38). What does not end within its limit is left where it is: everything that was accepted is in the
-stores, and the next start goes on with it.
+stores, and the next start continues with it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable
-from dataclasses import dataclass
 
+from assistant.core.dataclass import dataclass
 from assistant.core.imports import hidden_modules
 
 # For tracebacks in colours, which are written nowhere.

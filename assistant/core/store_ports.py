@@ -128,7 +128,7 @@ class Conversation(Protocol):
         tool run. Returns them as the view has them: with ids, long tool output shortened."""
 
     def mark_untrusted(self, turn: Turn, sources: Sequence[str]) -> Turn:
-        """Note what the turn's model has read that the person did not say now, for whoever takes the turn up again."""
+        """Note what the turn's model has read that the person did not say now, for the process that resumes it."""
 
     def start_tool(self, turn: Turn, call: ToolCall, now: datetime) -> None:
         """Note that a tool is about to run, before it does."""

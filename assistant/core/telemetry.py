@@ -12,8 +12,10 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
+
+from assistant.core.dataclass import dataclass
 
 WorkKind = Literal["turn", "model", "tool", "sleep", "phase", "compaction", "send"]
 """What spans there are, and their attributes:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text
 from assistant.core.time_language import AND, CORRECTED, NEGATION, NEW, OLD, SOURCES
 from assistant.core.time_readers import READERS, TimePiece

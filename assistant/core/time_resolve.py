@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import calendar
 import re
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_language import DAY_CODES, HOURS_OF_PARTS
 from assistant.core.time_pieces import FoundTimes

@@ -14,11 +14,11 @@ import ipaddress
 import socket
 import ssl
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
 from assistant.core.quoting import quote_text
 from assistant.core.text import shorten

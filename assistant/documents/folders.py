@@ -3,7 +3,7 @@ it only reads.
 
 What always holds: a path leads into one of them and nowhere else (`core/plain_files`): no link is followed, no ".."
 leads out. Of the owner's folders no hidden file, no file that looks like a key or a password, and nothing of the data
-folder is read, listed or indexed, whoever asks.
+folder is read, listed or indexed, no matter who asks.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
+from assistant.core.dataclass import dataclass
 from assistant.core.plain_files import FileKind, FileRefused, open_below, split_path
 
 FOLDER_MARK = "@"

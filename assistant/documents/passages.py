@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from assistant.core.dataclass import dataclass
 from assistant.documents.kinds import DocumentKind
 
 MAX_PASSAGE = 4_000

@@ -2,7 +2,7 @@
 
 What always holds: no document is parsed in this process. A child does it (`extract.py`), with limits on its time and
 memory, without the environment's secrets, and is gone before the text is used; whatever a document makes it do, the
-assistant goes on.
+assistant continues.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from assistant.core.dataclass import dataclass
 from assistant.core.plain_files import FileRefused
+from assistant.core.processes import end_process
 from assistant.documents.kinds import DocumentKind
 
 MAX_DOCUMENT_BYTES = 100 * 1024 * 1024
@@ -76,9 +78,7 @@ class DocumentReader:
         except TimeoutError:
             raise FileRefused(f"took longer than {self.timeout_seconds:.0f} seconds to read") from None
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            await end_process(process)
         if process.returncode == FileRefused.exit_code and reason:
             raise FileRefused(reason[-1])
         if process.returncode != 0:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
 from assistant.core.text import shorten_line
 

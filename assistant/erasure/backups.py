@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from assistant.core.backups import Backup, BackupKind, BackupResult
+from assistant.core.dataclass import dataclass
 from assistant.core.erasure import ErasureLeftover, ErasureRequest
 from assistant.core.errors import AssistantError, StoreError
 from assistant.store.backup.folder import BackupFolder

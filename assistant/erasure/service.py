@@ -12,12 +12,13 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
 import structlog
 
+from assistant.core.dataclass import dataclass
 from assistant.core.erasure import ErasureLeftover, ErasureMatches, ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.erasure_values import value_kind
 from assistant.core.errors import AssistantError, MemoryUnavailable, UsageError

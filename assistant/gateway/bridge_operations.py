@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
 from assistant.core.bridge_api import NETWORK_NAMES, Bridge, BridgeStatus, DeliveryOutcome
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, BridgeError, UsageError
 from assistant.core.notices import NoticeKind
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE

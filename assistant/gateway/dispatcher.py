@@ -7,13 +7,13 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import structlog
 
 from assistant.core.bridge_api import Bridge, InboundPort, TurnEvent
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, StoreError
 from assistant.core.notices import NoticeKind
 from assistant.core.people import Identity

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 
 import structlog
 
 from assistant.core.bridge_api import InboundMessage, MessageChange
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, StoreError, ToolError, UsageError
 from assistant.core.notices import NoticeKind
 from assistant.core.people import Identity, Person, clean_display_name
@@ -100,7 +101,10 @@ class InboundHandler:
         self.dispatcher.mark_connected(bridge)
 
     async def receive_change(self, change: MessageChange) -> None:
-        """A change by a person who is not let in, or not any more, has no effect."""
+        """A change by a person who is not let in, or not any more, has no effect. Where the network does not say who
+        deleted a message, it counts as its sender's."""
+        if change.kind == "delete" and not change.sender:
+            change = replace(change, sender=self.message_edits.find_sender(change.bridge, change.external_id))
         if not self.accepts_from(change.bridge, change.sender, change.room, addressed=True):
             self.bridge_states.save_position(change.bridge, change.position)
             return

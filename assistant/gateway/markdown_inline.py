@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice, takewhile
 from typing import Any
 
@@ -17,6 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from wcwidth import iter_graphemes
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 
 Fits = Callable[[str], bool]

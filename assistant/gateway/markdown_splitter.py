@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain, groupby, takewhile
 from typing import Any, Literal
 
 from markdown_it.tree import SyntaxTreeNode
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from assistant.gateway.markdown_inline import PARSER, Fits, InlineText, take_graphemes
 

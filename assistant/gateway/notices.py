@@ -7,13 +7,13 @@ Each goes through the outbox like a reply, once (`NoticeKind`); several at once 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import structlog
 
 from assistant.core.calendar import format_moment
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError, StoreError
 from assistant.core.jobs import DeliveryTarget
 from assistant.core.model_api import (

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
@@ -20,6 +20,7 @@ from typing import Literal
 import structlog
 
 from assistant.core.bridge_api import Bridge, OutgoingPart
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError
 from assistant.core.messages import Media
 from assistant.core.notices import NoticeKind

@@ -10,13 +10,14 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from assistant.context.tokens import openai_encoding
 from assistant.core.bridge_api import Bridge
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, MemoryUnavailable, SettingsError, install_hint
 from assistant.core.records import CountingTier
 from assistant.core.text import format_duration

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -21,6 +20,7 @@ import tzlocal
 from assistant import __version__
 from assistant.context.tokens import is_known_to_toksum
 from assistant.core.bridge_api import Bridge
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, BridgeError, OlderSchema, StoreError, ToolError
 from assistant.core.records import CountingTier, IntegrityProblem
 from assistant.core.text import format_duration, pluralize, shorten_line
@@ -47,6 +47,8 @@ _EXTRAS = {
     "fastembed": "fastembed",
     "keyring": "keyring",
     "matrix": "nio",
+    "discord": "aiohttp",
+    "slack": "slack_sdk",
     "mail": "imap_tools",
     "telemetry": "opentelemetry.sdk",
     "s3": "s3fs",

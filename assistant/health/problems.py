@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from assistant.core.calendar import SleepSchedule, find_first_message_time
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
 from assistant.core.text import pluralize, shorten_line

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from assistant import __version__
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
 from assistant.core.store_ports import Conversation

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import install_hint
 from assistant.core.telemetry import CombinedTracer, Metrics, Tracer
 from assistant.settings.sections import TelemetrySettings

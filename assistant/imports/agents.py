@@ -6,8 +6,8 @@
 - Markdown (`MEMORY.md`, `memory/2026-01-05.md`, notes): a paragraph or a list item is a message, of the day that the
   name of the file says, else of the day that the file was last changed.
 
-A memory file says what its assistant had learned; whoever imports it says so now. It has no ids, so that its texts are
-told apart by their words.
+A memory file says what its assistant had learned; the person who imports it says so now. It has no ids, so that its
+texts are told apart by their words.
 """
 
 from __future__ import annotations

@@ -12,12 +12,12 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
+from assistant.core.dataclass import dataclass
 from assistant.imports.agents import read_json_lines, read_letta, read_markdown
 from assistant.imports.chats import read_conversations
 from assistant.imports.json_stream import Utf8Stream

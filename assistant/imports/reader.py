@@ -1,7 +1,7 @@
 """What an export has, read by a child process (`child.py`).
 
 What always holds: no file of another program is parsed in this process; whatever a file makes the child do, this
-process goes on. The child waits while nobody takes what it found, so that memory stays bounded.
+process continues. The child waits while nobody takes what it found, so that memory stays bounded.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.import_records import ImportedBatch, batch_from_json
+from assistant.core.processes import end_process
 from assistant.imports.records import RejectedRecord
 
 # One message of 1,000,000 characters, each written as an escape of twelve.
@@ -65,8 +66,6 @@ async def read_export(
                 yield ReadProgress(found.get("at", 0), total)
             is_whole = is_whole or "done" in found
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        await end_process(process)
     if not is_whole:
         yield RejectedRecord(path.name, "what reads it ended before its end; the file may be damaged")

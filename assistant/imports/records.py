@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.import_records import ImportedBatch, ImportedMessage, ImportSource
 
 MAX_TEXT = 1_000_000

@@ -7,9 +7,10 @@ in a group whose export does not say it, nobody is the owner unless the person w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, BinaryIO
 
+from assistant.core.dataclass import dataclass
 from assistant.core.import_records import ImportedBatch, ImportedMessage
 from assistant.imports.json_stream import TOO_LARGE, CutOff, read_objects
 from assistant.imports.records import (
@@ -40,7 +41,7 @@ class _Chat:
     batch: list[ImportedMessage] = field(default_factory=list)
 
     @property
-    def where(self) -> str:
+    def position(self) -> str:
         return f"chat {self.number}, message {self.read_count}" if self.number else f"message {self.read_count}"
 
     def take_batch(self) -> Iterator[ImportedBatch]:
@@ -76,7 +77,7 @@ def read_telegram(stream: BinaryIO, options: ReadOptions) -> Iterator[Read]:
                 try:
                     message = _message(value, chat, owner_id, options)
                 except BadRecord as error:
-                    yield RejectedRecord(chat.where, str(error))
+                    yield RejectedRecord(chat.position, str(error))
                     continue
                 chat.batch += [message] if message is not None else []
                 if len(chat.batch) == BATCH_MESSAGES:
@@ -85,7 +86,7 @@ def read_telegram(stream: BinaryIO, options: ReadOptions) -> Iterator[Read]:
     except CutOff:
         yield from chat.take_batch()
         chat.read_count += 1
-        yield RejectedRecord(chat.where, _CUT_OFF)
+        yield RejectedRecord(chat.position, _CUT_OFF)
 
 
 def _message(row: Any, chat: _Chat, owner_id: str, options: ReadOptions) -> ImportedMessage | None:

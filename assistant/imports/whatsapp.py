@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import BinaryIO
 
+from assistant.core.dataclass import dataclass
 from assistant.core.import_records import ImportedMessage
 from assistant.core.text import lazy_regex
 from assistant.imports.agents import iterate_lines

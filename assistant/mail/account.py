@@ -7,9 +7,10 @@ and 465 speak TLS from the first byte; any other port has to offer STARTTLS.
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.settings.sections import is_loopback
 
 _TLS_PORTS = frozenset({465, 993})

@@ -10,7 +10,6 @@ import email.policy
 import hashlib
 import mimetypes
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
@@ -18,6 +17,7 @@ from email.utils import format_datetime, getaddresses
 
 from markdown_it import MarkdownIt
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MailError
 
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,255}")

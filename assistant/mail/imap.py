@@ -1,7 +1,7 @@
 """Reading and keeping mail over IMAP. Everything here blocks: `run_imap` calls it in a thread.
 
 What always holds:
-- A server that stalls, goes on for ever or announces what nobody can hold ends the call: each read has a time limit,
+- A server that stalls, never ends or announces what nobody can hold ends the call: each read has a time limit,
   each command a limit of bytes, the whole a deadline, after which its connection is shut.
 - Reading marks nothing as read. What goes into a command from elsewhere is quoted, and has no control characters.
 """
@@ -14,7 +14,7 @@ import imaplib
 import re
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from imap_tools.idle import get_socket_poller
 from imap_tools.message import MailMessage
 from imap_tools.query import AND, H
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MailError
 from assistant.core.text import shorten_line
 from assistant.mail.account import MailServer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MailError
 from assistant.core.plain_files import FileRefused
 from assistant.documents.reader import DocumentReader

@@ -9,11 +9,12 @@ What always holds:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assistant.core.calendar import utc_now
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MailError, install_hint
 from assistant.documents.reader import DocumentReader
 from assistant.mail.account import MailAccount
@@ -69,7 +70,7 @@ class MailService:
         """Raises `MailError`."""
         folders = (folder,) if folder else self.account.folders
 
-        def look(connection: ImapConnection) -> FoundMails:
+        def search_folders(connection: ImapConnection) -> FoundMails:
             found: list[tuple[MailPlace, MailHead]] = []
             total = 0
             for name in folders:
@@ -81,7 +82,7 @@ class MailService:
             shown = tuple(found[offset : offset + limit])
             return FoundMails(shown, max(0, total - offset - len(shown)))
 
-        return await self._imap(look)
+        return await self._imap(search_folders)
 
     async def folders(self) -> list[str]:
         return await self._imap(lambda connection: connection.folders())

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
 
 import structlog
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError, UsageError, install_hint
 from assistant.core.mcp import McpToolDefinition, McpToolPin, approval_code
 from assistant.core.quoting import quote_text
@@ -136,7 +136,7 @@ class McpServers:
         server = self._find(name)
         return [pin for pin in self._stored.list_tools(name) if server.uses(pin.name)]
 
-    async def look(self, name: str) -> list[McpToolPin]:
+    async def refresh_tools(self, name: str) -> list[McpToolPin]:
         """Ask a server what it has. Raises `UsageError` for one that there is not, `ToolError` for one that does not
         answer."""
         self._find(name)

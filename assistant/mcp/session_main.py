@@ -18,7 +18,7 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import anyio
@@ -37,6 +37,9 @@ from mcp.types import (
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
+
+from assistant.core.dataclass import dataclass
+from assistant.core.processes import end_process
 
 _MAX_MESSAGE = 16 * 1024 * 1024
 _MAX_MEMORY = 2 * 1024 * 1024 * 1024
@@ -191,10 +194,8 @@ async def _end(process: Process) -> None:
         process.stdin.close()
     with suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), _SECONDS_TO_END)
-    with suppress(ProcessLookupError):
-        process.kill()
     with suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), _SECONDS_TO_END)
+        await asyncio.wait_for(end_process(process), _SECONDS_TO_END)
 
 
 # ------------------------------------------------------------------------------------------------------------- answers

@@ -21,7 +21,6 @@ import hashlib
 import importlib.util
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,6 +31,7 @@ from mem0.embeddings.base import EmbeddingBase  # type: ignore[import-untyped]
 from mem0.memory.main import Memory as Mem0  # type: ignore[import-untyped]
 from mem0.vector_stores.base import VectorStoreBase  # type: ignore[import-untyped]
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MemoryUnavailable, install_hint
 from assistant.core.memories import Memory
 from assistant.mem0.codec import memory_from_payload, memory_metadata
@@ -206,7 +206,7 @@ class Mem0HistoryAdapter:
         self._store.clear_history()
 
     def close(self) -> None:
-        """Whoever opened memory.db closes it."""
+        """The code that opened memory.db closes it."""
 
 
 class Mem0Adapter(Mem0):  # type: ignore[misc]

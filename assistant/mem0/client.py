@@ -12,10 +12,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, HomeError, MemoryUnavailable, StoreError
 from assistant.core.memories import Memory, MemoryChange, MemoryVersion
 from assistant.mem0.codec import EmbedderSettings, memory_from_payload, version_from_row

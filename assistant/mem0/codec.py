@@ -8,10 +8,11 @@ loads no embedder and no Mem0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.memories import Memory, MemoryVersion
 from assistant.store.rows import from_values
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import httpx2
 import numpy as np
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BudgetExceeded, MemoryUnavailable
 from assistant.core.messages import Usage
 from assistant.core.model_api import ModelCall, text_fingerprint

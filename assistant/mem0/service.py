@@ -85,7 +85,7 @@ class Mem0Service:
     def apply(self, changes: Sequence[MemoryChange]) -> None:
         with self._faults():
             memory = self._memory
-            due = self._due([replace(change, memory=self._storable(change.memory)) for change in changes])
+            due = self._last_changes([replace(change, memory=self._storable(change.memory)) for change in changes])
             memory.embedding_model.prepare([change.memory.text for change in due if change.action != "delete"])
             # A server's writes are committed one by one; so is what is noted of them.
             together = self._store.writing() if self._backend.is_local else nullcontext()
@@ -106,14 +106,14 @@ class Mem0Service:
         """Embed at most `limit` memories by the embedder that is asked for; how many are left. At 0 it answers."""
         with self._faults():
             if self._backend.is_local:
-                remaining = reembed_local(self._store, self._wanted, limit)
-                if not remaining and self._active[0] != self._wanted.name:
+                remaining = reembed_local(self._store, self._configured, limit)
+                if not remaining and self._active[0] != self._configured.name:
                     self._activate_wanted()
                 return remaining
             old, *new = self._server_collections()
             if not new:
                 return 0
-            remaining = reembed_server(old, new[0], self._wanted, limit)
+            remaining = reembed_server(old, new[0], self._configured, limit)
             if not remaining:
                 self._activate_wanted()
                 old.delete_col()
@@ -145,7 +145,7 @@ class Mem0Service:
     # ------------------------------------------------------------------------------------------------------- embedders
 
     @cached_property
-    def _wanted(self) -> Embedder:
+    def _configured(self) -> Embedder:
         return self._open_embedder(self._chosen)
 
     @property
@@ -153,7 +153,7 @@ class Mem0Service:
         """Mem0 with the embedder that answers."""
         name, settings = self._active
         if self._adapter is None or self._adapter.embedding_model.embedder.name != name:
-            embedder = self._wanted
+            embedder = self._configured
             if embedder.name != name:
                 previous = EmbedderSettings(settings["kind"], settings["model"], settings["url"], self._chosen.key)
                 embedder = self._open_embedder(previous)
@@ -172,31 +172,31 @@ class Mem0Service:
 
     def _server_collections(self) -> tuple[Any, ...]:
         """The vectors that answer, and during a change of embedder those that will."""
-        if self._active[0] == self._wanted.name:
+        if self._active[0] == self._configured.name:
             return (self._vectors,)
-        return self._vectors, self._collection(self._wanted.name, self._wanted.dimensions)
+        return self._vectors, self._collection(self._configured.name, self._configured.dimensions)
 
     @property
     def _active(self) -> tuple[str, dict[str, Any]]:
         """The embedder that answers: its name, and how to open it."""
         active = self._store.active_embedder()
-        if active is None or (self._backend.is_local and active[0] != self._wanted.name and self._none_missing()):
+        if active is None or (self._backend.is_local and active[0] != self._configured.name and self._none_missing()):
             self._activate_wanted()
             active = self._store.active_embedder()
         assert active is not None
         return active
 
     def _none_missing(self) -> bool:
-        return self._store.memories_without_vector(self._wanted.name, limit=1)[1] == 0
+        return self._store.memories_without_vector(self._configured.name, limit=1)[1] == 0
 
     def _activate_wanted(self) -> None:
         chosen = self._chosen
         settings = {"kind": chosen.kind, "model": chosen.model, "url": chosen.url}
-        self._store.activate_embedder(self._wanted.name, {**settings, "dimensions": self._wanted.dimensions})
+        self._store.activate_embedder(self._configured.name, {**settings, "dimensions": self._configured.dimensions})
 
     # ----------------------------------------------------------------------------------------------------------- steps
 
-    def _due(self, changes: Sequence[MemoryChange]) -> list[MemoryChange]:
+    def _last_changes(self, changes: Sequence[MemoryChange]) -> list[MemoryChange]:
         """Without the changes of memories that are changed several times and have come to the end of it already."""
         last = {change.memory.id: change for change in changes}
         repeated = {change.memory.id for change in changes if last[change.memory.id] is not change}

@@ -1,7 +1,7 @@
 """What a person, a model and a command line do with memories: one method an action, over ports.
 
 What always holds: every action is of one scope (I10). Looking changes nothing; what changes something says what became
-of it. Words of memories are data and come back as they are: whoever shows them quotes them.
+of it. Words of memories are data and come back as they are: the code that shows them quotes them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import (
     EntryWithMessages,
@@ -24,6 +24,7 @@ from assistant.core.memories import (
     MemoryHit,
     MemoryList,
     MemoryProvenance,
+    MemorySearchExplanation,
     MemoryState,
     MemoryStorageInfo,
     MemoryVersion,
@@ -94,6 +95,14 @@ class MemoryService:
         if not text.strip():
             raise UsageError("Say what to look for.")
         return self._deps.search.search(text, scope, limit=limit, after=after, before=before, as_of=as_of)
+
+    def explain(
+        self, text: str, scope: str, *, limit: int = 8, after: datetime | None = None, before: datetime | None = None
+    ) -> MemorySearchExplanation:
+        """What `search` finds, and how. Raises `UsageError` for nothing to look for, `StoreError`."""
+        if not text.strip():
+            raise UsageError("Say what to look for.")
+        return self._deps.search.explain(text, scope, limit=limit, after=after, before=before)
 
     async def list_all(self, scope: str) -> MemoryList:
         """Everything, oldest first. Raises `StoreError`."""

@@ -4,6 +4,9 @@ What always holds: every call is streamed; the SDK's own retries are off, so tha
 whatever goes wrong is raised as a `ModelError`. A stall is a silence of the connection: while the provider sends
 anything, even pings, it is working (models think for minutes without a word).
 
+What a view holds is much, and goes out again with each call: requests are written and events read as they are, by the
+SDK's own methods for any address, without the SDK's copy of each part.
+
 Signed thinking blocks are bound to everything that stood before them. When the view was shortened or the tools changed
 within a tool loop, the provider refuses them, and the same request goes out once more without any.
 """
@@ -14,17 +17,16 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
+from urllib.parse import quote
 
-import anthropic
 import httpx2
-from anthropic import AsyncAnthropic, AsyncStream
-from anthropic.types import RawMessageStreamEvent
 
 from assistant.core.errors import ModelError
+from assistant.core.imports import deferred_reexports
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest, TextDelta
 from assistant.core.ports import ModelFactsPort
 from assistant.models.anthropic_format import AnthropicAnswer, render_anthropic_request
-from assistant.models.encoding import MalformedProviderData, event_to_dict, read_token_count, require_object
+from assistant.models.encoding import MalformedProviderData, encode_body, read_token_count, require_object
 from assistant.models.errors import (
     ProviderFault,
     ProviderLabel,
@@ -34,6 +36,11 @@ from assistant.models.errors import (
 )
 from assistant.models.limits import LIMITS_TIMEOUT_SECONDS, LimitsCache
 from assistant.models.prices import ANTHROPIC_URL
+
+# All of it takes a second and 50 MB, and most of that is types of interfaces that are never called.
+with deferred_reexports("anthropic"):
+    import anthropic
+    from anthropic import AsyncAnthropic, AsyncStream
 
 NO_KEY = "There is no key for Anthropic. Your message is kept. Run `assistant setup model`, or set ANTHROPIC_API_KEY."
 ANTHROPIC_LABEL = ProviderLabel("anthropic", "Anthropic")
@@ -102,7 +109,7 @@ class AnthropicModel:
         try:
             async with await self._open(request) as events:
                 async for event in events:
-                    if text := answer.feed(event_to_dict(event)):
+                    if text := answer.feed(require_object(event)):
                         yield TextDelta(text)
             if not answer.finished:
                 raise MalformedProviderData("the stream ended before the answer did")
@@ -116,7 +123,7 @@ class AnthropicModel:
     async def aclose(self) -> None:
         await self._client.close()
 
-    async def _open(self, request: ModelRequest) -> AsyncStream[RawMessageStreamEvent]:
+    async def _open(self, request: ModelRequest) -> AsyncStream[object]:
         body = render_anthropic_request(request, self.name, thinking=self._thinking_type or "")
         try:
             return await self._create(body)
@@ -126,16 +133,21 @@ class AnthropicModel:
                 raise
         return await self._create(render_anthropic_request(bare, self.name, thinking=self._thinking_type or ""))
 
-    async def _create(self, body: dict[str, Any]) -> AsyncStream[RawMessageStreamEvent]:
-        stream: AsyncStream[RawMessageStreamEvent] = await self._client.messages.create(**body, stream=True)
-        return stream
+    async def _create(self, body: dict[str, Any]) -> AsyncStream[object]:
+        content = encode_body({**body, "stream": True})
+        return await self._client.post(
+            "/v1/messages", content=content, cast_to=object, stream=True, stream_cls=AsyncStream[object]
+        )
 
     async def _learn_limits(self) -> None:
         """Asks for the window, and which thinking types the model takes, once a process."""
         if self._thinking_type is not None or not self._has_key or not self._limits_cache.may_ask():
             return
         try:
-            info = event_to_dict(await self._client.models.retrieve(self.name, timeout=LIMITS_TIMEOUT_SECONDS))
+            path = f"/v1/models/{quote(self.name, safe='')}"
+            info = require_object(
+                await self._client.get(path, cast_to=object, options={"timeout": LIMITS_TIMEOUT_SECONDS})
+            )
             self._thinking_type = _thinking_type(self._thinking, info)
         except (anthropic.AnthropicError, httpx2.HTTPError, ValueError):
             self._limits_cache.record_failure()

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from assistant.core.messages import Media
 from assistant.core.model_api import ToolSpec
@@ -22,6 +22,7 @@ MAX_ID_LENGTH = 40
 MAX_NAME_LENGTH = 64
 INVALID_JSON = "__invalid_json__"
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_BODY: TypeAdapter[Mapping[str, Any]] = TypeAdapter(Mapping[str, Any])
 _NOT_IN_NAMES = lazy_regex(r"[^a-zA-Z0-9_-]")
 
 
@@ -29,11 +30,9 @@ class MalformedProviderData(ValueError):
     """What the provider sent is not what its API promises."""
 
 
-def event_to_dict(event: object) -> Mapping[str, Any]:
-    """An SDK's event as a plain JSON object. SDKs pass on whatever a server sends: raises `MalformedProviderData`."""
-    if isinstance(event, BaseModel):
-        event = event.model_dump(exclude_unset=True, by_alias=True, warnings=False)
-    return require_object(event)
+def encode_body(body: Mapping[str, Any]) -> bytes:
+    """A request as JSON. The SDKs would copy each part of it first, and all of a view goes out with each call."""
+    return _BODY.dump_json(body)
 
 
 def require_object(value: object) -> Mapping[str, Any]:

@@ -16,12 +16,13 @@ import email.utils
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError, ModelErrorKind
 from assistant.core.messages import Usage
 from assistant.core.text import shorten_line

@@ -21,9 +21,10 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from assistant.context.structure import tool_loop_start
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BudgetExceeded, ModelError, ModelErrorKind
 from assistant.core.model_api import (
     NO_OUTAGE_KINDS,

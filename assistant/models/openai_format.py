@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Media, Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, ModelRequest, StopReason
 from assistant.core.quoting import replace_unsendable, replace_unsendable_in_json

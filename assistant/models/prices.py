@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError
 from assistant.core.messages import Usage
 from assistant.core.model_api import CacheLifetime, ModelRequest

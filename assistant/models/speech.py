@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +15,7 @@ import httpx2
 import openai
 from openai import AsyncOpenAI
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError
 from assistant.core.messages import Usage
 from assistant.core.model_api import ModelCall

@@ -13,13 +13,13 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 import structlog
 
 from assistant.agenda.catch_up import LatenessPolicy
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.text import pluralize, shorten
 from assistant.notify.services import PushError, PushService, send_push

@@ -13,9 +13,9 @@ import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError
 from assistant.core.text import shorten_line
 

@@ -1,7 +1,7 @@
 """How somebody is let in: a code that a stranger is given and the owner approves, or one that the owner is given and
 sends from another bridge.
 
-A stranger's code gives nothing to anybody who knows it, since only the owner can approve it; whoever sends the
+A stranger's code gives nothing to anybody who knows it, since only the owner can approve it; the person who sends the
 owner's code in time becomes the owner there, which is why it is shown to the owner alone, works once, on one
 bridge, and is locked after a few wrong ones. Strangers learn one line, whatever they try. What people wrote before they
 were denied was accepted, so the log has it; no turn takes it up (`supersede_denied`).
@@ -10,12 +10,12 @@ were denied was accepted, so the log has it; no turn takes it up (`supersede_den
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
 from assistant.core.bridge_api import InboundMessage
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.notices import Notice, NoticeKind
 from assistant.core.people import (
@@ -69,7 +69,7 @@ class PairingService:
         if self.rules.unknown == "tell":
             self.people.notify_once(_notice(arrival, f"told:{_session(arrival)}", NoticeKind.NOT_LET_IN.fill()), now)
             return
-        # Looked at first: whoever writes on and on costs a look, not a code.
+        # Looked at first: a sender who keeps writing costs a look, not a code.
         if any(_is_of(pairing, arrival) for pairing in self.list_requests(now)):
             return
         code, offer = self._code(now)
@@ -123,7 +123,7 @@ class PairingService:
     # ------------------------------------------------------------------------------------------------- owner's side
 
     def approve(self, text: str, name: str, now: datetime, *, as_owner: bool) -> str:
-        """Let in whoever was given this code. Raises `UsageError` for one that is wrong, used, expired or locked."""
+        """Let in the person with this code. Raises `UsageError` for one that is wrong, used, expired or locked."""
         code = parse_pairing_code(text)
         if code is None:
             raise UsageError(f"A code has {CODE_LENGTH} letters and digits, as in ABCD2345. Nothing was changed.")
@@ -143,7 +143,7 @@ class PairingService:
         return _let_in_text(pairing, name or pairing.name, as_owner=as_owner)
 
     def decide_request(self, number: int, decision: AccessState, now: datetime) -> str:
-        """Let in, or not, whoever waits under this number. Raises `UsageError` where nobody does."""
+        """Let in, or refuse, the person waiting under this number. Raises `UsageError` where nobody does."""
         pairing = next((request for request in self.list_requests(now) if request.id == number), None)
         if pairing is None:
             raise UsageError(f"No request has the number {number}. Nothing was changed; `/people` lists the requests.")
@@ -226,7 +226,7 @@ def describe_applicant(applicant: Pairing | AccessRequest) -> str:
 
 
 def _is_of(pairing: Pairing, arrival: InboundMessage) -> bool:
-    """A room knocks once, whoever speaks there."""
+    """A room knocks once, no matter who speaks there."""
     if (pairing.bridge, pairing.room) != (arrival.bridge, arrival.room):
         return False
     return arrival.room is not None or pairing.sender == arrival.sender
@@ -261,7 +261,7 @@ _AT_A_TIME = 100_000
 
 
 def supersede_denied(conversation: Conversation, people: People, now: datetime) -> None:
-    """After the owner decided on somebody, and at start: nothing of whoever is denied waits any more. Raises
+    """After the owner decided on somebody, and at start: nothing of a refused person waits any more. Raises
     `StoreError`."""
     denied_rooms = {room_session_key(room.bridge, room.room) for room in people.list_rooms() if room.state == "denied"}
 

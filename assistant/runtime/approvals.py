@@ -14,7 +14,7 @@ What always holds (I10):
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -30,6 +30,7 @@ from assistant.core.approvals import (
     read_answer,
 )
 from assistant.core.calendar import format_moment
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import OutcomeUnknown, ToolError, UsageError
 from assistant.core.messages import Media, ToolCall
 from assistant.core.notices import NoticeKind
@@ -222,7 +223,7 @@ class ApprovalService:
 
     async def answer_turn(self, turn: Turn) -> str | None:
         """What is said to a turn whose message answers the one approval that was asked last; None where it is anything
-        else. Taken up again after a crash, it goes on where it stopped."""
+        else. Taken up again after a crash, it continues where it stopped."""
         if len(turn.items) != 1 or session_role(turn.session) != "owner" or is_from_schedule(turn.items[0].incoming):
             return None
         incoming = turn.items[0].incoming

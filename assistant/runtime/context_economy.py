@@ -7,7 +7,7 @@ What always holds: nothing here changes anything; without a model that costs som
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 
 from assistant.context.economy import (
@@ -22,6 +22,7 @@ from assistant.context.economy import (
     price_in_view,
 )
 from assistant.context.rhythm import LEARNING_PERIOD, Rhythm, learn_rhythm
+from assistant.core.dataclass import dataclass
 from assistant.core.model_api import CacheLifetime
 from assistant.core.ports import Model
 from assistant.core.records import ContextView

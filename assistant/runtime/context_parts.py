@@ -7,11 +7,11 @@ written to it with the next call.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from assistant.core.checkpoints import Checkpoint
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.ports import Model
 from assistant.core.store_ports import Conversation

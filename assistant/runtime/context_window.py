@@ -7,12 +7,13 @@ unless the person switched that off; then a request that does not fit ends in wo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from assistant.context.build import build_request
 from assistant.context.economy import LIFETIME_SECONDS
 from assistant.context.pressure import answer_token_limit, estimate_prompt_tokens
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError
 from assistant.core.model_api import CacheLifetime, ModelReply, ModelRequest
 from assistant.core.ports import Model
@@ -102,7 +103,7 @@ class ContextWindow:
         terms = self._meter.terms_for(turn.session, model.name, limits, turn.volatile)
         view = self._conversation.load_view(turn.session)
         if self.is_cold(turn.session, view, now):
-            await self._use_cold_cache(turn, view, terms)
+            await self._use_cold_cache(turn, view, terms, now)
             view = self._conversation.load_view(turn.session)
         lifetime = self._lifetime(turn.session, model, view, now)
         trigger = self._trigger(turn.session, model.name, view, terms)
@@ -196,7 +197,7 @@ class ContextWindow:
         last = next((row.ts for row in reversed(view.messages) if row.role == "assistant" and row.ts), None)
         return CachedCall(last, "1h") if last is not None else None
 
-    async def _use_cold_cache(self, turn: Turn, view: ContextView, terms: CompactionLimits) -> None:
+    async def _use_cold_cache(self, turn: Turn, view: ContextView, terms: CompactionLimits, now: datetime) -> None:
         """The prompt is written anew in any case: what was recalled again and again becomes part of the summary; the
         summary that was prepared is committed, or at least old tool output shortened. Takes no model, so that nobody
         waits."""
@@ -206,7 +207,9 @@ class ContextWindow:
         if self._compaction.is_compacting(turn.session):
             return
         if has_old_output(view, self._meter.context_settings.preserve_messages):
-            await self._compaction.mask_old_output(turn.session, terms)
+            # What is old, the small context says: in a large one nearly all of it is new.
+            economy = self._economy.decide(turn.session, now, lifetime="5m", is_cold=True)
+            await self._compaction.mask_old_output(turn.session, economy.terms if economy else terms)
 
     def _lifetime(self, session: str, model: Model, view: ContextView, now: datetime) -> CacheLifetime:
         """As long as the prompt is cached it keeps the lifetime that it has."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, tzinfo
 
 import structlog
@@ -26,6 +26,7 @@ from assistant.context.normalise import normalise
 from assistant.context.pressure import MIN_ANSWER_TOKENS
 from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import Delegation, DelegationState
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError, StoreError, ToolError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, ModelRequest

@@ -15,10 +15,10 @@ import contextlib
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import structlog
 
+from assistant.core.dataclass import dataclass
 from assistant.core.plain_files import FileRefused
 from assistant.core.text import pluralize, shorten
 from assistant.documents.folders import FileFolders, FoundFile

@@ -8,7 +8,7 @@ message, or the message has every value of the call (`WordsOfCall`). In doubt it
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 from assistant.agenda.time_phrases import parse_moment
 from assistant.context.build import PromptFrame, build_request
 from assistant.core.calendar import MONTHS, WEEKDAYS
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelRequest, ToolSpec

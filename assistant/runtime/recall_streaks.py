@@ -1,7 +1,7 @@
 """What is recalled in one turn after the other: it costs the full price each time, and belongs into the summary.
 
 What always holds: a turn in which something is not recalled ends its streak, but what was recalled often enough is due
-until it stands in the summary; a restart forgets both, which costs no more than some more turns.
+until it is in the summary; a restart forgets both, which costs no more than some more turns.
 """
 
 from __future__ import annotations

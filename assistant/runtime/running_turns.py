@@ -1,7 +1,7 @@
 """The turns that run now (`RunningTurns`), and the sessions in which none may begin: one is being reset, or waits for
 the disk (`StoreBackoff`).
 
-The runtime starts and ends turns; whoever has to wait for a turn, or to keep one from starting, asks here.
+The runtime starts and ends turns; code that has to wait for a turn, or to keep one from starting, asks here.
 """
 
 from __future__ import annotations

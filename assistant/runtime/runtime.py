@@ -2,7 +2,7 @@
 
 One pass is `tick(now)`: every session that has accepted messages and no turn running gets one, side by side, one turn
 at a time each; then the outboxes are pumped. Everything durable is in the stores, so a runtime that is killed and
-built again goes on where it was (`start`). Whatever is raised in one session's work ends there: a bug in a turn ends
+built again continues where it was (`start`). Whatever is raised in one session's work ends there: a bug in a turn ends
 that turn with a notice and is logged, and nobody else notices.
 """
 
@@ -350,7 +350,7 @@ class Runtime:
 
     def find_disk_trouble(self) -> str:
         """Why nothing can be written; "" where it can. After a failure the disk is tried now, and what waits for it is
-        taken up as soon as there is room again: whoever asks is not shown what was true before."""
+        taken up as soon as there is room again: nobody is shown what was true before."""
         backoff = self._running.backoff
         if not (self._store_error or backoff.sessions):
             return ""

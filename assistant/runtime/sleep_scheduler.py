@@ -1,7 +1,7 @@
 """When the assistant sleeps: at night, in naps, by hand; never in the way of a message.
 
 One sleep runs at a time, as a task beside the turns; another waits for it. A message that arrives meanwhile is answered
-from the view as it is; what sleep commits replaces only what it planned on. A sleep that is cut off goes on where it
+from the view as it is; what sleep commits replaces only what it planned on. A sleep that is cut off continues where it
 was the next time. A conversation that is quiet naps once, and again only after something was said (F01, F32). A night
 is slept once, by the wall clock of the home's zone, and late where nobody was up when it was due.
 """
@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 import structlog
 
 from assistant.core.calendar import SleepSchedule, find_first_message_time, is_late_start, is_nap_due
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, SleepReport
 from assistant.core.store_ports import Conversation, Journal
@@ -116,7 +116,7 @@ class NapTrigger:
         self._is_running = is_running
         self._last_message_seen: dict[str, datetime | None] = {}
 
-    def due(self, now: datetime) -> list[str]:
+    def find_quiet(self, now: datetime) -> list[str]:
         """Quiet conversations that are full enough, each once for its last message."""
         quiet = [
             info
@@ -143,7 +143,7 @@ class NightTrigger:
             self._journal.last_sleep_at(), find_first_message_time(self._conversation.list_sessions()), now
         )
 
-    def due(self, now: datetime) -> str | None:
+    def find_trigger(self, now: datetime) -> str | None:
         """The trigger of the night that is to be slept now; each night is tried some times at most."""
         slot = self.find_due(now)
         if slot is None:
@@ -187,10 +187,10 @@ class SleepScheduler:
             return
         now = self._clock()
         try:
-            trigger = self._night_trigger.due(now)
+            trigger = self._night_trigger.find_trigger(now)
             if trigger is not None:
                 self.start(trigger)
-            elif sessions := self._nap_trigger.due(now):
+            elif sessions := self._nap_trigger.find_quiet(now):
                 self.start("nap", sessions)
         except AssistantError as error:
             log.error("nobody can tell whether a sleep is due", error=str(error))
@@ -210,8 +210,8 @@ class SleepScheduler:
         return self.start("phase", [session], "extract")
 
     async def run_now(self, trigger: str, phase: str = "") -> SleepReport | None:
-        """Sleep now, in one phase alone where one is named; what it did, None where it failed. Whoever waits for it may
-        go away."""
+        """Sleep now, in one phase alone where one is named; what it did, None where it failed. A caller that waits for
+        it may go away."""
         return await asyncio.shield(self.start(trigger, phase=phase))
 
     async def stop(self) -> None:

@@ -139,8 +139,8 @@ class ToolRegistry:
     ) -> tuple[str, bool]:
         """(result text, ok). Never raises but for cancellation: an unknown tool, wrong arguments, a missing permission,
         a failure or a timeout comes back as text that the model can act on, with ok False. With `raise_store_errors`,
-        a data folder that cannot be written raises `StoreError`, for whoever tries again once it can, and what nobody
-        knows the end of raises `OutcomeUnknown`."""
+        a data folder that cannot be written raises `StoreError`, for a caller that tries again once it can, and what
+        nobody knows the end of raises `OutcomeUnknown`."""
         tool = self.find(call.name, role)
         if tool is None:
             return FAILURE_PREFIX + self._not_offered(call.name, role), False

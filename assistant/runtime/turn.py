@@ -14,11 +14,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, aclosing
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
 from assistant.core.bridge_api import TurnEvent
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import ABORTED_MARKER, Message, ToolCall, Usage
 from assistant.core.model_api import CallPurpose, Fallback, ModelNotice, ModelReply, ModelRequest, TextDelta
@@ -248,7 +249,7 @@ class TurnRunner:
     # ------------------------------------------------------------------------------------------------------------ tools
 
     def _note_what_was_read(self, control: TurnControl) -> None:
-        """Before the calls that came of it are in the log: whoever takes the turn up again knows it too."""
+        """Before the calls that came of it are in the log: a process that resumes the turn knows it too."""
         sources = self._context.untrusted_sources(control.turn)
         control.turn = self._conversation.mark_untrusted(control.turn, sources)
 
@@ -353,7 +354,7 @@ def _purpose(turn: Turn) -> CallPurpose:
 
 
 def _error_text(error: ModelError, turn: Turn) -> str:
-    """What whoever asked is told: what an error names of the app, addresses and accounts, is for the owner."""
+    """What the person who asked is told: what an error names of the app, addresses and accounts, is for the owner."""
     if session_role(turn.session) == "owner" or isinstance(error, BudgetExceeded):
         return str(error)
     return UNAVAILABLE_REPLY
@@ -380,7 +381,7 @@ def _result(call: ToolCall, text: str, *, ok: bool) -> Message:
 
 
 def describe_fallback(fallback: Fallback) -> str:
-    """Who answered and why, for whoever asked with a program."""
+    """Who answered and why, for a program that asked."""
     first, *others = fallback.failures
     more = "".join(f"; {failure.name} did not either: {failure.reason}" for failure in others)
     return f"{fallback.answering} answered, because {first.name} did not: {first.reason}{more}."

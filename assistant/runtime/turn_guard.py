@@ -12,9 +12,9 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message
 from assistant.core.sessions import session_role

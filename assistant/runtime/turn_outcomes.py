@@ -1,5 +1,5 @@
-"""What became of the turns that ended last, as whoever sent a message is told. The process that a turn ran in knows how
-it ended for a while; what it said is in the stores for good."""
+"""What became of the turns that ended last, as the sender of a message is told. The process that a turn ran in knows
+how it ended for a while; what it said is in the stores for good."""
 
 from __future__ import annotations
 

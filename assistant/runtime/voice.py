@@ -54,7 +54,7 @@ class VoiceMessages:
         tell: Callable[[InboxItem, Notice], None],
         clock: Callable[[], datetime],
     ) -> None:
-        """`load` makes what listens, in a thread; None where nothing does. `tell` gives whoever sent the message a
+        """`load` makes what listens, in a thread; None where nothing does. `tell` gives the sender of the message a
         notice."""
         self._load = load
         self._transcriber: Transcriber | None = None

@@ -17,11 +17,12 @@ import signal
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
+from assistant.core.processes import end_process
 from assistant.core.text import format_bytes, pluralize, strip_control_characters
 
 SandboxKind = Literal["bubblewrap", "none"]
@@ -67,7 +68,7 @@ class CommandSandbox:
     limits: CommandLimits
 
     def describe(self) -> str:
-        """Where a command runs, for whoever approves it."""
+        """Where a command runs, for the person who approves it."""
         if self.kind == "none":
             return "NOT in a sandbox: it can do all that you can"
         return "in the workspace, without network"
@@ -126,10 +127,13 @@ class CommandSandbox:
         finally:
             watching.cancel()
             _kill(process)
-            await ending
-            # What it started may hold the pipe open for ever where nothing confines it.
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(reading, 1.0)
+            try:
+                # What it started may hold the pipe open for ever where nothing confines it.
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(reading, 1.0)
+            finally:
+                await end_process(process)
+                await ending
         code = process.returncode or 0
         return SandboxResult(code if code >= 0 else 128 - code, output.text(), stopped)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.core.dataclass import dataclass
 from assistant.search.index_values import META_BYTES, POSTING_BYTES, VECTOR_BYTES
 
 DIMENSIONS = 256

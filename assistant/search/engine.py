@@ -12,16 +12,16 @@ and what stands around a candidate is of its own stream (I10).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import is_spaceless
 from assistant.search.dtypes import ROLE_BITS, Bools, EmbedTexts, Floats, Ints, kind_number
 from assistant.search.index import SearchIndex, epoch_second
-from assistant.search.index_values import IndexStore, SearchFilter, SourceHit
+from assistant.search.index_values import IndexStore, SearchExplanation, SearchFilter, SourceHit
 from assistant.search.query import FindStems, ParsedQuestion, SearchLimits, parse_question
 from assistant.search.scoring import (
     NEIGHBOUR_REACH,
@@ -30,15 +30,18 @@ from assistant.search.scoring import (
     CandidateScores,
     CandidateTable,
     QueryTerm,
+    QuestionVectors,
     score_candidates,
 )
+from assistant.search.units import asks_for_something
+from assistant.search.vocabulary import normalise_rows
 
 _K1 = 1.2
 _NEVER_COMMON = 50
 _NEWER = 1e-3
 # The cosine from which something is found for its meaning alone, without a word of the question in or beside it, where
-# nobody said any, or where everything is a candidate.
-_LIKE_ALONE = 0.2
+# nobody said any, or where everything is a candidate. Words that nobody said and that ask nothing may be no words.
+_LIKE_ALONE, _LIKE_ALONE_UNSAID = 0.1, 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,9 @@ class PreparedSearch:
     candidates: Ints  # numbers of units
     table: CandidateTable
     terms: list[QueryTerm]
-    vector: Floats  # of the question, without what all units have in common, of length 1
+    stems: list[str]  # of the terms
+    words: dict[str, str]  # of the question's own stems
+    question: QuestionVectors
     asked_for: AskedFor
     sources: int  # how many there are in the collection
     likeness: Floats  # of each candidate to the question
@@ -68,13 +73,31 @@ class SearchEngine:
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
         """Best first, each source once. Raises `StoreError`."""
         asked = self.prepare(question, where)
+        return [] if asked is None else self._found(question, asked, _scores(asked), limit)
+
+    def explain(self, question: str, where: SearchFilter, *, limit: int = 10) -> SearchExplanation:
+        """What `search` finds, and how. Raises `StoreError`."""
+        asked = self.prepare(question, where)
         if asked is None:
-            return []
-        scores = score_candidates(asked.table, asked.terms, asked.vector, asked.asked_for, sources=asked.sources)
+            return SearchExplanation({}, (), self.index.source_count, 0, 0, [])
+        scores = _scores(asked)
+        like: dict[str, list[str]] = {word: [] for word in asked.words.values()}
+        for stem, term in zip(asked.stems, asked.terms, strict=True):
+            own = asked.stems[term.stands_for]
+            if stem != own:
+                like[asked.words[own]].append(stem)
+        hits = self._found(question, asked, scores, limit)
+        by_words = int((scores.bm25 > 0).sum())
+        by_meaning = len(asked.candidates) - by_words
+        return SearchExplanation(like, asked.asked_for.named(), asked.sources, by_words, by_meaning, hits)
+
+    def _found(self, question: str, asked: PreparedSearch, scores: CandidateScores, limit: int) -> list[SourceHit]:
         like_enough: Bools = np.ones(len(scores.total), bool)
-        if asked.is_small or not (scores.bm25 > 0).any():
+        has_words = scores.bm25 > 0
+        if asked.is_small or not has_words.any():
             # Meaning says little of scripts without spaces, whose words are found piece by piece.
-            like_enough = (scores.bm25 > 0) | ((asked.likeness >= _LIKE_ALONE) & (not asked.is_spaceless))
+            least = _LIKE_ALONE if has_words.any() or asks_for_something(question) else _LIKE_ALONE_UNSAID
+            like_enough = has_words | ((asked.likeness >= least) & (not asked.is_spaceless))
         return self._ranked(asked.candidates, scores, asked.likeness, like_enough, limit)
 
     def prepare(self, question: str, where: SearchFilter) -> PreparedSearch | None:
@@ -89,11 +112,14 @@ class SearchEngine:
         if not len(candidates):
             return None
         table = self._table(candidates, terms, parsed)
+        weighed = self._weighed(terms, parsed)
         return PreparedSearch(
             candidates,
             table,
-            self._weighed(terms, parsed),
-            centred,
+            weighed,
+            list(terms),
+            parsed.words,
+            QuestionVectors(centred, self._vector_of_words(parsed, terms, weighed)),
             _asked_for(parsed),
             self.index.source_count,
             table.vectors[table.around[:, NEIGHBOUR_REACH]] @ plain,
@@ -104,8 +130,20 @@ class SearchEngine:
     def _vectors_of(self, question: str) -> tuple[Floats, Floats]:
         """The vector of a question as it is, and without what all units have in common, of length 1."""
         plain = self._embed([question])[0]
-        centred = plain - self.index.mean
-        return plain, centred / max(float(np.linalg.norm(centred)), 1e-6)
+        return plain, self._centred(plain)
+
+    def _vector_of_words(
+        self, question: ParsedQuestion, terms: dict[str, tuple[float, str]], weighed: list[QueryTerm]
+    ) -> Floats:
+        """The sum of the question's own words by their idf, without what all units have in common, of length 1."""
+        own = {stem: term.idf for (stem, (_, of)), term in zip(terms.items(), weighed, strict=True) if stem == of}
+        idf = np.array(list(own.values()), np.float32)
+        words = idf @ normalise_rows(self._embed([question.words[stem] for stem in own]))
+        return self._centred(words / max(float(np.linalg.norm(words)), 1e-6))
+
+    def _centred(self, vector: Floats) -> Floats:
+        centred = vector - self.index.mean
+        return centred / max(float(np.linalg.norm(centred)), 1e-6)
 
     def source_count(self, word: str) -> int:
         """How many sources have a word, in any form of it."""
@@ -295,10 +333,16 @@ class SearchEngine:
                 continue
             source = int(meta["source"][candidates[place]])
             if source not in ranked:
-                ranked[source] = SourceHit(source, float(scores.total[place]), float(likeness[place]))
+                score = float(scores.total[place])
+                parts = {name: float(values[place]) for name, values in scores.parts.items() if values[place]}
+                ranked[source] = SourceHit(source, score, float(likeness[place]), parts)
                 if len(ranked) == limit:
                     break
         return list(ranked.values())
+
+
+def _scores(asked: PreparedSearch) -> CandidateScores:
+    return score_candidates(asked.table, asked.terms, asked.question, asked.asked_for, sources=asked.sources)
 
 
 def _asked_for(question: ParsedQuestion) -> AskedFor:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 
 from assistant.core.errors import IndexDamaged, StoreError
-from assistant.search.index_values import SearchFilter, SourceHit, SourceText, TextSource
+from assistant.search.index_values import SearchExplanation, SearchFilter, SourceHit, SourceText, TextSource
 from assistant.search.query import FindStems
 
 if TYPE_CHECKING:
@@ -69,6 +69,15 @@ class SourceFinder:
             return engine.search(question, where, limit=limit)
 
         return self._with_engine(search)
+
+    def explain(self, question: str, where: SearchFilter, *, limit: int) -> SearchExplanation:
+        """What `find` finds, and how."""
+
+        def explain(engine: SearchEngine) -> SearchExplanation:
+            self._take_in(engine.index, self._max_records)
+            return engine.explain(question, where, limit=limit)
+
+        return self._with_engine(explain)
 
     def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
         """How many sources have each word, in any form of it; and how many sources there are."""

@@ -8,9 +8,11 @@ from the log, the journal and the memories.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import field
 from datetime import datetime
 from typing import NamedTuple, Protocol
+
+from assistant.core.dataclass import dataclass
 
 META_BYTES = 34
 VECTOR_BYTES = 256
@@ -166,3 +168,17 @@ class SourceHit:
     source: int
     score: float  # ranks the hits of one search
     similarity: float = 0.0  # in meaning: the cosine, -1 to 1, which can be compared between searches
+    parts: Mapping[str, float] = field(default_factory=dict)  # what features add to the score
+
+
+@dataclass(frozen=True, slots=True)
+class SearchExplanation:
+    """How a search went: how the question was taken apart, who was a candidate, and what the hits' scores are made
+    of."""
+
+    words: Mapping[str, Sequence[str]]  # a word of the question: stems that stand for it
+    asks_for: Sequence[str]  # beside its words, for people: "a time"
+    sources: int  # in the collection
+    by_words: int  # units that were scored and have words of the question in or around them
+    by_meaning: int  # units that were scored for their meaning alone
+    hits: Sequence[SourceHit]

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 
+from assistant.core.dataclass import dataclass
 from assistant.core.records import MatchQuality
 from assistant.core.text import LETTER, WORD, fold_text, lazy_regex
 from assistant.search.finder import SourceFinder
@@ -26,7 +26,9 @@ EXCERPT_CHARACTERS = 240
 """About how many characters an excerpt has; never more than a third above."""
 
 _SLACK = EXCERPT_CHARACTERS // 3
-_SENTENCE = lazy_regex(r"(?<=[.!?…:;])\s++|(?<!\s)[^\S\n]*+\n\s*+|(?<=[。！？])")
+_SENTENCE = lazy_regex(r"(?<=[.!?…])\s++|(?<!\s)[^\S\n]*+\n\s*+|(?<=[。！？])")
+# Where a sentence is too long, its parts do.
+_CLAUSE = lazy_regex(r"(?<=[:;])\s++")
 _SPACE = lazy_regex(r"\s+")
 
 
@@ -81,7 +83,7 @@ def _widened(text: str, start: int, end: int) -> tuple[int, int]:
     rest = (closing.start() if closing else min(len(text), end + room)) - end
     begin = _sentence_start(text, start, room - rest + _SLACK // 2)
     finish = _sentence_end(text, end, max(0, EXCERPT_CHARACTERS - (end - begin)) + _SLACK // 2)
-    return begin, finish
+    return begin, max(finish, closing.start()) if closing else finish
 
 
 def _sentence_start(text: str, at: int, room: int) -> int:
@@ -90,10 +92,11 @@ def _sentence_start(text: str, at: int, room: int) -> int:
     low = max(0, at - room)
     if low == 0:
         return 0
-    starts = [match.end() for match in _SENTENCE.finditer(text, low, at) if match.end() <= at]
-    if starts:
-        # The answer tends to follow the words of the question: of several sentences before, only the nearest.
-        return starts[-1]
+    for parts in (_SENTENCE, _CLAUSE):
+        starts = [match.end() for match in parts.finditer(text, low, at) if match.end() <= at]
+        if starts:
+            # The answer tends to follow the words of the question: of several sentences before, only the nearest.
+            return starts[-1]
     space = text.find(" ", max(low, at - _SLACK // 2), at)
     return space + 1 if space >= 0 else max(low, at - _SLACK // 2)
 
@@ -103,9 +106,10 @@ def _sentence_end(text: str, at: int, room: int) -> int:
     high = min(len(text), at + room)
     if high == len(text):
         return high
-    ends = [match.start() for match in _SENTENCE.finditer(text, at, high)]
-    if ends:
-        return ends[-1]
+    for parts in (_SENTENCE, _CLAUSE):
+        ends = [match.start() for match in parts.finditer(text, at, high)]
+        if ends:
+            return ends[-1]
     space = text.rfind(" ", at, high)
     return space if space > at else high
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from assistant.core.calendar import MONTHS, WEEKDAYS
+from assistant.core.dataclass import dataclass
 from assistant.core.text import STOP_WORDS, distinct_words, find_identifiers, is_spaceless, lazy_regex
 
 FindStems = Callable[[Iterable[str]], dict[str, str]]

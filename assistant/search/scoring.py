@@ -1,4 +1,4 @@
-"""The exact score of candidates, from what stands in and around them. Pure.
+"""The exact score of candidates, from what is in and around them. Pure.
 
 A unit is worth what it has of the question's words, and a part of what stands around it: in a conversation the
 question, the answer and the name are rarely in one message. The parts are each scaled to between 0 and 1 and summed,
@@ -9,7 +9,9 @@ which proved better than fusing ranks:
 - the share (by idf) of the question's own words that the unit and its nearest neighbours have, and
   again that it has itself;
 - that rare words of the question stand together in it;
-- likeness in meaning of the unit, and of what stands around it;
+- the same share of words that mean about the same, further around, between people;
+- likeness in meaning of the unit, and of what stands around it: to the question as it is, and to its own words, each
+  the more the rarer it is;
 - who the question is about; that a person said it, where the assistant speaks too, and of themselves where the question
   is about them; that something tells a time, a number or a name where it asks for one; that it answers a question, and
   one with the question's words; its length;
@@ -23,11 +25,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.core.dataclass import dataclass
 from assistant.search.dtypes import Bools, Floats, Ints
 from assistant.search.units import FIRST_PERSON, GREETING, NAME, NUMBER, QUESTION, REPEATS, TIME_WORD
 
@@ -36,6 +38,7 @@ NEIGHBOUR_REACH = 4
 
 _BEFORE, _AFTER, _FADE = 0.7, 0.5, 0.7
 _NEIGHBOUR_WORDS = 30.0
+_LIKE_WORDS_FADE = 0.8
 _K1, _B = 1.2, 0.6
 _META = 1.5
 # Rare words that stand together by more than coincidence; the idf of a word that one message in twenty has.
@@ -48,9 +51,12 @@ WEIGHTS: Mapping[str, tuple[float, float]] = {
     "bm25": (1, 0.64),
     "words around": (0.35, 0.25),
     "words": (0.2, 0.13),
+    "words like it around": (0.3, 0),
     "rare words together": (0.4, 0.4),
     "meaning": (0.15, 0.19),
     "meaning around": (0.35, 0.41),
+    "meaning of rare words": (0.2, 0.3),
+    "meaning of rare words around": (0.2, 0.3),
     "role": (0.5, 0.53),
     "person": (0, 0.38),
     "first person": (0, 0.11),
@@ -107,6 +113,14 @@ class CandidateTable:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionVectors:
+    """Directions of a question, without what all units have in common, of length 1."""
+
+    whole: Floats
+    own_words: Floats  # the sum of its own words, each by its idf: no names of speakers, no stop words
+
+
+@dataclass(frozen=True, slots=True)
 class CandidateScores:
     """Of each candidate."""
 
@@ -125,6 +139,17 @@ class AskedFor:
     oneself: bool = False
     assistant: bool = False  # what the assistant said
 
+    def named(self) -> tuple[str, ...]:
+        """For people."""
+        names = {
+            "a time": self.time,
+            "a number": self.number,
+            "a name": self.name,
+            "you": self.oneself,
+            "what the assistant said": self.assistant,
+        }
+        return tuple(name for name, is_asked in names.items() if is_asked)
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateFeatures:
@@ -137,17 +162,18 @@ class CandidateFeatures:
 
 
 def score_candidates(
-    table: CandidateTable, terms: Sequence[QueryTerm], question: Floats, asked: AskedFor, *, sources: int
+    table: CandidateTable, terms: Sequence[QueryTerm], question: QuestionVectors, asked: AskedFor, *, sources: int
 ) -> CandidateScores:
-    """`question` is the vector of the question without what all have in common, of length 1; `sources` of how many
-    messages or entries the weights of the terms are taken."""
+    """`sources`: of how many messages or entries the weights of the terms are taken."""
     features = candidate_features(table, terms, question, asked, sources=sources)
     parts = weighted_parts(table, features)
     total: Floats = np.asarray(np.sum(list(parts.values()), axis=0), np.float32)
     of_identifier = np.array([term.in_identifier for row, term in enumerate(terms) if term.stands_for == row], bool)
     if of_identifier.any():
         form = table.form[table.around[:, NEIGHBOUR_REACH]]
+        plain = total.copy()
         _put_statements_first(total, form, features.has[of_identifier].all(axis=0))
+        parts["identifier"] = total - plain
     return CandidateScores(total, features.bm25, parts)
 
 
@@ -161,7 +187,7 @@ def weighted_parts(table: CandidateTable, features: CandidateFeatures) -> dict[s
 
 
 def candidate_features(
-    table: CandidateTable, terms: Sequence[QueryTerm], question: Floats, asked: AskedFor, *, sources: int
+    table: CandidateTable, terms: Sequence[QueryTerm], question: QuestionVectors, asked: AskedFor, *, sources: int
 ) -> CandidateFeatures:
     shares, length = _shares(table)
     relative = length / max(float(length.mean()), 1e-6)
@@ -177,11 +203,13 @@ def candidate_features(
     itself = has[:, centre] | named[own]
     near = itself | has[:, before_that] | has[:, before] | has[:, after]
     lengths = _centred_lengths(table)
-    likeness = _cosines(table, lengths, question)
-    around = (shares * np.append(likeness, np.float32(0))[table.around]).sum(axis=1) / shares.sum(axis=1)
+    likeness, likeness_to_words = (_cosines(table, lengths, way) for way in (question.whole, question.own_words))
+    around, words_around = (
+        (shares * np.append(likeness_of, np.float32(0))[table.around]).sum(axis=1) / shares.sum(axis=1)
+        for likeness_of in (likeness, likeness_to_words)
+    )
     form = table.form[centre]
     answers = (before >= 0) & (table.form[before] & QUESTION > 0) & (form & QUESTION == 0)
-    cosine = likeness[centre]
     with_assistant = bool(table.by_assistant.mean() >= _SPEAKS_TOO)
     features = {
         "bm25": scale_to_best(bm25),
@@ -189,8 +217,11 @@ def candidate_features(
         "words": idf @ itself,
         "name": (form & NAME > 0) & asked.name,
         "rare words together": _surprise(itself, np.array([terms[row].idf for row in own]), sources),
-        "meaning": scale_to_best(cosine),
+        "words like it around": 0 * words if with_assistant else idf @ _similar_words_around(table, terms),
+        "meaning": scale_to_best(likeness[centre]),
         "meaning around": scale_to_best(around),
+        "meaning of rare words": scale_to_best(likeness_to_words[centre]),
+        "meaning of rare words around": scale_to_best(words_around),
         "role": table.matches_speaker,
         "person": ~table.by_assistant if with_assistant and not asked.assistant else np.zeros(len(centre)),
         "time": (form & TIME_WORD > 0) & asked.time,
@@ -223,6 +254,21 @@ def _put_statements_first(total: Floats, form: NDArray[np.uint8], has_identifier
     says = has_identifier & ~repeats & (form & QUESTION == 0)
     if says.any() and repeats.any():
         total[says] += max(0.0, float(total[repeats].max() - total[says].max()) + _NEARLY)
+
+
+def _similar_words_around(table: CandidateTable, terms: Sequence[QueryTerm]) -> Floats:
+    """(own terms, n) whether each of the question's words, or one that stands for it, is in a unit or around it: 1 in
+    the unit itself, less for what is further away or only means about the same."""
+    stands_for = np.array([term.stands_for for term in terms])
+    order = np.argsort(stands_for, kind="stable")
+    _, first = np.unique(stands_for[order], return_index=True)
+    worth = np.array([term.weight for term in terms], np.float32)[order, None]
+    likest = np.maximum.reduceat((table.counts[order] > 0) * worth, first, axis=0)
+    likest = np.append(likest, np.zeros((len(first), 1), np.float32), axis=1)
+    around: Floats = np.zeros((len(first), len(table.around)), np.float32)
+    for place, share in enumerate(_LIKE_WORDS_FADE ** np.abs(np.arange(-NEIGHBOUR_REACH, NEIGHBOUR_REACH + 1))):
+        np.maximum(around, likest[:, table.around[:, place]] * np.float32(share), out=around)
+    return around
 
 
 def _surprise(itself: Bools, idf: Floats, sources: int) -> Floats:

@@ -143,7 +143,7 @@ def _words(text: str) -> int:
 
 
 def count_words(text: str) -> dict[str, int]:
-    """How often each word of a text stands in it, in their order."""
+    """How often each word of a text is in it, in their order."""
     counts: dict[str, int] = {}
     for word, count in Counter(WORD.findall(split_spaceless_runs(text))).items():
         folded = fold_text(word)

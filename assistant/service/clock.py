@@ -1,20 +1,20 @@
 """The clock of the daemon: the wall clock, unless that jumps.
 
 Wall time is compared with the time since boot, which nobody can set and which counts the sleep of a laptop. A wall
-clock that leaves it by more than `TOLERANCE` is not believed for `HOLD`; the time from before goes on, so that a clock
-that is wrong for a minute has no effect. One that stays is believed, and whoever plans by the clock is told by a
-`ClockStep`.
+clock that leaves it by more than `TOLERANCE` is not believed for `HOLD`; the time from before continues, so that a
+clock that is wrong for a minute has no effect. One that stays is believed, and code that plans by the clock is told by
+a `ClockStep`.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from assistant.core.calendar import utc_now
+from assistant.core.dataclass import dataclass
 
 TOLERANCE = timedelta(minutes=2)
 HOLD = timedelta(minutes=5)
@@ -22,7 +22,7 @@ HOLD = timedelta(minutes=5)
 
 def since_boot() -> timedelta:
     """How long the machine has been on, suspended or not."""
-    # macOS has no CLOCK_BOOTTIME; its CLOCK_MONOTONIC goes on while it sleeps.
+    # macOS has no CLOCK_BOOTTIME; its CLOCK_MONOTONIC continues while it sleeps.
     return timedelta(seconds=time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)))
 
 

@@ -14,10 +14,12 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 import structlog
+
+from assistant.core.dataclass import dataclass
 
 # What a turn may take beyond its own limit: to be cancelled, and to note that it failed.
 TURN_GRACE_SECONDS = 60.0

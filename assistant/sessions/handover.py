@@ -8,10 +8,11 @@ note of the runtime does, quoted, with boundaries that its words cannot forge (F
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, tzinfo
 
 from assistant.core.checkpoints import Checkpoint, UserRequest
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.quoting import replace_hidden_characters
 from assistant.core.sessions import EndReason
@@ -61,7 +62,7 @@ class EndedGeneration:
     rows: Sequence[Message] = ()  # what its view shows
     archive: str = ""  # where it is kept; "" where that is not for this session
     late: bool = False  # later than it should have been
-    resumes: int | None = None  # number of the generation that goes on
+    resumes: int | None = None  # number of the generation that continues
     sources: tuple[int, ...] = field(default=())
 
 
@@ -97,7 +98,7 @@ def summarise_generation(ended: EndedGeneration, limit: int, count: CountTokens,
 
 
 def _is_its_own(row: Message) -> bool:
-    """Copies that a compaction kept are told of in its summary; those of a conversation that goes on here are not."""
+    """Copies that a compaction kept are told of in its summary; those of a conversation that continues here are not."""
     return "carried_from" not in row.metadata or bool(row.metadata.get("inherited"))
 
 

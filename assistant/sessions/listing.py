@@ -7,11 +7,11 @@ home's own search finds it; an archive is opened only where the log lost it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
 from assistant.core.archives import ArchiveEntry
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.records import LogRecord, SearchHit, SessionInfo
 from assistant.core.sessions import Generation, SessionReset, is_imported, parse_session_name
@@ -51,12 +51,12 @@ class SessionReader:
     def list_generations(self, limit: int) -> Iterator[SessionRow]:
         """The sessions, the latest spoken in first; of each at most so many generations, newest first."""
         for info in self._conversation.list_sessions():
-            yield from islice(self._of(info), limit)
+            yield from islice(self._rows_of_session(info), limit)
 
     def list_generations_of(self, key: str) -> Iterator[SessionRow]:
         """The generations of one session, newest first."""
         if info := self._conversation.find_session(key):
-            yield from self._of(info)
+            yield from self._rows_of_session(info)
 
     def get_generation(self, session: str, number: int | None) -> SessionRow:
         """A generation, the current one unless named. Raises `UsageError`."""
@@ -70,7 +70,7 @@ class SessionReader:
         """Whether there is something in it to take up again."""
         return bool(ended.messages) or ended.resumed is not None
 
-    def _of(self, info: SessionInfo) -> Iterator[SessionRow]:
+    def _rows_of_session(self, info: SessionInfo) -> Iterator[SessionRow]:
         waiting = next((reset for reset in self._resets.unfinished_resets() if reset.session == info.key), None)
         for generation in reversed(self.generations.list_generations(info.key)):
             archived = self._archive.find_entry(info.key, generation.number)
@@ -80,7 +80,7 @@ class SessionReader:
                 yield SessionRow(generation, None, archived)
 
     def resolve_session(self, name: str) -> str:
-        """The key of a session that there is and that goes on, as a person names it. Raises `UsageError`."""
+        """The key of a session that there is and that continues, as a person names it. Raises `UsageError`."""
         key = self._find_key(name)
         if is_imported(key):
             raise UsageError(f"{key} was imported and has ended; it can be read. Nothing was changed.")

@@ -3,7 +3,7 @@
 Nothing is cleared before the archive was proved; nothing ends that was not read for the journal or queued to be
 read (F28, F31); the rollover itself is one record of the log and one transaction (`Conversation.end_generation`).
 Each step is durable before the next. Until the rollover, whatever fails leaves the old generation whole, and talk
-goes on in it.
+continues in it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 import structlog
 
 from assistant.core.archives import ArchiveEntry
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ArchiveUnavailable, AssistantError, StaleView, UsageError
 from assistant.core.records import SessionInfo
 from assistant.core.sessions import EndReason, Generation, GenerationEnd, SessionReset, session_role
@@ -59,7 +60,7 @@ class ResetContext:
     is_sleep_due: Callable[[datetime], bool]
     pressure: Callable[[str], Awaitable[float]]  # how full a context is
     count_tokens: Callable[[str], int]
-    show_progress: Callable[[str, str], None]  # shows to whoever is connected now
+    show_progress: Callable[[str, str], None]  # shows to those connected now
     clock: Callable[[], datetime]
     zone: tzinfo
 
@@ -81,7 +82,7 @@ class ResetRequest:
     session: str
     reason: EndReason
     late: bool = False  # long after it was due
-    resumes: int | None = None  # number of the earlier generation that goes on
+    resumes: int | None = None  # number of the earlier generation that continues
 
 
 @dataclass(frozen=True, slots=True)

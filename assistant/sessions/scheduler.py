@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 
 import structlog
 
 from assistant.core.calendar import SleepSchedule, is_late_start
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ArchiveUnavailable, AssistantError, UsageError
 from assistant.core.sessions import EndReason, GenerationActivity, SessionKind, SessionReset, session_kind
 from assistant.core.store_ports import Conversation

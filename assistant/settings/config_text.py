@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AbstractTable
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 
 CONFIG_HEADER = """\
@@ -37,7 +37,7 @@ class SettingChange:
 
 def set_key(text: str, key: str, value: Any) -> str:
     """`text` with `key` set to a value of TOML, a tuple as a list. Raises `UsageError` for a text that is not TOML, or
-    in which the key stands in a way that cannot be changed."""
+    in which the key is in a way that cannot be changed."""
     section, _, name = key.partition(".")
     document = _parsed(text)
     try:
@@ -93,7 +93,7 @@ def diff_keys(before: str, after: str) -> list[SettingChange]:
 
 
 def flatten_keys(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of all sections by dotted key; what stands in no section by its own name."""
+    """The values of all sections by dotted key; what is in no section by its own name."""
     values_by_key: dict[str, Any] = {}
     for section, content in document.items():
         if isinstance(content, dict):

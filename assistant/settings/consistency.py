@@ -17,47 +17,47 @@ def context_contradictions(values: SettingsValues, origins: Mapping[str, str]) -
     context, compaction = values.context, values.compaction
     full = max(FULL_CONTEXT_TOKENS, context.max_context_tokens)
 
-    def told(keys: tuple[str, ...], problem: str) -> str:
+    def describe(keys: tuple[str, ...], problem: str) -> str:
         places = [origins[key] for key in keys if origins[key] != "default.toml"]
         return f"{(places or ['default.toml'])[0]}: {problem}"
 
     reserve, target, sleeps = context.reserve_tokens / full, context.target, compaction.sleep_threshold
     if target + reserve >= sleeps:
-        yield told(
+        yield describe(
             ("context.target", "context.reserve_tokens", "compaction.sleep_threshold"),
             f"`context.target` ({target:.1%}) and `context.reserve_tokens` ({context.reserve_tokens:,}, {reserve:.1%} "
             f"of the context) come to {target + reserve:.1%}; that has to be below `compaction.sleep_threshold` "
             f"({sleeps:.1%}), or one compaction would follow the other.",
         )
     if sleeps > context.emergency_threshold:
-        yield told(
+        yield describe(
             ("compaction.sleep_threshold", "context.emergency_threshold"),
             f"`compaction.sleep_threshold` ({sleeps:.0%}) is above `context.emergency_threshold` "
             f"({context.emergency_threshold:.0%}), so that you would always wait for a compaction; set it lower.",
         )
     if context.preserve_share > target:
-        yield told(
+        yield describe(
             ("context.preserve_share", "context.target"),
             f"`context.preserve_share` ({context.preserve_share:.0%}) is more than `context.target` ({target:.0%}), "
             "which it is a part of; set it lower, or the target higher.",
         )
     words = compaction.user_messages_max_tokens
     if words / full > target:
-        yield told(
+        yield describe(
             ("compaction.user_messages_max_tokens", "context.target"),
             f"`compaction.user_messages_max_tokens` ({words:,}, {words / full:.1%} of the context) is more than "
             f"`context.target` ({target:.0%}), which it is a part of; set it lower, or the target higher.",
         )
     summary = compaction.summary_max_tokens + compaction.restored_max_tokens
     if summary / full > target / 2:
-        yield told(
+        yield describe(
             ("compaction.summary_max_tokens", "compaction.restored_max_tokens", "context.target"),
             f"`compaction.summary_max_tokens` ({compaction.summary_max_tokens:,}) and "
             f"`compaction.restored_max_tokens` ({compaction.restored_max_tokens:,}) come to {summary / full:.1%} of "
             f"the context; summaries may take half of `context.target` ({target / 2:.1%}).",
         )
     if 0 < compaction.max_messages < context.preserve_messages:
-        yield told(
+        yield describe(
             ("compaction.max_messages", "context.preserve_messages"),
             f"`compaction.max_messages` ({compaction.max_messages:,}) is less than `context.preserve_messages` "
             f"({context.preserve_messages:,}), which every compaction leaves; set it to 0, or higher.",

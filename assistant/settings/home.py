@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from platformdirs import user_data_path, user_state_path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError
 
 FileStamp = tuple[int, int, int] | None

@@ -11,12 +11,13 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
+from assistant.core.dataclass import dataclass
 from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.core.text import lazy_regex, pluralize, shorten
 from assistant.settings.secrets import FoundSecret
@@ -62,7 +63,7 @@ def parse_text_layer(text: str, origin: str) -> SettingsLayer:
         )
     except (ValueError, RecursionError):
         return SettingsLayer(origin, problems=(f"{origin} is nested too deeply, or has a number that is too long.",))
-    return _known(origin, document)
+    return _known_settings(origin, document)
 
 
 def secret_layers(found: Iterable[FoundSecret]) -> Iterator[SettingsLayer]:
@@ -77,7 +78,7 @@ def environment_layers(environ: Mapping[str, str], *, reserved: Iterable[str]) -
     for name in sorted(environ):
         if name.startswith(ENV_PREFIX) and name not in reserved:
             section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
-            yield _known(
+            yield _known_settings(
                 name, {section: {key: parse_setting_text(f"{section}.{key}", environ[name])}} if key else {section: {}}
             )
 
@@ -87,7 +88,7 @@ def environment_variable(key: str) -> str:
     return ENV_PREFIX + key.upper().replace(".", "__")
 
 
-def _known(origin: str, document: Mapping[str, Any]) -> SettingsLayer:
+def _known_settings(origin: str, document: Mapping[str, Any]) -> SettingsLayer:
     values: dict[str, Any] = {}
     problems: list[str] = []
     for section, content in document.items():

@@ -30,6 +30,14 @@ class MatrixSettings(NetworkSettings):
     invites: NameList = Field(description='a list of accounts and servers as in ["@erik:example.org", "example.org"]')
 
 
+class DiscordSettings(NetworkSettings):
+    """All of it: a bot is known by its token."""
+
+
+class SlackSettings(NetworkSettings):
+    """All of it: an app is known by its tokens."""
+
+
 MailAddress = Annotated[
     str, Field(pattern=r"^([^@\s]+@[^@\s]+)?$", description='an address as in "ada@example.org", or ""')
 ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError
 from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.core.text import lazy_regex
@@ -78,7 +78,7 @@ def replace_persona_names(text: str, names: PersonaNames) -> str:
 
 
 def clean_persona_name(text: str) -> str:
-    """A name or a manner as it stands in a sentence: one line, without the full stop at its end."""
+    """A name or a manner as it is in a sentence: one line, without the full stop at its end."""
     return " ".join(text.split())[:MAX_NAME_CHARACTERS].rstrip(". ")
 
 

@@ -15,12 +15,13 @@ import stat
 import threading
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import SecretsUnavailable, UsageError
 from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.core.text import lazy_regex

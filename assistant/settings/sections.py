@@ -18,9 +18,11 @@ from assistant.core.permissions import Permissions, RoleGrant
 from assistant.settings.calendar_sources import CalendarSettings
 from assistant.settings.mcp import McpSettings
 from assistant.settings.networks import (
+    DiscordSettings,
     MailAccountSettings,
     MailSettings,
     MatrixSettings,
+    SlackSettings,
     TelegramSettings,
 )
 from assistant.settings.outside_sections import NotifySettings, VoiceSettings
@@ -282,6 +284,8 @@ class SettingsValues(SettingsSection):
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings
+    discord: DiscordSettings
+    slack: SlackSettings
     mail: MailSettings
     web: WebSettings
     web_search: WebSearchSettings

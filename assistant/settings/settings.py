@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo
 import tzlocal
 from pydantic import SecretStr, ValidationError
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError, UsageError
 from assistant.settings.consistency import context_contradictions, web_search_contradictions
 from assistant.settings.home import FileStamps, Home, home_from_environment, settings_stamps

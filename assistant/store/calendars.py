@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from sqlite3 import Row
 from typing import Any
 
 from assistant.core.calendar_events import CalendarEvent, Contact, SourceState, birthday_on
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore
 from assistant.core.text import fold_text
 from assistant.store.database import Database

@@ -19,10 +19,10 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import HomeError, StoreError
 from assistant.core.plain_files import FileRefused, read_plain_text
 

@@ -2,8 +2,8 @@
 
 Such a client names no conversation: it sends all that was said in it, each time. What the person said, in its order,
 tells one from another; what they said last is the new message. Each conversation of a client is a thread here. Where
-the person changed an earlier message, or asks for another answer, the thread goes on in a branch, so that what was said
-first stays.
+the person changed an earlier message, or asks for another answer, the thread continues in a branch, so that what was
+said first stays.
 
 The words that are compared are those of the message log, read once and then kept as hashes in memory: nothing of them
 is stored anywhere else, so what is forgotten is found in no thread.
@@ -14,8 +14,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.records import LogRecord
 from assistant.core.sessions import BRANCH_PREFIX, OWNER_SCOPE, THREAD_PREFIX
@@ -101,7 +102,7 @@ class ClientThreads:
         try:
             session = self._reader.conversation.branch_session(thread.session, earlier[-1], self._reader.clock()).key
         except (IndexError, UsageError):
-            # What was said then was compacted or undone since: the conversation goes on as it is.
+            # What was said then was compacted or undone since: the conversation continues as it is.
             return thread.session
         self._threads[session] = _Thread(session, thread.said[:count], thread.ids[:count])
         return session

@@ -12,10 +12,10 @@ import contextlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from assistant.bridges.terminal.bridge import Terminal, TerminalBridge
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.messages import Media
 from assistant.core.records import IncomingMessage, is_answer_key
@@ -66,7 +66,7 @@ class Completions:
                 session, inbox_id = await self._find_place(request, is_retry)
                 if self._is_command(request.new_text):
                     text = await self._control.command(request.new_text, session, bridge=self._terminal.name)
-                    answer = ClientAnswer(session, None, _one(text))
+                    answer = ClientAnswer(session, None, _single(text))
                 else:
                     # Before the turn can begin, so that no word of it is missed.
                     attached = stack.enter_context(self._terminal.attach(session))
@@ -80,7 +80,7 @@ class Completions:
         """The conversation, and the message in it that this one is, where it was accepted before."""
         if request.session:
             return request.session, None
-        said = [text for text in request.said[:-1] if not self._is_command(text)]
+        said = [text for text in request.user_texts[:-1] if not self._is_command(text)]
         place = await self._threads.find_place([*said, request.new_text])
         if place.asked_before is None or self._is_command(request.new_text):
             return place.session, None
@@ -106,7 +106,7 @@ class Completions:
         return {} if answer.inbox_id is None else (await self._control.result(answer.inbox_id))["usage"] or {}
 
 
-async def _one(text: str) -> AsyncIterator[str]:
+async def _single(text: str) -> AsyncIterator[str]:
     yield text
 
 

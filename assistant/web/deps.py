@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -22,6 +21,7 @@ from assistant.commands.sleep import render_sleep_report
 from assistant.commands.table import CommandResult
 from assistant.commands.usage import UsageReport, load_usage
 from assistant.core.checkpoints import Checkpoint
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, UsageError
 from assistant.core.memories import MemoryHit, MemoryList, SleepReport
 from assistant.core.messages import Media

@@ -2,8 +2,8 @@
 
 What always holds, in this order, before a byte of a body is read: a request names this assistant by a name of its own
 (Host), so that no page in a browser reaches it under another; it comes from no page, or from one of its own (Origin);
-and it shows the token, or the cookie of a browser that is logged in. The right one is let in whoever else tried from
-the same address; after ten wrong ones within a minute, wrong ones are not even called so. No answer may be read by
+and it shows the token, or the cookie of a browser that is logged in. The right one is let in no matter who else tried
+from the same address; after ten wrong ones within a minute, wrong ones are not even called so. No answer may be read by
 another page (there is no CORS), cached, or shown in a frame.
 
 A browser sends its cookie by itself. So a request with a cookie alone has to come from an own page (Sec-Fetch-Site),
@@ -36,7 +36,7 @@ ClientAddress = tuple[str, int]
 
 _MAX_WRONG = 10
 _WINDOW_SECONDS = 60.0
-# As in a Host header: an address of IPv6 stands in brackets, and nobody has a user's name.
+# As in a Host header: an address of IPv6 is in brackets, and nobody has a user's name.
 _AUTHORITY = lazy_regex(
     r"(?:\[(?P<address>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[\w.-]{1,253}))(?::(?P<port>[0-9]{1,5}))?", re.ASCII
 )
@@ -142,7 +142,7 @@ class AccessGuard:
             await send({"type": "http.response.body"})
 
     async def _serve_until(self, ended: asyncio.Event, scope: Scope, receive: Receive, send: Send) -> None:
-        """An event stream goes on for as long as its browser is logged in; everything else is answered."""
+        """An event stream continues for as long as its browser is logged in; everything else is answered."""
         if scope["path"] != "/v1/events":
             await self._app(scope, receive, send)
             return

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from assistant.core.dataclass import dataclass
 
 PAGE_FOLDER = Path(__file__).parent / "page"
 _INDEX = "index.html"

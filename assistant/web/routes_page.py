@@ -1,7 +1,7 @@
 """The page in a browser, and the login that it needs: a link's code becomes a cookie that no script can read.
 
 The files tell nothing of anybody, and are given without a login. They may load from here alone
-(Content-Security-Policy), run nothing that stands in the page itself, and be shown in no frame.
+(Content-Security-Policy), run nothing that is in the page itself, and be shown in no frame.
 """
 
 from __future__ import annotations

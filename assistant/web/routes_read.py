@@ -65,14 +65,14 @@ def _conversations(control: DaemonControl, reader: OwnerReadApi, terminal: Termi
     @routes.get("", summary="Your conversations")
     async def sessions(limit: MaxResults = 10) -> ConversationList:
         """The ended ones too; `limit` is how many of each session."""
-        return ConversationList(sessions=[ConversationEntry.of(row) for row in reader.sessions(limit)])
+        return ConversationList(sessions=[ConversationEntry.from_row(row) for row in reader.sessions(limit)])
 
     @routes.get("/{session}", responses=error_responses(404), summary="One conversation")
     async def session(session: OwnerSession, number: Annotated[RowId | None, Query()] = None) -> ConversationDetails:
         """The current one of a session, or an earlier one by its number."""
         with _or_not_found():
             row, handover, summary = reader.session(session, number)
-        return ConversationDetails.of(row, handover=handover, summary=summary)
+        return ConversationDetails.from_row(row, handover=handover, summary=summary)
 
     @routes.post("/{session}/end", responses=error_responses(404), summary="Put a conversation away")
     async def end(session: OwnerSession) -> CommandAnswer:
@@ -98,7 +98,7 @@ def _history(reader: OwnerReadApi) -> APIRouter:
     ) -> MessagePage:
         """The newest messages, oldest of them first."""
         records = await reader.recent_messages(session, limit=limit, before_id=before)
-        return MessagePage.of(records, html=html)
+        return MessagePage.from_records(records, html=html)
 
     @routes.get("/history", summary="Search what was said")
     async def history(
@@ -120,7 +120,7 @@ def _history(reader: OwnerReadApi) -> APIRouter:
         """Whole, with so many on each side of it."""
         with _or_not_found():
             records = await reader.read_around(message_id, neighbours)
-        return MessagePage.of(records, html=html)
+        return MessagePage.from_records(records, html=html)
 
     return routes
 
@@ -160,7 +160,7 @@ def _memories(reader: OwnerReadApi) -> APIRouter:
     @routes.get("", summary="What is remembered")
     async def memories(former: bool = False, limit: MaxResults = 100) -> MemoryEntries:
         """With `former` what is no longer true, too. `/forget` is a command (`POST /v1/commands`)."""
-        return MemoryEntries.of(await reader.memories(), former=former, limit=limit)
+        return MemoryEntries.from_list(await reader.memories(), former=former, limit=limit)
 
     @routes.get("/search", summary="Search what is remembered")
     async def search(
@@ -183,7 +183,7 @@ def _running(control: DaemonControl, reader: OwnerReadApi) -> APIRouter:
     async def sleeps(limit: MaxResults = 10, html: AsHtml = False) -> SleepList:
         reports = reader.list_sleeps(limit)
         texts = [reader.render_cycle_report(report) for report in reports]
-        return SleepList(sleeps=[SleepEntry.of(*pair, html=html) for pair in zip(reports, texts, strict=True)])
+        return SleepList(sleeps=[SleepEntry.from_report(*pair, html=html) for pair in zip(reports, texts, strict=True)])
 
     @routes.get("/compactions", summary="What was compacted in a session")
     async def compactions(session: OwnerSession = MAIN_SESSION, limit: MaxResults = 100) -> CompactionList:

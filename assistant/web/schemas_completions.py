@@ -112,7 +112,7 @@ class CompletionRequest(_Lenient):
         return self
 
     @property
-    def said(self) -> list[str]:
+    def user_texts(self) -> list[str]:
         """What the person said, oldest first; messages that follow each other are one. The last is new."""
         texts: list[str] = []
         before = ""
@@ -127,7 +127,7 @@ class CompletionRequest(_Lenient):
 
     @property
     def new_text(self) -> str:
-        return self.said[-1]
+        return self.user_texts[-1]
 
     def media(self) -> tuple[Media, ...]:
         """What was sent along with the new message."""

@@ -77,7 +77,7 @@ class MessagePage(ReadAnswer):
     messages: list[LoggedMessage]
 
     @classmethod
-    def of(cls, records: Sequence[LogRecord], *, html: bool) -> MessagePage:
+    def from_records(cls, records: Sequence[LogRecord], *, html: bool) -> MessagePage:
         page = cls.model_validate({"messages": records})
         return cls(messages=[message.with_html() for message in page.messages]) if html else page
 
@@ -117,7 +117,7 @@ class ConversationEntry(ReadAnswer):
     archive: str | None
 
     @classmethod
-    def of(cls, row: SessionRow, **notes: str) -> Self:
+    def from_row(cls, row: SessionRow, **notes: str) -> Self:
         return cls.model_validate({**session_item(row).model_dump(), "current": row.info is not None, **notes})
 
 
@@ -167,7 +167,7 @@ class MemoryEntries(ReadAnswer):
     note: str
 
     @classmethod
-    def of(cls, memories: MemoryList, *, former: bool, limit: int) -> MemoryEntries:
+    def from_list(cls, memories: MemoryList, *, former: bool, limit: int) -> MemoryEntries:
         states = [state for state in reversed(memories.memories) if former or state.memory.is_current]
         left_out = max(0, len(states) - limit)
         return cls.model_validate({"memories": states[:limit], "left_out": left_out, "note": memories.note})
@@ -192,7 +192,7 @@ class SleepEntry(ReadAnswer):
     html: str | None = None
 
     @classmethod
-    def of(cls, report: SleepReport, text: str, *, html: bool) -> SleepEntry:
+    def from_report(cls, report: SleepReport, text: str, *, html: bool) -> SleepEntry:
         return cls(**asdict(report), text=text, html=as_html(text) if html else None)
 
 

@@ -10,11 +10,11 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import HomeError
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
 from assistant.service.malloc import loaded_for_good

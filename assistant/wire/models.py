@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelReply, ModelRequest, SystemBlock
 from assistant.core.ports import LedgerPort, Model, ModelFactsPort, ModelPair, OutageLog
@@ -29,7 +30,7 @@ _GREETER = "You are being set up as somebody's personal assistant."
 _GREETING = "Say hello in one short sentence."
 # Some models think before they greet.
 _MAX_GREETING = 512
-# Who writes summaries where `compaction.summary_model` is empty; elsewhere whoever answers does.
+# Who writes summaries where `compaction.summary_model` is empty; elsewhere the answering model does.
 SUMMARY_MODEL_NAMES = {"anthropic": "claude-haiku-5-5"}
 
 

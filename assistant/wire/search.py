@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, tzinfo
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import structlog
@@ -38,6 +39,7 @@ log = structlog.get_logger()
 _INDEX_VERSION = 5
 
 DEFAULT_SEARCH_LIMITS = SearchLimits()
+_LOADING = Lock()
 
 
 def open_history(
@@ -154,9 +156,15 @@ class _IndexFile:
             self._db = None
 
 
-@cache
 def builtin_embedder() -> WordLlamaEmbedder:
-    """Loaded when the first text is embedded, and shared by all of this process."""
+    """Loaded when the first text is embedded, and shared by all of this process: indexes that begin side by side would
+    each keep one, of 13 MB."""
+    with _LOADING:
+        return _load_embedder()
+
+
+@cache
+def _load_embedder() -> WordLlamaEmbedder:
     from assistant.mem0.embedders import WordLlamaEmbedder
 
     return WordLlamaEmbedder()

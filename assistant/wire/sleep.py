@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
 from assistant.core.calendar import SleepSchedule
+from assistant.core.dataclass import dataclass
 from assistant.core.model_api import CallPurpose
 from assistant.core.ports import Model
 from assistant.models.prices import cost_usd_of_call, load_prices, worst_case_usd

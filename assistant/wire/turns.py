@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
 from assistant.agenda.service import AgendaService
 from assistant.calendars.service import CalendarService
+from assistant.core.dataclass import dataclass
 from assistant.core.jobs import DeliveryTarget
 from assistant.core.notices import Notice, NoticeAddress, NoticePlace
 from assistant.core.records import InboxItem

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import SUMMARY_MARKER
 from assistant.core.model_api import ModelReply
 from assistant.core.quoting import escape_own_tags, replace_unsendable

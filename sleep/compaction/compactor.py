@@ -164,7 +164,7 @@ class Compactor:
 
     async def preview(self, request: CompactionRequest) -> CompactionPreview:
         """What `compact` would do, tried on a copy; changes nothing and calls no model. Raises `StoreError`."""
-        deps = PreviewDeps.of(self._deps, request)
+        deps = PreviewDeps.from_deps(self._deps, request)
         run = CompactionRun(deps, request)
         result = await self._carry_out(run, deps, request)
         return CompactionPreview(result, tuple(run.plans), tuple(deps.summariser.estimates))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction, UserRequest
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.ports import BreakersPort
 from assistant.core.records import ContextView, LogLocation, LogRecord, TodoItem
@@ -70,7 +71,7 @@ class CompactionDeps:
     wait_until_idle: Callable[[], Awaitable[None]] | None = None
 
     async def yield_to_chat(self, request: CompactionRequest) -> None:
-        """Between two steps: whoever said something meanwhile is answered first, unless they wait for this."""
+        """Between two steps: a person who said something meanwhile is answered first, unless they wait for this."""
         if self.wait_until_idle is not None and request.trigger in BACKGROUND_TRIGGERS:
             await self.wait_until_idle()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
 
@@ -19,6 +19,7 @@ from assistant.context.pressure import EMPTY_SIZE, Pressure, PromptSize, measure
 from assistant.context.structure import block_starts, is_user_request, turn_start
 from assistant.context.tokens import TOKENS_PER_MESSAGE
 from assistant.context.truncate import truncate_to_reference, without_image_data
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import ABORTED_MARKER, Message
 from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.values import CompactionLimits, MinimumContext, scale_to_window

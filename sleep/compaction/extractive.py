@@ -11,9 +11,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from assistant.context.truncate import original_words
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.quoting import replace_unsendable
 from assistant.core.text import lazy_regex, shorten

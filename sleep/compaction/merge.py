@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from assistant.core.checkpoints import Checkpoint, Compaction
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StaleView
 from assistant.core.messages import Message
 from sleep.compaction.deps import CompactionDeps

@@ -18,7 +18,7 @@ their texts stay with the absorbed checkpoints. Depth never passes 2 (F25).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import reduce
 from typing import Any, cast
@@ -26,6 +26,7 @@ from typing import Any, cast
 from assistant.context.pressure import Pressure, message_size
 from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint, Compaction
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.notices import Notice
 from assistant.core.records import ContextView, LogRecord

@@ -8,12 +8,13 @@ context comes down at least as far as is said.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import datetime
 
 from assistant.context.pressure import message_size
 from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.budget import SleepBudget
@@ -176,7 +177,7 @@ class PreviewDeps(CompactionDeps):
     summariser: SummaryForecast
 
     @classmethod
-    def of(cls, deps: CompactionDeps, request: CompactionRequest) -> PreviewDeps:
+    def from_deps(cls, deps: CompactionDeps, request: CompactionRequest) -> PreviewDeps:
         own = {it.name: getattr(deps, it.name) for it in fields(CompactionDeps)}
         forecast = SummaryForecast(**{it.name: getattr(deps.summariser, it.name) for it in fields(Summariser)})
         copy = ViewCopy(deps.conversation, request.session, request.terms.counter)

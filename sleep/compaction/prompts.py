@@ -11,11 +11,11 @@ What always holds:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from string import Template
 
 from assistant.context.structure import block_starts
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Media, Message
 from assistant.core.model_api import ModelRequest, SystemBlock
 from assistant.core.quoting import RECORD_TAG, quote_in_tag
@@ -58,7 +58,7 @@ def build_summary_request(
     """The request for one piece of a material: its `transcript`, what was summarised of the pieces before it, and what
     was wrong with the last answer, "" where there was none. What goes beside it takes at most `max_context_tokens`."""
     what = "The records" if material.depth > 1 else "The conversation"
-    words = [*_beside(material, max_context_tokens, count, earlier=True)]
+    words = [*_extra_context(material, max_context_tokens, count, earlier=True)]
     if summary_so_far:
         so_far = quote_in_tag(RECORD_TAG, escape_boundaries(summary_so_far))
         words.append(f"Your record so far, to be carried on and answered as a whole:\n{so_far}")
@@ -80,10 +80,10 @@ def render_cached_prompt_question(
     until = next((row.content for row in reversed(material.rows) if _is_said(row)), "")
     begins = " ".join(escape_boundaries(until[: 4 * _OPENING_CHARACTERS]).split())[:_OPENING_CHARACTERS]
     question = Template(prompts.prefix).safe_substitute(budget=material.budget, until=begins).strip()
-    return "\n\n".join([*_beside(material, max_context_tokens, count, earlier=False), question])
+    return "\n\n".join([*_extra_context(material, max_context_tokens, count, earlier=False), question])
 
 
-def _beside(material: SummaryInput, most: int, count: Count, *, earlier: bool) -> list[str]:
+def _extra_context(material: SummaryInput, most: int, count: Count, *, earlier: bool) -> list[str]:
     """What the record has to name, and what it need not say again; a quarter of the room for each of the lists."""
     parts: list[str] = []
     if material.focus.strip():

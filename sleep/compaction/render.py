@@ -11,12 +11,12 @@ they are, in their order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import SUMMARY_MARKER, Message
 from assistant.core.records import LogLocation
 from assistant.core.text import pluralize

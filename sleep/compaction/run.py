@@ -1,22 +1,23 @@
 """One request for a compaction being carried out: plan, summarise, commit, look again.
 
 What always holds: what was planned is committed only where the view is still the one that it was planned on; whatever
-fails leaves the view as it was (I4). What would not make the context smaller is not committed, whoever asked for it
-(I7); where a model was asked a record says so, and the same messages are not summarised again. Where a person waits, no
-model is asked: what is told of the messages then is marked, so that a model's summary takes its place later.
+fails leaves the view as it was (I4). What would not make the context smaller is not committed, no matter who asked for
+it (I7); where a model was asked a record says so, and the same messages are not summarised again. Where a person waits,
+no model is asked: what is told of the messages then is marked, so that a model's summary takes its place later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 
 from assistant.context.pressure import Pressure, measure_pressure
 from assistant.core.checkpoints import Checkpoint, Compaction
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StaleView
 from assistant.core.notices import Notice, NoticeKind
 from sleep.compaction.deps import ECONOMY_TRIGGERS, GAINED_NOTHING, MODEL_TIERS, CompactionDeps

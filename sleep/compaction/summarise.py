@@ -4,7 +4,7 @@ What always holds:
 - Every tier gives a checked `Summary`: what the originals name and the text lacks is appended word for word, our
   boundaries are escaped, and it is smaller than what it stands for. A model's answer that is anything else is not
   used (F12, F25).
-- No request is larger than the window of whoever gets it: what was said is sent in chunks of a quarter of the
+- No request is larger than the window of the model that gets it: what was said is sent in chunks of a quarter of the
   smaller of both models' windows, and what would not fit is not sent (F05). Chunks are summarised side by side, each
   in its part of the length, and their answers stand one behind the other; where a part would be too short, or a sleep's
   budget is counted call by call, a call carries on the record of the chunks before it.
@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from assistant.context.tokens import TokenCounter
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelRequest
@@ -86,7 +87,7 @@ class _SummaryJob:
         )
 
     @property
-    def beside(self) -> int:
+    def context_tokens(self) -> int:
         """What may be told beside a chunk, in tokens."""
         return self.most // 2
 
@@ -231,7 +232,7 @@ class Summariser:
                 job.counter.count_text,
                 summary_so_far=so_far,
                 last_error=why,
-                max_context_tokens=job.beside,
+                max_context_tokens=job.context_tokens,
                 max_output=min(limits.max_output, job.room),
             )
             prompt = job.counter.corrected(_tokens_of(request, job.counter))
@@ -266,7 +267,7 @@ class Summariser:
         if await self._reused(live, job) is None:
             return None
         model = job.models.answering
-        question = render_cached_prompt_question(self.prompts, job.material, job.beside, job.counter.count_text)
+        question = render_cached_prompt_question(self.prompts, job.material, job.context_tokens, job.counter.count_text)
         last = len(live.request.messages) - 1
         request = replace(
             live.request,
@@ -286,7 +287,7 @@ class Summariser:
         model, writer = job.models.answering, job.models.writing
         if live.model != model.name or job.material.depth > 1 or not _holds(live.request, job.material):
             return None
-        question = render_cached_prompt_question(self.prompts, job.material, job.beside, job.counter.count_text)
+        question = render_cached_prompt_question(self.prompts, job.material, job.context_tokens, job.counter.count_text)
         tokens = job.counter.corrected(job.counter.count_text(question))
         if live.prompt_tokens + tokens + job.room > (await model.limits()).window:
             return None
@@ -311,15 +312,12 @@ class Summariser:
         return self._checked(SummaryAnswer(text, facts=collect_key_facts(job.material)), tier, job)
 
     def _checked(self, answer: SummaryAnswer, tier: SummaryTier, job: _SummaryJob) -> Summary:
-        """With what the text lacks at its end: never as much as it stands for, nor half as much again as was asked."""
+        """With what the text lacks at its end: never as much as it stands for, nor half as much again as was asked; and
+        as much for wishes."""
         material, count, attempts = job.material, job.counter.count_text, job.attempts
-        most = min(
-            self.restored_max_tokens,
-            material.restored_max_tokens,
-            material.budget // 2,
-            job.source - 1 - count(answer.text),
-        )
-        checked = restore_missing_values(answer.text, material, count, most)
+        shorter = job.source - 1 - count(answer.text)
+        most = min(self.restored_max_tokens, material.restored_max_tokens, material.budget // 2, shorter)
+        checked = restore_missing_values(answer.text, material, count, most, min(most, shorter - most))
         # What is sent with every request has no password in it; the journal has it, and recall where it is asked for.
         secrets = find_secret_values(row.content for row in material.rows)
         text = leave_out_secrets(checked.text, secrets)

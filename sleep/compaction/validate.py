@@ -1,9 +1,9 @@
 """Whether a summary says what it must, in the language of its conversation (F05, F24, F25): no model asked. Pure.
 
-What the originals name and the summary does not (tasks, identifiers, numbers, names) is appended word for word, the
-most important first, under a budget of its own. What does not fit is in the log, and `aihistory diff` lists it. Of
-what tools returned nothing is taken: what mattered of it was said, and nobody's output gets into the record by
-itself (F26).
+What the originals name and the summary does not (wishes on how to answer, tasks, identifiers, numbers, names) is
+appended word for word, the most important first, under a budget of its own. What does not fit is in the log, and
+`aihistory diff` lists it. Of what tools returned nothing is taken: what mattered of it was said, and nobody's output
+gets into the record by itself (F26).
 
 Values are found by their form alone, in any language that has such forms: an identifier mixes letters with digits or
 signs, a name begins with a capital where no sentence does, a task begins with what asks for something. The number of
@@ -20,15 +20,17 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from assistant.context.truncate import original_words
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.text import IDENTIFIER, IDENTIFIER_CHARS, LONGEST_IDENTIFIER, find_in_windows, lazy_regex, shorten
 from sleep.compaction.answer import escape_boundaries
 from sleep.compaction.draft_view import original_id
 from sleep.compaction.prompts import describe_media
 from sleep.compaction.values import SummaryInput
+from sleep.rules.clauses import find_standing_wishes
 from sleep.rules.pattern_files import read_words
 
 Count = Callable[[str], int]
@@ -43,6 +45,8 @@ _TOLD_LINE = lazy_regex(r"- #(\d+)(?: \d{4}-\d\d-\d\d)?(?: user| assistant)?: (.
 # (kind, who said it), the most important first; of one kind, the person's words come before the assistant's. Names come
 # late, since what begins with a capital is in some languages any noun.
 _ORDER = [
+    ("wishes", "user"),
+    ("wishes", "assistant"),  # in a record of what the person said
     ("tasks", "user"),
     ("identifiers", "user"),
     ("numbers", "user"),
@@ -71,18 +75,24 @@ class _MissingValue:
     row: Message
 
 
-def restore_missing_values(text: str, material: SummaryInput, count: Count, restored_max_tokens: int) -> CheckedSummary:
-    """The summary, and in at most `restored_max_tokens` more what it does not say."""
+def restore_missing_values(
+    text: str, material: SummaryInput, count: Count, restored_max_tokens: int, wishes_max_tokens: int = 0
+) -> CheckedSummary:
+    """The summary, and in at most `restored_max_tokens` more what it does not say; `wishes_max_tokens` more for wishes,
+    which are few and count with every answer."""
     lines: list[str] = []
     left = restored_max_tokens - count(f"\n{RESTORED_HEADING}\n")
+    left_for_wishes = wishes_max_tokens
     added = ""
-    for line, values in _missing_lines(text, material):
+    for line, values, kind in _missing_lines(text, material):
         if values and all(fold_width_and_case(value) in added for value in values):
             continue
         tokens = count(f"{line}\n")
-        if tokens > left:
+        if tokens > left + (left_for_wishes if kind == "wishes" else 0):
             continue
-        left -= tokens
+        paid = min(tokens, left_for_wishes) if kind == "wishes" else 0
+        left_for_wishes -= paid
+        left -= tokens - paid
         lines.append(line)
         added += f" {fold_width_and_case(line)}"
     if not lines:
@@ -90,22 +100,22 @@ def restore_missing_values(text: str, material: SummaryInput, count: Count, rest
     return CheckedSummary("\n".join([text, RESTORED_HEADING, *lines]).strip(), tuple(lines))
 
 
-def _missing_lines(text: str, material: SummaryInput) -> Iterator[tuple[str, list[str]]]:
-    """Lines that say what the summary does not, most important first, each with the values that it is for; none for an
-    open task, which is said as a whole."""
+def _missing_lines(text: str, material: SummaryInput) -> Iterator[tuple[str, list[str], str]]:
+    """Lines that say what the summary does not, most important first, each with the values that it is for (none for an
+    open task, which is said as a whole) and their kind."""
     there = FoldedText(text)
     for task in dict.fromkeys(" ".join(task.split()) for task in material.tasks):
         if task and not there.contains(task):
-            yield f"- open: {_shorten_line(task, _LONGEST_TASK)}", []
+            yield f"- open: {_shorten_line(task, _LONGEST_TASK)}", [], "tasks"
     media = [medium for row in material.rows for medium in row.media]
     shown = describe_media(media).strip()
     if shown and not all(there.contains(medium.name) for medium in media if medium.name):
-        yield f"- {_shorten_line(shown, _LONGEST_TASK)}", []
+        yield f"- {_shorten_line(shown, _LONGEST_TASK)}", [], "media"
     lacks = _missing_by_kind(there, material)
     for kind, role in _ORDER:
         # The newest first: of what does not fit, the oldest is missed least.
         for of_message in reversed(lacks.get((kind, role), [])):
-            yield from _lines(of_message)
+            yield from ((line, values, kind) for line, values in _lines(of_message))
 
 
 def _missing_by_kind(there: FoldedText, material: SummaryInput) -> dict[tuple[str, str], list[list[_MissingValue]]]:
@@ -116,13 +126,20 @@ def _missing_by_kind(there: FoldedText, material: SummaryInput) -> dict[tuple[st
         if row.role not in _SPOKEN:
             continue
         of_row: dict[str, list[_MissingValue]] = {}
-        for kind, value in find_named_values(row.content):
+        for kind, value in (*_find_wishes(row, material), *find_named_values(row.content)):
             if value.casefold() not in seen and not there.contains(value):
                 seen.add(value.casefold())
                 of_row.setdefault(kind, []).append(_MissingValue(kind, value, row))
         for kind, lacks in of_row.items():
             missing.setdefault((kind, row.role), []).append(lacks)
     return missing
+
+
+def _find_wishes(row: Message, material: SummaryInput) -> Iterator[tuple[str, str]]:
+    """How the person wants to be answered from now on. Of records of messages their lines tell it."""
+    if row.role == "user" or material.depth > 1:
+        for wish in find_standing_wishes(row.content):
+            yield "wishes", wish
 
 
 def _units(material: SummaryInput) -> Iterator[Message]:
@@ -148,8 +165,8 @@ def _lines(lacks: list[_MissingValue]) -> Iterator[tuple[str, list[str]]]:
     values: list[str] = []
     for lack in lacks:
         if not any(fold_width_and_case(lack.value) in fold_width_and_case(part) for part in parts):
-            is_task = lack.kind == "tasks"
-            new = _shorten_line(lack.value, _LONGEST_TASK) if is_task else _with_context(row.content, lack.value)
+            is_whole = lack.kind in ("tasks", "wishes")
+            new = _shorten_line(lack.value, _LONGEST_TASK) if is_whole else _with_context(row.content, lack.value)
             if parts and len(head) + sum(len(part) + 2 for part in parts) + len(new) > _LONGEST_LINE:
                 yield head + "; ".join(parts), values
                 parts, values = [], []

@@ -9,13 +9,14 @@ asks for one compaction; `CompactionResult` is what came of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, timedelta, tzinfo
 from typing import Literal
 
 from assistant.context.pressure import EMPTY_SIZE, Pressure, PromptSize, RequestBudgets
 from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint, UserRequest
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.model_api import FULL_CONTEXT_TOKENS, ModelRequest
 from assistant.core.notices import Notice, NoticeAddress

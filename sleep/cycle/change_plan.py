@@ -60,6 +60,44 @@ def _choose_fuller_text(*texts: str) -> str:
     return max(texts, key=rank)
 
 
+def separate_change(plan: ChangePlan, memory_id: str) -> tuple[ChangePlan | None, ChangePlan]:
+    """What is left of a plan without the change of a memory, None where nothing is; and that change as a plan of its
+    own, with those of the memories that it replaces or that replace it. Raises `KeyError` for a memory that it does
+    not change."""
+    changes = {change.memory.id: change for change in plan.changes}
+    linked, waiting = set[str](), [changes[memory_id].memory.id]
+    while waiting:
+        found = waiting.pop()
+        linked.add(found)
+        waiting += [
+            other
+            for other, change in changes.items()
+            if other not in linked
+            and (change.memory.superseded_by == found or changes[found].memory.superseded_by == other)
+        ]
+    part = tuple(change for change in plan.changes if change.memory.id in linked)
+    if len(part) == len(plan.changes):
+        return None, plan
+    rest = tuple(change for change in plan.changes if change.memory.id not in linked)
+    entries = {entry for change in part for entry in change.memory.entries}
+    return (
+        replace(
+            plan,
+            changes=rest,
+            entries=tuple(entry for entry in plan.entries if entry not in entries),
+            superseded=tuple(pair for pair in plan.superseded if pair[0] not in entries),
+        ),
+        ChangePlan(
+            f"{plan.key}/{memory_id}",
+            plan.cycle,
+            plan.scope,
+            part,
+            tuple(entry for entry in plan.entries if entry in entries),
+            tuple(pair for pair in plan.superseded if pair[0] in entries),
+        ),
+    )
+
+
 class ChangePlanDraft:
     """Decisions over the entries of one scope, gathered. `before` are the memories that stood near them."""
 

@@ -4,6 +4,8 @@ What always holds:
 - What is to be changed is written down before it is, and noted as done after it was: killed anywhere and run again, the
   memories are the same (I4). What a crash left is carried out first.
 - A batch is of one scope, and is compared with memories of that scope alone (I10).
+- An entry is compared with the memories nearest to it and with the newest that hold of the same matter: of many that
+  sound alike, the one that it takes the place of is not always among the nearest.
 - What a person put right holds in the place of what it put right, whatever rules or a model make of the words.
 - Rules decide where no model does, or where what it answers cannot be used; a model that was of no use is not asked
   again in the same sleep.
@@ -14,10 +16,11 @@ What always holds:
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MemoryUnavailable, UsageError
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemoryChange
 from assistant.core.memory_api import ConsolidationsPort, Memories, NearestMemories
@@ -27,11 +30,19 @@ from sleep.cycle.extract import CORRECTION_TAG
 from sleep.cycle.judge import EntryJudge, JudgeQuestion
 from sleep.cycle.phase import PhaseResult
 from sleep.cycle.validate import find_junk_reason
-from sleep.rules.supersede import EntryDecision, MemoryCandidate, ParsedStatement, decide_entry, parse_entry
+from sleep.rules.supersede import (
+    EntryDecision,
+    MemoryCandidate,
+    ParsedStatement,
+    decide_entry,
+    list_matters,
+    parse_entry,
+)
 
 _BATCH = 100
 _BATCHES = 400
 _NEAREST = 8
+_OF_ONE_MATTER = 4
 # What may say of itself what it takes the place of.
 _TOOK_A_PLACE = ("correction", "import")
 _JUNK = "junk"
@@ -60,12 +71,13 @@ class ConsolidationPhase:
             await self._reembed()
         await self.apply_planned(now)
         judge = self.judge if self.judge is not None and self.judge.has_model else None
+        candidates = _CandidateFinder(self.memories)
         for _ in range(_BATCHES):
             pending = self.consolidations.pending_entries(limit=_BATCH)
             if not pending:
                 return
             batch = [pending[place] for place in _first_batch([entry.scope for entry in pending])]
-            plan, usable = await self._decide(self.memories, batch, cycle, judge, outcome)
+            plan, usable = await self._decide(candidates, batch, cycle, judge, outcome)
             judge = judge if usable else None
             self.consolidations.save_plan(plan, now)
             await self._carry_out(plan, now)
@@ -80,10 +92,13 @@ class ConsolidationPhase:
 
     async def undo_cycle(self, cycle: int, now: datetime) -> int:
         """Take back what a sleep changed: how many changes. What somebody had forgotten since is not brought back.
-        Killed and run again it goes on. Raises `UsageError` where a later change stands upon one of them,
+        Killed and run again it continues. Raises `UsageError` where a later change stands upon one of them,
         `MemoryUnavailable` and `StoreError`."""
         await self.apply_planned(now)
-        plans = self.consolidations.applied_plans(cycle)
+        return await self.undo_plans(self.consolidations.applied_plans(cycle), cycle, now)
+
+    async def undo_plans(self, plans: Sequence[ChangePlan], cycle: int, now: datetime) -> int:
+        """Take back plans of a sleep that were carried out, newest first, as `undo_cycle` does."""
         back = [_taken_back(change) for plan in plans for change in reversed(plan.changes)]
         current = {
             memory_id: await self.memories.get(memory_id)
@@ -117,7 +132,7 @@ class ConsolidationPhase:
 
     async def _decide(
         self,
-        memories: NearestMemories,
+        candidates: _CandidateFinder,
         batch: Sequence[JournalEntry],
         cycle: int,
         judge: EntryJudge | None,
@@ -136,8 +151,8 @@ class ConsolidationPhase:
             else:
                 wanted.append(entry)
             await asyncio.sleep(0)
-        near = await _find_nearest(memories, wanted)
-        former = await self._former(memories, wanted)
+        near = await candidates.find(wanted, readings)
+        former = await self._former(candidates.memories, wanted)
         decider = _BatchDecider([memory for row in (*near, *former.values()) for memory in row], readings, former)
         for entry, why in junk:
             decider.draft.reject(entry, why)
@@ -160,12 +175,13 @@ class ConsolidationPhase:
         if self.judge is not None and self.judge.has_model:
             judge = _CallCounter(self.judge.json_model, self.judge.entries_per_call)
         waiting = list(entries)
+        candidates = _CandidateFinder(draft)
         try:
             for planned in self.consolidations.unapplied_plans() if waiting else ():
                 draft.apply(planned.changes)
             while waiting:
                 places = _first_batch([entry.scope for entry in waiting])
-                plan, _ = await self._decide(draft, [waiting[place] for place in places], 0, judge, outcome)
+                plan, _ = await self._decide(candidates, [waiting[place] for place in places], 0, judge, outcome)
                 draft.apply(plan.changes)
                 waiting = [entry for place, entry in enumerate(waiting) if place not in places]
         finally:
@@ -182,12 +198,42 @@ class ConsolidationPhase:
         }
 
 
-async def _find_nearest(memories: NearestMemories, entries: Sequence[JournalEntry]) -> list[list[Memory]]:
-    if not entries:
-        return []
-    texts = [entry.content for entry in entries]
-    rows = await memories.nearest(texts, entries[0].scope, limit=_NEAREST)
-    return [[memory for memory, _ in row] for row in rows]
+class _CandidateFinder:
+    """The memories that new entries of a scope may repeat or take the place of."""
+
+    def __init__(self, memories: NearestMemories) -> None:
+        self.memories = memories
+        self._matters: dict[str, frozenset[tuple[str, ...]]] = {}  # by text
+
+    async def find(
+        self, entries: Sequence[JournalEntry], readings: Mapping[str, ParsedStatement]
+    ) -> list[list[Memory]]:
+        """By entry: the newest that hold of the same matter, those that have most in common with it first, and the
+        nearest."""
+        if not entries:
+            return []
+        rows = await self.memories.nearest([entry.content for entry in entries], entries[0].scope, limit=_NEAREST)
+        wanted = [list_matters(readings[entry.content]) for entry in entries]
+        by_matter = await self._read_current(entries[0].scope) if any(wanted) else {}
+        found: list[list[Memory]] = []
+        for matters, row in zip(wanted, rows, strict=True):
+            common = Counter(memory for matter in matters for memory in by_matter.get(matter, ()))
+            most = sorted(common, key=lambda memory: (common[memory], memory.said_at, memory.id), reverse=True)
+            found.append(list(dict.fromkeys([*most[:_OF_ONE_MATTER], *(memory for memory, _ in row)])))
+        return found
+
+    async def _read_current(self, scope: str) -> dict[tuple[str, ...], list[Memory]]:
+        """Memories that hold, by what they are about."""
+        by_matter: dict[tuple[str, ...], list[Memory]] = defaultdict(list)
+        for memory in await self.memories.all(scope):
+            if not memory.is_current:
+                continue
+            if memory.text not in self._matters:
+                self._matters[memory.text] = list_matters(parse_entry(memory.text))
+                await asyncio.sleep(0)
+            for matter in self._matters[memory.text]:
+                by_matter[matter].append(memory)
+        return by_matter
 
 
 class _CallCounter(EntryJudge):
@@ -214,6 +260,10 @@ class _DraftMemories:
 
     async def get(self, memory_id: str) -> Memory | None:
         return self._changed.get(memory_id) or await self._memories.get(memory_id)
+
+    async def all(self, scope: str | None = None) -> list[Memory]:
+        stored = {memory.id: memory for memory in await self._memories.all(scope)}
+        return [memory for memory in (stored | self._changed).values() if scope in (None, memory.scope)]
 
     async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
         """With all that are new: nobody measured how near these are."""

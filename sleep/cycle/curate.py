@@ -18,9 +18,9 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError
 from assistant.core.memories import JournalEntry, PhaseCursor, UndoableEdit
 from assistant.core.memory_api import MemoryFilesPort, ProfilesPort

@@ -1,15 +1,15 @@
 """One sleep: what the day taught goes into the journal, what is full is compacted, and a report tells of it.
 
 What always holds:
-- Each phase stands alone: one that fails is named in the report, and the others go on. Each goes on where the last one
-  was cut off: what it read and what it wrote of that are committed together (I4).
+- Each phase stands alone: one that fails is named in the report, and the others continue. Each continues where the last
+  one was cut off: what it read and what it wrote of that are committed together (I4).
 - Nothing new, no model call (F32). A model that fails again and again is left alone for a while (F07); then the rules
   read instead, so that nothing waits for ever (F28, F30).
 - A message never waits: between any two steps others have their turn, and nothing that a step does outlasts some
   milliseconds but for waiting on a model.
 - A sleep that read what there was something to learn from and saved nothing says so (F34): a day of questions and
   greetings alone is none. One that ended before its time is `interrupted`.
-- A sleep that has spent what it may goes on by the rules, and its report says so; of what was imported it reads no
+- A sleep that has spent what it may continues by the rules, and its report says so; of what was imported it reads no
   more then. Years of talk are read over many nights, after everything that was said here.
 """
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ from typing import Any
 import structlog
 
 from assistant.core.checkpoints import Checkpoint
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, CorruptStore, StoreError
 from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
 from assistant.core.ports import BreakersPort
@@ -170,7 +171,7 @@ class SleepCycle:
         return report
 
     def _note(self, report: SleepReport) -> None:
-        """What goes on is for those who look; where it cannot be written, what is worth keeping is none the worse."""
+        """Progress is for those who look; where it cannot be written, what is worth keeping is none the worse."""
         with contextlib.suppress(StoreError):
             self.journal.save_cycle(report)
 
@@ -197,7 +198,7 @@ class SleepCycle:
         is_whole: bool,
     ) -> Iterator[tuple[str, _Step]]:
         """`ended_unread` are ended generations that were not read to their end; `is_whole`: not some sessions alone."""
-        yield "settle", self._settle
+        yield "settle", self._sync_journal
         yield EXTRACT_PHASE, partial(self._extract, (*ended_unread, *sessions), cycle)
         for name, phase in () if trigger == "nap" else self.extra_phases:
             yield name, partial(phase, cycle)
@@ -210,7 +211,7 @@ class SleepCycle:
     def _is_exhausted(self) -> bool:
         return self.sleep_budget is not None and self.sleep_budget.is_exhausted
 
-    async def _settle(self, outcome: PhaseResult, now: datetime) -> None:
+    async def _sync_journal(self, outcome: PhaseResult, now: datetime) -> None:
         settled = sync_journal(self.conversation, self.journal, now, self.extractor.learns_from)
         outcome.read_count, outcome.written_count = settled.read_count, settled.written_count
 

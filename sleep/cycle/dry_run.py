@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import MemoryUnavailable
 from assistant.core.memories import JournalEntry
 from assistant.core.memory_api import ConsolidationsPort

@@ -2,7 +2,8 @@
 
 What always holds:
 - Only a person's and the assistant's own words are read; nothing recalled, no tool output, nothing forgotten (F29).
-- Every entry names messages that were in front of whoever wrote it (I6); one that names none of them is not taken.
+- Every entry names messages that were in front of the model or rule that wrote it (I6); one that names none of them is
+  not taken.
 - Whatever goes wrong with the model, the rules read the same messages, so that nothing is passed over (F28).
 - Keys are made of sources and words: what is read twice is written once.
 """
@@ -13,10 +14,11 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, tzinfo
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError
 from assistant.core.memories import JournalEntry
 from assistant.core.messages import Message

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore
 from assistant.core.records import SessionInfo
 from assistant.core.store_ports import Conversation, ImportsPort, Journal

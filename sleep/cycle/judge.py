@@ -14,10 +14,10 @@ What always holds:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.memories import JournalEntry, Memory, PhaseCursor
 from assistant.core.memory_api import ConsolidationsPort
 from assistant.core.quoting import RECORD_TAG, quote_in_tag, replace_unsendable
@@ -27,7 +27,7 @@ from sleep.rules.classifier import UNCERTAIN_BAND, score_importance
 from sleep.rules.supersede import EntryDecision, ParsedStatement
 
 _LONGEST = 300
-_MOST_BESIDE = 8
+_MOST_BESIDE = 12
 _JUNK_BELOW = 0.6
 ENTRIES_PER_CALL = 20
 _ON_PURPOSE = frozenset({"tool", "correction", "import"})

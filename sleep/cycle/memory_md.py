@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from difflib import SequenceMatcher
 
 from assistant.core.calendar import MONTH_PATTERN, month_number
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from sleep.rules.classifier import asks_for_action
 from sleep.rules.pattern_files import load_pattern

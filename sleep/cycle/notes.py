@@ -2,8 +2,8 @@
 compaction and reset, in naps and at night, so that the prompt of today has today's notes.
 
 What always holds:
-- Each entry is noted once, whoever notes it: the position up to which the journal was noted is one for all, and is
-  written after the notes. What a crash kept from being counted as noted is left out by its words (I4).
+- Each entry is noted once, no matter who notes it: the position up to which the journal was noted is one for all, and
+  is written after the notes. What a crash kept from being counted as noted is left out by its words (I4).
 - What a note of the day says already, in more words, is not noted again; a line that a person took out stays out.
 - What looks like a password, a key, a PIN or a card number is in no note (`sleep/rules/secrets.py`).
 - A file that is full, or that a person is editing, keeps nothing else from being noted.
@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
 import structlog
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import JournalEntry, PhaseCursor
 from assistant.core.memory_api import MemoryFilesPort

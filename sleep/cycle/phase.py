@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeGuard
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError
 from assistant.core.messages import Message
 from assistant.core.model_api import CallPurpose, ModelRequest, SystemBlock

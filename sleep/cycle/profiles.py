@@ -8,8 +8,8 @@ entries told again change nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from assistant.core.dataclass import dataclass
 from assistant.core.memories import JournalEntry
 from assistant.core.profiles import Profile, add_alias, add_attribute, end_attribute, fold_name, remove_alias
 from assistant.core.sessions import OWNER_SCOPE

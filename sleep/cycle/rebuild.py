@@ -1,8 +1,8 @@
 """Semantic memory made again from the journal, and the journal read from the message log once more.
 
 Memory (`rebuild_memories`), after memory.db was lost or whenever somebody doubts it: what an entry went into, and
-what replaced it, stands in the journal's own database; texts, dates and weights follow from the entries. So the
-memories are the same as consolidation made them; cut off, it goes on where it was; run again, it changes nothing.
+what replaced it, is in the journal's own database; texts, dates and weights follow from the entries. So the
+memories are the same as consolidation made them; cut off, it continues where it was; run again, it changes nothing.
 
 Journal (`Reextraction`), from the beginning of the log: an entry whose key is there stays as it is, and so does
 whatever else the journal has (corrections, what tools and imports wrote), so that reading again adds what is missing
@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import reduce
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore
 from assistant.core.memories import JournalEntry, Memory, MemoryChange, PhaseCursor
 from assistant.core.memory_api import ConsolidationsPort, Memories

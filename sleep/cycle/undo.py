@@ -1,23 +1,26 @@
-"""The last sleep taken back: its memories, its journal entries, its edits of files and profiles, its compactions.
+"""The last sleep taken back, whole or one change of it: its memories, its journal entries, its edits of files and
+profiles, its compactions.
 
 What always holds:
 - Memories come first, and all of them or none: where a later change stands upon one, nothing at all is taken back.
 - Journal entries stay where they are, with their sources, and are marked: no later sleep makes anything of them, and
   the journal no longer lists them. The messages count as read, so nothing is learned from them again.
 - Files, profiles and compactions that were changed since are left and named (what a person wrote wins).
-- That it was begun is written down first: cut off and asked for again, it goes on, however little still stands.
+- That it was begun is written down first: cut off and asked for again, it continues, however little still stands.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
-from assistant.core.memories import SleepReport, UndoableEdit
+from assistant.core.memories import ChangePlan, SleepReport, UndoableEdit
 from assistant.core.memory_api import ConsolidationsPort, Memories, MemoryFilesPort
 from assistant.core.store_ports import Conversation, Journal
+from sleep.cycle.change_plan import separate_change
 from sleep.cycle.consolidate import ConsolidationPhase
 
 _LOOKED_BACK = 500
@@ -50,7 +53,7 @@ class SleepUndo:
 
     async def undo_last_sleep(self, now: datetime) -> SleepUndoResult:
         """Take back the newest sleep that changed something and was not taken back. Raises `UsageError` where there is
-        none, or a later change stands upon its memories; `MemoryUnavailable` and `StoreError`: then it goes on when
+        none, or a later change stands upon its memories; `MemoryUnavailable` and `StoreError`: then it continues when
         asked again."""
         report = self._newest()
         begun = replace(report, state="undoing")
@@ -59,12 +62,51 @@ class SleepUndo:
         memories = await self._memories(report, now)
         left: list[str] = []
         sessions = [session async for session in self._compactions(report, left)]
-        undone = [number for session, ids in _made(report) for number in self._in_state(session, ids, ("undone",))]
+        undone = [
+            number for session, ids in _checkpoints(report) for number in self._in_state(session, ids, ("undone",))
+        ]
         learned |= {entry.id: entry for entry in self.consolidations.entries_of_cycle(report.id, undone)}
         self.consolidations.withdraw_entries(list(learned.values()), now)
         edits = tuple(self._edits(report, left, now))
         self.journal.save_cycle(replace(begun, state="undone"))
         return SleepUndoResult(report, memories, len(learned), edits, tuple(sessions), tuple(left))
+
+    async def undo_memory(self, memory_id: str, scope: str, now: datetime) -> int:
+        """Take back what a sleep last did to one memory, and to those that it replaced or that replaced it: how many
+        changes. What was said stays, and nothing is learned from it again. Raises as `undo_last_sleep`."""
+        plan = self._separate_change(memory_id, scope)
+        try:
+            return await ConsolidationPhase(self.consolidations, self.memories).undo_plans([plan], plan.cycle, now)
+        finally:
+            await self.memories.aclose()
+
+    def accept_memory(self, memory_id: str, scope: str, now: datetime) -> int:
+        """A person said that what a sleep last did to a memory is right: how many changes that are."""
+        plan = self._separate_change(memory_id, scope)
+        self.consolidations.mark_accepted([plan.key], now)
+        return len(plan.changes)
+
+    def accept_sleep(self, cycle: int, scope: str, now: datetime) -> int:
+        """All that a sleep changed for a scope is right: how many changes that are."""
+        plans = [plan for plan in self.consolidations.applied_plans(cycle) if plan.scope == scope]
+        self.consolidations.mark_accepted([plan.key for plan in plans], now)
+        edits = [edit for edit in self.files.edits_of_cycle(cycle) if edit.scope == scope]
+        for edit in edits:
+            self.files.accept_edit(edit.id or 0, scope, now)
+        return sum(len(plan.changes) for plan in plans) + len(edits)
+
+    def _separate_change(self, memory_id: str, scope: str) -> ChangePlan:
+        """The change as a plan of its own."""
+        plan = self.consolidations.last_plan_of_memory(memory_id, scope)
+        if plan is None or plan.cycle < 1:
+            raise UsageError(
+                f"What memory {memory_id[:8]} says now is not from a sleep. Nothing was changed. `assistant memory "
+                "edit` and `assistant forget` change a single memory."
+            )
+        rest, part = separate_change(plan, memory_id)
+        if rest is not None:
+            self.consolidations.split_plan(rest, part)
+        return part
 
     async def _memories(self, report: SleepReport, now: datetime) -> int:
         try:
@@ -90,13 +132,13 @@ class SleepUndo:
             any(plan.changes for plan in plans if plan.cycle == report.id)
             or bool(self.consolidations.entries_of_cycle(report.id))
             or bool(self.files.edits_of_cycle(report.id))
-            or any(self._in_state(session, ids, _COMMITTED) for session, ids in _made(report))
+            or any(self._in_state(session, ids, _COMMITTED) for session, ids in _checkpoints(report))
         )
 
     # ------------------------------------------------------------------------------------------------------ compactions
 
     async def _compactions(self, report: SleepReport, left: list[str]) -> AsyncGenerator[str]:
-        for session, ids in _made(report):
+        for session, ids in _checkpoints(report):
             standing = self._in_state(session, ids, _COMMITTED)
             if not standing:
                 continue
@@ -128,7 +170,7 @@ class SleepUndo:
                 yield edit.target
 
 
-def _made(report: SleepReport) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _checkpoints(report: SleepReport) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The checkpoints that a sleep made, by session."""
     for session, compacted in report.phases.get("compact", {}).get("compacted", {}).items():
         yield session, tuple(compacted.get("checkpoints", ()))

@@ -103,7 +103,7 @@ def normalise_text(text: str) -> str:
 
 
 def _is_quoted(content: str, sources: Sequence[LogRecord]) -> bool:
-    """Whether it repeats what stands in a quotation or a pasted text, and nothing that the person says themselves."""
+    """Whether it repeats what is in a quotation or a pasted text, and nothing that the person says themselves."""
     stems = {word[:_STEM] for word in _words(content) if len(word) > _SHORT}
     whole: set[str] = set()
     own: set[str] = set()

@@ -5,7 +5,7 @@ What always holds:
 - Words stay as they were written, in their order; a clause is a part of its sentence word for word. What is not
   plainly a statement tells nothing.
 - A sentence without a verb or a subject is joined to the one it belongs to: "Friday the 29th, half past nine." says
-  something only behind the sentence that says of what; "The dentist!" only before the one that goes on about him.
+  something only behind the sentence that says of what; "The dentist!" only before the one that says more of him.
 - A clause that asks, orders, supposes or disclaims is never the reason to keep anything, and one that stands beside
   such a clause has to speak for itself.
 """
@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from sleep.rules.classifier import durable_threshold, mentions_entity, mentions_person, score_clause
 from sleep.rules.corrections import is_correction, is_explicit_correction
 from sleep.rules.pattern_files import load_pattern
-from sleep.rules.sentences import Sentence, expand_shorthand
+from sleep.rules.sentences import Sentence, expand_shorthand, split_sentences
 
 _OPENER = load_pattern("clauses", "opener")
 _CUT = load_pattern("clauses", "cut")
@@ -34,6 +34,7 @@ _SMALL = load_pattern("clauses", "small")
 _PRONOUN = load_pattern("clauses", "pronoun")
 _ALWAYS = load_pattern("clauses", "always")
 _STANDS_BY_ITSELF = load_pattern("clauses", "stands_by_itself")
+_ABOUT_ANSWERS = load_pattern("clauses", "about_answers")
 _STANDING_ORDERS_IT = load_pattern("clauses", "standing_orders_it")
 
 
@@ -73,6 +74,21 @@ def is_standing_instruction(clause: str) -> bool:
     if _ALWAYS.match(start) or _STANDS_BY_ITSELF.search(start):
         return True
     return bool(_STANDING.search(start) and _ORDER.match(start) and not _STANDING_ORDERS_IT.search(start))
+
+
+def find_standing_wishes(text: str) -> list[str]:
+    """The sentences of a person's message that say how they want things done, or be answered, from now on."""
+    return [
+        sentence.text
+        for sentence in split_sentences(text)
+        if not sentence.is_question
+        and (
+            _ABOUT_ANSWERS.search(sentence.own_text)
+            or any(
+                is_standing_instruction(sentence.own_text[start:end]) for start, end in find_clauses(sentence.own_text)
+            )
+        )
+    ]
 
 
 def is_hypothetical(clause: str) -> bool:
@@ -199,13 +215,13 @@ def extract_durable_part(
     need -= _FOR_SAYING_SO * (correcting and is_explicit_correction(own))
     parts = _parts(own, sentence)
     if not all(part.states for part in parts):
-        return _beside(sentence, own, parts, need)
+        return _statement_beside_request(sentence, own, parts, need)
     if not parts or _most(own, parts) < need:
         return ""
     return _cut(sentence, own, parts)
 
 
-def _beside(sentence: Sentence, own: str, parts: list[_Clause], need: float) -> str:
+def _statement_beside_request(sentence: Sentence, own: str, parts: list[_Clause], need: float) -> str:
     """What is told in the same breath as something is asked, ordered or supposed."""
     lasting = [part for part in parts if part.states and part.weight >= need]
     if not lasting:
@@ -221,7 +237,7 @@ def _beside(sentence: Sentence, own: str, parts: list[_Clause], need: float) -> 
 
 
 def _parts(own: str, sentence: Sentence) -> list[_Clause]:
-    """The clauses; what is asked, ordered or supposed goes on until somebody else is spoken of."""
+    """The clauses; what is asked, ordered or supposed continues until somebody else is spoken of."""
     spans = find_clauses(own)
     clauses: list[_Clause] = []
     doing = False

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.records import LogRecord
 from assistant.core.text import lazy_regex
 from sleep.rules.classifier import (
@@ -169,7 +170,7 @@ def _joined(sentences: Sequence[Sentence], noted: bool) -> Iterator[ExtractedSta
         else:
             if pending is not None:
                 yield pending
-            pending = _behind(before, request, new) if new is not None and new.needs_context else new
+            pending = _with_context(before, request, new) if new is not None and new.needs_context else new
         small = is_small_talk_clause(sentence.own_text)
         states = not (sentence.is_question or is_order(sentence.own_text) or small)
         before, request = f"{sentence.text} " * states, f"{sentence.text} " * (not states and not small)
@@ -178,7 +179,7 @@ def _joined(sentences: Sequence[Sentence], noted: bool) -> Iterator[ExtractedSta
         yield pending
 
 
-def _behind(before: str, request: str, statement: ExtractedStatement) -> ExtractedStatement:
+def _with_context(before: str, request: str, statement: ExtractedStatement) -> ExtractedStatement:
     """What hangs on the sentence before it, with that; with a question or an order only where it names nothing."""
     context = before or ("" if mentions_entity(statement.content) else request)
     return replace(statement, content=f"{context}{statement.content}"[:_LONGEST], needs_context=not context)

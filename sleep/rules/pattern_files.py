@@ -13,11 +13,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 
 DATA_FILES = Path(__file__).with_name("data")

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text, lazy_regex
 from sleep.rules.pattern_files import load_pattern, read_alternatives, read_pattern_rows
 
@@ -96,7 +96,7 @@ def _related(match: re.Match[str], owns: bool) -> Mention:
 
 
 def _alias(match: re.Match[str]) -> str:
-    """As the person says it: "my younger sister", whoever tells of it."""
+    """As the person says it: "my younger sister", no matter who tells of it."""
     ours = "our" if re.search(r"\b[Oo]ur\b", match[0][: match.end("relation")]) else "my"
     return f"{ours} {match['adjective']}{match['relation']}"
 

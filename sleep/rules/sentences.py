@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex, search_in_windows
 from sleep.rules.pattern_files import load_pattern, read_words
 
@@ -103,10 +103,10 @@ def split_sentences(text: str) -> list[Sentence]:
 
 def blank_quotations(text: str) -> str:
     """The text without what is quoted in it."""
-    return _WITHIN.sub(_blanked, _ASIDE.sub(_gone, text))
+    return _WITHIN.sub(_blanked, _ASIDE.sub(_blank_out, text))
 
 
-def _gone(match: re.Match[str]) -> str:
+def _blank_out(match: re.Match[str]) -> str:
     """As long as it was, so that places stay places."""
     return "".join("\n" if char == "\n" else " " for char in match[0])
 

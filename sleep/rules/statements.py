@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import SPACELESS_RUN, STOP_WORDS, WORD, character_pairs, fold_text, lazy_regex
 from sleep.rules.pattern_files import load_pattern, read_word_set, read_words
 from sleep.rules.sentences import expand_shorthand, strip_request_to_keep
@@ -83,7 +83,7 @@ class Statement:
         return frozenset(value for value_kind, value in values if value_kind == kind)
 
     def is_named_in(self, other: Statement) -> bool:
-        """Whether all that it names, and that is something, stands in the other one."""
+        """Whether all that it names, and that is something, is in the other one."""
         names_something = self.content_stems & other.content_stems or self.values & other.values
         return bool(names_something) and self.content_stems <= other.content_stems and self.values <= other.values
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text
 from sleep.rules.corrections import find_corrected, is_correction
 from sleep.rules.pattern_files import load_pattern, read_word_set
@@ -71,6 +72,14 @@ def parse_entry(text: str, *, corrects: bool = False) -> ParsedStatement:
     return ParsedStatement(statement, tuple(find_slots(text)), _about(" ".join(text[:200].split())))
 
 
+def list_matters(parsed: ParsedStatement) -> frozenset[tuple[str, ...]]:
+    """Whom or what a statement is about, its words without numbers and days, and each attribute that it fills: two that
+    have none of these in common can rarely contradict each other, and two that have may be far apart in their sound."""
+    filled = {(slot.subject, slot.attribute) for slot in parsed.slots}
+    words = tuple(sorted(parsed.statement.content_stems))
+    return frozenset(matter for matter in (*filled, parsed.about, words) if matter)
+
+
 def decide_entry(entry: ParsedStatement, said_at: datetime, candidates: Sequence[MemoryCandidate]) -> EntryDecision:
     """What a statement of `said_at` is to memories of the same scope."""
     same: list[tuple[float, MemoryCandidate]] = []
@@ -88,6 +97,7 @@ def decide_entry(entry: ParsedStatement, said_at: datetime, candidates: Sequence
         (memory.id, memory.parsed.statement)
         for memory in sorted(candidates, key=lambda memory: memory.said_at)
         if memory.said_at <= said_at and memory.until is None and memory.id not in against
+        if not _is_of_another(entry, memory.parsed)
     ]
     against += find_corrected(entry.statement, standing, only_ended=bool(against))
     return EntryDecision("", tuple(against))
@@ -112,7 +122,7 @@ def compare_statements(
     new, old = later.statement, earlier.statement
     if new.words == old.words:
         return "same"
-    if _puts_right(new, old, just_said=is_recent):
+    if _puts_right(new, old, just_said=is_recent) and not _is_of_another(later, earlier):
         return "supersedes"
     filled = _by_slots(later, earlier)
     if filled is not None:
@@ -159,7 +169,7 @@ def _with_day_of(new: Statement, text: str, about: str) -> str:
 
 
 def _puts_right(new: Statement, old: Statement, *, just_said: bool) -> bool:
-    """It names what is no longer so, that stands in the earlier one, and both are about the same."""
+    """It names what is no longer so, that is in the earlier one, and both are about the same."""
     for replaced in new.replaced:
         if not replaced.is_named_in(old):
             continue
@@ -171,6 +181,14 @@ def _puts_right(new: Statement, old: Statement, *, just_said: bool) -> bool:
         if replaced.content_stems and not about:
             return True
     return False
+
+
+def _is_of_another(later: ParsedStatement, earlier: ParsedStatement) -> bool:
+    """Of the same matter one says what is so of the person, the other of somebody who is named: where Ruben moved from
+    is not where the person lives."""
+    pairs = [(new, old) for new in later.slots for old in earlier.slots if new.attribute == old.attribute]
+    own = {new.subject == SELF_SUBJECT for new, _ in pairs}, {old.subject == SELF_SUBJECT for _, old in pairs}
+    return own in (({True}, {False}), ({False}, {True})) and bool(later.about or earlier.about)
 
 
 def _by_slots(later: ParsedStatement, earlier: ParsedStatement) -> StatementRelation | None:

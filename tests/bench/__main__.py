@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tests.bench import (
     backing_up,
     compaction,
+    economy,
     holding,
     importing,
     page,
@@ -43,6 +44,7 @@ FIGURES: Mapping[str, Callable[[Sequence[int]], Iterator[Row]]] = {
     "verify": verify.measure,
     "recall": recollection.measure,
     "compaction": compaction.measure,
+    "economy": economy.measure,
     "sleep": sleeping.measure,
     "backup": backing_up.measure,
     "reset": resetting.measure,

@@ -1,8 +1,9 @@
 """The page in a browser: what it takes to show each page of a home, what live text costs, and what the daemon pays.
 
 A real daemon serves a copy of the home; Debian's Chromium opens each page with an empty cache, logged in. The paint is
-the browser's own measurement (first contentful paint), from asking for the address on. Bytes are those over the wire,
-without the plots' library, which is loaded once.
+the browser's own measurement (first contentful paint), from asking for the address on; so is when the largest part of
+what the page shows was painted, and what its scripts took of a processor. Bytes are those over the wire, without the
+plots' library, which is loaded once.
 """
 
 from __future__ import annotations
@@ -29,13 +30,16 @@ from tests.support.web_api import free_port
 PAINT_MS, WIRE_KB, BATCH_MS, SERVER_MB = 300.0, 200.0, 20.0, 15.0
 _PAGES = ("talk", "today", "memory", "context", "sleep", "spending", "health", "settings")
 _RUNS = 5
+_QUIET_MS = 1500
 _TEXT = "Here is **what** was asked for, in `words`:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- two\n\n" * 40
 _BATCH = 24  # characters
 _MEASURED = """
-const paint = performance.getEntriesByName('first-contentful-paint')[0];
+const done = arguments[0], paint = performance.getEntriesByName('first-contentful-paint')[0];
 const loaded = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
   .filter(it => !it.name.includes('/vendor/uplot'));
-return paint ? [paint.startTime, loaded.reduce((sum, it) => sum + it.transferSize, 0)] : null
+new PerformanceObserver(seen => done([
+  paint.startTime, seen.getEntries().at(-1).startTime, loaded.reduce((sum, it) => sum + it.transferSize, 0)
+])).observe({type: 'largest-contentful-paint', buffered: true})
 """
 
 
@@ -51,14 +55,16 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 
 def _batches() -> Row:
     """Words become HTML in batches, as they come from a model; the slowest of a long answer."""
-    streamed, took = StreamedHtml(), []
+    streamed, took, worked = StreamedHtml(), [], []
     for start in range(0, len(_TEXT), _BATCH):
-        began = time.perf_counter()
+        began, begun = time.perf_counter(), time.thread_time()
         streamed.add(_TEXT[start : start + _BATCH])
         took.append(1000 * (time.perf_counter() - began))
-    slow = percentile(took, 0.99)
-    name = f"a batch of an answer of {len(_TEXT):,} characters as HTML, p99"
-    return Row("page", None, name, f"{slow:.1f} ms", f"<= {BATCH_MS:.0f} ms", slow <= BATCH_MS)
+        worked.append(1000 * (time.thread_time() - begun))
+    slow, work = percentile(took, 0.99), percentile(worked, 0.99)
+    name = f"a batch of an answer of {len(_TEXT):,} characters as HTML, p99 of the work"
+    result = f"{work:.1f} ms, {slow:.1f} ms by the clock"
+    return Row("page", None, name, result, f"<= {BATCH_MS:.0f} ms", work <= BATCH_MS)
 
 
 def _served(copy: Path, size: int) -> Iterator[Row]:
@@ -94,17 +100,28 @@ def _link(copy: Path, port: int) -> str:
 
 
 def _painted(browser: Browser, address: str, page: str, size: int) -> Iterator[Row]:
-    paints, sizes = [], []
+    paints, largest, scripts, sizes = [], [], [], []
+    browser.driver.execute_cdp_cmd("Performance.enable", {})
     for _ in range(_RUNS):
         browser.open("about:blank")
         browser.driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+        before = _script_seconds(browser)
         browser.open(f"{address}/#/{page}")
         browser.find("main")
-        browser.settle()
-        paint, loaded = browser.wait(lambda: browser.run(_MEASURED))
+        browser.settle(_QUIET_MS)
+        paint, shown, loaded = browser.driver.execute_async_script(_MEASURED)
         paints.append(paint)
+        largest.append(shown)
+        scripts.append(1000 * max(0.0, _script_seconds(browser) - before))
         sizes.append(loaded / 1000)
     paint, wire = percentile(paints, 0.5), max(sizes)
     target = f"<= {PAINT_MS:.0f} ms"
     yield Row("page", size, f"first paint of {page}, median", f"{paint:.0f} ms", target, paint <= PAINT_MS)
+    whole = f"{percentile(largest, 0.5):.0f} ms, {percentile(scripts, 0.5):.0f} ms"
+    yield Row("page", size, f"{page}: its largest part is shown, and time of its scripts", whole)
     yield Row("page", size, f"{page} over the wire", f"{wire:.0f} kB", f"<= {WIRE_KB:.0f} kB", wire <= WIRE_KB)
+
+
+def _script_seconds(browser: Browser) -> float:
+    metrics = browser.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return float(next(it["value"] for it in metrics if it["name"] == "ScriptDuration"))

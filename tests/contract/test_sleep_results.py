@@ -49,3 +49,42 @@ async def test_people_are_shown_with_dated_facts_and_nothing_of_them_after_their
         await command(it, "sleep", "--undo")
         assert (await command(it, "memory", "profiles"))["value"] == []
         assert "was undone" in (await command(it, "memory", "changes", "1"))["text"]
+
+
+async def test_single_changes_of_a_sleep_are_accepted_and_undone_by_the_names_that_are_shown(tmp_path: Path) -> None:
+    async with run_web_api(tmp_path, "Noted.") as it:
+        for text in (SAID, "My blue coat is at the cleaner's."):
+            await it.socket.say(text)
+            await it.wait_idle()
+        await command(it, "sleep")
+        first, second = (await command(it, "memory", "changes"))["value"]["memories"]
+        assert (await command(it, "memory", "accept", first["id"][:8]))["value"] == {"done": "accepted", "changes": 1}
+        assert (await command(it, "memory", "undo", second["id"][:8]))["value"] == {"done": "undone", "changes": 1}
+        changes = (await command(it, "memory", "changes"))["value"]
+        assert [(one["id"], one["accepted"]) for one in changes["memories"]] == [(first["id"], True)]
+        assert [one["text"] for one in (await command(it, "memory", "list"))["value"]] == [first["after"]]
+        profile = next(text for text in changes["texts"] if text["name"] == "Profile of Ada")
+        assert profile["lines"][0] == "+ also: my sister" and profile["lines"][-1].startswith(
+            "+ lives in: Lisbon, since 2"
+        )
+        await command(it, "memory", "undo", f"c{profile['id']}")
+        assert (await command(it, "memory", "profiles"))["value"] == []
+        await command(it, "memory", "accept")
+        changes = (await command(it, "memory", "changes"))["value"]
+        assert all(one["accepted"] for one in [*changes["memories"], *changes["texts"]])
+        assert "undone already" in (await command(it, "memory", "undo", f"c{profile['id']}"))["error"]
+
+
+async def test_what_somebody_is_connected_with_leads_to_the_facts_and_memories_that_say_so(tmp_path: Path) -> None:
+    async with run_web_api(tmp_path, "Noted.") as it:
+        for text in (SAID, "Ada works at the aquarium in Lisbon.", "Ada plays the cello.", "It rains in Lisbon."):
+            await it.socket.say(text)
+            await it.wait_idle()
+        await command(it, "sleep")
+        shown = await command(it, "memory", "connections", "ada")
+        lisbon = next(one for one in shown["value"]["connections"] if one["name"] == "Lisbon")
+        assert [fact["name"] for fact in lisbon["facts"]] == ["lives in"] and lisbon["facts"][0]["since"]
+        assert SAID in {memory["text"] for memory in lisbon["memories"]}
+        assert all("Ada" in memory["text"] for one in shown["value"]["connections"] for memory in one["memories"])
+        assert '"Lisbon": lives in since' in shown["text"]
+        assert "no profile" in (await command(it, "memory", "connections", "Ruth"))["error"]

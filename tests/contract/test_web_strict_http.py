@@ -48,7 +48,7 @@ async def answers(it: LiveApi, request: str, *, over: str = "tcp") -> bytes:
     return answer
 
 
-def refused(answer: bytes, *statuses: int) -> None:
+def check_refused(answer: bytes, *statuses: int) -> None:
     assert answer.count(b"HTTP/1.1 ") == 1, answer
     assert int(answer.split()[1]) in statuses, answer
     head, _, body = answer.partition(b"\r\n\r\n")
@@ -93,7 +93,7 @@ HOSTS = [
 @pytest.mark.parametrize("host", HOSTS)
 async def test_f42_a_host_that_only_begins_like_its_own_is_refused(it: LiveApi, host: str) -> None:
     answer = await answers(it, f"GET /v1/status HTTP/1.1\r\nHost: {host}\r\n{KNOWN}Connection: close\r\n\r\n")
-    refused(answer, 400, 403)
+    check_refused(answer, 400, 403)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:PORT", "localhost", "LocalHost:443", "[::1]:PORT", " 127.0.0.1 "])
@@ -124,7 +124,7 @@ async def test_f42_its_own_names_are_answered_to_as_before(it: LiveApi, host: st
 )
 @pytest.mark.parametrize("over", ["tcp", "control socket"])
 async def test_f42_a_head_that_could_be_read_in_two_ways_is_refused(it: LiveApi, head: str, over: str) -> None:
-    refused(await answers(it, f"{head}{KNOWN}\r\n", over=over), 400)
+    check_refused(await answers(it, f"{head}{KNOWN}\r\n", over=over), 400)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ async def test_f42_a_body_whose_length_could_be_read_in_two_ways_is_refused(
     it: LiveApi, headers: str, body: str, over: str
 ) -> None:
     smuggled = f"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n{KNOWN}\r\n"
-    refused(await answers(it, post(headers, body + smuggled), over=over), 400)
+    check_refused(await answers(it, post(headers, body + smuggled), over=over), 400)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ async def test_f42_a_body_whose_length_could_be_read_in_two_ways_is_refused(
 )
 @pytest.mark.parametrize("over", ["tcp", "control socket"])
 async def test_f42_a_chunk_whose_size_is_none_is_refused(it: LiveApi, chunks: str, over: str) -> None:
-    refused(await answers(it, post(CHUNKED, chunks), over=over), 400)
+    check_refused(await answers(it, post(CHUNKED, chunks), over=over), 400)
     assert it.app.stores.conversation.list_sessions() == []
 
 
@@ -173,7 +173,7 @@ async def test_f42_a_chunk_whose_size_is_none_is_refused(it: LiveApi, chunks: st
 @pytest.mark.parametrize("many", [False, True])
 async def test_f42_headers_above_the_documented_size_are_refused(it: LiveApi, over: str, size: int, many: bool) -> None:
     more = "X: y\r\n" * (size // 6 + 1) if many else f"X: {'y' * size}\r\n"
-    refused(await answers(it, f"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n{KNOWN}{more}\r\n", over=over), 431)
+    check_refused(await answers(it, f"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n{KNOWN}{more}\r\n", over=over), 431)
 
 
 async def test_f42_headers_of_the_documented_size_are_taken(it: LiveApi) -> None:

@@ -48,7 +48,7 @@ _FRAME, _VOLATILE = 2_600, 60
 # What a summary takes in a small context, with what is put back, and what the newest twenty messages take.
 _SUMMARY, _RECENT = 700, 20 * 75
 _TARGET, _SLEEP_THRESHOLD, _THRESHOLD = 0.30, 0.50, 0.80
-_SLIDING = 20_000
+SLIDING_TOKENS = 20_000
 _NIGHT, _NAP = timedelta(hours=4), timedelta(minutes=15)
 
 
@@ -179,8 +179,8 @@ class YearOfCalls:
 
     def _make_room(self, at: datetime) -> None:
         if self._policy == "sliding window":
-            if self._standing > _SLIDING:
-                self._keep(_SLIDING // 2)
+            if self._standing > SLIDING_TOKENS:
+                self._keep(SLIDING_TOKENS // 2)
         elif self._standing >= _THRESHOLD * FULL_CONTEXT_TOKENS:
             self._compact(at, FULL_CONTEXT_TOKENS)
 

@@ -101,7 +101,7 @@ def _asked(path: Path, folder: Path) -> Iterable[AskedQuestion]:
                 continue
             table = prepared.table
             features = candidate_features(
-                table, prepared.terms, prepared.vector, prepared.asked_for, sources=prepared.sources
+                table, prepared.terms, prepared.question, prepared.asked_for, sources=prepared.sources
             )
             so_far = np.asarray(np.sum(list(weighted_parts(table, features).values()), axis=0), np.float32)
             values = {**features.values, "feedback": likeness_to_best(table, so_far)}

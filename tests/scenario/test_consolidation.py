@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -113,6 +114,19 @@ async def test_what_was_put_right_in_the_same_breath_is_held_in_full(home: Conso
     home.add_entries("The kitchen budget is 750.", "actually it's 900, not 750")
     await home.consolidate()
     assert await home.current_texts() == {"The kitchen budget is 900. (actually it's 900, not 750)"}
+
+
+async def test_a_value_takes_the_place_of_the_former_one_however_many_memories_sound_nearer(
+    home: ConsolidationHome,
+) -> None:
+    former = [f"The code of the front door is now {number}." for number in (*range(4701, 4715), 88)]
+    home.add_entries(*((text, JANUARY + timedelta(days=day)) for day, text in enumerate(former)))
+    await home.consolidate()
+    assert await home.current_texts() == {former[-1]}
+    newest = "The code of the front door is now 4720."
+    home.add_entries((newest, JUNE))
+    await home.consolidate()
+    assert await home.current_texts() == {newest}
 
 
 async def test_f33_scopes_are_never_mixed(home: ConsolidationHome) -> None:
@@ -259,7 +273,8 @@ async def test_f30_changes_that_could_not_be_made_are_made_first_without_asking_
         home.add_entries(OSLO)
 
         class Down:
-            nearest, reembed, aclose = home.memories.nearest, home.memories.reembed, home.memories.aclose
+            all, nearest = home.memories.all, home.memories.nearest
+            reembed, aclose = home.memories.reembed, home.memories.aclose
 
             async def apply(self, changes: object) -> None:
                 raise MemoryUnavailable

@@ -13,6 +13,7 @@ from assistant.core.errors import ModelError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply
 from assistant.core.quoting import RECORD_TAG
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from sleep.compaction.deps import SUMMARY_BREAKER
 from tests.support.compaction_app import (
     LONG_MESSAGE,
@@ -23,6 +24,7 @@ from tests.support.compaction_app import (
     settle_background,
     summary_writer,
 )
+from tests.support.imports import import_messages
 from tests.support.running_app import LiveApp
 from tests.support.scripted import ScriptedModel
 
@@ -91,6 +93,31 @@ async def test_f02_what_has_nothing_to_gain_is_never_paid_for(tmp_path: Path, mo
             await talk_on(it, number)
             await go_cold(it)
         assert by.requests == [] and not checkpoints_in(it)
+
+
+@modes
+async def test_f03_of_a_result_that_was_read_again_and_again_the_model_sees_how_often_and_which_reading_is_the_newest(
+    tmp_path: Path, mode: str
+) -> None:
+    readings = 6
+    async with long_history(tmp_path, mode, summary_writer(), walks=1) as it:
+        told: list[Message] = []
+        for number in range(readings):
+            call = ToolCall(f"c{number}", "read_file", {"path": "notes/pier.md"})
+            told += [
+                Message("user", f"And what of board {number}?"),
+                Message("assistant", "", tool_calls=(call,)),
+                Message("tool", "The pier gets new boards. " * 300, tool_call_id=call.id, name=call.name),
+                Message("assistant", "It gets a new one."),
+            ]
+        import_messages(it.app.stores.conversation, MAIN_SESSION, OWNER_SCOPE, told, it.clock())
+        for number in range(12):
+            await talk_on(it, number)
+        await go_cold(it)
+        await talk_on(it)
+        sent = "\n".join(row.content for row in it.model.requests[-1].messages)
+        assert f"The same call was made {readings} times; its newest result is message" in sent
+        assert sent.count("The pier gets new boards. " * 300) <= 1
 
 
 @modes

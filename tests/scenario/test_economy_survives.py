@@ -1,27 +1,30 @@
-"""What compaction by economy has to survive: a clock that jumps, a model switched in between, and a cache that
-does what nobody documented."""
+"""What compaction by economy has to survive: a clock that jumps, a model switched in between, a cache that does what
+nobody documented, and being overtaken while its summary is under way."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from assistant.core.erasure import ErasureRequest
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.models.failover import FailoverModel, RetryPolicy
 from assistant.models.metered import MeteredModel
 from assistant.models.prices import Prices
 from tests.support.compaction_app import (
+    SUMMARY_ANSWER,
     app_with_long_history,
     checkpoints_in,
     go_cold,
     settle_background,
     summary_writer,
 )
-from tests.support.running_app import use_model
+from tests.support.running_app import LiveApp, use_model
 from tests.support.scripted import ScriptedModel
 
 WALKS = 170
@@ -95,3 +98,52 @@ async def test_a_cache_that_answers_otherwise_than_documented_changes_neither_an
             sum(spent.tokens for _, spent in stores.ledger.spent_by(key, began)) for key in ("part", "day")
         )
         assert by_part == by_day
+
+
+async def _send(it: LiveApp) -> None:
+    await it.say("are you there?")
+    await it.wait_idle()
+    assert it.bridge.bodies[-1] == "A fine walk."
+
+
+async def _take_back(it: LiveApp) -> None:
+    await it.app.commands.run("/undo", "main")
+
+
+async def _forget(it: LiveApp) -> None:
+    await it.app.erasure.erase(ErasureRequest("owner", messages=(1,)), it.clock())
+
+
+_OVERTAKEN = {"a turn": _send, "an undo": _take_back, "a forget": _forget}
+
+
+@pytest.mark.parametrize("overtaken_by", _OVERTAKEN)
+async def test_a_summary_that_was_overtaken_while_it_was_written_brings_nothing_back_and_loses_nothing(
+    tmp_path: Path, overtaken_by: str
+) -> None:
+    overtake: Callable[[LiveApp], Awaitable[None]] = _OVERTAKEN[overtaken_by]
+    by = summary_writer(SUMMARY_ANSWER.replace("over the hill", "over the moor"))
+    by.gate = asyncio.Event()
+    async with app_with_long_history(tmp_path, WALKS, by=by) as it:
+        it.app.background_compaction.check_due()
+        it.clock.now += timedelta(hours=2)
+        it.app.background_compaction.check_due()
+        await by.called.wait()
+        records = it.app.stores.conversation
+        before = {row.id for row in records.load_view("main").messages}
+        await overtake(it)
+        by.script = [SUMMARY_ANSWER]
+        by.gate.set()
+        await settle_background(it)
+        view, made = records.load_view("main"), checkpoints_in(it)
+        texts = [row.content for row in view.messages] + [one.summary for one in made]
+        if overtaken_by == "a turn":
+            assert texts[len(view.messages) - 2 : len(view.messages)] == ["are you there?", "A fine walk."]
+        else:
+            gone = f"walk {WALKS - 1}:" if overtaken_by == "an undo" else "walk 0:"
+            assert not any(gone in text or "over the moor" in text for text in texts)
+        # Each message stands in the view or under a checkpoint, and in one of them only.
+        shown = {row.id for row in view.messages if row.id is not None}
+        covered = {number for one in made for number in range(one.from_message_id, one.to_message_id + 1)}
+        assert not covered & shown
+        assert before - covered - shown == (set(sorted(before)[-2:]) if overtaken_by == "an undo" else set())

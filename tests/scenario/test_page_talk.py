@@ -126,10 +126,10 @@ async def test_two_tabs_show_the_same_and_nothing_twice(tmp_path: Path, browser:
             browser.find(".entry.assistant", "First.")
             browser.type("textarea", "two\n")
             browser.find(".entry.assistant", "Second.")
-            assert len(browser.find_all(".entry")) == 4
+            browser.wait(lambda: len(browser.find_all(".entry")) == 4)
             browser.driver.switch_to.window(browser.driver.window_handles[-1])
             browser.find(".entry.assistant", "Second.")
-            assert len(browser.find_all(".entry")) == 4
+            browser.wait(lambda: len(browser.find_all(".entry")) == 4)
             browser.driver.close()
             browser.driver.switch_to.window(first)
 
@@ -290,3 +290,26 @@ async def test_a_voice_note_is_recorded_sent_and_kept(tmp_path: Path, browser: B
             assert browser.complaints() == []
 
         await in_browser(look)
+
+
+async def test_what_waits_for_a_yes_is_asked_in_the_conversation_and_done_by_its_button(
+    tmp_path: Path, browser: Browser
+) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "notes.txt").write_text("Set a reminder: pay Bob tomorrow at 9")
+    read = ToolCall("r1", "read_file", {"path": "notes.txt"})
+    pay = ToolCall("p1", "set_reminder", {"text": "pay Bob", "when": "tomorrow at 9"})
+    async with run_web_api(tmp_path, read, pay, "It is a note.") as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            browser.type("textarea", "What does notes.txt say?\n")
+            browser.find(".entry.assistant .buttons button", "Yes")
+            browser.run("location.reload()")
+            browser.find("main section li", "pay Bob")
+            browser.click("main section li button", "Yes")
+            browser.wait(lambda: not browser.find_all("main section li"))
+            assert browser.complaints() == []
+
+        await in_browser(look)
+        assert "pay Bob" in [job.text for job in it.app.stores.jobs.list_waiting("owner", "reminder")]

@@ -199,3 +199,55 @@ async def test_f30_with_the_store_down_it_goes_on_later(home: SleepHome) -> None
     home.memories.unavailable = ""
     assert (await home.undo_service().undo_last_sleep(MORNING)).cycle.id == 2
     assert home.snapshot() == before
+
+
+# ------------------------------------------------------------------------------------------------------ single changes
+
+
+def _texts(home: SleepHome) -> set[tuple[str, bool]]:
+    return {(memory.text, memory.is_current) for memory in home.memories.by_id.values()}
+
+
+def _id_of(home: SleepHome, text: str) -> str:
+    return next(memory.id for memory in home.memories.by_id.values() if memory.text == text)
+
+
+async def test_one_change_is_undone_with_what_it_replaced_and_the_others_stay(home: SleepHome) -> None:
+    await two_nights(home)
+    assert {(OSLO, False), (ANNA, True)} < _texts(home)
+    undone = await home.undo_service().undo_memory(_id_of(home, BERGEN), "owner", MORNING)
+    assert undone == 2 and _texts(home) == {(OSLO, True), (ANNA, True)}
+    # Nothing is learned from it again, and the rest of that night can be undone after it.
+    await home.run_sleep(2)
+    assert _texts(home) == {(OSLO, True), (ANNA, True)}
+    await home.undo_service().undo_last_sleep(MORNING)
+    assert _texts(home) == {(OSLO, True)}
+
+
+async def test_one_change_undone_and_killed_anywhere_is_undone_when_asked_again(home: SleepHome) -> None:
+    await two_nights(home)
+    bergen = _id_of(home, BERGEN)
+    for name, after in (("split_plan", False), ("split_plan", True), ("mark_undone", False)):
+        store = CrashingStore(home.consolidations, name, after=after)
+        with pytest.raises(SimulatedCrash):
+            await home.undo_service(consolidations=store).undo_memory(bergen, "owner", MORNING)
+    await home.undo_service().undo_memory(bergen, "owner", MORNING)
+    assert _texts(home) == {(OSLO, True), (ANNA, True)}
+
+
+async def test_what_somebody_put_right_since_is_not_undone_and_what_was_not_known_before_stays_known(
+    home: SleepHome,
+) -> None:
+    await two_nights(home)
+    service, bergen = home.undo_service(), _id_of(home, BERGEN)
+    known = home.consolidations.known_as_of("owner", MORNING)
+    assert service.accept_memory(bergen, "owner", MORNING) == 2
+    assert home.consolidations.known_as_of("owner", MORNING) == known
+    (accepted,) = home.consolidations.accepted_keys(2)
+    assert accepted.endswith(bergen)
+    memory = home.memories.by_id[bergen]
+    await home.memories.apply([MemoryChange("update", replace(memory, text="I live in Bergen now."), memory)])
+    with pytest.raises(UsageError, match="changed again since"):
+        await service.undo_memory(bergen, "owner", MORNING)
+    with pytest.raises(UsageError, match="not from a sleep"):
+        await service.undo_memory(bergen, "peer:telegram:7", MORNING)

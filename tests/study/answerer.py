@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from tests.strict.behaviour import ScriptedAnswer, ToolUse
 from tests.study.asked import Body, Place, all_text, place_of, purpose_of, results
-from tests.study.conversation import StudyTurn
+from tests.study.conversation import StudyTurn, StudyWish
 from tests.study.facts import StudyFact
 
 UNKNOWN = "I cannot find that in what we said, sorry."
@@ -28,10 +28,13 @@ were looked at where they bore on a question. The tone was friendly, and nothing
 @dataclass(slots=True)
 class QuestionOutcomes:
     """How questions ended: by fact where the value stood when it was answered, and which were not answered. `outputs`
-    holds by turn what the planned tool calls brought; `closed` counts tasks that the model knew and ticked off."""
+    holds by turn what the planned tool calls brought; `closed` counts tasks that the model knew and ticked off. Of
+    `wishes_due`, a wish in a turn after it was said, the model saw `wishes_seen`."""
 
     answered: dict[int, Place] = field(default_factory=dict)
     missed: list[StudyFact] = field(default_factory=list)
+    wishes_due: int = 0
+    wishes_seen: int = 0
     outputs: dict[int, str] = field(default_factory=dict)
     closed: int = 0
 
@@ -42,8 +45,9 @@ class QuestionOutcomes:
 class Answerer:
     """Answers requests; `turn` is the one that is being held, `keep` how many facts survive a summary."""
 
-    def __init__(self, facts: Sequence[StudyFact], keep: int) -> None:
+    def __init__(self, facts: Sequence[StudyFact], keep: int, wishes: Sequence[StudyWish] = ()) -> None:
         self._facts = facts
+        self._wishes = wishes
         self._keep = keep
         self.turn: StudyTurn | None = None
         self.outcomes = QuestionOutcomes()
@@ -60,6 +64,8 @@ class Answerer:
 
     def _spoken(self, body: Body, turn: StudyTurn) -> ScriptedAnswer:
         brought = results(body)
+        if not brought:
+            self._look_for_wishes(all_text(body), turn)
         if turn.kind == "question" and turn.fact is not None:
             return self._recalled(body, turn, turn.fact, searched=bool(brought))
         if turn.kind == "done" and not brought:
@@ -70,6 +76,11 @@ class Answerer:
             return ScriptedAnswer(calls=[ToolUse(turn.call.name, turn.call.arguments)])
         self.outcomes.outputs[turn.number] = brought
         return ScriptedAnswer(turn.reply)
+
+    def _look_for_wishes(self, told: str, turn: StudyTurn) -> None:
+        due = [wish for wish in self._wishes if wish.since < turn.number]
+        self.outcomes.wishes_due += len(due)
+        self.outcomes.wishes_seen += sum(wish.value in told for wish in due)
 
     def _closed(self, body: Body, turn: StudyTurn) -> ScriptedAnswer:
         """Tick off what is done, by the numbers that the request and the to-do list gave it."""
@@ -87,7 +98,8 @@ class Answerer:
         if place is not None:
             self.outcomes.answered[fact.number] = place
             return ScriptedAnswer(turn.reply)
-        if not searched:
+        is_misled = bool(fact.stale) and place_of(fact.stale, body) is not None
+        if not searched and not is_misled:
             return ScriptedAnswer(calls=[ToolUse("search_history", {"query": fact.question})])
         self.outcomes.missed.append(fact)
         return ScriptedAnswer(UNKNOWN)

@@ -55,12 +55,21 @@ class StudyTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class StudyWish:
+    """How the person wants to be answered from the turn `since` on; `value` stands nowhere else."""
+
+    since: int
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class StudyConversation:
     """`files` are the texts of the workspace by their paths."""
 
     turns: tuple[StudyTurn, ...]
     facts: tuple[StudyFact, ...]
     files: Mapping[str, str] = field(default_factory=dict)
+    wishes: tuple[StudyWish, ...] = ()
 
 
 def written(turns: int, facts: int, seed: int, *, unbroken: bool = False) -> StudyConversation:

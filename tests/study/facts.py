@@ -43,19 +43,21 @@ _MONTHS = listed("January February March April May June July August September Oc
 
 @dataclass(frozen=True, slots=True)
 class StudyFact:
-    """`said` holds `value`, word for word; `question` asks for it."""
+    """`said` holds `value`, word for word; `question` asks for it. Whoever sees `stale` and not the value answers with
+    that, which is wrong."""
 
     number: int
     kind: str
     said: str
     question: str
     value: str
+    stale: str = ""
 
 
 def planted(count: int, seed: int) -> list[StudyFact]:
     """`count` facts, the wordings in turn, each asked for in several ways; no value and no question occurs twice."""
     chance = random.Random(f"facts {seed}")
-    values = {kind: _values(kind, chance) for kind in ("identifier", "number", "date", "name")}
+    values = {kind: unique_values(kind, chance) for kind in ("identifier", "number", "date", "name")}
     facts: dict[str, StudyFact] = {}
     while len(facts) < count:
         round_, place = divmod(len(facts), len(_WORDINGS))
@@ -79,7 +81,7 @@ def _telling(text: str) -> set[str]:
     return {word[:5] for word in words if len(word) > 2 and word not in _COMMON}
 
 
-def _values(kind: str, chance: random.Random) -> Iterator[str]:
+def unique_values(kind: str, chance: random.Random) -> Iterator[str]:
     """Endless values of a kind, each once."""
     seen: set[str] = set()
     while True:

@@ -49,7 +49,7 @@ async def run_study(
     are settings beside the defaults, as in {"compaction.target": "0.4"}. Without `rests` nothing runs between
     sittings, as if the machine slept."""
     clock = SteppingClock(conversation.turns[0].at)
-    answerer = Answerer(conversation.facts, keep)
+    answerer = Answerer(conversation.facts, keep, conversation.wishes)
     with StudyServer(answerer, window, lambda: clock.now.timestamp()) as server:
         settings = _settings(home, server, wanted or {})
         _furnish(settings.home.workspace, conversation.files)

@@ -100,14 +100,14 @@ class Browser:
         # An app that has ended is not at fault.
         return [message for message in told if not _ENDED.search(message)]
 
-    def settle(self) -> None:
-        """Until the page has asked for nothing new for a while."""
+    def settle(self, quiet_milliseconds: int = 150) -> None:
+        """Until nothing that the page asked for has come for a while."""
         script = (
-            "const done = arguments[0]; let timer; const idle = () => { clearTimeout(timer); timer = setTimeout(() => "
-            "{ seen.disconnect(); done() }, 150) }; const seen = new PerformanceObserver(idle); "
-            "seen.observe({type: 'resource'}); idle()"
+            "const [quiet, done] = arguments; let timer; const idle = () => { clearTimeout(timer); "
+            "timer = setTimeout(() => { seen.disconnect(); done() }, quiet) }; "
+            "const seen = new PerformanceObserver(idle); seen.observe({type: 'resource'}); idle()"
         )
-        self.driver.execute_async_script(script)
+        self.driver.execute_async_script(script, quiet_milliseconds)
 
     def has_question(self) -> bool:
         """Whether the page asks for a yes."""
@@ -184,4 +184,4 @@ def open_link(browser: Browser, url: str) -> None:
     browser.open("about:blank")
     browser.complaints()  # of the page of an earlier app
     browser.open(url)
-    browser.find("nav")
+    browser.find("main")

@@ -235,3 +235,15 @@ def test_nothing_is_closest_where_there_is_nothing() -> None:
     assert nearest_vectors(none, [], 5) == []
     assert nearest_vectors(np.ones((1, 4), dtype=np.float32), [], 5) == [[]]
     assert nearest_vectors(np.ones((1, 4), dtype=np.float32), [("a", vector_to_bytes(np.ones(4)))], 0) == [[]]
+
+
+def test_threads_that_begin_side_by_side_share_the_builtin_embedder() -> None:
+    """In a process of its own, in which nothing was embedded yet."""
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\nfrom threading import Barrier\n"
+        "import assistant.mem0.embedders\nfrom assistant.wire.search import builtin_embedder\nbarrier = Barrier(3)\n"
+        "def load(_):\n    barrier.wait()\n    return builtin_embedder()\n"
+        "print(len(set(ThreadPoolExecutor(3).map(load, range(3)))))"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed == "1\n"

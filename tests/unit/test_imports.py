@@ -27,3 +27,24 @@ def test_a_start_loads_nothing_that_it_may_not_need(command: str) -> None:
     code = _LOADED.format(command)
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"numpy", "pandas", "rich", "fastapi", "anthropic", "openai", "mem0"}.isdisjoint(loaded)
+
+
+@pytest.mark.parametrize(("adapter", "sdk", "most"), [("anthropic", "anthropic", 1500), ("openai", "openai", 400)])
+def test_an_adapter_loads_what_it_uses_of_its_sdk(adapter: str, sdk: str, most: int) -> None:
+    """The whole SDKs have 3,300 and 700 modules."""
+    code = f"import sys, assistant.models.{adapter}\nprint(*(name for name in sys.modules if name.startswith({sdk!r})))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert sdk in loaded and len(loaded) < most
+
+
+def test_names_that_an_sdk_reexports_are_the_same_objects_and_unknown_ones_are_missed() -> None:
+    import anthropic
+    import anthropic._exceptions
+    import anthropic.types.beta.beta_text_block
+
+    assert anthropic.APIStatusError is anthropic._exceptions.APIStatusError
+    assert anthropic.types.beta.BetaTextBlock is anthropic.types.beta.beta_text_block.BetaTextBlock
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = anthropic.types.no_such_name
+    with pytest.raises(ImportError):
+        from anthropic.types import no_such_name  # noqa: F401

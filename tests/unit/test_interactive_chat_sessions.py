@@ -17,7 +17,7 @@ async def test_another_session_is_talked_in_and_listened_to_after_a_switch(tmp_p
         chat.keys.send_text("we fly in May" + ENTER)
         await chat.link.heard.wait()
         chat.keys.send_text("/session no/name" + ENTER)
-        await chat.printed("is no name for a conversation")
+        await chat.printed("A conversation cannot be named")
         chat.keys.send_text("/session main" + ENTER)
         await chat.printed("did /session main")
         chat.link.heard.clear()

@@ -252,3 +252,14 @@ def test_forgotten_entries_leave_the_index_when_it_is_made_anew(notes: JournalAn
     notes.finder.clear()
     assert "The parrot is called Zebulon." not in notes.texts("What is the parrot called?")
     assert notes.texts("What is the dog called?") == ["The dog is called Rex."]
+
+
+def test_an_explained_search_finds_the_same_and_says_what_each_score_is_made_of(notes: JournalAndMemories) -> None:
+    notes.note("Anna works at the harbour in Bergen.", "The boiler is serviced in October.", "Bergen has two harbours.")
+    explained = notes.search.explain("How many harbours does Bergen have?", OWNER)
+    assert list(explained.words) == ["many", "harbours", "bergen"] and explained.asks_for == ("a number",)
+    assert (explained.entries, explained.by_words, explained.by_meaning) == (3, 2, 1)
+    assert explained.hits == notes.search.search("How many harbours does Bergen have?", OWNER)
+    assert "two harbours" in explained.hits[0].memory.text and explained.hits[0].parts["number"] > 0
+    for hit in explained.hits:
+        assert sum(hit.parts.values()) == pytest.approx(hit.score, abs=0.2)  # the rest is age

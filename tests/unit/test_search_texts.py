@@ -166,6 +166,20 @@ def test_an_excerpt_ends_with_the_sentence_of_the_words_rather_than_begin_earlie
     assert make_excerpt(text, spots, [1.0, 1.0]).endswith("is called Zimfen Kespelvar.")
 
 
+def test_an_excerpt_has_what_follows_a_colon_for_what_was_changed_stands_there() -> None:
+    before = "The draft for the review is nearly there, only the part on the pier still sounds thin. " * 3
+    change = (
+        "I have changed my mind about the studio of Matteo in Graz: not Ivo Kest any more, Savhol Rudpelost does it."
+    )
+    text = f"{before}{change} And the rest can wait until the end of the month, or the one after that."
+    spots = [
+        WordSpot(text.index(word), text.index(word) + len(word), n)
+        for n, word in enumerate(("studio", "Matteo", "Graz"))
+    ]
+    excerpt = make_excerpt(text, spots, [1.0, 1.0, 1.0])
+    assert change in excerpt and len(excerpt) <= 330
+
+
 @given(st.lists(st.sampled_from(["kayak", "walk. ", "\n", " ", "北京", "x" * 90, "! "]), min_size=1, max_size=120))
 @settings(max_examples=100, deadline=None)
 def test_every_excerpt_is_short_and_made_of_the_text(parts: list[str]) -> None:

@@ -137,7 +137,7 @@ class MailBridge:
         return max([newest, *uids])
 
     async def _wait_for_news(self, thread: ImapThread, last: int) -> list[int]:
-        def look(connection: ImapConnection) -> list[int]:
+        def read_new(connection: ImapConnection) -> list[int]:
             connection.has_news()
             found = connection.newer_than(last)
             # What came while it looked is in no later announcement.
@@ -146,10 +146,10 @@ class MailBridge:
             return found
 
         def wait(connection: ImapConnection) -> list[int]:
-            found = look(connection)
+            found = read_new(connection)
             if not found and connection.can_idle:
                 connection.idle(_IDLE_SECONDS)
-                found = look(connection)
+                found = read_new(connection)
             return found
 
         found = await thread.run(wait, _IDLE_SECONDS + _POLL_SECONDS)
@@ -238,12 +238,12 @@ class MailBridge:
         subject, references = "", ""
         if answered:
 
-            def look(connection: ImapConnection) -> tuple[str, str]:
+            def read_headers(connection: ImapConnection) -> tuple[str, str]:
                 connection.select(FOLDER)
                 heads = connection.heads(connection.find(answered)[:1])
                 return (heads[0].subject, heads[0].references) if heads else ("", "")
 
-            subject, references = await run_imap(self._account.imap, look, self._seconds)
+            subject, references = await run_imap(self._account.imap, read_headers, self._seconds)
         files = (_as_file(part.media),) if part.media is not None else ()
         first_line = shorten_line(part.text.strip().partition("\n")[0].strip("#* "), _SUBJECT)
         return OutgoingMail(
@@ -262,13 +262,13 @@ async def find_verifier(server: MailServer) -> str:
     """Which server says of the newest mail that it verified its sender; "" where none does, or there is no mail. Raises
     `BridgeError`."""
 
-    def look(connection: ImapConnection) -> bytes:
+    def read_newest(connection: ImapConnection) -> bytes:
         connection.select(FOLDER)
         newest = connection.search(MailQuery())[-1:]
         return (connection.raw(newest[0], _BEGINNING) or b"") if newest else b""
 
     with _as_bridge_errors():
-        return first_verifier(parse_plain_mail(_head_of(await run_imap(server, look))))
+        return first_verifier(parse_plain_mail(_head_of(await run_imap(server, read_newest))))
 
 
 def _open(connection: ImapConnection) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """The Matrix bridge: one account and one device on a homeserver, over matrix-nio.
 
 What always holds:
-- The gateway stores where receiving goes on, never nio: the server's token is stored with the messages before it.
+- The gateway stores from where receiving continues, never nio: the server's token is stored with the messages before
+  it.
 - A part is sent under a transaction id of its own. For 24 hours Synapse answers a known one of the same device with the
   event that it made then; a resend is encrypted anew, which changes nothing about that.
 - Only the keys of encrypted rooms are stored in the bridge's own directory: they belong to the device.

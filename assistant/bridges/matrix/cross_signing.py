@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from vodozemac import Account
 
 from assistant.bridges.matrix.client import MatrixClient, MatrixRefusal
 from assistant.bridges.matrix.events import api_path
+from assistant.core.dataclass import dataclass
 from assistant.store.files import write_file
 
 log = structlog.get_logger()

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import structlog
 
 from assistant.bridges.matrix import events as form
 from assistant.core.bridge_api import TurnEvent
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError
 from assistant.core.text import beside_loop
 

@@ -1,4 +1,4 @@
-"""Reads and writes Matrix events, and where the bridge goes on receiving them. Pure.
+"""Reads and writes Matrix events, and from where the bridge continues receiving them. Pure.
 
 What always holds: the position is one text, stored with the inbox in one transaction; nothing else of the bridge has
 to be durable but its keys. An answer fits into one event, encrypted too. A transaction id is made of what is sent under
@@ -12,12 +12,13 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 
 JsonObject = Mapping[str, Any]
@@ -325,7 +326,7 @@ class RoomUpgrade:
 
 @dataclass(frozen=True, slots=True)
 class SyncPosition:
-    """Where receiving goes on."""
+    """From where receiving continues."""
 
     since: str = ""  # the server's own token
     unread: tuple[UndecryptedEvent, ...] = ()  # events that wait for their keys

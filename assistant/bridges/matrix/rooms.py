@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import urllib.parse
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -22,6 +22,7 @@ from nio import Event, MatrixInvitedRoom
 from assistant.bridges.matrix import events as form
 from assistant.bridges.matrix.client import MatrixClient, MatrixRefusal
 from assistant.bridges.matrix.events import RoomUpgrade, SyncPosition
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError
 
 log = structlog.get_logger()

@@ -8,11 +8,11 @@ A forwarded message is never a command, and no text in it addresses anybody.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from telegram import Chat, Message, MessageEntity, MessageOrigin, User, VideoNote, Voice
 
+from assistant.core.dataclass import dataclass
 from assistant.core.people import clean_display_name
 from assistant.core.quoting import quote_block
 from assistant.core.text import shorten

@@ -10,10 +10,11 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from assistant.bridges.telegram.render import keep_tail
 from assistant.core.bridge_api import TurnEvent
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError
 from assistant.core.text import drop_unfinished_word
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from assistant import __version__
 from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingPart, TurnEvent
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, RecipientNotConnected, UsageError
 from assistant.core.notices import NoticeKind
 from assistant.core.records import OutboxItem, OutgoingMessage, is_answer_key
@@ -82,7 +82,8 @@ class _Confirmation:
 
 class TerminalBridge:
     """See `Bridge`. `on_attach` is called when somebody can be reached again; the runtime then sends what waits.
-    `find_disk_trouble` says why nothing can be written, which whoever attaches then is shown: it cannot be stored."""
+    `find_disk_trouble` says why nothing can be written, which a terminal that attaches then is shown: it cannot be
+    stored."""
 
     name = "terminal"
     capabilities = BridgeCapabilities(edit=True, typing=True, shows_sessions=True, dedupe_seconds=_DEDUPE_SECONDS)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Annotated, Any, TypeVar
 
@@ -24,6 +23,7 @@ from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import TableCommand, number_argument
 from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import Checkpoint, describe_state, describe_tier
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, UsageError
 from assistant.core.messages import media_to_json
 from assistant.core.records import LogRecord
@@ -242,8 +242,8 @@ def show(
 
 def read_originals(stores: CommandStores, checkpoint: Checkpoint) -> Iterator[LogRecord]:
     """The records in the range of a compaction, oldest first, undone ones among them. Those that a branch took over
-    from the conversation it came from, or a conversation from an earlier one that it goes on from, stand first. Raises
-    `CorruptStore` where the index does not know the range."""
+    from the conversation it came from, or a conversation from an earlier one that it continues from, stand first.
+    Raises `CorruptStore` where the index does not know the range."""
     scope = scope_of_session(stores.conversation, checkpoint.session)
     for session, start, end in _stretches(stores, checkpoint):
         while page := stores.history.read_byte_range(session, start, end, scope):

@@ -8,7 +8,6 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from zoneinfo import ZoneInfo
@@ -34,6 +33,7 @@ from assistant.cli.output import json_result, make_console, print_markdown, prin
 from assistant.cli.shell import run_in_shell
 from assistant.commands.table import CommandGroup
 from assistant.core.checkpoints import Checkpoint, describe_tier
+from assistant.core.dataclass import dataclass
 from assistant.core.text import pluralize
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from operator import attrgetter
 from typing import Annotated
@@ -17,6 +16,7 @@ from assistant.cli.output import clean_line
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import TableCommand, number_argument
 from assistant.core.checkpoints import Checkpoint
+from assistant.core.dataclass import dataclass
 from assistant.wire.services import find_missing_values
 from sleep.rules.secrets import find_secret_values
 

@@ -3,11 +3,11 @@ request of the day that followed, at what the tokens beside it were billed there
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from assistant.commands.table import Item
 from assistant.core.checkpoints import Checkpoint
+from assistant.core.dataclass import dataclass
 from assistant.core.text import pluralize
 from assistant.store.script.ledger import Ledger
 

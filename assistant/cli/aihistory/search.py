@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from itertools import islice
 from operator import attrgetter
@@ -26,6 +25,7 @@ from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import TableCommand
 from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import Checkpoint
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.sessions import OWNER_SCOPE, is_imported
 from assistant.core.text import lazy_regex

@@ -1,8 +1,9 @@
 """`assistant bridge list`, `add` and `remove`.
 
 `add` asks for what is needed, tries it, keeps it, and waits until a test message has arrived: the bridge connects, the
-owner's account there becomes known, a test message goes out. All of it is asked of whoever serves the home: the daemon,
-or, where none runs, this process for as long as it takes. What was reached stays reached, whenever this ends.
+owner's account there becomes known, a test message goes out. All of it is asked of the process that serves the home:
+the daemon, or, where none runs, this process for as long as it takes. What was reached stays reached, whenever this
+ends.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -46,6 +47,7 @@ from assistant.commands.bridges import BridgeItem, render_bridges
 from assistant.commands.table import CommandResult
 from assistant.core.bridge_api import NETWORK_NAMES, BridgeState, BridgeStatus
 from assistant.core.calendar import utc_now
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, BridgeError, UsageError
 from assistant.core.sessions import MAIN_SESSION
 from assistant.service.home_lock import is_home_served, is_listening
@@ -110,6 +112,8 @@ def add(
 
     > assistant bridge add telegram
     > assistant bridge add matrix
+    > assistant bridge add discord
+    > assistant bridge add slack
     > assistant bridge add mail
     > pass show telegram | assistant bridge add telegram --token-stdin --no-wait
     """
@@ -264,16 +268,18 @@ _LOOK_EVERY = 0.25
 _ASKED_EVERY = 8
 _TO_WRITE = {
     "telegram": "Write anything to {account} on Telegram, from your own account.",
+    "discord": "Invite {account} to a server of yours, and write anything to it in a direct message.",
+    "slack": "Write anything to {account} in Slack: find it under Apps.",
     "mail": "Write a mail to {account} from your own address.",
     "matrix": "Invite {account} to a direct chat from your own account, and write anything when it has joined.",
 }
 # Where another account of the assistant's is written to at another place.
-_ELSEWHERE = ("matrix", "mail")
+_ELSEWHERE = ("matrix", "discord", "slack", "mail")
 _CONTINUES = "`assistant bridge add {name}` continues from here"
 
 
 async def _connect(settings: Settings, name: str, account: str, answers: BridgeAnswers, *, waits: bool) -> None:
-    """Until a test message has arrived; for whoever does not wait, the code to send, and what connects. Raises
+    """Until a test message has arrived; for one who does not wait, the code to send, and what connects. Raises
     `AssistantError` with what hinders it."""
     async with open_link(settings, serve_in_process if waits else open_home_locally) as link:
         is_local = isinstance(link, (InProcessLink, HandoverLink))

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from assistant.bridges import configured as networks
 from assistant.cli.config.change import check_answer
 from assistant.cli.output import print_text
 from assistant.cli.prompts import prompt_until_valid
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.settings.home import Home
 from assistant.settings.networks import MailAccountSettings, MailSettings

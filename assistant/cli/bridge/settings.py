@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from assistant.bridges import configured as networks
 from assistant.cli.bridge.mailbox import ask_mailbox_login, ask_verifier, explain_own_mailbox
@@ -20,6 +20,7 @@ from assistant.cli.link import run_once
 from assistant.cli.output import print_remark, print_text
 from assistant.cli.prompts import prompt_choice, prompt_until_valid
 from assistant.core.bridge_api import DeviceLogin
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.settings.config_text import CONFIG_HEADER, remove_key, set_key
 from assistant.settings.home import Home
@@ -34,6 +35,14 @@ _OUR_PLACES = ("default.toml", IN_FILE, IN_KEYRING)
 _BOTFATHER = (
     "The assistant talks through a bot of your own. In Telegram, send /newbot to @BotFather, choose names, and copy "
     "the token from its reply."
+)
+_DISCORD_BOT = (
+    "The assistant talks through a Discord bot of your own. Make one at https://discord.com/developers/applications as "
+    "the page docs/discord.md shows, turn on Message Content Intent, and copy its token."
+)
+_SLACK_APP = (
+    "The assistant talks through a Slack app of your own. Make one at https://api.slack.com/apps as the page "
+    "docs/slack.md shows, install it to your workspace, and copy its two tokens."
 )
 _MATRIX_ACCOUNT = (
     "The assistant needs its own account on a Matrix homeserver. Register one there as for a person; do not use your "
@@ -84,8 +93,14 @@ def ask_bridge_answers(home: Home, name: str, settings: Settings, options: Bridg
                 f"{place} has {key}, which overrides this one. Nothing was changed; remove it there first."
             )
         print_text(f"{place} has {key}; it is used and stays as it is.")
-    ask = {"telegram": _ask_telegram, "matrix": _ask_matrix, "mail": _ask_mail}[name]
-    return ask(home, settings, options, is_elsewhere)
+    ask = {
+        "telegram": _ask_telegram,
+        "matrix": _ask_matrix,
+        "discord": _ask_discord,
+        "slack": _ask_slack,
+        "mail": _ask_mail,
+    }
+    return ask[name](home, settings, options, is_elsewhere)
 
 
 def _ask_telegram(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:
@@ -149,6 +164,59 @@ def _ask_matrix(home: Home, settings: Settings, options: BridgeOptions, token_is
     if login is None:
         return answers
     return replace(answers, keys={**answers.keys, "user": login.user, "device": login.device}, token=login.token)
+
+
+def _ask_discord(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:
+    if token_is_elsewhere:
+        return BridgeAnswers(owner=options.owner)
+    current = settings.values.discord.token.get_secret_value()
+
+    def parse(answer: str) -> str:
+        if not (current and not answer) and not re.fullmatch(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", answer):
+            raise UsageError("That is not a bot's token. It has three parts with dots between them.")
+        return answer
+
+    if options.token:
+        token = parse(options.token)
+    else:
+        print_text(_DISCORD_BOT)
+        shown = "the current one" if current else ""
+        token = prompt_until_valid("Token (not shown)", "", parse, shown=shown, secret=True)
+    # The number of a bot is in its token.
+    is_other_bot = bool(current and token) and current.partition(".")[0] != token.partition(".")[0]
+    return BridgeAnswers(token=token, anew=is_other_bot, owner=options.owner)
+
+
+def _ask_slack(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:
+    """Both tokens are one secret, kept or replaced together."""
+    if token_is_elsewhere:
+        return BridgeAnswers(owner=options.owner)
+    current = settings.values.slack.token.get_secret_value()
+
+    def parse(answer: str, kind: str, where: str) -> str:
+        if not (current and not answer) and not re.fullmatch(rf"{kind}-[A-Za-z0-9_-]+", answer):
+            raise UsageError(f"That is not the token. It begins with {kind}-; the app's page has it under {where}.")
+        return answer
+
+    def parse_bot(answer: str) -> str:
+        return parse(answer, "xoxb", "OAuth & Permissions")
+
+    def parse_app(answer: str) -> str:
+        return parse(answer, "xapp", "Basic Information, App-Level Tokens")
+
+    if options.token:
+        bot, _, app = options.token.partition(" ")
+        bot, app = parse_bot(bot), parse_app(app.strip())
+    else:
+        print_text(_SLACK_APP)
+        shown = "the current one" if current else ""
+        bot = prompt_until_valid("Bot token (not shown)", "", parse_bot, shown=shown, secret=True)
+        app = prompt_until_valid("App token (not shown)", "", parse_app, shown=shown, secret=True)
+    before = current.partition(" ")
+    tokens = f"{bot or before[0]} {app or before[2]}" if bot or app else ""
+    # The workspace's number is in the bot's token.
+    is_other = bool(current and bot) and current.split("-")[:2] != bot.split("-")[:2]
+    return BridgeAnswers(token=tokens, anew=is_other, owner=options.owner)
 
 
 def _ask_mail(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:

@@ -12,7 +12,7 @@ import sys
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -40,6 +40,7 @@ from assistant.commands.argv import (
     rewrite_for_shell,
     session_after_command,
 )
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.records import InboxReceipt, is_answer_key
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_role

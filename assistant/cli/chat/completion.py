@@ -7,7 +7,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -15,6 +14,7 @@ from prompt_toolkit.document import Document
 
 from assistant.cli.output import clean_line
 from assistant.commands.argv import LEAVE_COMMANDS, SLASH_COMMANDS, expand_alias
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError
 
 _LONGEST_ABOUT = 60

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -18,6 +17,7 @@ from pydantic import SecretStr
 from assistant.cli.config.command import unknown_setting_error
 from assistant.cli.output import is_utf8, json_result, print_remark, print_text
 from assistant.cli.setup.answers import read_setting_answer
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError, UsageError
 from assistant.service.home_lock import is_home_served
 from assistant.settings.config_text import CONFIG_HEADER, SettingChange, diff_keys, remove_key, set_key

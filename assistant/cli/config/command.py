@@ -7,7 +7,7 @@ import json
 import shutil
 import sys
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import click
 
 from assistant.cli.lazy import LazyGroup
 from assistant.cli.output import json_result, print_text
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError, UsageError
 from assistant.settings.home import home_from_environment
 from assistant.settings.layers import mask_secrets

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from assistant.cli.service.install import (
     run_subprocess,
     variables_hidden_from_service,
 )
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
 from assistant.service.home_lock import is_home_served, lock_holder
 from assistant.service.presence import detect_service_manager

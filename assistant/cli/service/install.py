@@ -16,7 +16,6 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import ClassVar
@@ -24,6 +23,7 @@ from typing import ClassVar
 from platformdirs import user_config_path
 
 from assistant.cli.output import print_remark
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.shutdown import service_manager_timeout
 from assistant.service.unit_files import ServiceSpec, render_launchd_plist, render_systemd_unit, was_edited_by_hand

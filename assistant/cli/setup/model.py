@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import SecretStr
 
@@ -12,6 +12,7 @@ from assistant.cli.output import clean_line, print_text
 from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
 from assistant.context.tokens import openai_encoding
 from assistant.core.calendar import utc_now
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, ModelError, UsageError
 from assistant.models.prices import OPENAI_URL, is_hosted_by_openai
 from assistant.service.home_lock import home_lock, is_home_served

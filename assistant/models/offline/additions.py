@@ -236,7 +236,7 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
     name = part.name or (_list_of_last_addition(context) if not part.is_named and says("more", fold(text)) else "")
     heading = says("add_heading", fold(text)) or says("list_heading", fold(text))
     due = times.phrase if times.has_day and not name else ""
-    due = (_due(times, context.now) if due and context.now else "") or due
+    due = (_due_date(times, context.now) if due and context.now else "") or due
     freely = bool(name) or (bool(heading) and "," in text) or says("several", fold(text)) or "," in text
     words = times.words if due else text
     words = order_subject(words) if says("set_reminder", fold(text)) and not part.is_named else words
@@ -248,7 +248,7 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
     if context.now and len(own) == len(things) > 1 and any(each.has_day for each in own[:-1]):
         result = ""
         for thing, each in zip(things, own, strict=True):
-            day = _due(each, context.now)
+            day = _due_date(each, context.now)
             result = yield from call_tool(
                 "manage_todo_list", **{**arguments, "items": [thing]}, **({"due": day} if day else {})
             )
@@ -256,7 +256,7 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
     return describe_todos((yield from call_tool("manage_todo_list", **arguments, **({"due": due} if due else {}))))
 
 
-def _due(times: FoundTimes, now: datetime) -> str:
+def _due_date(times: FoundTimes, now: datetime) -> str:
     at = resolve_times(times, now) if times.has_day else None
     return at.at.strftime(MOMENT if times.has_clock else "%Y-%m-%d") if at else ""
 

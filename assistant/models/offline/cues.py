@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text, lazy_regex
 from sleep.rules.pattern_files import compile_patterns, join_fragments
 

@@ -13,10 +13,10 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import fold, read_cues
 from assistant.models.offline.lists import mark_lists

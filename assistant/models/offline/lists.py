@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import fold, read_cues
@@ -276,7 +276,7 @@ def without_lists(text: str) -> str:
 
 
 def quoted_items(text: str) -> list[str]:
-    """What stands in quotation marks: "I want 'lay the table' and 'thaw shrimp' as tasks"."""
+    """What is in quotation marks: "I want 'lay the table' and 'thaw shrimp' as tasks"."""
     return [tidy_item(match[1]) for match in _QUOTED.finditer(text)]
 
 

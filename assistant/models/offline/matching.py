@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from assistant.core.dataclass import dataclass
 from assistant.core.quoting import TodoLine, parse_todos
 from assistant.core.text import lazy_regex
 from assistant.core.time_names import NUMBERS

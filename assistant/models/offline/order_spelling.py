@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from assistant.models.offline.cues import fold, read_cues
 from sleep.rules.pattern_files import join_fragments
@@ -99,7 +99,7 @@ def _as_order(language: str, plain: str, match: re.Match[str]) -> str:
 
 
 def _regular(language: str, plain: str, verb: str) -> str:
-    """The order of a verb in its language; with its accents, where it stands in the text as it is."""
+    """The order of a verb in its language; with its accents, where it is in the text as it is."""
     place = fold(plain).find(verb)
     written = plain[place : place + len(verb)] if place >= 0 else verb
     match language:

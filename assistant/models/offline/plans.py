@@ -2,7 +2,7 @@
 
 Each kind of order is a generator: it yields calls, is sent their results, and returns the words of the answer, or the
 request to answer instead where the order turns out to be none. The same results give the same calls, so a turn that is
-resumed after a crash goes on where it stopped. What always holds: nothing is changed that the order does not name
+resumed after a crash continues where it stopped. What always holds: nothing is changed that the order does not name
 alone, what is claimed is what a tool answered, and an order that does not work is answered with why.
 """
 
@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.quoting import FAILURE_PREFIX, is_failed_result, parse_todos, quote_block
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from assistant.core.dataclass import dataclass
 from assistant.core.quoting import QuotedMessage
 from assistant.core.text import lazy_regex
 from assistant.models.offline.ranking import RankedAnswer, find_answer, respell

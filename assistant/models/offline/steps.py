@@ -8,9 +8,10 @@ or the message log does not show, and quotes instead of retelling.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.quoting import (
     FAILURE_PREFIX,

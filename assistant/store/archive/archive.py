@@ -136,7 +136,7 @@ class StoredArchive:
         return not records or digest.hexdigest() == header.lines_sha256
 
     def _span(self, session: str, generation: int, to_seq: int | None = None) -> tuple[LogByteRange, int]:
-        """Where a generation stands in the log, and how many records of it the index knows."""
+        """Where a generation is in the log, and how many records of it the index knows."""
         with self.open_reader() as db:
             row = db.row(
                 "SELECT min(byte_start) AS start, max(byte_end) AS end, count(*) AS records FROM messages"

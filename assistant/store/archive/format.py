@@ -13,12 +13,13 @@ import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from itertools import islice
 from sqlite3 import Row
 from typing import Any
 
 from assistant.core.archives import StoredObject
+from assistant.core.dataclass import dataclass
 from assistant.store.database import Database
 from assistant.store.log.format import compute_commitment, hash_header, split_line
 from assistant.store.rows import dump_json, to_row

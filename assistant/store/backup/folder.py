@@ -1,7 +1,7 @@
 """The folder of backups: which there are, and one operation on them at a time.
 
 What always holds: a backup appears under its name when it is complete and verified, and not before; what a crash left
-of an unfinished one has another name, and is removed at the next start. Whoever makes, rewrites or removes a backup
+of an unfinished one has another name, and is removed at the next start. Code that makes, rewrites or removes a backup
 holds the lock, whichever process it is; the kernel releases it however that process ends.
 """
 

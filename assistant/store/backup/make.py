@@ -19,7 +19,6 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import count
@@ -37,6 +36,7 @@ from assistant.core.backups import (
     backup_name,
     parse_backup_name,
 )
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.tarball import BackupWriter, verify_backup_file

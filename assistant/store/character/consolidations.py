@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from sqlite3 import Row
 
+from assistant.core.dataclass import dataclass
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemorySnapshot, PhaseCursor
 from assistant.store.character.journal import UNDONE_NOTE, entry_subject, read_entry, save_reading
 from assistant.store.database import Database
@@ -227,11 +228,15 @@ class StoredConsolidations(KnowledgeAsOf):
         with self._db.write() as db:
             if db.row("SELECT 1 FROM change_plans WHERE key = ?", (plan.key,)) is not None:
                 return
-            columns = {"key": plan.key, "cycle": plan.cycle, "scope": plan.scope, "body": dump_json(plan)}
-            number = db.insert_row("change_plans", **columns, state="planned", at=now)
-            subjects = [*(change.memory.id for change in plan.changes), *map(entry_subject, plan.entries)]
-            for subject in dict.fromkeys(subjects):
-                db.insert_row("plan_subjects", subject=subject, plan=number)
+            self._add_plan(plan, "planned", now)
+
+    def _add_plan(self, plan: ChangePlan, state: str, at: datetime) -> None:
+        """Inside `write()`."""
+        columns = {"key": plan.key, "cycle": plan.cycle, "scope": plan.scope, "body": dump_json(plan)}
+        number = self._db.insert_row("change_plans", **columns, state=state, at=at)
+        subjects = [*(change.memory.id for change in plan.changes), *map(entry_subject, plan.entries)]
+        for subject in dict.fromkeys(subjects):
+            self._db.insert_row("plan_subjects", subject=subject, plan=number)
 
     def unapplied_plans(self) -> list[ChangePlan]:
         return self._db.read_all(_read_plan, "SELECT body FROM change_plans WHERE state = 'planned' ORDER BY id")
@@ -249,13 +254,40 @@ class StoredConsolidations(KnowledgeAsOf):
             into = _memories_by_entry(plan)
             for entry_id in dict.fromkeys((*plan.entries, *rejected)):
                 memory_id = "" if entry_id in rejected else into.get(entry_id, "")
-                self._settle(entry_id, memory_id, rejected.get(entry_id, ""), plan.cycle, now)
+                self._record_entry(entry_id, memory_id, rejected.get(entry_id, ""), plan.cycle, now)
             for entry_id, by in plan.superseded:
                 db.execute(
                     "UPDATE journal SET superseded_by = (SELECT id FROM journal WHERE id = ?) WHERE id = ?",
                     (by, entry_id),
                 )
             db.execute("UPDATE change_plans SET state = 'applied' WHERE key = ?", (key,))
+
+    def last_plan_of_memory(self, memory_id: str, scope: str) -> ChangePlan | None:
+        return self._db.read_one(
+            _read_plan,
+            "SELECT p.body FROM plan_subjects s JOIN change_plans p ON p.id = s.plan WHERE s.subject = ?"
+            " AND p.scope = ? AND p.state = 'applied' AND EXISTS (SELECT 1 FROM json_each(p.body, '$.changes') c"
+            " WHERE c.value ->> '$.memory.id' = s.subject) ORDER BY p.id DESC LIMIT 1",
+            (memory_id, scope),
+        )
+
+    def split_plan(self, rest: ChangePlan, part: ChangePlan) -> None:
+        with self._db.write() as db:
+            whole = db.row("SELECT id, at FROM change_plans WHERE key = ? AND state = 'applied'", (rest.key,))
+            if whole is None:
+                return
+            db.execute("UPDATE change_plans SET body = ? WHERE id = ?", (dump_json(rest), whole["id"]))
+            self._add_plan(part, "applied", parse_time(whole["at"]))
+
+    def mark_accepted(self, keys: Sequence[str], now: datetime) -> None:
+        with self._db.write() as db:
+            for key in keys:
+                db.execute("UPDATE change_plans SET accepted_at = ? WHERE key = ?", (now, key))
+
+    def accepted_keys(self, cycle: int) -> set[str]:
+        """Of the plans of a sleep, those that a person accepted."""
+        rows = self._db.rows("SELECT key FROM change_plans WHERE cycle = ? AND accepted_at IS NOT NULL", (cycle,))
+        return {row["key"] for row in rows}
 
     def mark_undone(self, keys: Sequence[str], now: datetime) -> None:
         with self._db.write() as db:
@@ -283,7 +315,7 @@ class StoredConsolidations(KnowledgeAsOf):
     def withdraw_entries(self, entries: Sequence[JournalEntry], now: datetime) -> None:
         with self._db.write():
             for entry in entries:
-                self._settle(entry.id, "", UNDONE_NOTE, entry.cycle, now)
+                self._record_entry(entry.id, "", UNDONE_NOTE, entry.cycle, now)
 
     def _restore_superseded(self, plan: ChangePlan) -> None:
         """The entries that the plan superseded: by what stood there before, or was written in their place by others
@@ -307,7 +339,7 @@ class StoredConsolidations(KnowledgeAsOf):
     def _find_plan(self, key: str, state: str) -> ChangePlan | None:
         return self._db.read_one(_read_plan, "SELECT body FROM change_plans WHERE key = ? AND state = ?", (key, state))
 
-    def _settle(self, entry_id: int | None, memory_id: str, note: str, cycle: int | None, now: datetime) -> None:
+    def _record_entry(self, entry_id: int | None, memory_id: str, note: str, cycle: int | None, now: datetime) -> None:
         """What was forgotten meanwhile is not there any more."""
         self._db.execute(
             "INSERT INTO consolidated_entry_ids (entry_id, memory_id, note, cycle, at)"

@@ -70,6 +70,10 @@ class EditStore:
         self._db.execute("UPDATE edits SET undone_at = ? WHERE id = ?", (at, edit.id))
         return replace(edit, undone_at=at)
 
+    def mark_accepted(self, edit_id: int, scope: str, at: datetime) -> None:
+        """Inside `write()`."""
+        self._db.execute("UPDATE edits SET accepted_at = ? WHERE id = ? AND scope = ?", (at, edit_id, scope))
+
     def delete(self, edit: UndoableEdit) -> None:
         """Inside `write()`: an edit that was not made after all."""
         self._db.execute("DELETE FROM edits WHERE id = ?", (edit.id,))

@@ -126,6 +126,13 @@ class StoredMemoryFiles:
             )
         return UndoableEdit(target, scope, "sleep", current, text, datetime.combine(day, clock.min, UTC))
 
+    def accept_edit(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
+        """A person said that it is right. Raises `UsageError` where the scope has no such edit, or it was undone."""
+        edit = self._edits.require_undoable(edit_id, scope)
+        with self._db.write():
+            self._edits.mark_accepted(edit_id, scope, now)
+        return edit
+
     def undo_edit(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
         """A day's file that was not there before is gone afterwards; a MEMORY.md is empty."""
         edit = self._edits.require_undoable(edit_id, scope)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from itertools import chain
 
+from assistant.core.dataclass import dataclass
 from assistant.core.erasure_phrases import PhraseMatcher, identifying_phrases
 from assistant.core.erasure_values import (
     MIN_LETTERS,
@@ -91,7 +92,7 @@ def add_derived(
 ) -> ErasurePlan:
     """The plan with the values that its messages (`sources`) and `texts` carried and nothing else said, and with the
     messages that repeat them. What is in `texts` alone, and in `others` that were made of other messages, is how
-    whoever wrote them puts things."""
+    their author puts things."""
     spoken_in = [record.ts.year for record in sources]
     years = range(min(spoken_in, default=0) - 1, max(spoken_in, default=0) + _YEARS_AHEAD)
     values = _Values(years, files={media.path for record in sources for media in record.media if media.path})
@@ -123,13 +124,13 @@ def add_derived(
         echo
         for echo, met in echoes
         if met & own
-        or (echo.turn in turns and (met & values.weak.keys() or _words_among(alone, _said(echo))))
+        or (echo.turn in turns and (met & values.weak.keys() or _words_among(alone, _words_said(echo))))
         or (echo.turn in asked and not words.isdisjoint(_asked_words(echo)))
-        or _retells(_said(echo), alone)
+        or _retells(_words_said(echo), alone)
     ]
     ids = {record.id for record in repeated}
     other_echoes = [echo for echo, _ in echoes if echo.id not in ids]
-    elsewhere = {value for echo in other_echoes for value in matcher.matched_in_any_case(_said(echo).encode())}
+    elsewhere = {value for echo in other_echoes for value in matcher.matched_in_any_case(_words_said(echo).encode())}
     return replace(
         plan,
         records=(*plan.records, *(RecordLocation(record.id, record.session, record.span) for record in repeated)),
@@ -137,7 +138,7 @@ def add_derived(
         values=tuple(value for value in values.own if value in own),
         runs=tuple(value for value in values.weak if value not in values.said | elsewhere),
         words=tuple(alone),
-        mentions=tuple(echo.id for echo in other_echoes if _words_among(alone, _said(echo))),
+        mentions=tuple(echo.id for echo in other_echoes if _words_among(alone, _words_said(echo))),
         files=tuple(sorted(path for path in values.files if path.startswith(TRANSFER_FOLDERS))),
     )
 
@@ -152,7 +153,7 @@ def spoken_texts(record: LogRecord) -> list[str]:
     return [record.content, *(text for call in record.tool_calls for text in _texts(dict(call.arguments)))]
 
 
-def _said(record: LogRecord) -> str:
+def _words_said(record: LogRecord) -> str:
     return "\n".join((*spoken_texts(record), *(media.name or "" for media in record.media)))
 
 
@@ -185,7 +186,7 @@ def _texts(value: object) -> list[str]:
 def _carried(record: LogRecord, plan: ErasurePlan) -> str:
     """What of a message is forgotten with it: of one that only has the words among others, and was no person's, the
     lines that have them."""
-    text = _said(record)
+    text = _words_said(record)
     if record.role == "user" or not plan.everywhere:
         return text
     return "\n".join(line for line in text.splitlines() if plan.unique.matches(line))
@@ -230,7 +231,7 @@ def _find_echoes(
                 continue
             record = decode_record(line, offset)
             values.files -= {media.path for media in record.media}
-            words = _words_among(values.words, _said(record))
+            words = _words_among(values.words, _words_said(record))
             if _is_independent(record):
                 values.said |= in_any_case
                 values.drop_words(words)

@@ -16,12 +16,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from sqlite3 import Row
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.erasure import ErasureLeftover
 from assistant.core.errors import ArchiveMissing, ArchiveUnavailable
 from assistant.core.sessions import OWNER_SCOPE

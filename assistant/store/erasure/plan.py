@@ -5,10 +5,11 @@ so that a crash in between can be recovered. The file has the words; nothing els
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.erasure_phrases import PhraseMatcher
 from assistant.core.messages import LogByteRange
 from assistant.core.sessions import OWNER_SCOPE

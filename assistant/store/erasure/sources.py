@@ -84,13 +84,13 @@ class ErasureSources:
             sources = [] if entry["source_type"] == "context_synthesis" else json.loads(entry["sources"])
             is_range = entry["source_type"] in RANGE_ENTRIES
             matcher = PhraseMatcher((), find_values(entry["content"])[0])
-            for row in self._said(sources, scope, is_range=is_range):
+            for row in self._spoken_rows(sources, scope, is_range=is_range):
                 record = self._log.read(row["session"], span_of_row(row))
                 if record.content and (not is_range or matcher.matches(record.content)):
                     found[record.id] = None
         return list(found)
 
-    def _said(self, message_ids: Sequence[int], scope: str, *, is_range: bool) -> list[Row]:
+    def _spoken_rows(self, message_ids: Sequence[int], scope: str, *, is_range: bool) -> list[Row]:
         """What people said under these numbers, or from the first of them to the last."""
         if not message_ids:
             return []
@@ -137,7 +137,7 @@ class ErasureSources:
         return [record for record in found if record.id not in met]
 
     def find_message(self, message_id: int, scope: str) -> Row | None:
-        """Where it stands in the log."""
+        """Where it is in the log."""
         return self._db.row(
             f"SELECT session, byte_start, byte_end FROM messages WHERE id = ? AND scope = ? AND {_SAYING}",
             (message_id, scope),

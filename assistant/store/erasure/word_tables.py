@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from sqlite3 import Row
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.erasure_phrases import PhraseMatcher
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.store.database import Database

@@ -15,10 +15,11 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.store.files import sync_directory, write_file

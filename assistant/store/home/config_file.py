@@ -66,7 +66,7 @@ class ConfigFile:
 
 def keep_valid_config(settings: Settings) -> None:
     """Copy a config.toml that was understood, for commands that run meanwhile (`Home.last_valid_config`). A file that
-    changed since it was read is left for the next look. Where the copy cannot be written, whoever looks for it does
+    changed since it was read is left for the next look. Where the copy cannot be written, the reader of it does
     without."""
     with contextlib.suppress(HomeError, StoreError):
         text = ConfigFile(settings.home.config).read()
@@ -105,7 +105,7 @@ def create_web_token(path: Path) -> str:
 
 
 class HomeSecretStore:
-    """Where secrets are put, for whoever asks a person for one."""
+    """Where secrets are put, for a command that asks for one."""
 
     def __init__(self, path: Path, ring: SystemKeyring | None = SYSTEM_KEYRING) -> None:
         self._path = path

@@ -21,10 +21,11 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError, StoreLost
 from assistant.core.text import pluralize
 from assistant.store.database import Database
@@ -294,7 +295,7 @@ def _is_changed(path: Path, entry: StoreEntry) -> bool:
 
 def _is_derived_changed(path: Path, entry: StoreEntry) -> bool:
     if path.is_dir():
-        # Whoever opens it says so.
+        # The code that opens it says so.
         return False
     return not path.exists() or (bool(entry.fingerprint) and fingerprint(path) != entry.fingerprint)
 

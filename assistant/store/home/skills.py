@@ -12,9 +12,9 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.plain_files import FileRefused, decode_text, open_below, read_file_below
 from assistant.core.text import lazy_regex

@@ -2,7 +2,7 @@
 
 SQLite takes a log whose end is gone for one that was never longer. What tells is the file beside it (`*.db-shm`): with
 every commit SQLite writes into it how many frames the log has, and the checksum of the last one. The first connection
-after a kill begins that file again, so whoever wants to know looks before.
+after a kill begins that file again, so code that wants to know looks before.
 
 What always holds: nothing is changed; where the file beside the log is missing or damaged itself, nothing is claimed.
 """
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import struct
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 
 # https://www.sqlite.org/walformat.html: the index header is there twice, behind it how many frames are in the database.

@@ -145,7 +145,7 @@ def _require_writable(path: str) -> None:
     if parts[0] in _KEPT_AS_THEY_ARE:
         raise FileRefused("is among the files that are kept as they were; choose another folder")
     if any(part.startswith((".", "@")) or not part.isprintable() for part in parts):
-        raise FileRefused("is no name for a file: it is hidden, or has signs that nobody sees")
+        raise FileRefused("is not a name for a file here: it begins with a dot or an @, or has invisible characters")
     if any(len(part.encode()) > _LONGEST_PART for part in parts):
         raise FileRefused("has too long a name")
 

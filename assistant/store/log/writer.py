@@ -13,11 +13,11 @@ import os
 import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.records import LogRecord
 from assistant.store.files import make_directory, sync, sync_directory, write_all

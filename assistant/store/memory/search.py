@@ -27,9 +27,9 @@ from sqlite3 import Row
 from threading import Lock
 
 from assistant.context.question import names_date_within
-from assistant.core.memories import Memory, MemoryHit
+from assistant.core.memories import Memory, MemoryHit, MemorySearchExplanation
 from assistant.search.finder import SourceFinder
-from assistant.search.index_values import SearchFilter, SourceHit
+from assistant.search.index_values import SearchExplanation, SearchFilter, SourceHit
 from assistant.search.match import PreparedQuery, prepare_query
 from assistant.search.query import query_words
 from assistant.store.character.consolidations import KnowledgeAsOf, entry_as_memory
@@ -40,6 +40,7 @@ from assistant.store.search.sources import JOURNAL_ENTRY_ROLE
 
 MemoriesById = Callable[[Sequence[str]], Mapping[str, Memory]]
 """Memories by their ids, as many as can be read now."""
+_Find = Callable[..., Sequence[SourceHit]]
 _Hit = tuple[Row, SourceHit, Memory]
 """An entry, how it was found, and what it is shown as."""
 
@@ -94,6 +95,40 @@ class StoredMemorySearch:
         what took its place. With times: what was said in [after, before), then what was said earlier and held in
         between, and what was said later and names a day of that time. With `as_of`: what was known then, as
         `Consolidations.known_then` tells it. Raises `StoreError`."""
+        return self._search(self._finder.find, question, scope, limit, after, before, as_of)
+
+    def explain(
+        self,
+        question: str,
+        scope: str,
+        *,
+        limit: int = 8,
+        after: datetime | None = None,
+        before: datetime | None = None,
+    ) -> MemorySearchExplanation:
+        """What `search` finds, and how. Raises `StoreError`."""
+        explained = SearchExplanation({}, (), 0, 0, 0, [])
+
+        def find(question: str, where: SearchFilter, *, limit: int) -> Sequence[SourceHit]:
+            nonlocal explained
+            explained = self._finder.explain(question, where, limit=limit)
+            return explained.hits
+
+        hits = self._search(find, question, scope, limit, after, before, None)
+        return MemorySearchExplanation(
+            explained.words, explained.asks_for, explained.sources, explained.by_words, explained.by_meaning, hits
+        )
+
+    def _search(
+        self,
+        find: _Find,
+        question: str,
+        scope: str,
+        limit: int,
+        after: datetime | None,
+        before: datetime | None,
+        as_of: datetime | None,
+    ) -> list[MemoryHit]:
         question = question[:_MAX_QUERY]
         words = query_words(question)
         if limit <= 0 or not words:
@@ -101,7 +136,7 @@ class StoredMemorySearch:
         many = _WITH_TIMES if after or before else limit + _SPARE
         with self._lock:
             newest, last = self._newest(scope, as_of)
-            hits = self._finder.find(question, SearchFilter(scope, (JOURNAL_ENTRY_ROLE,), last=last), limit=many)
+            hits = find(question, SearchFilter(scope, (JOURNAL_ENTRY_ROLE,), last=last), limit=many)
             query = prepare_query(self._finder, words)
             recalled = [
                 replace(hit, score=hit.score - _penalty(hit.memory, newest))
@@ -167,13 +202,15 @@ class StoredMemorySearch:
             is_relevant = query is not None and (
                 self._is_relevant(memory.text, hit, query) or self._is_relevant(row["content"], hit, query)
             )
-            score = hit.score
+            score, parts = hit.score, hit.parts
             sources = tuple(json.loads(row["sources"]))
             before = by_reference.get(memory.reference)
             if before is not None:
-                score, is_relevant = max(score, before.score), is_relevant or before.is_relevant
+                if before.score >= score:
+                    score, parts = before.score, before.parts
+                is_relevant = is_relevant or before.is_relevant
                 sources = tuple(sorted({*before.sources, *sources}))
-            by_reference[memory.reference] = MemoryHit(memory, score, is_relevant, sources)
+            by_reference[memory.reference] = MemoryHit(memory, score, is_relevant, sources, parts)
         return list(by_reference.values())
 
     def _with_successors(self, recalled: Sequence[MemoryHit], scope: str, as_of: datetime | None) -> list[MemoryHit]:

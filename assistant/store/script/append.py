@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message, RecordKind, Trust
 from assistant.core.records import InboxItem, LogLocation, LogRecord
 from assistant.core.sessions import is_imported

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from sqlite3 import Row
 from typing import Any
 
 from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StaleView
 from assistant.store.database import Database
 from assistant.store.rows import class_row, dump_json

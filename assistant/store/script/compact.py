@@ -11,11 +11,12 @@ then.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
 from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction
+from assistant.core.dataclass import dataclass
 from assistant.store.database import Database
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.checkpoints import (

@@ -65,7 +65,7 @@ class StoredNotices(DatabaseStore):
             return send_in_transaction(db, new, address, now)
 
     def recent_place(self, scope: str, session: str = MAIN_SESSION) -> DeliveryTarget:
-        """Where whoever has the scope wrote last, for a notice about one of their conversations."""
+        """Where the person with the scope wrote last, for a notice about one of their conversations."""
         place = find_recent_place(self._db, scope)
         if place.scope != OWNER_SCOPE:
             return place
@@ -104,7 +104,7 @@ def _knows_of_outage(db: Database, address: NoticeAddress) -> bool:
 
 
 def find_recent_place(db: Database, scope: str) -> DeliveryTarget:
-    """Where whoever has the scope wrote last; the terminals where nobody of it did."""
+    """Where the person with the scope wrote last; the terminals where nobody of it did."""
     place = db.read_one(
         _read_place,
         "SELECT * FROM inbox INDEXED BY inbox_scope WHERE scope = ? AND sender NOT LIKE ? ORDER BY id DESC LIMIT 1",

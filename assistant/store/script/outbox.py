@@ -185,11 +185,11 @@ class StuckItems(DatabaseStore):
 
     def retry(self, item_id: int, now: datetime) -> bool:
         """Have it sent once more; False where it is not stuck."""
-        return self._settle(item_id, "pending", now, _IS_STUCK)
+        return self._update_state(item_id, "pending", now, _IS_STUCK)
 
     def drop(self, item_id: int, now: datetime) -> bool:
         """It goes nowhere any more; False where it is neither stuck nor waits for another try."""
-        return self._settle(item_id, "dropped", now, f"({_IS_STUCK} OR {_IS_RETRYING})")
+        return self._update_state(item_id, "dropped", now, f"({_IS_STUCK} OR {_IS_RETRYING})")
 
     def count_open_by_bridge(self) -> dict[str, int]:
         """How many are to go out, by bridge."""
@@ -217,7 +217,7 @@ class StuckItems(DatabaseStore):
                 _redirect_item(db, row["id"], home, row["session"], now)
         return RedirectResult(len(rows), self.count_open_by_bridge().get(bridge, 0))
 
-    def _settle(self, item_id: int, state: str, now: datetime, where: str) -> bool:
+    def _update_state(self, item_id: int, state: str, now: datetime, where: str) -> bool:
         with self._db.write() as db:
             changed = db.execute(
                 f"UPDATE outbox SET state = ?, updated_at = ? WHERE id = ? AND {where}",

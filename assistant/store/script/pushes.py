@@ -8,10 +8,10 @@ they are read anew from what waits for the person.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from assistant.core.dataclass import dataclass
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import DatabaseStore
 from assistant.store.rows import class_row

@@ -8,10 +8,10 @@ committed by compare-and-swap.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from sqlite3 import Row
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StaleView, StoreError
 from assistant.core.records import SessionInfo, Turn
 from assistant.core.sessions import BRANCH_PREFIX, IMPORT_PREFIX, is_imported

@@ -18,10 +18,10 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from sqlite3 import Row
 
 from assistant.core.checkpoints import RestorePreview
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StaleView, UsageError
 from assistant.core.messages import Message
 from assistant.store.database import Database

@@ -7,10 +7,10 @@ What always holds: the parts of a call add up to what the provider reported; a c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from assistant.context.economy import UNKNOWN_PRICES
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Usage
 from assistant.core.model_api import PromptPart, SpendTotals
 from assistant.store.database import Database

@@ -13,11 +13,11 @@ import json
 import sys
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from sqlite3 import Row
 from typing import Any
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.records import ContextView
 from assistant.store.database import Database

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any, Literal
 
 import structlog
 
+from assistant.core.dataclass import dataclass
 from assistant.core.erasure_phrases import PhraseMatcher
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.sessions import OWNER_SCOPE

@@ -19,13 +19,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from operator import itemgetter
 from pathlib import Path
 from sqlite3 import Row
 from threading import Lock
 
+from assistant.core.dataclass import dataclass
 from assistant.core.messages import LogByteRange, Role
 from assistant.core.records import LogRecord, SearchHit
 from assistant.search.finder import SourceFinder

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 from typing import get_args
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore
 from assistant.core.messages import LogByteRange, Message, RecordKind, Role, Trust
 from assistant.core.records import IntegrityProblem, LogRecord
@@ -157,7 +158,7 @@ class LostRecords:
         return Message("system", LOST_PLACEHOLDER), "is gone: no backup has it, and nothing else"
 
     def _inbox_row(self, message_id: int) -> Row | None:
-        return self._db.row("SELECT *, received_at AS ts FROM inbox WHERE message_id = ?", (message_id,))
+        return self._db.row("SELECT *, received_at AS ts FROM inbox_messages WHERE message_id = ?", (message_id,))
 
     def _refs(self, message_id: int, row: Row | None) -> tuple[int, ...]:
         """What it was about: which messages it hid, which it changed, where a branch begins."""

@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 import sqlite_utils
 from sqlite_utils import Migrations
 
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.home.guard import check_database_pages
@@ -136,11 +137,17 @@ def _opened_copy(damaged: Path, at: Path, healthy: Path) -> Iterator[sqlite3.Con
         yield None
         return
     try:
-        shutil.copyfile(damaged, at)
-        wal = damaged.with_name(f"{damaged.name}-wal")
-        if wal.is_file():
-            shutil.copyfile(wal, at.with_name(f"{at.name}-wal"))
-        _mend_header(at, healthy)
+        try:
+            shutil.copyfile(damaged, at)
+            wal = damaged.with_name(f"{damaged.name}-wal")
+            if wal.is_file():
+                shutil.copyfile(wal, at.with_name(f"{at.name}-wal"))
+            _mend_header(at, healthy)
+        except OSError as error:
+            raise StoreError(
+                f"{damaged.name} could not be copied to be repaired: {error.strerror}. It is as it was; check the"
+                " disk, then try again."
+            ) from error
         connection = sqlite3.connect(at, isolation_level=None)
         try:
             connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")

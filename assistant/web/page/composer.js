@@ -163,7 +163,7 @@ export function Composer({ submit, draft, setDraft, running, stop }) {
         ref=${box}
         rows="1"
         value=${draft}
-        placeholder="Message, or / for commands"
+        placeholder="Message, or /" title="/ begins a command"
         aria-label="Message"
         role=${offered.length ? "combobox" : undefined}
         aria-expanded=${offered.length ? "true" : undefined}

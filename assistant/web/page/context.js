@@ -25,7 +25,7 @@ export default function Context({ rest }) {
     ${report && html`<${Facts} rows=${[
         ["Model", report.model],
         ["Tokens", `${number(report.tokens)} of ${number(report.window_tokens)}`],
-        ["Full", `${Math.round(report.pressure * 100)}%`],
+        ["Full", `${Math.round(report.pressure * 100)}%, with the room that the answer needs`],
         ["Next call", price === null ? "no price is known" : `${dollars(report.tokens * price)}, ${report.cached ? "read from the cache" : "written to the cache"}`],
       ]} />
       <span class=${`bar ${report.pressure > 0.8 ? "full" : ""}`}><i ref=${(it) => it && (it.style.width = `${Math.min(100, report.pressure * 100)}%`)}></i></span>`}

@@ -54,9 +54,12 @@ export const withAccepted = (entries, key, id) => {
   return rest.map((entry) => (entry.key === key ? { ...entry, id, pending: false } : entry));
 };
 
-/** With a delivery: a reply that is shown already, or comes again, changes nothing. */
+/** With a delivery: a reply that is shown already, or comes again, is not shown twice; what it asks is shown with it. */
 export function withDelivery(entries, data, steps) {
-  if (entries.some((entry) => entry.key === data.key || (data.message_id && entry.id === data.message_id))) return entries;
+  const isShown = (entry) => entry.key === data.key || Boolean(data.message_id && entry.id === data.message_id);
+  if (entries.some(isShown)) {
+    return entries.map((entry) => (isShown(entry) ? { ...entry, html: data.html, text: data.body, buttons: data.buttons } : entry));
+  }
   const role = data.kind === "notice" ? "notice" : "assistant";
   if (role === "notice" && entries.some((entry) => entry.role === "system" && entry.text.startsWith(data.body))) return entries;
   const entry = {

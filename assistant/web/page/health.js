@@ -1,7 +1,8 @@
 /** Health: how every part is, what needs a person and mends itself by a button, who is let in, backups, archive, logs. */
 import { html, useState } from "./vendor/preact.js";
-import { get, logOut, read, run, runAsked } from "./api.js";
+import { get, logOut, read, run } from "./api.js";
 import { bytes } from "./format.js";
+import { Approvals, Listed, Run } from "./listed.js";
 import { Action, Facts, Line, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
 
 export default function Health() {
@@ -10,7 +11,7 @@ export default function Health() {
   return html`<${Page} title="Health" aside=${status && html`<span class=${status.ok ? "good" : "problem"} role="status">${status.ok ? "All is well." : "Something needs you."}</span>`}>
     <${Problem} error=${error} />
     ${status?.problems.length > 0 && html`<ul class="list">${status.problems.map((problem) => html`<${Trouble} text=${problem} then=${reload} />`)}</ul>`}
-    <${Approvals} />
+    <${Approvals} /><${Allowed} />
     <${People} />
     <${Deliveries} />
     ${shown && html`<${Facts} rows=${factsOf(shown.text)} />`}
@@ -41,32 +42,8 @@ const factsOf = (text) =>
     .filter((found) => found && found[1] !== "Green")
     .map((found) => [found[1], html`<${Line} text=${found[2]} />`]);
 
-/** A heading and what a command lists; nothing where there is nothing. */
-function Listed({ title, argv, of = (value) => value, row, empty, children }) {
-  const [value, error, reload] = useLoaded(() => read(argv), []);
-  const rows = value === null ? [] : (of(value) ?? []);
-  if (!error && value !== null && !rows.length && !empty) return null;
-  return html`<section><h2>${title}</h2><${Problem} error=${error} />
-    <ul class="list">${rows.map((item) => html`<li class="row">${row(item, reload)}</li>`)}</ul>
-    ${value !== null && !rows.length && html`<p class="quiet">${empty}</p>`}${children?.(reload)}</section>`;
-}
-
-/** A button that runs a command, shows what came of it, and reads the list again. */
-function Run({ argv, then, children, class: name = "link", says = false }) {
-  const [done, setDone] = useState(null);
-  const act = async () => {
-    const answer = await runAsked(argv);
-    if (!answer) return;
-    setDone(says ? answer.text || answer.remark : null);
-    then?.(answer);
-  };
-  return html`<${Action} class=${name} does=${act}>${children}</${Action}>${done && html`<span class="quiet small" role="status">${done}</span>`}`;
-}
-
-const Approvals = () =>
-  html`<${Listed} title="What waits for your yes" argv=${["approvals", "list"]} row=${(it, then) => html`<span>${it.effect}</span>
-    <span class="row"><${Run} argv=${["approvals", "yes", String(it.id)]} then=${then}>Yes</${Run}><${Run} argv=${["approvals", "no", String(it.id)]} then=${then}>No</${Run}>${it.allows && html`<${Run} argv=${["approvals", "yes", String(it.id), "--always"]} then=${then}>Always: ${it.allows}</${Run}>`}</span>`} />
-  <${Listed} title="What you allowed" argv=${["approvals", "allowed"]} row=${(it, then) => html`<span>${it.allows}, until ${it.allowed_until.slice(0, 10)}, used ${it.uses === 1 ? "once" : `${it.uses} times`}</span>
+const Allowed = () =>
+  html`<${Listed} title="What you allowed" argv=${["approvals", "allowed"]} row=${(it, then) => html`<span>${it.allows}, until ${it.allowed_until.slice(0, 10)}, used ${it.uses === 1 ? "once" : `${it.uses} times`}</span>
     <${Run} argv=${["approvals", "revoke", String(it.id)]} then=${then}>Ask me again</${Run}>`} />`;
 
 const Deliveries = () =>

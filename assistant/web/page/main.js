@@ -15,8 +15,6 @@ const PAGES = {
   settings: ["Settings", () => import("./settings.js")],
   setup: ["Set up", () => import("./setup.js")],
 };
-/** Reached from another page. */
-const WITHOUT_ENTRY = ["setup"];
 
 function readAddress() {
   const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
@@ -31,19 +29,21 @@ async function useLoginLink() {
   await logIn(code);
 }
 
-function Nav({ chosen, isWell }) {
-  return html`<nav aria-label="Pages">
-    <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>To the content</a>
-    <span class="brand">Nocturne</span>
-    <ul>
-      ${Object.entries(PAGES).filter(([key]) => !WITHOUT_ENTRY.includes(key)).map(
-        ([key, [title]]) =>
-          html`<li><a href=${`#/${key}`} aria-current=${key === chosen ? "page" : undefined}>
-            ${title}${key === "health" && isWell === false && html`<span class="dot" title="Something needs you" aria-label=", something needs you"></span>`}
-          </a></li>`,
-      )}
-    </ul>
-  </nav>`;
+/** The navigation stands in the page itself, so that it is there before any script is: what is chosen, and whether
+ * something needs a person. */
+function markNav(chosen, isWell) {
+  for (const link of document.querySelectorAll("nav li a")) {
+    const key = link.hash.slice(2);
+    if (key === chosen) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+    if (key !== "health") continue;
+    link.querySelector(".dot")?.remove();
+    if (isWell !== false) continue;
+    const dot = Object.assign(document.createElement("span"), { className: "dot", title: "Something needs you" });
+    dot.setAttribute("role", "img");
+    dot.setAttribute("aria-label", "Something needs you");
+    link.append(dot);
+  }
 }
 
 function Frame() {
@@ -70,23 +70,30 @@ function Frame() {
     get("/status").then((status) => setWell(status.ok), () => {});
     return () => (left = true);
   }, [address.name]);
+  useEffect(() => markNav(address.name, isWell), [address.name, isWell]);
   if (loggedOut) return html`<${LoggedOut} />`;
-  return html`<${Nav} chosen=${address.name} isWell=${isWell} />
-    <${Problem} error=${error} />
+  return html`<${Problem} error=${error} />
     ${shown?.name === address.name && html`<${shown.page} key=${shown.name} rest=${address.rest} />`}`;
 }
 
-const LoggedOut = ({ error }) =>
-  html`<main class="column lone" id="main">
+function LoggedOut({ error }) {
+  useEffect(() => document.querySelector("nav")?.remove(), []);
+  return html`<main class="column lone" id="main">
     <h1>Nocturne</h1>
     <${Problem} error=${error} />
     <p>This browser is not logged in. Run this on the machine where your assistant runs:</p>
     <pre><code>assistant open</code></pre>
     <p class="quiet">It makes a link that logs one browser in, once. For another machine: <code>assistant open --print</code>.</p>
   </main>`;
+}
 
 async function begin() {
+  PAGES[readAddress().name][1]().catch(() => {}); // asked for before anything else; the frame tells what went wrong
   const root = document.getElementById("page");
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the address names the page
+    document.getElementById("main")?.focus();
+  });
   window.addEventListener("hashchange", () => location.hash.startsWith("#login=") && location.reload());
   try {
     await useLoginLink();

@@ -1,7 +1,8 @@
 /** Memory: what is remembered, searched or as a timeline; each memory down to the words it came from; put right. */
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { read, runAsked, run } from "./api.js";
-import { day } from "./format.js";
+import { day, plural } from "./format.js";
+import { Connections } from "./connections.js";
 import { Changes } from "./sleep.js";
 import { Action, Markdown, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
 
@@ -9,6 +10,7 @@ const PAGE = 100;
 const WAIT_MILLISECONDS = 200;
 
 export default function Memory({ rest }) {
+  if (rest[0] === "about") return html`<${Connections} key=${rest[1]} name=${rest[1]} />`;
   if (rest[0] === "profiles") return html`<${Profiles} />`;
   return rest[0] ? html`<${One} key=${rest[0]} reference=${rest[0]} />` : html`<${All} />`;
 }
@@ -26,11 +28,11 @@ function All() {
     asked
       ? read(["memory", "search", "--limit", "30", "--", asked])
       : read(["memory", "list", "--limit", String(limit), ...(state === "former" ? ["--former"] : [])]);
-  const [found, error] = useLoaded(load, [asked, state, limit]);
+  const [found, error, reload] = useLoaded(load, [asked, state, limit]);
   return html`<${Page} title="Memory" aside=${html`<${Views} chosen=${state} choose=${setState} />`}>
     <input type="search" value=${text} placeholder="Search what is remembered" aria-label="Search what is remembered" onInput=${(event) => setText(event.target.value)} />
     <${Problem} error=${error} />
-    ${!asked && html`<${LastSleep} />`}
+    ${!asked && html`<${LastSleep} changed=${reload} />`}
     ${found && (asked ? html`<${List} of=${found} />` : html`<${Timeline} of=${found} />`)}
     ${found?.length === 0 && html`<p class="quiet">${asked ? "No memory has that." : "Nothing is remembered yet. The assistant learns in its sleep; `Sleep` shows when."}</p>`}
     ${!asked && found?.length >= limit && html`<button type="button" onClick=${() => setLimit(limit + PAGE)}>Earlier ones</button>`}
@@ -117,17 +119,19 @@ const VIEWS = [["current", "Current"], ["former", "With former ones"], ["profile
 const Views = ({ chosen, choose }) =>
   html`<${Tabs} label="Which memories" of=${VIEWS} chosen=${chosen} choose=${(view) => (view === "profiles" ? (location.hash = "#/memory/profiles") : choose(view))} />`;
 
-/** What the last sleep changed: looked at, and left or taken back. */
-function LastSleep() {
-  const [changes] = useLoaded(() => read(["memory", "changes"]), []);
-  const [left, setLeft] = useState(false);
-  if (!changes || left || changes.state !== "done" || !(changes.memories.length + changes.texts.length)) return null;
+/** What the last sleep changed and nobody accepted yet: each change, or all of it, is accepted or undone. */
+function LastSleep({ changed }) {
+  const [changes, , reload] = useLoaded(() => read(["memory", "changes"]), []);
+  if (changes?.state !== "done") return null;
+  const open = [...changes.memories, ...changes.texts].filter((it) => !it.accepted).length;
+  if (!open) return null;
+  const again = () => (reload(), changed());
   const undo = async () => {
-    if (window.confirm("Undo what this sleep changed? What was said stays.") && (await runAsked(["sleep", "--undo"]))) setLeft(true);
+    if (window.confirm("Undo what this sleep changed? What was said stays.") && (await runAsked(["sleep", "--undo"]))) again();
   };
-  return html`<details class="last-sleep"><summary class="row"><span>What the last sleep changed</span><span class="quiet small">${changes.memories.length + changes.texts.length}, <${Time} at=${changes.started_at} /></span></summary>
-    <${Changes} of=${changes} />
-    <p class="row"><button type="button" onClick=${() => setLeft(true)}>Keep it</button><${Action} does=${undo}>Undo it</${Action}></p></details>`;
+  return html`<details class="last-sleep"><summary class="row"><span>What the last sleep changed</span><span class="quiet small">${plural(open, "change")}, <${Time} at=${changes.started_at} /></span></summary>
+    <${Changes} of=${changes} changed=${again} />
+    <p class="row"><${Action} does=${async () => (await run(["memory", "accept"]), again())}>Accept all</${Action}><${Action} does=${undo}>Undo it all</${Action}></p></details>`;
 }
 
 const KINDS = [["person", "People"], ["place", "Places"], ["project", "Projects"], ["thing", "Other things"]];
@@ -139,7 +143,7 @@ function Profiles() {
     <${Problem} error=${error} />
     ${found?.length === 0 && html`<p class="quiet">Nobody and nothing has a profile yet. Sleep makes them of what is said more than once.</p>`}
     ${KINDS.map(([kind, title]) => [title, (found ?? []).filter((it) => it.kind === kind)]).filter(([, all]) => all.length).map(([title, all]) => html`<h2>${title}</h2>
-      ${all.map((it) => html`<section key=${it.name}><h3>${it.name} ${it.aliases.length > 0 && html`<span class="quiet small">also ${it.aliases.join(", ")}</span>`}</h3>
+      ${all.map((it) => html`<section key=${it.name}><h3><a href=${`#/memory/about/${encodeURIComponent(it.name)}`}>${it.name}</a> ${it.aliases.length > 0 && html`<span class="quiet small">also ${it.aliases.join(", ")}</span>`}</h3>
         ${it.summary && html`<p>${it.summary}</p>`}
         <ul class="list">${it.attributes.map((fact) => html`<li class="row"><span class=${fact.until ? "former" : ""}><span class="quiet">${fact.name}</span> ${fact.value}</span>
           <span class="quiet small">since <${Time} at=${fact.since} />${fact.until && html` until <${Time} at=${fact.until} />`} ${fact.sources[0] && html`<a href=${`#/memory/e${fact.sources[0]}`}>why</a>`}</span></li>`)}</ul></section>`)}`)}

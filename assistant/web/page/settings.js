@@ -1,6 +1,7 @@
 /** Settings: each with its comment, its value and where that comes from; changed through the checks of the commands. */
 import { html, useState } from "./vendor/preact.js";
 import { read, run } from "./api.js";
+import { plural } from "./format.js";
 import { Action, Line, Page, Problem, useLoaded } from "./parts.js";
 
 const SECTION = /^([a-z_]+)\./;
@@ -22,7 +23,7 @@ export default function Settings() {
     ${said && html`<p class="row" role="status"><span><${Line} text=${said} /></span>${/restart/.test(said) && html`<${Action} does=${restart}>Restart the service</${Action}>`}</p>`}
     ${rows === null && !error && html`<p class="quiet" role="status">Reading<span class="dots" aria-hidden="true"></span></p>`}
     ${[...sections].map(([name, all]) => html`<details key=${name} open=${words.length > 1}>
-      <summary class="row"><span>${name.replaceAll("_", " ")}</span><span class="quiet small">${all.filter(isChanged).length ? `${all.filter(isChanged).length} changed, ` : ""}${all.length}</span></summary>
+      <summary class="row"><span>${name.replaceAll("_", " ")}</span><span class="quiet small">${all.filter(isChanged).length ? `${all.filter(isChanged).length} changed, ` : ""}${plural(all.length, "setting")}</span></summary>
       <ul class="list">${all.map((row) => html`<${Setting} key=${row.key} row=${row} done=${changed} />`)}</ul>
     </details>`)}
     <${Secrets} done=${changed} />

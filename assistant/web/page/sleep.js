@@ -33,6 +33,12 @@ export default function Sleep() {
   </${Page}>`;
 }
 
+/** What the phases are called in the report of `assistant sleep --last`. */
+const PHASES = {
+  settle: "compactions into the journal", extract: "reading", score: "weighing", consolidate: "remembering", curate: "files and profiles",
+  compact: "compacting", imports: "reading what was imported", notes: "notes of the day",
+};
+
 /** Its counts; what is as it should be is not said. */
 const describe = (did) =>
   Object.entries(did)
@@ -49,25 +55,31 @@ function One({ sleep, open, newest, done }) {
   };
   return html`<details open=${open}>
     <summary class="row"><span>#${sleep.id} <${Time} at=${sleep.started_at} /></span><span class="quiet small" role="status">${sleep.trigger}, ${sleep.state}</span></summary>
-    ${sleep.state === "running" && html`<p class="quiet">Now: ${phases.at(-1)?.[0] ?? "begins"}<span class="dots" aria-hidden="true"></span></p>`}
+    ${sleep.state === "running" && html`<p class="quiet">Now: ${PHASES[phases.at(-1)?.[0]] ?? "begins"}<span class="dots" aria-hidden="true"></span></p>`}
     <${Markdown} of=${sleep.html} />
-    <table class="plain"><caption class="quiet small">What each phase did</caption><tbody>
-      ${phases.map(([name, did]) => html`<tr><th scope="row">${name}</th><td>${describe(did)}</td></tr>`)}
-    </tbody></table>
+    <details class="phases"><summary class="quiet small">What each phase did</summary><table class="plain"><tbody>
+      ${phases.map(([name, did]) => html`<tr><th scope="row">${PHASES[name] ?? name}</th><td>${describe(did)}</td></tr>`)}
+    </tbody></table></details>
     ${sleep.state !== "running" && html`<p class="row"><${Action} does=${show}>What it changed</${Action}>${newest && sleep.state === "done" && html`<${Action} does=${undo}>Undo what it changed</${Action}>`}</p>`}
-    ${changes && html`<${Changes} of=${changes} />`}
+    ${changes && html`<${Changes} of=${changes} changed=${show} />`}
   </details>`;
 }
 
-/** What a sleep changed, as a difference: what went, and what came. */
-export function Changes({ of }) {
+/** What a sleep changed, as a difference: what went, and what came; each change is kept or undone by itself. */
+export function Changes({ of, changed }) {
   const none = !of.memories.length && !of.texts.length && !of.rejected.length;
   return html`<div class="changes" role="status">
     ${none && html`<p class="quiet">${of.state === "undone" ? "What it changed was undone." : "It changed no memory and no file."}</p>`}
-    ${of.memories.map((it) => html`<div class="change">${it.before && it.before !== it.after && html`<del>${it.before}</del>`}
+    ${of.memories.map((it) => html`<div class="change" key=${it.id}>${it.before && it.before !== it.after && html`<del>${it.before}</del>`}
       ${it.after && html`<ins>${it.after}</ins>`} ${it.until && html`<span class="quiet small">true until <${Time} at=${it.until} /></span>`}
-      ${it.after && html`<a class="small" href=${`#/memory/${it.id.slice(0, 8)}`}>Look, correct, forget</a>`}</div>`)}
+      <${Choice} reference=${it.id.slice(0, 8)} of=${it} changed=${changed}>${it.after && html`<a class="small" href=${`#/memory/${it.id.slice(0, 8)}`}>Open</a>`}</${Choice}></div>`)}
     ${of.rejected.length > 0 && html`<h3>Not remembered</h3><ul>${of.rejected.map((it) => html`<li>${it.text} <span class="quiet small">${it.reason}</span></li>`)}</ul>`}
-    ${of.texts.map((text) => html`<h3>${text.name}</h3>${text.lines.map((line) => (line[0] === "+" ? html`<ins>${line.slice(2)}</ins>` : html`<del>${line.slice(2)}</del>`))}`)}
+    ${of.texts.map((text) => html`<div class="change" key=${text.id}><h3>${text.name}</h3>${text.lines.map((line) => (line[0] === "+" ? html`<ins>${line.slice(2)}</ins>` : html`<del>${line.slice(2)}</del>`))}
+      <${Choice} reference=${`c${text.id}`} of=${text} changed=${changed} /></div>`)}
   </div>`;
 }
+
+/** Whether one change is right. */
+const Choice = ({ reference, of, changed, children }) =>
+  html`<p class="row">${of.accepted ? html`<span class="good small">Accepted</span>` : html`<${Action} class="link" does=${async () => (await run(["memory", "accept", reference]), changed())}>Accept</${Action}>`}
+    <${Action} class="link" does=${async () => (await run(["memory", "undo", reference]), changed())}>Undo</${Action}>${children}</p>`;

@@ -4,7 +4,8 @@ import { get, newId, post, type } from "./api.js";
 import { Composer } from "./composer.js";
 import { NOTHING_WRITTEN, entriesOf, merge, withAccepted, withDelivery, withSent, written } from "./conversation.js";
 import { Entry, Writing } from "./entry.js";
-import { Problem, useLoaded } from "./parts.js";
+import { Approvals } from "./listed.js";
+import { Problem } from "./parts.js";
 import { Sessions } from "./sessions.js";
 import { follow } from "./stream.js";
 
@@ -131,6 +132,7 @@ export default function Talk({ rest }) {
             />`,
           )}
           <${Writing} now=${talk.writing} />
+          ${!place && html`<${Approvals} since=${`${talk.writing.turn} ${talk.entries.length}`} />`}
           ${!talk.entries.length && !place && html`<p class="quiet">Say something. What you say here is kept, and remembered. New here? <a href="#/setup">Set it up</a>: model, names, time, budget.</p>`}
           <${Problem} error=${talk.error} />
         </div>

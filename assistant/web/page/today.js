@@ -22,14 +22,16 @@ async function loadItems(span, days) {
   const weeks = span === "day" ? [days[0]] : days.filter((_, n) => n % 7 === 0);
   const answers = await Promise.all(weeks.map((first) => read(["agenda", first, ...(span === "day" ? [] : ["--week"])])));
   const seen = new Map(answers.flatMap((it) => it.items).map((item) => [`${item.kind}${item.id}${item.day}${item.time}${item.text}${item.name}`, item]));
-  return [...seen.values()].filter((item) => days.includes(item.day));
+  return { days, items: [...seen.values()].filter((item) => days.includes(item.day)) };
 }
 
 export default function Today({ rest }) {
   const [span, setSpan] = useState("day");
   const [date, setDate] = useState(/^\d{4}-\d\d-\d\d$/.test(rest[0]) ? rest[0] : isoDay(new Date()));
   const days = daysOf(span, date);
-  const [items, error, reload] = useLoaded(() => loadItems(span, days), [span, date]);
+  const [loaded, error, reload] = useLoaded(() => loadItems(span, days), [span, date]);
+  // What was read of other days says nothing of these.
+  const items = loaded?.days.join() === days.join() ? loaded.items : null;
   const [ended] = useLoaded(() => read(["remind", "history", "--limit", "20"]), []);
   const [failure, setFailure] = useState(null);
   const move = async (id, day, time) => {
@@ -45,14 +47,14 @@ export default function Today({ rest }) {
   const missed = (ended ?? []).filter((slot) => slot.state !== "sent" && slot.state !== "done");
   return html`<${Page} title=${span === "month" ? date.slice(0, 7) : dayName(date)} aside=${html`<div class="row">
       <${Tabs} label="Span" of=${SPANS} chosen=${span} choose=${setSpan} />
-      <button type="button" aria-label="Earlier" onClick=${() => setDate(plusDays(date, -step))}>‹</button>
+      <span class="row"><button type="button" aria-label="Earlier" onClick=${() => setDate(plusDays(date, -step))}>‹</button>
       <button type="button" onClick=${() => setDate(isoDay(new Date()))}>Today</button>
-      <button type="button" aria-label="Later" onClick=${() => setDate(plusDays(date, step))}>›</button>
+      <button type="button" aria-label="Later" onClick=${() => setDate(plusDays(date, step))}>›</button></span>
     </div>`}>
     <${Problem} error=${error ?? failure} />
     <${NewReminder} added=${reload} />
     <div class=${span === "month" ? "month" : ""}>
-      ${days.map((day) => html`<${Day} key=${day} day=${day} span=${span} items=${(items ?? []).filter((it) => it.day === day)} move=${move} reload=${reload} />`)}
+      ${days.map((day) => html`<${Day} key=${day} day=${day} span=${span} items=${items?.filter((it) => it.day === day)} move=${move} reload=${reload} />`)}
     </div>
     ${missed.length > 0 && html`<h2>Late or missed</h2>
       <ul class="list">${missed.map((slot) => html`<li class="row"><span>${slot.text || slot.name}</span><span class="quiet small">${slot.state} · <${Time} at=${slot.due} /></span></li>`)}</ul>`}
@@ -77,10 +79,10 @@ function Day({ day, span, items, move, reload }) {
   >
     ${span === "month" ? html`<span class="date">${name}</span>` : span === "week" && html`<h2>${name}</h2>`}
     ${span === "month"
-      ? items.map((item) => html`<span class="thing" title=${item.text} ...${dragged(item)}>${item.time} ${item.text}</span>`)
-      : html`<ul class="list">
-          ${items.map((item) => html`<li class="row" ...${dragged(item)}><${Item} item=${item} move=${move} reload=${reload} /></li>`)}
-          ${!items.length && html`<li class="quiet">Nothing is on.</li>`}
+      ? items?.map((item) => html`<span class="thing" title=${item.text} ...${dragged(item)}>${item.time} ${item.text}</span>`)
+      : html`<ul class="list agenda">
+          ${items?.map((item) => html`<li class="row" ...${dragged(item)}><${Item} item=${item} move=${move} reload=${reload} /></li>`)}
+          ${items?.length === 0 && html`<li class="quiet">Nothing is on.</li>`}
         </ul>`}
   </div>`;
 }

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.networks.discord import open_discord_network
 from tests.support.networks.mail import open_mail_network
 from tests.support.networks.matrix import open_matrix_network
 from tests.support.networks.network import Network
 from tests.support.networks.plain import PlainNetwork
+from tests.support.networks.slack import open_slack_network
 from tests.support.networks.telegram import open_telegram_network
 from tests.support.networks.terminal import open_terminal_network
 from tests.support.networks.web import open_web_network
@@ -40,6 +42,8 @@ NETWORKS: dict[str, NetworkContext] = {
     "telegram": open_telegram_network,
     "matrix": open_matrix_network,
     "mail": open_mail_network,
+    "discord": open_discord_network,
+    "slack": open_slack_network,
 }
 # The fixtures that opening one takes: servers that more than one test uses.
 SERVERS: dict[str, tuple[str, ...]] = {"matrix": ("homeserver",), "mail": ("imap_server",)}

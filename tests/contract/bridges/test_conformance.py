@@ -17,7 +17,7 @@ def files_with(home: Path, words: bytes) -> list[str]:
     return [path.name for path in home.rglob("*") if path.is_file() and words in path.read_bytes()]
 
 
-async def both_are_answered_once(it: ConformanceApp) -> None:
+async def check_both_answered_once(it: ConformanceApp) -> None:
     """Apples, and then pears."""
     await it.wait_for_answer("You said: pears")
     assert it.model_user_texts() == ["apples", "pears"]
@@ -49,7 +49,7 @@ async def test_what_was_said_while_nobody_was_home_is_answered_once(network: Net
         else:
             await network.say("owner", "pears")
             await it.start()
-        await both_are_answered_once(it)
+        await check_both_answered_once(it)
 
 
 async def test_the_same_message_again_is_answered_once(network: Network, home: Path) -> None:
@@ -60,7 +60,7 @@ async def test_the_same_message_again_is_answered_once(network: Network, home: P
         await it.restart()
         await network.redeliver(first)
         await network.say("owner", "pears")
-        await both_are_answered_once(it)
+        await check_both_answered_once(it)
 
 
 async def test_a_command_is_answered_once_and_by_no_model(network: Network, home: Path) -> None:

@@ -21,7 +21,7 @@ def sent(it: ConformanceApp, kind: NoticeKind, who: PersonKind = "owner") -> lis
     return list(re.finditer(rf"{words}(?= |\Z)", read))
 
 
-async def until_sent(it: ConformanceApp, kind: NoticeKind, who: PersonKind = "owner") -> re.Match[str]:
+async def expect_sent(it: ConformanceApp, kind: NoticeKind, who: PersonKind = "owner") -> re.Match[str]:
     await it.wait_until(lambda: bool(sent(it, kind, who)))
     await it.wait_idle()
     (match,) = sent(it, kind, who)
@@ -41,11 +41,11 @@ async def test_a_stranger_their_owner_and_who_is_approved_are_told_each_their_pa
         if not network.abilities.strangers:
             return
         await network.say("stranger", "hello")
-        code = (await until_sent(it, NoticeKind.PAIRING_CODE, "stranger"))["code"]
-        assert (await until_sent(it, NoticeKind.ACCESS_REQUEST))["allow"] == "/pair allow 1"
+        code = (await expect_sent(it, NoticeKind.PAIRING_CODE, "stranger"))["code"]
+        assert (await expect_sent(it, NoticeKind.ACCESS_REQUEST))["allow"] == "/pair allow 1"
         assert sent(it, NoticeKind.ACCESS_REQUEST, "stranger") == []
         await network.say("owner", f"/pair {code}")
-        await until_sent(it, NoticeKind.APPROVED, "stranger")
+        await expect_sent(it, NoticeKind.APPROVED, "stranger")
         assert sent(it, NoticeKind.APPROVED) == []
 
 
@@ -55,7 +55,7 @@ async def test_a_stranger_is_told_that_nothing_of_theirs_is_kept(network: Networ
             return
         for text in ("hello", "hello again"):
             await network.say("stranger", text)
-            await until_sent(it, NoticeKind.NOT_LET_IN, "stranger")
+            await expect_sent(it, NoticeKind.NOT_LET_IN, "stranger")
 
 
 async def test_a_test_message_arrives_at_the_owner(network: Network, home: Path) -> None:
@@ -64,7 +64,7 @@ async def test_a_test_message_arrives_at_the_owner(network: Network, home: Path)
         await it.wait_for_answer("You said: apples")
         if network.name in NETWORK_NAMES:
             await it.app.commands.run(f"/bridge test {network.name}", "main")
-            await until_sent(it, NoticeKind.BRIDGE_TEST)
+            await expect_sent(it, NoticeKind.BRIDGE_TEST)
 
 
 def fail_once_asked(request: ModelRequest) -> str:

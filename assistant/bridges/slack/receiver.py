@@ -1,0 +1,363 @@
+"""Receives over Slack's socket, and hands what comes to the gateway.
+
+What always holds: an envelope is acknowledged once the gateway has stored what was in it; Slack sends again what was
+not acknowledged, under the same ids. What was said while nobody was connected is read from each channel's history, from
+where its position stands; what was said before the assistant came to a channel is not read. How far each channel was
+received is stored with the message, in one transaction (I1).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Mapping
+from typing import Any, Literal
+
+import structlog
+from aiohttp import ClientWebSocketResponse, WSMsgType
+
+from assistant.bridges.slack import events as form
+from assistant.bridges.slack.api import SlackApi, SlackRefusal, translate_slack_errors
+from assistant.bridges.slack.events import JsonObject, SlackFile, SlackPosition
+from assistant.core.bridge_api import InboundMessage, InboundPort, MessageChange
+from assistant.core.errors import BridgeError
+from assistant.core.messages import Media
+
+log = structlog.get_logger()
+
+_BRIDGE = "slack"
+_PAGE = 200
+# So many pages of what a channel said are read after the assistant was away.
+_MAX_PAGES = 20
+_MAX_REMEMBERED = 1000
+_MAX_FILE_TRIES = 3
+_HELLO_SECONDS = 30.0
+_KINDS = "public_channel,private_channel,mpim,im"
+_MAX_MENTIONS = 50
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+_Arrival = InboundMessage | MessageChange
+
+
+class SlackReceiver:
+    """One run: from the stored position, until cancelled."""
+
+    def __init__(self, api: SlackApi, inbound: InboundPort, me: str) -> None:
+        """`me` is the assistant's own account."""
+        self._api = api
+        self._inbound = inbound
+        self._me = me
+        self._position = SlackPosition.parse(inbound.load_position(_BRIDGE))
+        self._is_first = not self._position.newest
+        # What comes twice, by socket and by history, is handed in once; names are asked for once.
+        self._received: dict[str, None] = {}
+        self._names: dict[str, str] = {}
+        self._file_failures: dict[str, int] = {}
+
+    async def run(self) -> None:
+        """Raises `BridgeError`, and `StoreError` where a message could not be stored."""
+        while True:
+            socket = await self._api.open_socket()
+            try:
+                await self._expect_hello(socket)
+                # The socket is open already: whatever is said from now on comes over it.
+                await self._catch_up()
+                self._inbound.mark_connected(_BRIDGE)
+                await self._receive(socket)
+            finally:
+                await socket.close()
+
+    async def _expect_hello(self, socket: ClientWebSocketResponse) -> None:
+        with translate_slack_errors():
+            message = await socket.receive(_HELLO_SECONDS)
+        if message.type != WSMsgType.TEXT or message.json().get("type") != "hello":
+            raise BridgeError("Slack closed the connection before it began.")
+
+    async def _receive(self, socket: ClientWebSocketResponse) -> None:
+        """Returns where Slack asks to connect anew, as it does every few hours."""
+        while True:
+            with translate_slack_errors():
+                message = await socket.receive()
+            if message.type != WSMsgType.TEXT:
+                raise BridgeError("The connection to Slack broke.")
+            envelope = message.json()
+            if envelope.get("type") == "disconnect":
+                if envelope.get("reason") == "link_disabled":
+                    raise BridgeError("Socket Mode is turned off for the Slack app. Turn it on in the app's settings.")
+                return
+            if "envelope_id" in envelope:
+                await self._handle(envelope)
+                with translate_slack_errors():
+                    await socket.send_json({"envelope_id": envelope["envelope_id"]})
+
+    async def _handle(self, envelope: JsonObject) -> None:
+        await self._hand_in(await self._read_safely(self._read_envelope(envelope)))
+
+    async def _read_envelope(self, envelope: JsonObject) -> _Arrival | None:
+        payload = envelope["payload"]
+        match envelope["type"]:
+            case "events_api":
+                return await self._read_event(payload["event"])
+            case "interactive" if payload.get("type") == "block_actions":
+                return await self._read_press(payload)
+            case "slash_commands":
+                return await self._read_command(payload)
+        return None
+
+    async def _read_safely(self, reading: Awaitable[_Arrival | None]) -> _Arrival | None:
+        """What cannot be read holds up nothing that comes after it."""
+        try:
+            return await reading
+        except _MALFORMED as error:
+            log.error("a slack event cannot be read", error=type(error).__name__)
+            return None
+
+    async def _hand_in(self, arrival: _Arrival | None) -> None:
+        if isinstance(arrival, MessageChange):
+            await self._inbound.receive_change(arrival)
+        elif arrival is not None:
+            await self._inbound.receive(arrival)
+            self._position = SlackPosition.parse(arrival.position)
+            self._received[arrival.external_id] = None
+            if len(self._received) > _MAX_REMEMBERED:
+                del self._received[next(iter(self._received))]
+
+    # ----------------------------------------------------------------------------------------------------- catching up
+
+    async def _catch_up(self) -> None:
+        """What was said since the position; the first time, where each channel is now."""
+        before = str(self._position)
+        for channel in await self._channels():
+            try:
+                if self._is_first:
+                    answer = await self._api.call(self._api.web.conversations_history(channel=channel, limit=1))
+                    newest = next((str(message["ts"]) for message in answer["messages"]), "0")
+                    self._position = self._position.after(channel, newest)
+                else:
+                    await self._read_channel(channel)
+            except SlackRefusal as refusal:
+                if not refusal.refused:
+                    raise
+                log.warning("a slack channel cannot be read", channel=channel, error=str(refusal))
+        if not self._is_first:
+            for channel, thread in self._position.threads():
+                await self._read_thread(channel, thread)
+        if self._is_first or str(self._position) != before:
+            self._inbound.save_position(_BRIDGE, str(self._position))
+        self._is_first = False
+
+    async def _channels(self) -> list[str]:
+        channels: list[str] = []
+        cursor = ""
+        for _ in range(_MAX_PAGES):
+            answer = await self._api.call(
+                self._api.web.users_conversations(types=_KINDS, limit=_PAGE, cursor=cursor, exclude_archived=True)
+            )
+            channels += [str(channel["id"]) for channel in answer["channels"]]
+            cursor = (answer.get("response_metadata") or {}).get("next_cursor", "")
+            if not cursor:
+                break
+        return channels
+
+    async def _read_channel(self, channel: str) -> None:
+        oldest = self._position.newest.get(channel, "")
+        messages: list[JsonObject] = []
+        cursor = ""
+        for _ in range(_MAX_PAGES):
+            answer = await self._api.call(
+                self._api.web.conversations_history(channel=channel, oldest=oldest or "0", limit=_PAGE, cursor=cursor)
+            )
+            messages += answer["messages"]
+            cursor = (answer.get("response_metadata") or {}).get("next_cursor", "")
+            if not cursor or any(self._is_own_joining(message) for message in answer["messages"]):
+                break
+        else:
+            log.warning("away too long: the oldest messages of a slack channel are not read", channel=channel)
+        messages = self._since_joining(messages[::-1], is_known=bool(oldest) or form.is_private(channel))
+        for message in messages:
+            await self._hand_in(await self._read_safely(self._read_message(channel, message)))
+            newest_reply = str(message.get("latest_reply") or "")
+            if newest_reply > self._position.newest.get(form.format_target(channel, message["ts"]), oldest or "0"):
+                await self._read_thread(channel, message["ts"])
+        if messages:
+            self._position = self._position.after(channel, str(messages[-1]["ts"]))
+
+    async def _read_thread(self, channel: str, thread: str) -> None:
+        place = form.format_target(channel, thread)
+        oldest, cursor = self._position.newest.get(place, thread), ""
+        for _ in range(_MAX_PAGES):
+            try:
+                answer = await self._api.call(
+                    self._api.web.conversations_replies(
+                        channel=channel, ts=thread, oldest=oldest, limit=_PAGE, cursor=cursor
+                    )
+                )
+            except SlackRefusal as refusal:
+                if not refusal.refused:
+                    raise
+                return
+            for message in answer["messages"]:
+                if message["ts"] > oldest:
+                    await self._hand_in(await self._read_safely(self._read_message(channel, message)))
+                    self._position = self._position.after(place, str(message["ts"]))
+            cursor = (answer.get("response_metadata") or {}).get("next_cursor", "")
+            if not cursor:
+                return
+
+    def _is_own_joining(self, message: JsonObject) -> bool:
+        return message.get("subtype") in ("channel_join", "group_join") and message.get("user") == self._me
+
+    def _since_joining(self, messages: list[JsonObject], *, is_known: bool) -> list[JsonObject]:
+        """What was said while the assistant was there; where it does not know the channel yet, nothing from before."""
+        joinings = [at for at, message in enumerate(messages) if self._is_own_joining(message)]
+        if joinings:
+            return messages[joinings[-1] :]
+        return messages if is_known else messages[-1:]
+
+    # --------------------------------------------------------------------------------------------------------- messages
+
+    async def _read_event(self, event: JsonObject) -> _Arrival | None:
+        if event.get("type") != "message":
+            return None
+        channel = str(event["channel"])
+        match event.get("subtype"):
+            case "message_changed":
+                return await self._read_edit(channel, event)
+            case "message_deleted":
+                return self._read_deletion(channel, event)
+        return await self._read_message(channel, event)
+
+    async def _read_message(self, channel: str, message: JsonObject) -> InboundMessage | None:
+        identity = f"{channel}:{message['ts']}"
+        if not form.is_said_by_a_person(message, self._me) or identity in self._received:
+            return None
+        sender, place = message["user"], form.format_target(channel, form.thread_of(message))
+        room = None if form.is_private(channel) else channel
+        addressed = room is None or form.is_addressed(message, self._me)
+        accepts = self._inbound.accepts_from(_BRIDGE, sender, room, addressed=addressed)
+        media, missing = await self._fetch_files(message, is_expected=accepts)
+        text = "\n".join(part for part in (await self._text(message), *missing) if part)
+        if not text.strip() and not media:
+            return None
+        return await self._arrival(identity, sender, text, place, media, addressed=addressed, ts=message["ts"])
+
+    async def _read_edit(self, channel: str, event: JsonObject) -> MessageChange | None:
+        message, before = event["message"], event.get("previous_message") or {}
+        # Previews of links, and threads that grow, change a message as well.
+        if not form.is_said_by_a_person(message, self._me) or message.get("text") == before.get("text"):
+            return None
+        return self._change(channel, event, "edit", message["ts"], message["user"], await self._text(message))
+
+    def _read_deletion(self, channel: str, event: JsonObject) -> MessageChange | None:
+        before = event.get("previous_message") or {}
+        if not form.is_said_by_a_person(before, self._me):
+            return None
+        return self._change(channel, event, "delete", event["deleted_ts"], before["user"])
+
+    def _change(
+        self, channel: str, event: JsonObject, kind: Literal["edit", "delete"], ts: str, sender: str, text: str = ""
+    ) -> MessageChange:
+        room = None if form.is_private(channel) else channel
+        identity, change = f"{channel}:{ts}", f"{channel}:{event['ts']}"
+        return MessageChange(_BRIDGE, identity, change, kind, sender, text, room, str(self._position))
+
+    async def _read_press(self, payload: JsonObject) -> InboundMessage | None:
+        """A button's command, as if it had been typed."""
+        action, channel, message = payload["actions"][0], str(payload["channel"]["id"]), payload["message"]
+        if message.get("user") != self._me:
+            return None
+        identity = f"press:{channel}:{message['ts']}:{action['action_ts']}"
+        place = form.format_target(channel, form.thread_of(message))
+        return await self._arrival(identity, str(payload["user"]["id"]), str(action["value"]), place)
+
+    async def _read_command(self, payload: JsonObject) -> InboundMessage:
+        """The app's own slash command: what follows it is the assistant's."""
+        text = str(payload.get("text", "")).strip().removeprefix("/") or "help"
+        identity = f"command:{payload['trigger_id']}"
+        return await self._arrival(identity, str(payload["user_id"]), f"/{text}", str(payload["channel_id"]))
+
+    async def _arrival(
+        self,
+        identity: str,
+        sender: str,
+        text: str,
+        place: str,
+        media: tuple[Media, ...] = (),
+        *,
+        addressed: bool = True,
+        ts: str = "",
+    ) -> InboundMessage:
+        """What is handed in; with `ts` it moves the position."""
+        channel, _ = form.parse_target(place)
+        room = None if form.is_private(channel) else channel
+        return InboundMessage(
+            _BRIDGE,
+            identity,
+            sender,
+            text,
+            await self._name(sender),
+            media,
+            place,
+            room,
+            "" if room is None else await self._channel_name(channel),
+            addressed,
+            str(self._position.after(place, ts) if ts else self._position),
+        )
+
+    async def _text(self, message: JsonObject) -> str:
+        mentioned = sorted(form.mentioned_users(message))[:_MAX_MENTIONS]
+        return form.text_of_message(message, self._me, {user: await self._name(user) for user in mentioned})
+
+    # ------------------------------------------------------------------------------------------------------------ files
+
+    async def _fetch_files(
+        self, message: JsonObject, *, is_expected: bool
+    ) -> tuple[tuple[Media, ...], tuple[str, ...]]:
+        """The files, and notices in place of those that were not fetched."""
+        media, missing = [], []
+        for file in form.files_of(message):
+            if not is_expected:
+                missing.append(file.missing_notice("it was not fetched"))
+            elif file.size > form.MAX_FILE_BYTES:
+                missing.append(file.missing_notice("files above 20 MB are not fetched"))
+            elif (data := await self._fetch(file)) is None:
+                missing.append(file.missing_notice("Slack did not deliver it"))
+            else:
+                encoded = base64.b64encode(data).decode("ascii")
+                media.append(Media(file.kind, file.mime, file.name, len(data), encoded, voice=file.voice))
+        return tuple(media), tuple(missing)
+
+    async def _fetch(self, file: SlackFile) -> bytes | None:
+        """None where Slack refuses it. Raises `BridgeError` where it fails: the message is then asked for again, a few
+        times."""
+        self._file_failures[file.id] = self._file_failures.get(file.id, 0) + 1
+        try:
+            data = await self._api.download(file.address, form.MAX_FILE_BYTES)
+        except BridgeError:
+            if self._file_failures[file.id] < _MAX_FILE_TRIES:
+                raise
+            data = None
+        del self._file_failures[file.id]
+        return data
+
+    # ------------------------------------------------------------------------------------------------------------ names
+
+    async def _name(self, user: str) -> str:
+        """How an account calls itself; "" where Slack does not say."""
+        if user not in self._names:
+            self._names[user] = ""
+            try:
+                about = (await self._api.call(self._api.web.users_info(user=user)))["user"]
+                profile = about.get("profile") or {}
+                self._names[user] = str(profile.get("display_name") or about.get("real_name") or about.get("name", ""))
+            except SlackRefusal as refusal:
+                log.debug("slack tells no name", user=user, error=str(refusal))
+        return self._names[user]
+
+    async def _channel_name(self, channel: str) -> str:
+        if channel not in self._names:
+            self._names[channel] = ""
+            try:
+                about: Mapping[str, Any] = await self._api.call(self._api.web.conversations_info(channel=channel))
+                self._names[channel] = str(about["channel"].get("name", ""))
+            except SlackRefusal as refusal:
+                log.debug("slack tells no name", channel=channel, error=str(refusal))
+        return self._names[channel]

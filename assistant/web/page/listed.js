@@ -1,0 +1,31 @@
+/** What a command lists, each with the commands that change it; what waits for the owner's yes. */
+import { html, useState } from "./vendor/preact.js";
+import { read, runAsked } from "./api.js";
+import { Action, Problem, useLoaded } from "./parts.js";
+
+/** A heading and what a command lists; nothing where there is nothing. */
+export function Listed({ title, argv, of = (value) => value, row, empty, since, children }) {
+  const [value, error, reload] = useLoaded(() => read(argv), [since]);
+  const rows = value === null ? [] : (of(value) ?? []);
+  if (!error && value !== null && !rows.length && !empty) return null;
+  return html`<section><h2>${title}</h2><${Problem} error=${error} />
+    <ul class="list">${rows.map((item) => html`<li class="row">${row(item, reload)}</li>`)}</ul>
+    ${value !== null && !rows.length && html`<p class="quiet">${empty}</p>`}${children?.(reload)}</section>`;
+}
+
+/** A button that runs a command, shows what came of it, and reads the list again. */
+export function Run({ argv, then, children, class: name = "link", says = false }) {
+  const [done, setDone] = useState(null);
+  const act = async () => {
+    const answer = await runAsked(argv);
+    if (!answer) return;
+    setDone(says ? answer.text || answer.remark : null);
+    then?.(answer);
+  };
+  return html`<${Action} class=${name} does=${act}>${children}</${Action}>${done && html`<span class="quiet small" role="status">${done}</span>`}`;
+}
+
+/** Read again when `since` is another. */
+export const Approvals = ({ since }) =>
+  html`<${Listed} title="What waits for your yes" argv=${["approvals", "list"]} since=${since} row=${(it, then) => html`<span>${it.effect}</span>
+    <span class="row"><${Run} argv=${["approvals", "yes", String(it.id)]} then=${then}>Yes</${Run}><${Run} argv=${["approvals", "no", String(it.id)]} then=${then}>No</${Run}>${it.allows && html`<${Run} argv=${["approvals", "yes", String(it.id), "--always"]} then=${then}>Always: ${it.allows}</${Run}>`}</span>`} />`;
