@@ -244,7 +244,9 @@ class Checks:
                     self._complain(f"I7: a compaction of {info.key} ({checkpoint.trigger}) left {before} at {after}")
             self._compactions[info.key] = len(checkpoints)
             pressure = app.contexts.window.pressure(info.key)
-            if pressure is not None and pressure >= 0.95:
+            # A conversation in which nobody spoke since the window was made smaller is compacted in the night.
+            is_settled = self._life.now() - self._life.window_set_at > _DAY
+            if pressure is not None and pressure >= 0.95 and is_settled:
                 self._complain(f"I7: {info.key} is {pressure:.0%} full at the end of the day")
 
     async def _check_status(self) -> None:

@@ -46,6 +46,7 @@ class Life:
         self.checks = Checks(self)
         self.counts: Counter[str] = Counter()
         self.event: Event | None = None  # what happens, or happened last
+        self.window_set_at = -DAY
         self._sent = 0
         self._meanings: dict[tuple[str, str], tuple[str, str, str]] = {}  # by message: key, word, scope
         self._to_forget: list[str] = []
@@ -302,6 +303,8 @@ class Life:
 
     async def _settings(self, name: str, value: str) -> None:
         self.world.settings[name] = value
+        if name == "CONTEXT__MAX_CONTEXT_TOKENS":
+            self.window_set_at = self.now()
         await self._restart(2.0, 0.0)
 
     async def _crash(self, seconds: float, wait: float) -> None:

@@ -225,6 +225,19 @@ def test_a_phrase_of_the_plan_means_the_same_moment_for_whoever_checks_it() -> N
 # ------------------------------------------------------------------------------------------------------------ others
 
 
+def test_a_conversation_may_be_full_on_the_day_on_which_its_window_was_made_smaller() -> None:
+    window, long = (
+        "CONTEXT__MAX_CONTEXT_TOKENS",
+        {"scope": "room", "bridge": "alpha", "text": "It rained all day. " * 500},
+    )
+    events = [
+        Event(1, 30_000.0, "settings", {"name": window, "value": "40000"}),
+        *(Event(number, 40_000.0 + 60 * number, "long", long) for number in range(2, 14)),
+        Event(14, 80_000.0, "settings", {"name": window, "value": "12000"}),
+    ]
+    assert _complaints(*events) == []
+
+
 def test_an_entry_that_is_lost_from_the_journal_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = iter([5, 4])
     monkeypatch.setattr(World, "read_value", lambda *_: next(counts))
