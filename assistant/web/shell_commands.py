@@ -24,7 +24,7 @@ _COMMANDS: Mapping[str, bool] = {
     **dict.fromkeys(("config show", "config get", "config set", "config unset", "config check"), True),
     **dict.fromkeys(("config secret list", "config secret set", "config secret remove"), True),
     **dict.fromkeys(("doctor", "verify", "service status", "service restart"), True),
-    **dict.fromkeys(("service logs", "setup"), False),
+    **dict.fromkeys(("bridge add", "service logs", "setup"), False),
     **dict.fromkeys(("aihistory show", "aihistory recover", "aihistory diff"), True),
 }
 _MOST_SECONDS = 600.0
