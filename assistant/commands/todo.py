@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta, tzinfo
+from datetime import date, timedelta, tzinfo
 
 import click
 
@@ -186,13 +186,17 @@ async def brief(context: CommandContext) -> Brief:
 async def agenda(context: CommandContext, day: str, week: bool) -> DayAgenda:
     """Show what is on: reminders, schedules, to-dos with a day, and dates that you told.
 
-    Without DAY it is today. A day is "tomorrow", "tuesday", "24 December", "next week", "2026-12-24".
+    Without DAY it is today. A day is "tomorrow", "tuesday", "24 December", "next week", "2026-12-24"; as in the last,
+    one that is over, too.
 
     > assistant agenda
     > assistant agenda tomorrow
     > assistant agenda --week
     """
-    days = await asyncio.to_thread(parse_days, day or "today", context.stores.days.zone, context.now)
+    try:
+        days = DayRange(date.fromisoformat(day), date.fromisoformat(day))  # also one that is over
+    except ValueError:
+        days = await asyncio.to_thread(parse_days, day or "today", context.stores.days.zone, context.now)
     if week:
         days = DayRange(days.first, days.first + timedelta(days=6))
     return await context.stores.days.read(context.scope, days, context.now)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from assistant.web.shell_commands import ShellCommands
+from tests.support.telegram_bridge import ThreadedTelegram
 from tests.support.web_api import LiveApi, run_web_api
 
 KEY = "sk-ant-api03-0123456789abcdef0123456789abcdef"
@@ -51,3 +52,17 @@ async def test_a_key_is_kept_and_no_answer_shows_it(tmp_path: Path) -> None:
 )
 def test_what_is_not_listed_is_not_run(argv: list[str], tmp_path: Path) -> None:
     assert not ShellCommands(tmp_path).includes(argv)
+
+
+async def test_a_bridge_is_set_up_and_its_token_is_in_no_answer_and_no_argument(tmp_path: Path) -> None:
+    with ThreadedTelegram() as telegram:
+        (tmp_path / "config.toml").write_text(f'[telegram]\nbase_url = "{telegram.url}"\n')
+        async with run_web_api(tmp_path) as it:
+            add = ("bridge", "add", "telegram", "--token-stdin", "--no-wait", "--file")
+            status, answer = await run(it, *add, typed="654321:wrong")
+            assert (status, answer["exit_code"]) == (200, 1) and "654321:wrong" not in str(answer), answer
+            assert not (tmp_path / "secrets.toml").exists()
+            status, answer = await run(it, *add, typed=telegram.token)
+            assert (status, answer["exit_code"]) == (200, 0), answer
+            assert "enabled = true" in (tmp_path / "config.toml").read_text()
+            assert telegram.token in (tmp_path / "secrets.toml").read_text() and telegram.token not in str(answer)

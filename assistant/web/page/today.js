@@ -22,14 +22,16 @@ async function loadItems(span, days) {
   const weeks = span === "day" ? [days[0]] : days.filter((_, n) => n % 7 === 0);
   const answers = await Promise.all(weeks.map((first) => read(["agenda", first, ...(span === "day" ? [] : ["--week"])])));
   const seen = new Map(answers.flatMap((it) => it.items).map((item) => [`${item.kind}${item.id}${item.day}${item.time}${item.text}${item.name}`, item]));
-  return [...seen.values()].filter((item) => days.includes(item.day));
+  return { days, items: [...seen.values()].filter((item) => days.includes(item.day)) };
 }
 
 export default function Today({ rest }) {
   const [span, setSpan] = useState("day");
   const [date, setDate] = useState(/^\d{4}-\d\d-\d\d$/.test(rest[0]) ? rest[0] : isoDay(new Date()));
   const days = daysOf(span, date);
-  const [items, error, reload] = useLoaded(() => loadItems(span, days), [span, date]);
+  const [loaded, error, reload] = useLoaded(() => loadItems(span, days), [span, date]);
+  // What was read of other days says nothing of these.
+  const items = loaded?.days.join() === days.join() ? loaded.items : null;
   const [ended] = useLoaded(() => read(["remind", "history", "--limit", "20"]), []);
   const [failure, setFailure] = useState(null);
   const move = async (id, day, time) => {
