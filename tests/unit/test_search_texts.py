@@ -167,11 +167,14 @@ def test_an_excerpt_ends_with_the_sentence_of_the_words_rather_than_begin_earlie
 
 
 def test_an_excerpt_has_what_follows_a_colon_for_what_was_changed_stands_there() -> None:
-    before = "The draft for the review is nearly there, only the part on the pier still sounds thin. " * 3
+    before = (
+        "One more thing. My boss thinks that we should push the release to Friday, and I am not sure that I agree. "
+    )
+    before += "Had the call with the kids this morning, and it went better than I feared. "
     change = (
         "I have changed my mind about the studio of Matteo in Graz: not Ivo Kest any more, Savhol Rudpelost does it."
     )
-    text = f"{before}{change} And the rest can wait until the end of the month, or the one after that."
+    text = before + change
     spots = [
         WordSpot(text.index(word), text.index(word) + len(word), n)
         for n, word in enumerate(("studio", "Matteo", "Graz"))
