@@ -112,8 +112,8 @@ def _feast(name: str, year: int) -> date:
     if name == _EASTER:
         from dateutil.easter import easter  # needed for few questions
 
-        day: date = easter(year)
-        return day
+        sunday: date = easter(year)
+        return sunday
     month, day = _FIXED[name]
     return date(year, month, day)
 
