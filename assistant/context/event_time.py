@@ -112,8 +112,8 @@ def _feast(name: str, year: int) -> date:
     if name == _EASTER:
         from dateutil.easter import easter  # needed for few questions
 
-        sunday: date = easter(year)
-        return sunday
+        found: date = easter(year)
+        return found
     month, day = _FIXED[name]
     return date(year, month, day)
 
