@@ -141,6 +141,13 @@ def test_attachments_are_found_by_their_names(room: SearchHome) -> None:
     assert room.search_ids("the capybara picture") == [kept.id]
 
 
+def test_a_question_finds_what_is_a_little_like_it_where_nobody_said_a_word_of_it(room: SearchHome) -> None:
+    add_chatter(room, 10)
+    (cats,) = room.say("My sister has three cats.")
+    add_chatter(room, 10, seed=4)
+    assert room.search_ids("Which pets do I keep?")[0] == cats
+
+
 def test_nothing_is_found_for_words_nobody_said_and_for_none_at_all(room: SearchHome) -> None:
     add_chatter(room, 30)
     assert room.search_ids("qwzzkfj") == []
