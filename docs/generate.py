@@ -251,8 +251,8 @@ _NOTICES_HEAD = """\
 What the assistant says without being asked. A notice is stored and sent like an answer, once: a restart neither loses
 nor repeats it, and a network that is down gets it later. You read it where you are: in `assistant chat`, on standard
 error of `assistant chat -m` and of a pipe (and in `notices` with `--json`), as a delivery of the web API, on Telegram,
-on Matrix, in Slack. What a nap or a night has to say comes where you wrote last. Several at once are one message.
-Guests and rooms get what concerns their own conversation."""
+on Matrix, on Discord, in Slack. What a nap or a night has to say comes where you wrote last. Several at once are one
+message. Guests and rooms get what concerns their own conversation."""
 
 _AUDIENCES = {
     "owner": "you",

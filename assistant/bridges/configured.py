@@ -95,9 +95,14 @@ class ConfiguredBridges:
     def open_one(self, name: str) -> Bridge:
         """One bridge, not started."""
         try:
-            return {"telegram": self._telegram, "matrix": self._matrix, "slack": self._slack, "mail": self._mail}[
-                name
-            ]()
+            makers = {
+                "telegram": self._telegram,
+                "matrix": self._matrix,
+                "discord": self._discord,
+                "slack": self._slack,
+                "mail": self._mail,
+            }
+            return makers[name]()
         except (ImportError, BridgeError, SettingsError) as error:
             return UnavailableBridge(name, unavailable_reason(name, error))
 
@@ -118,6 +123,11 @@ class ConfiguredBridges:
             invites=matrix.invites,
             is_owners=partial(self._is_owners, "matrix"),
         )
+
+    def _discord(self) -> Bridge:
+        from assistant.bridges.discord.bridge import DiscordBridge  # an extra
+
+        return DiscordBridge(self._token("discord"))
 
     def _slack(self) -> Bridge:
         from assistant.bridges.slack.bridge import SlackBridge  # an extra

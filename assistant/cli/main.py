@@ -54,7 +54,7 @@ _MENU = {
     },
     "People and networks": {
         "people": "Who may talk to it, and as whom.",
-        "bridge": "Telegram, Matrix, Slack, mail: set up, test, pause.",
+        "bridge": "Telegram, Matrix, Discord, Slack, mail: set up, test, pause.",
         "mail": "Your own mail: set up, list, search, read.",
         "notify": "ntfy, Gotify, the desktop: tell you where you are not looking.",
         "deliveries": "What did not arrive, or may not have.",

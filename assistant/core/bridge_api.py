@@ -49,7 +49,7 @@ class MessageChange:
     external_id: str  # of the message
     change_id: str  # the network's own, of the change
     kind: Literal["edit", "delete"]
-    sender: str
+    sender: str  # "" where a network does not say who deleted it
     content: str = ""  # the new text; "" where it was deleted
     room: str | None = None
     position: str = ""
@@ -153,7 +153,7 @@ class Bridge(Protocol):
 
 
 # Each has a section in config.toml.
-NETWORK_NAMES = ("telegram", "matrix", "slack", "mail")
+NETWORK_NAMES = ("telegram", "matrix", "discord", "slack", "mail")
 
 BridgeState = Literal["connected", "connecting", "paused", "failing", "off"]
 

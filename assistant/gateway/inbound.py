@@ -101,7 +101,10 @@ class InboundHandler:
         self.dispatcher.mark_connected(bridge)
 
     async def receive_change(self, change: MessageChange) -> None:
-        """A change by a person who is not let in, or not any more, has no effect."""
+        """A change by a person who is not let in, or not any more, has no effect. Where the network does not say who
+        deleted a message, it counts as its sender's."""
+        if change.kind == "delete" and not change.sender:
+            change = replace(change, sender=self.message_edits.find_sender(change.bridge, change.external_id))
         if not self.accepts_from(change.bridge, change.sender, change.room, addressed=True):
             self.bridge_states.save_position(change.bridge, change.position)
             return

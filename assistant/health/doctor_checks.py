@@ -47,6 +47,7 @@ _EXTRAS = {
     "fastembed": "fastembed",
     "keyring": "keyring",
     "matrix": "nio",
+    "discord": "aiohttp",
     "slack": "slack_sdk",
     "mail": "imap_tools",
     "telemetry": "opentelemetry.sdk",

@@ -88,7 +88,8 @@ class StandingMemory:
             return ""
 
 
-OPEN_TASKS_HEADING = "Open tasks of the user; close_requests once one is done or no longer wanted:"
+# What each of them means, the rules say, which are cached; this is paid for in full with every message.
+OPEN_TASKS_HEADING = "Open tasks of the user:"
 _REQUESTS_READ = 30
 _MAX_OPEN_TASKS = 8
 _TASK_LENGTH = 100

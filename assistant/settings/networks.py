@@ -30,6 +30,10 @@ class MatrixSettings(NetworkSettings):
     invites: NameList = Field(description='a list of accounts and servers as in ["@erik:example.org", "example.org"]')
 
 
+class DiscordSettings(NetworkSettings):
+    """All of it: a bot is known by its token."""
+
+
 class SlackSettings(NetworkSettings):
     """All of it: an app is known by its tokens."""
 

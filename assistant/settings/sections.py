@@ -18,6 +18,7 @@ from assistant.core.permissions import Permissions, RoleGrant
 from assistant.settings.calendar_sources import CalendarSettings
 from assistant.settings.mcp import McpSettings
 from assistant.settings.networks import (
+    DiscordSettings,
     MailAccountSettings,
     MailSettings,
     MatrixSettings,
@@ -283,6 +284,7 @@ class SettingsValues(SettingsSection):
     backup: BackupSettings
     telegram: TelegramSettings
     matrix: MatrixSettings
+    discord: DiscordSettings
     slack: SlackSettings
     mail: MailSettings
     web: WebSettings

@@ -22,7 +22,7 @@ from assistant.settings.settings import Settings
 
 log = structlog.get_logger()
 
-_LIVE_SECTIONS = ("budget.", "brief.", "telegram.", "matrix.", "slack.", "mail.", "calendar.", "notify.")
+_LIVE_SECTIONS = ("budget.", "brief.", "telegram.", "matrix.", "discord.", "slack.", "mail.", "calendar.", "notify.")
 _LOG_LEVEL = "log.level"
 _LIVE = (_LOG_LEVEL, WEB_TOKEN_KEY)
 

@@ -55,6 +55,11 @@ _PATTERNS = (
     ("card number", _CARD, ""),
 )
 _NEEDED = frozenset(needed for _, _, needed in _PATTERNS if needed)
+# Several patterns need what these find, which common words like "pass" do not tell.
+_NAMES = {"password": load_pattern("secrets", "names_password"), "code": load_pattern("secrets", "names_code")}
+# Of how many texts it is kept that they have no secret, by their hash: a compaction looks again at all that was said.
+_CLEAN_KEPT = 10_000
+_clean: set[int] = set()
 _CARD_WORD = load_pattern("secrets", "card_word")
 _HARMLESS_CODE = load_pattern("secrets", "harmless_code")
 _ASKED_FOR = load_pattern("secrets", "asked_for")
@@ -77,14 +82,20 @@ class Secret(NamedTuple):
 def find_secrets(text: str) -> list[Secret]:
     """In their order; none overlaps another."""
     secrets: list[Secret] = []
+    if (number := hash(text)) in _clean:
+        return secrets
     for secret in sorted(_candidates(text), key=lambda secret: (secret.start, -secret.end)):
         if not secrets or secret.start >= secrets[-1].end:
             secrets.append(secret)
+    if not secrets:
+        if len(_clean) >= _CLEAN_KEPT:
+            _clean.clear()
+        _clean.add(number)
     return secrets
 
 
 def has_secret(text: str) -> bool:
-    return any(True for _ in _candidates(text))
+    return bool(find_secrets(text))
 
 
 def mask_secrets(text: str) -> str:
@@ -133,12 +144,13 @@ def _candidates(text: str) -> Iterator[Secret]:
 
 
 def _absent_words(text: str) -> frozenset[str]:
-    """Which `needed` have no word in a short text: asked once, and not for each pattern. A long one is looked through
-    in windows, where they differ."""
+    """Which `needed` a short text has not: asked once, and not for each pattern. A long one is looked through in
+    windows, where they differ."""
     if len(text) > _SHORT:
         return frozenset()
     folded = text.casefold()
-    return frozenset(name for name in _NEEDED if not any(word in folded for word in _needed_words(name)))
+    absent = {name for name in _NEEDED if not any(word in folded for word in _needed_words(name))}
+    return frozenset(absent | {name for name in _NAMES.keys() - absent if not _NAMES[name].search(text)})
 
 
 @cache

@@ -15,8 +15,8 @@ from tests.support.scripted import ScriptedModel, owner_message
 
 
 def test_a_turn_waits_for_the_disk_before_it_acknowledges_calls_and_sends_and_no_oftener(tmp_path: Path) -> None:
-    """That is: accepted, reserved, answered, about to be sent, sent. What a turn begins with, what a call was
-    billed and measured at, and the correction learnt from it, are on the disk with the next of these."""
+    """That is: accepted, reserved, about to be sent, sent. What a turn begins with, what a call was billed and measured
+    at, the correction learnt from it, and the answer, which the log has, are on the disk with the next of these."""
     levels: list[str] = []
 
     async def live() -> None:
@@ -47,4 +47,4 @@ def test_a_turn_waits_for_the_disk_before_it_acknowledges_calls_and_sends_and_no
             connection.set_trace_callback(None)
 
     asyncio.run(live())
-    assert levels == ["FULL", "NORMAL", "FULL", "NORMAL", "NORMAL", "NORMAL", "FULL", "FULL", "FULL"]
+    assert levels == ["FULL", "NORMAL", "FULL", "NORMAL", "NORMAL", "NORMAL", "NORMAL", "FULL", "FULL"]

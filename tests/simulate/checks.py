@@ -13,7 +13,7 @@ import re
 import tarfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -26,14 +26,12 @@ from assistant.models.prices import load_prices
 from assistant.settings.settings import shipped_config_dir
 from assistant.wire.models import PRICES_FILE
 from tests.simulate.network import SENDERS
-from tests.simulate.plan import ZONE
+from tests.simulate.reminders import Reminders
 from tests.simulate.words import FACT
 
 if TYPE_CHECKING:
     from tests.simulate.life import Life
 
-_REMINDER = re.compile(r"reminder:\d+:(?P<slot>\d{4}-\d\d-\d\dT\d\d:\d\d)")
-_CLOCK = re.compile(r"\bat (\d{1,2}):(\d\d)")
 _DONE = ("answered", "failed", "superseded")
 _DAY = 86_400.0
 _LEARNED_WITHIN = 3 * _DAY
@@ -60,7 +58,11 @@ class Checks:
         self._prices = load_prices(shipped_config_dir() / PRICES_FILE)["anthropic"]
         self._billed: dict[date, float] = defaultdict(float)  # US dollars, by day
         self._caps: dict[date, set[float]] = defaultdict(set)
-        self._when: dict[str, str] = {}  # by the text of a reminder: when it was to come
+        self._spent_in_month: dict[tuple[int, int], float] = defaultdict(float)  # US dollars
+        self.reminders = Reminders(life)
+        self._shown_keys: set[str] = set()
+        self._dropped_keys: set[str] = set()
+        self._journal_entries = self._forgotten = 0
 
     def _complain(self, text: str) -> None:
         self._life.complaints.append(text)
@@ -81,25 +83,9 @@ class Checks:
         self._billed[day] += price.cost_of_call(usage)
         self._caps[day].add(float(self._life.world.settings.get("BUDGET__DAILY_USD", "5")))
 
-    def note_reminder(self, text: str, when: str) -> None:
-        self._when[text] = when
-
     def note_shown(self, part: OutgoingPart) -> None:
-        """A reminder that is not told to be late comes at its time by the clock on the wall, and that is the time that
-        was asked for (I11)."""
-        match = _REMINDER.match(part.key)
-        if match is None or "It was due" in part.text:
-            return
-        life, named = self._life, datetime.fromisoformat(match["slot"])
-        # A daily one keeps the name of its time on the day on which the clocks pass that over.
-        slot = _on_the_wall(named, named.hour, named.minute)
-        text = part.text.partition("Reminder: ")[2].strip()
-        asked = _CLOCK.search(self._when.get(text, ""))
-        if asked and slot != _on_the_wall(slot, int(asked[1]), int(asked[2])):
-            self._complain(f"I11: {text!r} was to come {self._when[text]!r} and is planned for {slot}")
-        now = life.local_time()
-        if abs(now.astimezone(UTC) - slot.replace(tzinfo=ZONE)) > timedelta(minutes=3) and life.is_calm(3600):
-            self._complain(f"I11: {text!r} was due {slot} and came {now}, without a word of being late")
+        self._shown_keys.add(part.item.outgoing.key)
+        self.reminders.note_shown(part)
 
     def newest_message(self, bridge: str, scope: str) -> InboundMessage | None:
         return self._newest.get((bridge, SENDERS[scope]))
@@ -110,6 +96,7 @@ class Checks:
         self._check_shown()
         if self._life.world.app is not None:
             self._check_logs_grow()
+            self.reminders.look()
 
     def _check_shown(self) -> None:
         """Nothing is answered twice (I1, I8)."""
@@ -151,6 +138,9 @@ class Checks:
         await life.world.running.maintenance.index_new_messages()
         self._check_integrity()
         self._check_agenda()
+        self.reminders.check()
+        await self._check_lists()
+        self._check_journal()
         self._check_spending()
         self._check_compactions()
         await self._check_status()
@@ -182,8 +172,13 @@ class Checks:
                 continue
             elif item.state in ("answered", "failed"):
                 sent = stores.outbox.list_by_turn(item.turn) if item.turn else []
-                if not any(is_answer_key(one.outgoing.key) for one in sent):
+                keys = {one.outgoing.key for one in sent if is_answer_key(one.outgoing.key)}
+                if not keys:
                     self._complain(f"I1: {message.external_id} is {item.state}, and nothing was sent for it")
+                elif not keys & (self._shown_keys | self._dropped_keys):
+                    if not life.is_calm(_DAY):
+                        continue
+                    self._complain(f"I1: {message.external_id} is {item.state}, and nobody was shown that")
             del self._open[inbox_id]
         if life.is_calm(3600) and (left := stores.typed_commands.list_open()):
             self._complain(f"I1: commands without an answer: {[command.text for command in left]}")
@@ -192,6 +187,9 @@ class Checks:
         """The owner discards what may or may not have arrived."""
         for item in self._life.world.running.stores.deliveries.list_stuck():
             if not item.is_sent_automatically:
+                key = self._life.world.read_value("script.db", "SELECT key FROM outbox WHERE id = ?", item.id)
+                self._dropped_keys.add(key)
+                self.reminders.note_dropped(key)
                 await self._life.command(f"/deliveries drop {item.id}")
 
     def _check_integrity(self) -> None:
@@ -207,6 +205,22 @@ class Checks:
         overdue = life.world.running.stores.jobs.next_due_at()
         if overdue is not None and overdue < life.machine.true_time() - timedelta(hours=12):
             self._complain(f"I11: something was due at {overdue} and is not told")
+
+    async def _check_lists(self) -> None:
+        """What is listed of reminders is what is stored: as many, and the next ones."""
+        life = self._life
+        waiting = life.world.running.stores.jobs.list_waiting("owner", "reminder")
+        listed = await life.command("/remind list")
+        for job in waiting[:5]:
+            if job.text not in listed:
+                self._complain(f"I11: reminder {job.id} ({job.text!r}) waits and is not listed in {listed[:200]!r}")
+
+    def _check_journal(self) -> None:
+        """No entry of the journal goes but by being forgotten (I4)."""
+        count = self._life.world.read_value("character.db", "SELECT count(*) FROM journal")
+        if count < self._journal_entries and self._forgotten == len(self._life.knowledge.forgotten):
+            self._complain(f"I4: the journal had {self._journal_entries} entries and has {count}")
+        self._journal_entries, self._forgotten = count, len(self._life.knowledge.forgotten)
 
     def _check_spending(self) -> None:
         """No cap is passed (I9), by the bills of the provider, on days on which no cap and no clock was changed."""
@@ -317,13 +331,6 @@ class Checks:
         for name, data in _contents(self._life.world.home):
             if match := pattern.search(data):
                 self._complain(f"forget: {match[0].decode()} is forgotten and still in {name}")
-
-
-def _on_the_wall(day: datetime, hour: int, minute: int) -> datetime:
-    """This time of a day, or the first after it where the clocks pass it over."""
-    at = day.replace(hour=hour, minute=minute)
-    there = at.replace(tzinfo=ZONE).astimezone(UTC).astimezone(ZONE).replace(tzinfo=None)
-    return at if there == at else at.replace(hour=hour + 1, minute=0)
 
 
 def _contents(home: Path) -> Iterator[tuple[str, bytes]]:

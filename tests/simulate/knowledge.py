@@ -60,3 +60,15 @@ class Faults:
 
     until: dict[str, float] = field(default_factory=dict)
     calm_since: float = 0.0  # since when nothing was out of order
+    _past: list[tuple[str, float, float]] = field(default_factory=list)
+
+    def note(self, name: str, begun: float, until: float) -> None:
+        self._past.append((name, begun, until))
+
+    def was_any(self, since: float, until: float) -> bool:
+        """Something was out of order, or nothing ran, at some time between the two."""
+        return any(begun <= until and ended >= since for _, begun, ended in self._past)
+
+    def was_clock_wrong(self, since: float) -> bool:
+        """Since then, or still."""
+        return any(name == "clock" and ended >= since for name, _, ended in self._past)

@@ -75,6 +75,7 @@ class Life:
             return
         app.check_due()
         app.maintenance.run()
+        self.checks.reminders.look()
 
     async def quiet(self) -> bool:
         """Wait until nobody works and nothing waits; whether that was so."""
@@ -181,7 +182,7 @@ class Life:
         await self._say(scope, bridge, f"What is the{key[3:]}?")
 
     async def _remind(self, scope: str, bridge: str, text: str, when: str) -> None:
-        self.checks.note_reminder(text, when)
+        self.checks.reminders.note_order(text, when)
         await self._say(scope, bridge, f"Remind me to {text}; {when}.")
 
     async def _todo(self, scope: str, bridge: str, text: str) -> None:
@@ -310,6 +311,7 @@ class Life:
         await self._stay_off(seconds)
 
     async def _stay_off(self, seconds: float) -> None:
+        self.faults.note("off", self.now(), self.now() + seconds)
         await self.pass_until(self.now() + seconds)
         await self._end_fault("disk")
         await self.world.start()
@@ -344,12 +346,14 @@ class Life:
         self._next_look = self.now() + 6 * MINUTE
 
     async def _suspend(self, seconds: float) -> None:
+        self.faults.note("suspended", self.now(), self.now() + seconds)
         self.machine.suspend(timedelta(seconds=seconds))
         self._fault_ended()
         self.look()
 
     def _begin_fault(self, name: str, seconds: float) -> None:
         self.faults.until[name] = max(self.faults.until.get(name, 0.0), self.now() + seconds)
+        self.faults.note(name, self.now(), self.faults.until[name])
 
     async def _end_faults(self, *, all_of_them: bool = False) -> None:
         for name, until in list(self.faults.until.items()):

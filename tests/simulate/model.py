@@ -54,12 +54,14 @@ class Provider:
     """What the models of a life have in common. `trouble`, when set, is what every call fails with; `faults` makes some
     calls fail. `complain` is told of whatever must not be. `find_answers` says what answers a question, as those words
     that are right at this moment; none for a question that has no answer. `on_billed` is told what a call used, and of
-    which model."""
+    which model, `on_result` what a tool said. `find_forgotten` says which words of a text were forgotten."""
 
     seed: int
     complain: Callable[[str], None]
     find_answers: Callable[[str], frozenset[str]]
     on_billed: Callable[[str, Usage], None]
+    on_result: Callable[[str], None]
+    find_forgotten: Callable[[str], set[str]]
     trouble: str = ""
     faults: bool = True
     calls: int = 0
@@ -120,6 +122,8 @@ class LifeModel:
         scopes = scopes_of(text)
         if len(scopes) > 1:
             self._complain(f"I10: a request ({purpose}, {session}) has words of {', '.join(sorted(scopes))}")
+        for word in self._provider.find_forgotten(text):
+            self._complain(f"forget: {word} is forgotten, and a request ({purpose}, {session}) has it")
         owner = session is not None and not session.startswith(("peer:", "room:"))
         if session is not None and scopes and ("owner" in scopes) is not owner:
             self._complain(f"I10: a request of {session} ({purpose}) has words of {', '.join(scopes)}")
@@ -172,6 +176,8 @@ class LifeModel:
         if match := QUESTION.search(said):
             return self._answer(match[0], said, request, tail)
         if tail:
+            for message in tail:
+                self._provider.on_result(message.content)
             return "That is done.", ()
         call_id = f"call_{self._provider.calls}"
         if match := REMIND.search(said):

@@ -24,6 +24,8 @@ from tests.simulate.words import scopes_of
 OWNER, ANN, IVO, ROOM = "100", "7", "8", "-200"
 SENDERS = {"owner": OWNER, "ann": ANN, "ivo": IVO, "room": ANN}
 _SCOPES = {OWNER: "owner", ANN: "ann", IVO: "ivo", ROOM: "room"}
+# As the program names whose words something is.
+SCOPES = ("owner", f"peer:alpha:{ANN}", f"peer:beta:{IVO}", f"room:alpha:{ROOM}")
 _A_DAY = 86_400.0
 
 

@@ -19,6 +19,7 @@ from tests.simulate.knowledge import Failure
 from tests.simulate.life import Life
 from tests.simulate.model import Provider
 from tests.simulate.plan import DAY, Event, plan_life
+from tests.simulate.words import WORD
 from tests.simulate.world import surroundings
 
 _MAX_REPLAYS = 60
@@ -146,6 +147,8 @@ def run_life(
         complaints.append,
         lambda question: life.knowledge.find_answers(question, life.now()),
         lambda *bill: life.checks.note_billed(*bill),
+        lambda result: life.checks.reminders.note_result(result),
+        lambda text: life.knowledge.forgotten.intersection(WORD.findall(text)),
     )
     try:
         with surroundings(models) as folder:

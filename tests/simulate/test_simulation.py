@@ -9,16 +9,23 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from assistant.agenda.scheduler import AgendaScheduler
+from assistant.core.jobs import FiringBatch, Job, NewJob, ReminderMessage
+from assistant.store.script.jobs import Jobs
 from assistant.store.script.outbox import StoredOutbox
 from tests.simulate.clock import VirtualLoop
 from tests.simulate.journal import LifeJournal
 from tests.simulate.life import Life
 from tests.simulate.plan import Event, plan_life
+from tests.simulate.reminders import moments_of_phrase
 from tests.simulate.run import find_shortest, run_life
+from tests.simulate.world import World
 
 SEED = 2
 _ROOT = Path(__file__).resolve().parents[2]
@@ -113,3 +120,112 @@ def test_an_answer_that_is_sent_twice_is_found_with_the_event_that_it_takes(monk
     failure = run_life(1, 1, events)
     assert failure is not None and failure.kinds == {"I8"}
     assert [event.number for event in find_shortest(1, events, failure)] == [2]
+
+
+# ---------------------------------------------------------------------------------------------------------- reminders
+
+_ORDER = Event(
+    1, 30_000.0, "remind", {"scope": "owner", "bridge": "beta", "text": "bake bread 7", "when": "in 3 hours"}
+)
+
+
+def _complaints(*events: Event, days: int = 2) -> list[str]:
+    failure = run_life(1, days, events)
+    return [] if failure is None else failure.texts
+
+
+def test_a_reminder_that_comes_is_no_failure() -> None:
+    assert _complaints(_ORDER) == []
+
+
+def test_a_reminder_that_is_lost_on_its_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    apply_firing = Jobs.apply_firing
+
+    def lose_messages(self: Jobs, firing: FiringBatch, now: datetime) -> None:
+        apply_firing(self, replace(firing, messages=()), now)
+
+    monkeypatch.setattr(Jobs, "apply_firing", lose_messages)
+    found = _complaints(_ORDER)
+    assert any("'bake bread 7' was due" in text and "never came" in text for text in found), found
+
+
+def test_a_reminder_that_is_lost_from_the_store_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Promised to the model, and rolled back."""
+
+    def pretend(self: Jobs, new: NewJob, limit: int, now: datetime) -> Job:
+        return Job(1, new.kind, new.name, new.place, new.text, new.spec, new.zone, new.catch_up, "active", new.due, now)
+
+    monkeypatch.setattr(Jobs, "add", pretend)
+    assert _complaints(_ORDER) == ["I11: 'bake bread 7' was set as reminder 1, and the store has []"]
+
+
+def test_a_reminder_that_waits_for_ever_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Jobs, "list_due", lambda *_, **__: [])
+    monkeypatch.setattr(AgendaScheduler, "_seconds_to_wait", lambda _: 600.0)
+    assert any("was due at" in text for text in _complaints(_ORDER))
+
+
+def test_a_reminder_in_another_place_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    send = Jobs._send
+
+    def mistake(self: Jobs, message: ReminderMessage, now: datetime) -> None:
+        send(self, replace(message, place=replace(message.place, bridge="alpha")), now)
+
+    monkeypatch.setattr(Jobs, "_send", mistake)
+    assert any("and came on ('alpha', '100')" in text for text in _complaints(_ORDER))
+
+
+def test_a_reminder_that_is_late_without_a_reason_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    fire_due = AgendaScheduler.fire_due
+
+    async def oversleep(self: AgendaScheduler) -> int:
+        return await fire_due(self) if self._clock() > datetime(2026, 3, 5, 13, tzinfo=UTC) else 0
+
+    monkeypatch.setattr(AgendaScheduler, "fire_due", oversleep)
+    monkeypatch.setattr(AgendaScheduler, "_seconds_to_wait", lambda _: 600.0)
+    assert any("nothing was in its way" in text for text in _complaints(_ORDER))
+
+
+def test_a_reminder_that_is_planned_for_another_time_than_was_asked_for_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    add = Jobs.add
+
+    def mistake(self: Jobs, new: NewJob, limit: int, now: datetime) -> Job:
+        return add(self, replace(new, due=replace(new.due, at=new.due.at + timedelta(hours=1))), limit, now)
+
+    monkeypatch.setattr(Jobs, "add", mistake)
+    assert any("and is planned for" in text for text in _complaints(_ORDER))
+
+
+def test_a_reminder_comes_late_and_says_so_after_a_day_off() -> None:
+    off = Event(2, 32_000.0, "off", {"seconds": 20 * 3600.0, "wait": 0.0})
+    shown: list[str] = []
+
+    def report(life: Life) -> None:
+        shown.extend(part.text for network in life.world.networks.values() for part in network.shown)
+
+    assert run_life(1, 3, [_ORDER, off], report) is None
+    assert any("bake bread 7" in text and "It was due" in text for text in shown)
+
+
+def test_a_phrase_of_the_plan_means_the_same_moment_for_whoever_checks_it() -> None:
+    friday = datetime(2026, 3, 27, 12, tzinfo=UTC)
+    assert moments_of_phrase("in 20 minutes", friday) == [friday + timedelta(minutes=20)]
+    assert [moment.isoformat() for moment in moments_of_phrase("on friday at 18:30", friday)] == [
+        "2026-03-27T18:30:00+01:00",
+        "2026-04-03T18:30:00+02:00",
+    ]
+    # The clocks pass this time over two days later.
+    assert [moment.isoformat() for moment in moments_of_phrase("in two days at 2:30", friday)] == [
+        "2026-03-29T03:00:00+02:00"
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------------ others
+
+
+def test_an_entry_that_is_lost_from_the_journal_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = iter([5, 4])
+    monkeypatch.setattr(World, "read_value", lambda *_: next(counts))
+    assert _complaints(days=2) == ["I4: the journal had 5 entries and has 4"]

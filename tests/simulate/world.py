@@ -11,11 +11,12 @@ import logging
 import os
 import random
 import shutil
+import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -26,7 +27,9 @@ from assistant.core.backups import BackupKind, BackupResult
 from assistant.core.errors import MemoryUnavailable
 from assistant.daemon import shut_down
 from assistant.mem0.client import MemoryProcess, MemoryStoreSettings
+from assistant.mem0.codec import EmbedderSettings
 from assistant.mem0.embedders import open_embedder
+from assistant.mem0.vectors import Embedder
 from assistant.models.prices import load_prices
 from assistant.service.clock import SteadyClock
 from assistant.settings.home import Home
@@ -46,6 +49,12 @@ from tests.simulate.network import LifeBridge, Network
 
 _DRAIN_SECONDS = 20.0
 _LONGEST_LOOK = 6 * 3600.0
+
+
+@lru_cache(maxsize=1)
+def _open_embedder(home: Path, settings: EmbedderSettings) -> Embedder:
+    """Loaded once: each process of semantic memory would read the same files."""
+    return open_embedder(settings, home, seconds=60.0)
 
 
 class MemoryInProcess(MemoryProcess):
@@ -77,7 +86,7 @@ class MemoryInProcess(MemoryProcess):
             db = Database.open(self._home / "memory.db", memory_migrations, self._world.machine.wall())
             settings, store = MemoryStoreSettings(self._home), MemoryVectors(db)
             backend = open_backend("local", "", store, seconds=60.0)
-            open_chosen = partial(open_embedder, home=self._home, seconds=60.0, meter_for=lambda settings: None)
+            open_chosen = partial(_open_embedder, self._home)
             self._opened = db, Mem0Service(store, backend, settings.embedder, open_chosen)
         return self._opened[1]
 
@@ -106,6 +115,12 @@ class World:
     def running(self) -> App:
         assert self.app is not None
         return self.app
+
+    def read_value(self, database: str, sql: str, *values: Any) -> Any:
+        """One value out of a database of the data folder, past the program."""
+        with closing(sqlite3.connect(f"file:{self.home / database}?mode=ro", uri=True)) as db:
+            row = db.execute(sql, values).fetchone()
+        return None if row is None else row[0]
 
     async def start(self) -> None:
         """A new process. Raises `AssistantError` where it cannot start."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ _FIRST_TS = 1_790_000_000
 Json = dict[str, Any]
 
 
-class SlackPeople:
+class SlackPeople(ABC):
     def __init__(self) -> None:
         self.names = {OWNER: "Ann", ME: "nocturne"}
         self.channels: dict[str, Json] = {
@@ -32,11 +33,11 @@ class SlackPeople:
         self._times = itertools.count(1)
 
     @property
-    def url(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def url(self) -> str: ...
 
-    def send_envelope(self, kind: str, payload: Json) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def send_envelope(self, kind: str, payload: Json) -> None: ...
 
     def new_ts(self) -> str:
         number = next(self._times)

@@ -113,7 +113,7 @@ def _lines(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(line for text in texts for line in text.split("\\n") if len(line) >= _LINE)
 
 
-_LINE = 60
+_LINE = 40
 _VOLATILE = f"<{NOTE_TAG}>\\nNow: "
 
 

@@ -286,7 +286,7 @@ def test_recalled_text_stays_within_its_budget(room: SearchHome, tokens: int) ->
     room.say(*(f"Torvald and the sauna, part {part}: {'steam ' * (part * 7)}" for part in range(6)))
     text = RecallSetup(room, tokens).recall(QUESTION)
     assert estimate_tokens(text) <= tokens
-    assert bool(text) == (tokens > 100)
+    assert bool(text) == (tokens > 0)
 
 
 def test_the_best_is_recalled_where_there_is_room_for_one(room: SearchHome) -> None:

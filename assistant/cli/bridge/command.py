@@ -112,6 +112,7 @@ def add(
 
     > assistant bridge add telegram
     > assistant bridge add matrix
+    > assistant bridge add discord
     > assistant bridge add slack
     > assistant bridge add mail
     > pass show telegram | assistant bridge add telegram --token-stdin --no-wait
@@ -267,6 +268,7 @@ _LOOK_EVERY = 0.25
 _ASKED_EVERY = 8
 _TO_WRITE = {
     "telegram": "Write anything to {account} on Telegram, from your own account.",
+    "discord": "Invite {account} to a server of yours, and write anything to it in a direct message.",
     "slack": "Write anything to {account} in Slack: find it under Apps.",
     "mail": "Write a mail to {account} from your own address.",
     "matrix": "Invite {account} to a direct chat from your own account, and write anything when it has joined.",

@@ -36,6 +36,10 @@ _BOTFATHER = (
     "The assistant talks through a bot of your own. In Telegram, send /newbot to @BotFather, choose names, and copy "
     "the token from its reply."
 )
+_DISCORD_BOT = (
+    "The assistant talks through a Discord bot of your own. Make one at https://discord.com/developers/applications as "
+    "the page docs/discord.md shows, turn on Message Content Intent, and copy its token."
+)
 _SLACK_APP = (
     "The assistant talks through a Slack app of your own. Make one at https://api.slack.com/apps as the page "
     "docs/slack.md shows, install it to your workspace, and copy its two tokens."
@@ -89,8 +93,14 @@ def ask_bridge_answers(home: Home, name: str, settings: Settings, options: Bridg
                 f"{place} has {key}, which overrides this one. Nothing was changed; remove it there first."
             )
         print_text(f"{place} has {key}; it is used and stays as it is.")
-    ask = {"telegram": _ask_telegram, "matrix": _ask_matrix, "slack": _ask_slack, "mail": _ask_mail}[name]
-    return ask(home, settings, options, is_elsewhere)
+    ask = {
+        "telegram": _ask_telegram,
+        "matrix": _ask_matrix,
+        "discord": _ask_discord,
+        "slack": _ask_slack,
+        "mail": _ask_mail,
+    }
+    return ask[name](home, settings, options, is_elsewhere)
 
 
 def _ask_telegram(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:
@@ -154,6 +164,27 @@ def _ask_matrix(home: Home, settings: Settings, options: BridgeOptions, token_is
     if login is None:
         return answers
     return replace(answers, keys={**answers.keys, "user": login.user, "device": login.device}, token=login.token)
+
+
+def _ask_discord(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:
+    if token_is_elsewhere:
+        return BridgeAnswers(owner=options.owner)
+    current = settings.values.discord.token.get_secret_value()
+
+    def parse(answer: str) -> str:
+        if not (current and not answer) and not re.fullmatch(r"[\w-]+\.[\w-]+\.[\w-]+", answer):
+            raise UsageError("That is not a bot's token. It has three parts with dots between them.")
+        return answer
+
+    if options.token:
+        token = parse(options.token)
+    else:
+        print_text(_DISCORD_BOT)
+        shown = "the current one" if current else ""
+        token = prompt_until_valid("Token (not shown)", "", parse, shown=shown, secret=True)
+    # The number of a bot is in its token.
+    is_other_bot = bool(current and token) and current.partition(".")[0] != token.partition(".")[0]
+    return BridgeAnswers(token=token, anew=is_other_bot, owner=options.owner)
 
 
 def _ask_slack(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:

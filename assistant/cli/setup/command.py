@@ -46,6 +46,7 @@ _NO_BRIDGE = "no"
 _BRIDGES = {
     "telegram": "a bot of your own; making one takes a minute",
     "matrix": "its own account on a homeserver; needs the `matrix` extra",
+    "discord": "a bot of your own; needs the `discord` extra",
     "slack": "an app of your own in a workspace; needs the `slack` extra",
     "mail": "a mailbox of its own; needs the `mail` extra",
     _NO_BRIDGE: "not now; `assistant bridge add` sets one up later",

@@ -1,8 +1,9 @@
 """Conversations: `store_ports.Conversation` over script.db and the message log.
 
-What always holds: a message is accepted by SQLite, then logged, then shown, in that order (I1), and each step is
-durable before the next. Every method either takes effect as a whole or raises and leaves what was; what a crash, or a
-full disk, leaves between log and database is repaired by `recover_after_crash`, or before the session is next written.
+What always holds: a message is accepted by SQLite, then logged, then shown, in that order (I1). The first two are
+durable before the next, what is shown before somebody outside learns of it. Every method either takes effect as a whole
+or raises and leaves what was; what a crash, or a full disk, leaves between log and database is repaired by
+`recover_after_crash`, or before the session is next written.
 """
 
 from __future__ import annotations
@@ -231,7 +232,9 @@ class StoredConversation:
         require_running_turn(self._db, turn)
         new = [] if reply is None or reply.id is not None else [reply]
         drafts = [self.appender.draft_record(session, message, _turn_origin(turn, message), now) for message in new]
-        with self.appender.appending(session, drafts, now) as shown:
+        # What a power cut takes a start makes again of the log; before it is sent a commit waits.
+        durable = state != "answered" or reply is None or not outgoing
+        with self.appender.appending(session, drafts, now, durable=durable) as shown:
             logged = shown[0] if shown else reply
             reply_id = None if logged is None else logged.id
             complete = complete_outgoing(self._db, turn.id, outgoing, reply_id)
@@ -271,13 +274,7 @@ class StoredConversation:
     # -------------------------------------------------------------------------------------------------- compactions
 
     def begin_compaction(
-        self,
-        session: str,
-        prefix_rev: int,
-        trigger: str,
-        ids: tuple[int, int],
-        until: datetime,
-        now: datetime,
+        self, session: str, prefix_rev: int, trigger: str, ids: tuple[int, int], until: datetime, now: datetime
     ) -> int | None:
         with self._db.write() as db:
             current = session_rows.require_prefix_rev(db, session, prefix_rev)

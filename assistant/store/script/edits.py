@@ -53,6 +53,11 @@ class MessageEdits:
             self._states.save_position(change.bridge, change.position)
         return None if row is None else str(row["session"])
 
+    def find_sender(self, bridge: str, external_id: str) -> str:
+        """Whose message it is; "" for one that was never stored."""
+        sql = "SELECT sender FROM inbox WHERE bridge = ? AND external_id = ?"
+        return str(self._db.value(sql, (bridge, external_id)) or "")
+
     def recover_after_crash(self, now: datetime) -> None:
         """At start: what was accepted and is not in the log yet. Raises `StoreError`."""
         for row in self._db.rows("SELECT * FROM changes WHERE state = 'accepted' ORDER BY id"):

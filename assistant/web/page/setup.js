@@ -31,7 +31,7 @@ export default function Setup() {
       <${Step} name="time" title="Time" done=${reload} fields=${[["zone", "Your time zone, or your city", value("home.timezone") || Intl.DateTimeFormat().resolvedOptions().timeZone], ["sleep", "When it sleeps", value("sleep.at")]]} />
       <${Step} name="budget" title="Budget" done=${reload} about="The most that models may cost, in US dollars; 0 for no limit." fields=${[["day", "Per day", value("budget.daily_usd")], ["month", "Per month", value("budget.monthly_usd")]]} />
       <${Bridge} />
-      <section><h2>Slack, a service</h2><p class="quiet">These are set up in a terminal: <code>assistant bridge add slack</code>, <code>assistant service install</code>.</p></section>`}
+      <section><h2>Discord, Slack, a service</h2><p class="quiet">These are set up in a terminal: <code>assistant bridge add</code>, <code>assistant service install</code>.</p></section>`}
   </${Page}>`;
 }
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.networks.discord import open_discord_network
 from tests.support.networks.mail import open_mail_network
 from tests.support.networks.matrix import open_matrix_network
 from tests.support.networks.network import Network
@@ -41,6 +42,7 @@ NETWORKS: dict[str, NetworkContext] = {
     "telegram": open_telegram_network,
     "matrix": open_matrix_network,
     "mail": open_mail_network,
+    "discord": open_discord_network,
     "slack": open_slack_network,
 }
 # The fixtures that opening one takes: servers that more than one test uses.

@@ -1,0 +1,122 @@
+"""Times that a question tells by an event ("before the move", "two weeks after Easter"), and questions that several
+messages answer ("how many times", "in which order", "the last three times"). Pure.
+
+What always holds: an event that the calendar has is a day here; any other is words, which a search has to find.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from assistant.core.calendar import MONTH_PATTERN, NUMBER_WORDS, WEEKDAY_PATTERN
+from assistant.core.text import lazy_regex
+
+_NUMBERS = {**NUMBER_WORDS, "a": 1, "an": 1, "few": 3, "couple of": 2}
+_COUNT = r"(?P<count>\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
+_EVENT = lazy_regex(
+    rf"\b(?:(?:a )?{_COUNT} (?P<unit>days?|weeks?|months?|years?) )?(?P<side>before|after|since) "
+    r"(?P<event>(?:(?!\b(?:what|where|who|when|which|how|why|did|do|does|was|were|is|are)\b)[^,.?!;\n]){2,60})",
+    re.IGNORECASE,
+)
+# These are no events, or days that a search is given anyhow.
+_NO_EVENT = lazy_regex(
+    rf"(?:(?:last |next |the )?(?:{WEEKDAY_PATTERN}|(?:\d\d? )?{MONTH_PATTERN}(?: \d+)?)"
+    r"|that|this|it|then|now|all|long|today|tomorrow|yesterday|\d[\d: ./-]*+(?:am|pm)?|noon|midnight|(?:the )?last \w+"
+    r"|me|you|us|him|her|them)\W*",
+    re.IGNORECASE,
+)
+_EASTER, _CHRISTMAS, _NEW_YEAR, _HALLOWEEN = "easter", "christmas", "new year", "halloween"
+_FIXED = {_CHRISTMAS: (12, 25), _NEW_YEAR: (1, 1), _HALLOWEEN: (10, 31)}
+_FEAST = lazy_regex(
+    r"(?:the )?(easter|christmas|new year|halloween)(?:['’]?s)?(?: (?:day|eve|sunday))?\W*", re.IGNORECASE
+)
+_TOLERANCE = {"day": 1, "week": 4, "month": 16, "year": 120}
+_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+_SEVERAL = lazy_regex(
+    r"\b(?:how (?:many|often)\b|(?:in|by) (?:which|what) order\b|order in which\b|(?:each|every) time\b"
+    r"|all (?:of )?(?:the|my|our|of)\b|altogether\b|in total\b|so far\b|list (?:of|the|all|my)\b|wie (?:oft|viele)\b"
+    r"|in welcher reihenfolge\b|combien de\b|dans quel ordre\b|cuánt[ao]s\b|hvor mange\b)",
+    re.IGNORECASE,
+)
+_ORDER = lazy_regex(
+    r"\b(?:(?:in|by) (?:which|what) order|order in which|in order|chronological\w*|first to last|in welcher reihenfolge"
+    r"|dans quel ordre)\b",
+    re.IGNORECASE,
+)
+_LAST_TIMES = lazy_regex(
+    rf"\b(?:last|latest|most recent) (?:{_COUNT} )?times?\b(?! (?:zone|slot|limit))",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EventReference:
+    """A time that is told by an event."""
+
+    event: str  # its words
+    side: str  # "before", "after"
+    count: int  # how many units lie between; 0 where that is open
+    unit: str
+    rest: str  # the question without it
+
+    def days_around(self, day: date) -> tuple[date | None, date | None]:
+        """[first, last) of the time, where the event was on `day`; None where it is open."""
+        if not self.count:
+            return (None, day) if self.side == "before" else (day, None)
+        between = timedelta(self.count * _DAYS[self.unit])
+        middle = day - between if self.side == "before" else day + between
+        tolerance = timedelta(_TOLERANCE[self.unit])
+        return middle - tolerance, middle + tolerance + timedelta(1)
+
+    def feast_day(self, today: date) -> date | None:
+        """The day of an event that the calendar has: the last one whose time has begun."""
+        match = _FEAST.fullmatch(self.event)
+        if match is None:
+            return None
+        for year in (today.year, today.year - 1):
+            day = _feast(match[1].lower(), year)
+            first, _ = self.days_around(day)
+            if day <= today and (first is None or first <= today):
+                return day
+        return None
+
+
+def find_event_reference(question: str) -> EventReference | None:
+    match = _EVENT.search(question)
+    if match is None or _NO_EVENT.fullmatch(match["event"].strip()):
+        return None
+    rest = f"{question[: match.start()]} {question[match.end() :]}".strip(" ,")
+    side = "before" if match["side"].lower() == "before" else "after"
+    unit = (match["unit"] or "").lower().rstrip("s")
+    return EventReference(match["event"].strip(), side, _number(match["count"]) if unit else 0, unit, rest)
+
+
+def asks_for_several(question: str) -> bool:
+    """Whether it is answered by several messages, if that many say something of it."""
+    return bool(_SEVERAL.search(question) or _ORDER.search(question))
+
+
+def asks_for_order(question: str) -> bool:
+    return bool(_ORDER.search(question))
+
+
+def last_times(question: str) -> int:
+    """How many of the last times a question asks for; 0 where it asks for none."""
+    match = _LAST_TIMES.search(question)
+    return _number(match["count"] or "1") if match else 0
+
+
+def _feast(name: str, year: int) -> date:
+    if name == _EASTER:
+        from dateutil.easter import easter  # needed for few questions
+
+        found: date = easter(year)
+        return found
+    month, day = _FIXED[name]
+    return date(year, month, day)
+
+
+def _number(count: str) -> int:
+    return int(count) if count.isdecimal() else _NUMBERS[count.lower()]

@@ -1,0 +1,96 @@
+"""How the search tool looks for what one search in the order of its scores does not show well: what several messages
+answer, the last few times of something, and a time that is told by an event.
+
+What always holds: such a question changes how much is shown and what comes first; what a plain search finds comes
+behind it, as far as there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
+
+from assistant.context.event_time import (
+    EventReference,
+    asks_for_order,
+    asks_for_several,
+    find_event_reference,
+    last_times,
+)
+from assistant.core.records import SearchHit
+from tools.declaration import start_of_day
+
+Search = Callable[[str, int, datetime | None, datetime | None], Sequence[SearchHit]]
+"""The hits of (query, limit, after, before), best first."""
+
+_WIDER = 2
+_DEEPEST = 100
+_MOST_OF_THE_WORDS = 0.5
+_EVENTS_READ = 12
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMessages:
+    """What a search shows."""
+
+    hits: Sequence[SearchHit]
+    order: str  # how they are ordered, for people
+    more: int | None = None  # how many others have most of the question's words; None where nobody counted
+    note: str = ""  # how a time was understood
+
+
+def find_messages(
+    search: Search, query: str, limit: int, after: datetime | None, before: datetime | None, today: date, zone: ZoneInfo
+) -> FoundMessages:
+    reference = find_event_reference(query) if after is None and before is None else None
+    if reference is not None and (found := _around_event(search, query, reference, limit, today, zone)):
+        return found
+    times = last_times(query)
+    if not times and not asks_for_several(query):
+        return FoundMessages(search(query, limit, after, before), "best first")
+    hits = search(query, _DEEPEST, after, before)
+    if times:
+        fitting = sorted(_fitting(hits), key=lambda hit: hit.ts, reverse=True)
+        if fitting:
+            rest = [hit for hit in hits if hit not in fitting[:limit]]
+            return FoundMessages([*fitting, *rest][:limit], "newest first", max(0, len(fitting) - limit))
+    shown = hits[: _WIDER * limit]
+    more = len([hit for hit in _fitting(hits) if hit not in shown])
+    if asks_for_order(query):
+        return FoundMessages(sorted(shown, key=lambda hit: (hit.ts, hit.message_id)), "in the order of time", more)
+    return FoundMessages(shown, "best first", more)
+
+
+def _around_event(
+    search: Search, query: str, reference: EventReference, limit: int, today: date, zone: ZoneInfo
+) -> FoundMessages | None:
+    """What was said in the time that an event tells, before what else the search finds; None where nobody knows the
+    event."""
+    day, source = reference.feast_day(today), ""
+    if day is None:
+        said = next(
+            (
+                hit
+                for hit in search(reference.event, _EVENTS_READ, None, None)
+                if hit.quality.share >= _MOST_OF_THE_WORDS and not hit.text.rstrip(' …"').endswith("?")
+            ),
+            None,
+        )
+        if said is None:
+            return None
+        day, source = said.ts.astimezone(zone).date(), f" (#{said.message_id})"
+    first, last = reference.days_around(day)
+    within = search(reference.rest, limit, start_of_day(first, zone), start_of_day(last, zone))
+    known = {hit.message_id for hit in within}
+    others = [hit for hit in search(query, limit, None, None) if hit.message_id not in known]
+    time = " ".join(filter(None, [f"from {first}" if first else "", f"before {last}" if last else ""]))
+    note = f"Event: {day.isoformat()}{source}; what was said {time} comes first."
+    return FoundMessages([*within, *others][:limit], "best first", note=note)
+
+
+def _fitting(hits: Sequence[SearchHit]) -> list[SearchHit]:
+    """Those that have about as much of the question as the best: "how many times" is in none of them."""
+    least = _MOST_OF_THE_WORDS * max((hit.quality.share for hit in hits), default=0.0)
+    return [hit for hit in hits if hit.quality.share >= least > 0]
