@@ -30,7 +30,7 @@ from tests.support.web_api import free_port
 PAINT_MS, WIRE_KB, BATCH_MS, SERVER_MB = 300.0, 200.0, 20.0, 15.0
 _PAGES = ("talk", "today", "memory", "context", "sleep", "spending", "health", "settings")
 _RUNS = 5
-_QUIET_MS = 1500
+_QUIET_MS = 700  # less than the second after which a page looks again how far a sleep is
 _TEXT = "Here is **what** was asked for, in `words`:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- two\n\n" * 40
 _BATCH = 24  # characters
 _MEASURED = """
