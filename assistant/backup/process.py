@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from assistant.core.backups import BackupKind, BackupResult
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, StoreError, UsageError
+from assistant.core.processes import end_process
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.make import BackupRequest, make_backup
 from assistant.store.files import WriteThrottle
@@ -53,9 +54,7 @@ async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind,
     try:
         out, err = await process.communicate(_JOB.dump_json(job) + b"\n")
     except BaseException:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        await end_process(process)
         # What cannot be removed now is removed at the next start.
         with contextlib.suppress(AssistantError), folder.lock():
             folder.remove_partial()

@@ -26,6 +26,7 @@ from assistant.core.calendar import format_local_time
 from assistant.core.calendar_events import CalendarChange, SourceState
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError, UsageError, install_hint
+from assistant.core.processes import end_process
 from assistant.settings.calendar_sources import CalendarSettings, CalendarSource, read_passwords
 from assistant.store.calendars import CalendarReader
 
@@ -82,9 +83,7 @@ class CalendarWorker:
                 unsure=action == "change",
             ) from None
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            await end_process(process)
         try:
             answer: Mapping[str, Any] = json.loads(text)
         except ValueError:

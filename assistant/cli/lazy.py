@@ -7,6 +7,7 @@ came from. Anything else is a defect and is named as such.
 from __future__ import annotations
 
 import difflib
+import gc
 import io
 import os
 import shlex
@@ -22,6 +23,9 @@ from assistant.cli.output import clean_for_terminal
 from assistant.core.errors import AssistantError
 
 EXIT_INTERRUPTED = 130
+# New objects after which the collector of cycles looks at them. After Python's own 700 it would walk what a start
+# loads, which all stays, two hundred times. A daemon that is ready goes back to those (`keep_for_good`).
+_COLLECT_AFTER = 200_000
 # Where a context keeps the words of the whole line.
 ARGV = f"{__name__}.argv"
 
@@ -94,11 +98,15 @@ def show_examples(command: click.Command) -> None:
 
 def run_and_exit(command: click.Command) -> NoReturn:
     """Run this process's command line and end the process."""
+    gc.set_threshold(_COLLECT_AFTER)
     if "--debug" not in sys.argv[1:]:
         sys.excepthook = _defect
     if isinstance(sys.stdout, io.TextIOWrapper):
         escape_unencodable(sys.stdout)
-    sys.exit(run_guarded(command, sys.argv[1:]))
+    code = run_guarded(command, sys.argv[1:])
+    # Or the interpreter's last look for cycles walks all that was loaded.
+    gc.freeze()
+    sys.exit(code)
 
 
 def escape_unencodable(stream: io.TextIOWrapper) -> None:

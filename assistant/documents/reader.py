@@ -17,6 +17,7 @@ from dataclasses import field
 
 from assistant.core.dataclass import dataclass
 from assistant.core.plain_files import FileRefused
+from assistant.core.processes import end_process
 from assistant.documents.kinds import DocumentKind
 
 MAX_DOCUMENT_BYTES = 100 * 1024 * 1024
@@ -77,9 +78,7 @@ class DocumentReader:
         except TimeoutError:
             raise FileRefused(f"took longer than {self.timeout_seconds:.0f} seconds to read") from None
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            await end_process(process)
         if process.returncode == FileRefused.exit_code and reason:
             raise FileRefused(reason[-1])
         if process.returncode != 0:

@@ -19,6 +19,7 @@ from pathlib import Path
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.import_records import ImportedBatch, batch_from_json
+from assistant.core.processes import end_process
 from assistant.imports.records import RejectedRecord
 
 # One message of 1,000,000 characters, each written as an escape of twelve.
@@ -65,8 +66,6 @@ async def read_export(
                 yield ReadProgress(found.get("at", 0), total)
             is_whole = is_whole or "done" in found
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        await end_process(process)
     if not is_whole:
         yield RejectedRecord(path.name, "what reads it ended before its end; the file may be damaged")

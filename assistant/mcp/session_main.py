@@ -39,6 +39,7 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from assistant.core.dataclass import dataclass
+from assistant.core.processes import end_process
 
 _MAX_MESSAGE = 16 * 1024 * 1024
 _MAX_MEMORY = 2 * 1024 * 1024 * 1024
@@ -193,10 +194,8 @@ async def _end(process: Process) -> None:
         process.stdin.close()
     with suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), _SECONDS_TO_END)
-    with suppress(ProcessLookupError):
-        process.kill()
     with suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), _SECONDS_TO_END)
+        await asyncio.wait_for(end_process(process), _SECONDS_TO_END)
 
 
 # ------------------------------------------------------------------------------------------------------------- answers

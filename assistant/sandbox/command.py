@@ -22,6 +22,7 @@ from typing import Literal
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
+from assistant.core.processes import end_process
 from assistant.core.text import format_bytes, pluralize, strip_control_characters
 
 SandboxKind = Literal["bubblewrap", "none"]
@@ -126,10 +127,13 @@ class CommandSandbox:
         finally:
             watching.cancel()
             _kill(process)
-            await ending
-            # What it started may hold the pipe open for ever where nothing confines it.
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(reading, 1.0)
+            try:
+                # What it started may hold the pipe open for ever where nothing confines it.
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(reading, 1.0)
+            finally:
+                await end_process(process)
+                await ending
         code = process.returncode or 0
         return SandboxResult(code if code >= 0 else 128 - code, output.text(), stopped)
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from assistant.core.errors import AssistantError
+from assistant.core.processes import end_process
 
 ChildFault = Literal["silent", "nonsense", "ended", "refused"]
 """It did not answer in time; what it answered is none; its process ended; it said why it does not do it."""
@@ -155,8 +156,10 @@ class ChildProcess(ABC):
                 os.killpg(process.pid, signal.SIGKILL)
             else:
                 process.kill()
-        await process.wait()
-        if listening is not None:
-            # Something that the child started may hold its end of the pipe open.
-            await asyncio.wait({listening}, timeout=_SECONDS_TO_END)
-            listening.cancel()
+        try:
+            if listening is not None:
+                # Something that the child started may hold its end of the pipe open.
+                await asyncio.wait({listening}, timeout=_SECONDS_TO_END)
+                listening.cancel()
+        finally:
+            await end_process(process)

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 
 # Options of mallopt(3), and what they are set to: bytes, bytes, pools.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+# Python's own: new objects, looks at those, looks at those that stayed, until the next look.
+_OFTEN = (700, 10, 10)
 _OPTIONS = {_TRIM_THRESHOLD: 131_072, _MMAP_THRESHOLD: 131_072, _ARENA_MAX: 2}
 
 
@@ -34,8 +36,10 @@ def limit_heap() -> bool:
 
 
 def keep_for_good() -> None:
-    """What is loaded by now stays as long as this process: the collector does not walk it any more."""
+    """What is loaded by now stays as long as this process: the collector does not walk it any more, and looks often at
+    what is new, so that no look takes long."""
     gc.freeze()
+    gc.set_threshold(*_OFTEN)
 
 
 @contextmanager

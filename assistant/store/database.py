@@ -81,6 +81,13 @@ class Database:
     @classmethod
     def open_reader(cls, path: Path) -> Database:
         """Open for reading only, while another process or thread writes. Raises `StoreError` where there is none."""
+        try:
+            return cls._connected(path, "ro", (*_EACH, _READER_CACHE))
+        except StoreError as error:
+            if getattr(error.__cause__, "sqlite_errorcode", 0) != sqlite3.SQLITE_READONLY_ROLLBACK:
+                raise
+        # A crash cut off the first write to a new database. Whoever may write takes it back.
+        cls._connected(path, "rw", ("PRAGMA schema_version",)).close()
         return cls._connected(path, "ro", (*_EACH, _READER_CACHE))
 
     @classmethod

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from assistant.commands.table import CommandResult
 from assistant.core.errors import AssistantError, UsageError
+from assistant.core.processes import end_process
 from assistant.settings.home import environment_for
 
 # Each with whether it prints JSON. What asks for a terminal, an editor or an own process is not among them.
@@ -73,9 +74,7 @@ class ShellCommands:
             async with asyncio.timeout(_MOST_SECONDS):
                 out, err = await process.communicate(typed.encode() if typed else None)
         except BaseException:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+            await end_process(process)
             raise
         return process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace").strip()
 

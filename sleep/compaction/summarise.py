@@ -312,15 +312,12 @@ class Summariser:
         return self._checked(SummaryAnswer(text, facts=collect_key_facts(job.material)), tier, job)
 
     def _checked(self, answer: SummaryAnswer, tier: SummaryTier, job: _SummaryJob) -> Summary:
-        """With what the text lacks at its end: never as much as it stands for, nor half as much again as was asked."""
+        """With what the text lacks at its end: never as much as it stands for, nor half as much again as was asked; and
+        as much for wishes."""
         material, count, attempts = job.material, job.counter.count_text, job.attempts
-        most = min(
-            self.restored_max_tokens,
-            material.restored_max_tokens,
-            material.budget // 2,
-            job.source - 1 - count(answer.text),
-        )
-        checked = restore_missing_values(answer.text, material, count, most)
+        shorter = job.source - 1 - count(answer.text)
+        most = min(self.restored_max_tokens, material.restored_max_tokens, material.budget // 2, shorter)
+        checked = restore_missing_values(answer.text, material, count, most, min(most, shorter - most))
         # What is sent with every request has no password in it; the journal has it, and recall where it is asked for.
         secrets = find_secret_values(row.content for row in material.rows)
         text = leave_out_secrets(checked.text, secrets)

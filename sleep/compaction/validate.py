@@ -75,18 +75,24 @@ class _MissingValue:
     row: Message
 
 
-def restore_missing_values(text: str, material: SummaryInput, count: Count, restored_max_tokens: int) -> CheckedSummary:
-    """The summary, and in at most `restored_max_tokens` more what it does not say."""
+def restore_missing_values(
+    text: str, material: SummaryInput, count: Count, restored_max_tokens: int, wishes_max_tokens: int = 0
+) -> CheckedSummary:
+    """The summary, and in at most `restored_max_tokens` more what it does not say; `wishes_max_tokens` more for wishes,
+    which are few and count with every answer."""
     lines: list[str] = []
     left = restored_max_tokens - count(f"\n{RESTORED_HEADING}\n")
+    left_for_wishes = wishes_max_tokens
     added = ""
-    for line, values in _missing_lines(text, material):
+    for line, values, kind in _missing_lines(text, material):
         if values and all(fold_width_and_case(value) in added for value in values):
             continue
         tokens = count(f"{line}\n")
-        if tokens > left:
+        if tokens > left + (left_for_wishes if kind == "wishes" else 0):
             continue
-        left -= tokens
+        paid = min(tokens, left_for_wishes) if kind == "wishes" else 0
+        left_for_wishes -= paid
+        left -= tokens - paid
         lines.append(line)
         added += f" {fold_width_and_case(line)}"
     if not lines:
@@ -94,22 +100,22 @@ def restore_missing_values(text: str, material: SummaryInput, count: Count, rest
     return CheckedSummary("\n".join([text, RESTORED_HEADING, *lines]).strip(), tuple(lines))
 
 
-def _missing_lines(text: str, material: SummaryInput) -> Iterator[tuple[str, list[str]]]:
-    """Lines that say what the summary does not, most important first, each with the values that it is for; none for an
-    open task, which is said as a whole."""
+def _missing_lines(text: str, material: SummaryInput) -> Iterator[tuple[str, list[str], str]]:
+    """Lines that say what the summary does not, most important first, each with the values that it is for (none for an
+    open task, which is said as a whole) and their kind."""
     there = FoldedText(text)
     for task in dict.fromkeys(" ".join(task.split()) for task in material.tasks):
         if task and not there.contains(task):
-            yield f"- open: {_shorten_line(task, _LONGEST_TASK)}", []
+            yield f"- open: {_shorten_line(task, _LONGEST_TASK)}", [], "tasks"
     media = [medium for row in material.rows for medium in row.media]
     shown = describe_media(media).strip()
     if shown and not all(there.contains(medium.name) for medium in media if medium.name):
-        yield f"- {_shorten_line(shown, _LONGEST_TASK)}", []
+        yield f"- {_shorten_line(shown, _LONGEST_TASK)}", [], "media"
     lacks = _missing_by_kind(there, material)
     for kind, role in _ORDER:
         # The newest first: of what does not fit, the oldest is missed least.
         for of_message in reversed(lacks.get((kind, role), [])):
-            yield from _lines(of_message)
+            yield from ((line, values, kind) for line, values in _lines(of_message))
 
 
 def _missing_by_kind(there: FoldedText, material: SummaryInput) -> dict[tuple[str, str], list[list[_MissingValue]]]:

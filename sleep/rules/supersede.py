@@ -97,6 +97,7 @@ def decide_entry(entry: ParsedStatement, said_at: datetime, candidates: Sequence
         (memory.id, memory.parsed.statement)
         for memory in sorted(candidates, key=lambda memory: memory.said_at)
         if memory.said_at <= said_at and memory.until is None and memory.id not in against
+        if not _is_of_another(entry, memory.parsed)
     ]
     against += find_corrected(entry.statement, standing, only_ended=bool(against))
     return EntryDecision("", tuple(against))
@@ -121,7 +122,7 @@ def compare_statements(
     new, old = later.statement, earlier.statement
     if new.words == old.words:
         return "same"
-    if _puts_right(new, old, just_said=is_recent):
+    if _puts_right(new, old, just_said=is_recent) and not _is_of_another(later, earlier):
         return "supersedes"
     filled = _by_slots(later, earlier)
     if filled is not None:
@@ -180,6 +181,14 @@ def _puts_right(new: Statement, old: Statement, *, just_said: bool) -> bool:
         if replaced.content_stems and not about:
             return True
     return False
+
+
+def _is_of_another(later: ParsedStatement, earlier: ParsedStatement) -> bool:
+    """Of the same matter one says what is so of the person, the other of somebody who is named: where Ruben moved from
+    is not where the person lives."""
+    pairs = [(new, old) for new in later.slots for old in earlier.slots if new.attribute == old.attribute]
+    own = {new.subject == SELF_SUBJECT for new, _ in pairs}, {old.subject == SELF_SUBJECT for _, old in pairs}
+    return own in (({True}, {False}), ({False}, {True})) and bool(later.about or earlier.about)
 
 
 def _by_slots(later: ParsedStatement, earlier: ParsedStatement) -> StatementRelation | None:

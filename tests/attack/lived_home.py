@@ -167,7 +167,7 @@ def facts_of(home: Path, now: datetime) -> Facts:
             "message": messages,
             "reminder": rows(script, "SELECT id, text FROM jobs WHERE state = 'active'"),
             "compaction": rows(script, "SELECT id, summary_content FROM checkpoints WHERE state = 'live'"),
-            "received message": rows(script, "SELECT message_id, body FROM inbox"),
+            "received message": rows(script, "SELECT message_id, body FROM inbox_messages"),
             "person": rows(script, "SELECT name, role FROM people"),
             "delivery": rows(script, "SELECT key, body FROM outbox WHERE key LIKE 'reply:%'"),
             "journal entry": rows(character, "SELECT key, content FROM journal"),

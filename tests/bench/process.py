@@ -42,7 +42,8 @@ def run(arguments: Sequence[str], environment: Mapping[str, str] | None = None) 
 
 def measured(module: str, *arguments: object) -> dict[str, Any]:
     """Run `python -m MODULE ARGUMENTS`, which prints one JSON object as its last line, and give that object."""
-    ended = run([sys.executable, "-m", module, *map(str, arguments)])
+    # One thread for numpy, as `assistant.cli.main` has it.
+    ended = run([sys.executable, "-m", module, *map(str, arguments)], {"OPENBLAS_NUM_THREADS": "1"})
     found: dict[str, Any] = json.loads(ended.output.splitlines()[-1])
     return found
 

@@ -26,7 +26,7 @@ from tests.bench.homes import CHECKOUT, home
 from tests.bench.process import resident_mb, run
 from tests.support.scripted import RecordingBridge, ScriptedModel, owner_message
 
-ANSWER_SECONDS, READY_SECONDS, IDLE_MB, PROMPT_TOKENS = 1.0, 1.5, 100, 2800
+ANSWER_SECONDS, READY_SECONDS, IDLE_MB, PROMPT_TOKENS = 0.8, 1.5, 100, 2800
 _RUNS = 7
 _ASSISTANT = (str(Path(sys.executable).with_name("assistant")),)
 

@@ -15,6 +15,7 @@ import pytest
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message, ToolCall
 from assistant.core.records import IncomingMessage
+from assistant.store.script.inbox import Inbox
 from tests.support.outboxes import recent_items
 from tests.support.store_home import NOW, StoreHome, memory_backed_directory, reply_item
 
@@ -144,6 +145,18 @@ def test_a_message_of_ten_megabytes_is_kept_whole(home: StoreHome) -> None:
     home.restart()
     assert home.add_message()[0] == big
     assert home.view_contents()[0] == big
+
+
+def test_a_long_message_that_changes_its_state_is_not_written_again(home: StoreHome) -> None:
+    turn = home.begin_turn("woord " * (10 * (1 << 20) // 6))
+    (item,) = turn.items
+    inbox = Inbox(home.db, lambda: 0)
+    home.db.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    with home.db.write():
+        inbox.mark_running([item], turn.id)
+        inbox.end_items([item.id], "answered", NOW)
+    assert home.db.path.with_name("script.db-wal").stat().st_size < 1 << 16
+    home.conversation.finish_turn(turn, "answered", Message("assistant", "long"), [], NOW)
 
 
 def test_a_tool_result_of_fifty_megabytes_is_whole_in_the_log_alone(home: StoreHome) -> None:

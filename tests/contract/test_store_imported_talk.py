@@ -170,3 +170,16 @@ def test_unread_imports_wait_the_earliest_first_until_they_were_read(home: Store
     assert [info.key for info in imports.list_unread(limit=9)] == ["import:2", "import:1"]
     home.conversation.mark_extracted("import:2", 1, 5)
     assert [info.key for info in imports.list_unread(limit=9)] == ["import:1"]
+
+
+def test_what_a_power_cut_left_in_the_log_alone_belongs_to_the_import_that_goes_on(home: StoreHome) -> None:
+    add(home, batch(3))
+    with home.db.write() as db:
+        # What was not synced yet when the log was.
+        for table in ("imported_ranges", "imports", "messages"):
+            db.execute(f"DELETE FROM {table}")
+    home.restart().conversation.recover_after_crash(NOW)
+    add(home, batch(4))
+    (run,) = imports_of(home).list_runs()
+    assert run.state == "done" and (run.conversations, run.messages) == (1, 4)
+    assert len(imports_of(home).messages_of(run.id)["import:1"]) == 5

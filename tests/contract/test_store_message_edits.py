@@ -279,7 +279,7 @@ def test_pictures_stand_in_the_log_and_not_in_the_inbox_once_it_has_them(home: E
         home.conversation.accept(incoming, NOW)
     home.delete(name="2")
     home.answer()
-    kept = [json.loads(row["body"])["media"] for row in home.db.rows("SELECT body FROM inbox ORDER BY id")]
+    kept = [json.loads(row["body"])["media"] for row in home.db.rows("SELECT body FROM inbox_messages ORDER BY id")]
     assert kept == [[{"kind": "image", "mime": "image/png", "name": "boat.png", "size": 3}]] * 2
     assert [record.media for record in home.log.scan("main") if record.media] == [(picture,)] * 2
     assert home.conversation.load_view("main").messages[1].media == (picture,)

@@ -184,5 +184,5 @@ def without_turn_ids(picture: dict[str, Any], home: Path) -> dict[str, Any]:
     for turn, external_id in rows(home / "script.db", first):
         text = text.replace(str(turn), f"turn of {external_id}")
     # How long an approval may be given follows the clock, which goes on with each life.
-    text = re.sub(r"until \w+ \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "until its end", text)
+    text = re.sub(r"until \w+ \d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?", "until its end", text)
     return dict(json.loads(text))

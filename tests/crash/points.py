@@ -77,17 +77,36 @@ def parse(text: str) -> Point:
 def all_points(found: RecordedCalls, home: Path) -> list[Point]:
     """Every point of a run, once: threads may each make a call of the same name and number, and the first that comes to
     it is broken."""
-    changing = [call for call in found.own if call.changes]
+    changing = [call for call in _distinct(found.own) if call.changes]
     points = [Point("kill", call.name, call.number) for call in changing]
     points += [Point("kill", call.name, call.number, again=seed) for seed, call in enumerate(changing) if seed % 4 == 0]
     torn = [call for call in changing if call.name in WRITES and call.data and home in call.paths[-1].parents]
     points += [Point("torn", call.name, call.number) for call in torn]
     points += _power_points(found.all)
-    points += [point for times in (1, LONG_TROUBLE) for point in _failing_points(found.own_at_home, times)]
+    at_home = _distinct(found.own_at_home)
+    points += [point for times in (1, LONG_TROUBLE) for point in _failing_points(at_home, times)]
     # Two processes may make the same call; which one is broken there is the first to come to it.
-    elsewhere = {(call.name, call.number): call for call in found.apart if call.changes}.values()
+    elsewhere = {(call.name, call.number): call for call in _distinct(found.apart) if call.changes}.values()
     beside = [Point("kill", call.name, call.number) for call in elsewhere] + _failing_points(list(elsewhere), 1)
     return list(dict.fromkeys(points + [replace(point, apart=True) for point in beside]))
+
+
+def _distinct(calls: Sequence[SystemCall]) -> list[SystemCall]:
+    """Without the writes to a file of shared memory after the first to it: SQLite makes it longer page by page, and its
+    content again after each crash, so that a break at the second page leaves what one at the first does. These are two
+    thirds of all writes of a short run."""
+    seen: set[Path] = set()
+    distinct = []
+    for call in calls:
+        path = call.paths[-1]
+        if call.name not in WRITES or not path.name.endswith("-shm"):
+            distinct.append(call)
+            if call.name in NAMES:
+                seen.discard(path)
+        elif path not in seen:
+            seen.add(path)
+            distinct.append(call)
+    return distinct
 
 
 def _failing_points(calls: Sequence[SystemCall], times: int) -> list[Point]:
@@ -101,8 +120,9 @@ def _power_points(calls: Sequence[SystemCall]) -> list[Point]:
     """Before every call that changes something: everything not synced is lost; and where that could be anything at
     all, a part of it."""
     points = []
+    distinct = {id(call) for call in _distinct(calls)}
     for ordinal, call in enumerate(calls):
-        if call.changes:
+        if call.changes and id(call) in distinct:
             points += [Point("power", str(ordinal), 0), Point("power", str(ordinal), 1 + ordinal)]
     return points
 

@@ -10,7 +10,8 @@ import pytest
 
 from tests.crash.available import needs_strace
 from tests.crash.driver import Verdict, breaking
-from tests.crash.points import parse, sample
+from tests.crash.points import RecordedCalls, all_points, parse, sample
+from tests.crash.strace import SystemCall
 from tests.crash.toy import TOYS
 from tests.crash.warm import WarmProcess, warm_processes
 
@@ -78,6 +79,26 @@ def test_a_sample_has_every_way_of_breaking_and_is_the_same_for_a_seed(warm: lis
     assert drawn == sample(points, 30, seed=5) != sample(points, 30, seed=6)
     assert {point.how for point in drawn} == {point.how for point in points}
     assert any(point.again is not None for point in drawn) and any(point.times > 1 for point in drawn)
+
+
+def test_shared_memory_that_grows_page_by_page_is_broken_at_its_first_page_alone() -> None:
+    home = Path("/home")
+    names = ("a.db-wal", "a.db-shm", "a.db-shm", "a.db-shm", "a.db-wal")
+    calls = [
+        SystemCall(1, "pwrite64", number, (home / name,), "", 1, b"x") for number, name in enumerate(names, start=1)
+    ]
+    gone = SystemCall(1, "unlink", 1, (home / "a.db-shm",), "", 0)
+    again = SystemCall(1, "pwrite64", 6, (home / "a.db-shm",), "", 1, b"x")
+    found = (*calls, gone, again)
+    points = all_points(RecordedCalls(found, found, found, ()), home)
+    assert {(one.name, one.number) for one in points if one.how == "kill"} == {
+        ("pwrite64", 1),
+        ("pwrite64", 2),
+        ("pwrite64", 5),
+        ("unlink", 1),
+        ("pwrite64", 6),
+    }
+    assert {one.name for one in points if one.how == "power"} == {"0", "1", "4", "5", "6"}
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,17 @@ PACKAGE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 # `section.key` in the text of a page, and not a file of that name.
 _SETTING = re.compile(rf"`(?:({'|'.join(DEFAULTS)})\.([a-z_]+))(?: = [^`]*)?`")
 # Addresses of the web API, and commands of Telegram's @BotFather.
-_NOT_OURS = {"/healthz", "/readyz", "/metrics", "/newbot", "/revoke", "/setprivacy", "/setjoingroups"}
+_NOT_OURS = {
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/newbot",
+    "/revoke",
+    "/setprivacy",
+    "/setjoingroups",
+    "/invite",
+    "/nocturne",
+}
 _FILES = {"md", "db", "sql", "toml", "json", "jsonl", "py"}
 _INSTALLED = re.compile(r"(?:pipx|uv tool|pip) install(?: --[\w-]+)* '?([^\s'`\[-][^\s'`\[]*)(?:\[([\w,]+)\])?'?")
 

@@ -7,10 +7,8 @@ networks look at themselves (I5, I8, I10) are in `model.py` and `network.py`.
 from __future__ import annotations
 
 import gzip
-import io
 import math
 import re
-import tarfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
@@ -35,6 +33,8 @@ if TYPE_CHECKING:
 _DONE = ("answered", "failed", "superseded")
 _DAY = 86_400.0
 _LEARNED_WITHIN = 3 * _DAY
+# What is damaged stays damaged: later, when it takes long to read all, each third day is enough.
+_EVERY_DAY = 40
 # A day of remarks alone: a warning by design, until a sleep learns something.
 _MODEL_AWAY = re.compile(r"(\S+) has not answered since")
 _WITHOUT_MODEL = {
@@ -136,7 +136,8 @@ class Checks:
         await self._look_after_deliveries()
         await life.forget_waiting()
         await life.world.running.maintenance.index_new_messages()
-        self._check_integrity()
+        if self._days <= _EVERY_DAY or self._days % 3 == 0:
+            self._check_integrity()
         self._check_agenda()
         self.reminders.check()
         await self._check_lists()
@@ -334,17 +335,8 @@ class Checks:
 
 
 def _contents(home: Path) -> Iterator[tuple[str, bytes]]:
-    """Every file, unpacked."""
+    """Every file, unpacked; of a packed folder the files one after another."""
     for path in sorted(home.rglob("*")):
-        if not path.is_file() or path.is_symlink():
-            continue
-        name, data = path.relative_to(home).as_posix(), path.read_bytes()
-        if name.endswith((".tar.gz", ".tgz")):
-            with tarfile.open(fileobj=io.BytesIO(data)) as packed:
-                for member in packed:
-                    if file := packed.extractfile(member):
-                        yield f"{name}/{member.name}", file.read()
-        elif name.endswith(".gz"):
-            yield name, gzip.decompress(data)
-        else:
-            yield name, data
+        if path.is_file() and not path.is_symlink():
+            data = path.read_bytes()
+            yield path.relative_to(home).as_posix(), gzip.decompress(data) if path.suffix in (".gz", ".tgz") else data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -104,6 +105,18 @@ def test_the_menu_is_shown_without_loading_a_command() -> None:
     assert "Look after it:" in ran.stdout
     assert "assistant.cli.main" in ran.stderr
     assert "assistant.cli.chat.command" not in ran.stderr and "pydantic" not in ran.stderr
+
+
+def test_numpy_has_one_thread_unless_a_person_wants_more() -> None:
+    program = (
+        "import os, sys, assistant.cli.main as main; sys.argv = ['assistant', '--version'];"
+        "import atexit;"
+        "atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS'], file=sys.stderr)); main.main()"
+    )
+    for wanted, expected in (({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")):
+        environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"} | wanted
+        ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+        assert ran.stderr.strip() == expected
 
 
 def test_the_version_is_told() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -135,6 +137,20 @@ def test_a_reader_sees_commits_and_cannot_write(db: Database) -> None:
     with pytest.raises(StoreError, match="cannot be written"):
         add(reader, "x")
     reader.close()
+
+
+def test_a_reader_opens_what_a_crash_cut_off_before_its_first_commit(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.db"
+    with closing(sqlite3.connect(tmp_path / "new.db", isolation_level=None)) as new:
+        new.execute("PRAGMA cache_size = 1")
+        new.execute("BEGIN")
+        new.execute("CREATE TABLE words (word TEXT)")
+        new.execute("INSERT INTO words SELECT hex(zeroblob(100000))")
+        for end in ("", "-journal"):
+            shutil.copyfile(tmp_path / f"new.db{end}", f"{cut}{end}")
+    assert cut.stat().st_size > 0
+    with closing(Database.open_reader(cut)) as reader:
+        assert reader.value("SELECT count(*) FROM sqlite_master") == 0
 
 
 def test_a_snapshot_shows_one_state_throughout(db: Database) -> None:

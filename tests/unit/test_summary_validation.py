@@ -115,6 +115,18 @@ def test_how_the_person_wants_to_be_answered_is_kept_word_for_word_before_all_el
     assert restore_missing_values(NOTHING, merged, count_text_tokens, 800).restored == lines[:1], "also in a merge"
 
 
+def test_wishes_have_room_of_their_own_beside_what_else_is_missing() -> None:
+    wishes = [f"Never suggest {food} to me again." for food in ("liver", "eel", "tripe", "swede", "oysters", "brawn")]
+    rows = summary_material(
+        alternating_messages(*[text for wish in wishes for text in (wish, "Fine.")], "so it is AB-1")
+    )
+    narrow = restore_missing_values(NOTHING, rows, count_text_tokens, 60)
+    wide = restore_missing_values(NOTHING, rows, count_text_tokens, 60, 120)
+    assert sum(wish in narrow.text for wish in wishes) < len(wishes)
+    assert all(wish in wide.text for wish in wishes) and "AB-1" in wide.text
+    assert count_text_tokens(wide.text) <= count_text_tokens(NOTHING) + 60 + 120
+
+
 def test_what_the_assistant_or_the_way_of_the_world_always_does_is_no_wish() -> None:
     told = ("I always forget the keys, and dad never eats fish.", "Always begin with half of it, when you run again.")
     assert restored(*told) == ()

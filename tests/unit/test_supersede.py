@@ -185,6 +185,18 @@ def test_what_is_worded_alike_but_about_something_else_stands_beside_it() -> Non
     assert decide_entry(parse_entry("My sister Anna lives in Rome."), LATER, [near]) == EntryDecision()
 
 
+def test_where_somebody_else_moved_from_is_not_where_the_person_no_longer_lives() -> None:
+    mine = MemoryCandidate("mine", parse_entry("I live in Oslo."), THEN)
+    hers = MemoryCandidate("hers", parse_entry("My sister lives in Oslo."), THEN)
+
+    def ended_by(text: str, *standing: MemoryCandidate) -> tuple[str, ...]:
+        return decide_entry(parse_entry(text), LATER, standing).superseded_ids
+
+    assert ended_by("Ruben moved from Oslo to Bergen.", mine) == ()
+    assert ended_by("My sister moved from Oslo to Bergen.", mine, hers) == ("hers",)
+    assert ended_by("I moved from Oslo to Bergen.", mine, hers) == ("mine",)
+
+
 def test_all_that_is_put_right_is_named_whenever_it_was_said() -> None:
     two = [candidate("a", "I live in Oslo."), candidate("b", "I live in Rome.", LATER + timedelta(days=1))]
     assert decide_entry(parse_entry("I live in Bergen."), LATER, two) == EntryDecision("", ("a", "b"))

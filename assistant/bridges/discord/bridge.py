@@ -20,7 +20,7 @@ from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingP
 from assistant.core.errors import BridgeError
 from assistant.core.text import lazy_regex
 
-_TOKEN = lazy_regex(r"[\w-]{4,100}\.[\w-]{2,100}\.[\w-]{4,200}")
+_TOKEN = lazy_regex(r"[A-Za-z0-9_-]{4,100}\.[A-Za-z0-9_-]{2,100}\.[A-Za-z0-9_-]{4,200}")
 _TIMEOUT_SECONDS = 30.0
 # Discord speaks of "the past few minutes".
 _DEDUPE_SECONDS = 120.0

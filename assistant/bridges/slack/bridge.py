@@ -21,7 +21,7 @@ from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingP
 from assistant.core.errors import BridgeError
 from assistant.core.text import lazy_regex
 
-_TOKENS = lazy_regex(r"(xoxb-[\w-]{1,300})[\s,]+(xapp-[\w-]{1,300})")
+_TOKENS = lazy_regex(r"(xoxb-[A-Za-z0-9_-]{1,300})[ ,]{1,9}(xapp-[A-Za-z0-9_-]{1,300})")
 _TIMEOUT_SECONDS = 30.0
 _DEDUPE_SECONDS = 24 * 3600.0
 _PAGE = 200

@@ -274,7 +274,7 @@ _TO_WRITE = {
     "matrix": "Invite {account} to a direct chat from your own account, and write anything when it has joined.",
 }
 # Where another account of the assistant's is written to at another place.
-_ELSEWHERE = ("matrix", "mail")
+_ELSEWHERE = ("matrix", "discord", "slack", "mail")
 _CONTINUES = "`assistant bridge add {name}` continues from here"
 
 

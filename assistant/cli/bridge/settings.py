@@ -172,7 +172,7 @@ def _ask_discord(home: Home, settings: Settings, options: BridgeOptions, token_i
     current = settings.values.discord.token.get_secret_value()
 
     def parse(answer: str) -> str:
-        if not (current and not answer) and not re.fullmatch(r"[\w-]+\.[\w-]+\.[\w-]+", answer):
+        if not (current and not answer) and not re.fullmatch(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", answer):
             raise UsageError("That is not a bot's token. It has three parts with dots between them.")
         return answer
 
@@ -194,7 +194,7 @@ def _ask_slack(home: Home, settings: Settings, options: BridgeOptions, token_is_
     current = settings.values.slack.token.get_secret_value()
 
     def parse(answer: str, kind: str, where: str) -> str:
-        if not (current and not answer) and not re.fullmatch(rf"{kind}-[\w-]+", answer):
+        if not (current and not answer) and not re.fullmatch(rf"{kind}-[A-Za-z0-9_-]+", answer):
             raise UsageError(f"That is not the token. It begins with {kind}-; the app's page has it under {where}.")
         return answer
 

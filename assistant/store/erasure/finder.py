@@ -195,7 +195,7 @@ class ErasureFinder(ErasureSources):
                 " answer, or /stop, then forget them."
             )
         waiting = self._db.rows(
-            "SELECT message_id, body FROM inbox WHERE scope = ? AND state = 'accepted'", (plan.scope,)
+            "SELECT message_id, body FROM inbox_messages WHERE scope = ? AND state = 'accepted'", (plan.scope,)
         )
         for row in waiting:
             if row["message_id"] in plan.ids or plan.unique.matches(row["body"]):

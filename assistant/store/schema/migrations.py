@@ -203,6 +203,26 @@ def add_pushes(db: Database) -> None:
     db.execute("CREATE INDEX pushes_service ON pushes (service, updated_at)")
 
 
+@script_migrations(name="0024_inbox_words")
+def move_inbox_words(db: Database) -> None:
+    """Words of received messages are in a table of their own: a row that changes its state is written again as a whole,
+    and a message may have millions of words."""
+    # body: JSON of content, media, name.
+    db.execute(
+        "CREATE TABLE inbox_words (inbox_id INTEGER PRIMARY KEY REFERENCES inbox(id) ON DELETE CASCADE,"
+        " scope TEXT NOT NULL, generation INTEGER NOT NULL, body TEXT NOT NULL) STRICT"
+    )
+    db.execute("INSERT INTO inbox_words SELECT id, scope, generation, body FROM inbox")
+    # has_data: whether the body has pictures that only the log keeps, once the message has ended.
+    db.execute("ALTER TABLE inbox ADD COLUMN has_data INTEGER NOT NULL DEFAULT 0")
+    db.execute("UPDATE inbox SET has_data = 1 WHERE instr(body, '\"data\":')")
+    db.execute("ALTER TABLE inbox DROP COLUMN body")
+    db.execute(
+        "CREATE VIEW inbox_messages AS SELECT inbox.*, inbox_words.body FROM inbox"
+        " LEFT JOIN inbox_words ON inbox_words.inbox_id = inbox.id"
+    )
+
+
 character_migrations = Migrations("character")
 
 

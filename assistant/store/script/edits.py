@@ -25,7 +25,7 @@ from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
 from assistant.store.rows import clean_text, parse_time
 from assistant.store.script.append import Appender, RecordDraft, RecordOrigin, inbox_item_origin
-from assistant.store.script.inbox import BridgeStates, Inbox, encode_inbox_body, message_of_inbox_item, read_inbox_item
+from assistant.store.script.inbox import BridgeStates, Inbox, message_of_inbox_item, read_inbox_item, update_inbox_words
 from assistant.store.script.index import find_spans, is_indexed, list_logged_changes
 from assistant.store.script.sessions import Session
 
@@ -74,8 +74,8 @@ class MessageEdits:
         """The message that this account sent and may change; None where nothing is to be kept."""
         return self._db.read_one(
             read_inbox_item,
-            "SELECT * FROM inbox WHERE bridge = ? AND external_id = ? AND sender = ? AND NOT EXISTS"
-            " (SELECT 1 FROM changes c WHERE c.message_id = inbox.message_id AND c.kind = 'delete')",
+            "SELECT * FROM inbox_messages m WHERE bridge = ? AND external_id = ? AND sender = ? AND NOT EXISTS"
+            " (SELECT 1 FROM changes c WHERE c.message_id = m.message_id AND c.kind = 'delete')",
             (change.bridge, change.external_id, change.sender),
         )
 
@@ -106,8 +106,7 @@ class MessageEdits:
                 at=now,
             )
             if edits_waiting:
-                body = encode_inbox_body(replace(item.incoming, content=words))
-                db.update_rows("inbox", {"id": item.id}, body=body)
+                update_inbox_words(db, item, replace(item.incoming, content=words))
             elif change.kind == "delete" and item.state == "accepted":
                 db.update_rows("inbox", {"id": item.id}, state="superseded", ended_at=now)
         return self._find_change(change)
@@ -126,7 +125,7 @@ class MessageEdits:
         if row["state"] != "accepted":
             return
         session = self._appender.current_session(row["session"], now)
-        sql = "SELECT * FROM inbox WHERE message_id = ?"
+        sql = "SELECT * FROM inbox_messages WHERE message_id = ?"
         item = self._db.read_one(read_inbox_item, sql, (row["message_id"],))
         if item is None:
             raise CorruptStore
@@ -155,7 +154,7 @@ def _draft_with_edits(
     db: Database, appender: Appender, session: Session, item: InboxItem, turn: str | None, now: datetime
 ) -> list[RecordDraft]:
     # It may have been edited since it was read.
-    item = db.read_one(read_inbox_item, "SELECT * FROM inbox WHERE id = ?", (item.id,)) or item
+    item = db.read_one(read_inbox_item, "SELECT * FROM inbox_messages WHERE id = ?", (item.id,)) or item
     edits = _list_waiting_edits(db, item)
     words = [*(edit["content"] for edit in edits), item.incoming.content]
     # As it was said first, or as it is to be answered; each edit has one of the others.

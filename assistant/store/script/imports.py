@@ -72,13 +72,14 @@ class StoredImports:
         opened = self.open_conversations([batch], now)
         session = _session(self._find_conversation(batch) or 0)
         self._appender.catch_up_index(session.key, now)
+        self._note_adopted(import_id, session)
         fresh, is_titled = self._select_new(session, batch)
         counts = ImportCounts(opened, len(fresh), len(batch.messages) - len(fresh))
         if not fresh:
             return counts
         drafts = [] if is_titled else [self._draft_title(session, batch, fresh[0].at)]
         drafts += [self._draft(session, batch, message, now) for message in fresh]
-        # What the index lacks after a crash is adopted from the log.
+        # What the index lacks after a crash is adopted from the log, and its range is noted by the next import.
         with self._appender.appending(session, drafts, now, durable=False):
             self._note_range(import_id, session, len(drafts))
         return counts
@@ -193,6 +194,18 @@ class StoredImports:
         )
         said = Message(message.role, message.text, ts=message.at, name=speaker)
         return self._appender.draft_record(session, said, origin, now)
+
+    def _note_adopted(self, import_id: int, session: Session) -> None:
+        """What a power cut left in the log alone belongs to the import that goes on, so that it is undone with it."""
+        row = self._db.row(
+            "SELECT min(seq) AS first, max(seq) AS last FROM messages WHERE session = ?1 AND kind = 'message'"
+            " AND seq > coalesce((SELECT max(to_seq) FROM imported_ranges WHERE session = ?1), 0)",
+            (session.key,),
+        )
+        if row is not None and row["first"] is not None:
+            with self._db.write() as db:
+                values = {"import_id": import_id, "session": session.key}
+                db.insert_row("imported_ranges", **values, from_seq=row["first"], to_seq=row["last"])
 
     def _note_range(self, import_id: int, session: Session, count: int) -> None:
         """Inside the transaction that indexed `count` records. One range continues where the batches of one import

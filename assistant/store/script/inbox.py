@@ -2,10 +2,11 @@
 bridge has come, and whether the owner paused it.
 
 What always holds: SQLite accepts first (I1): a committed row here is what a bridge may acknowledge. A message's row
-has the whole message until the log has it, and its words for good. A command is stored before it is acknowledged,
-and its answer goes out once: the row ends in the transaction that stores the answer, and its text is emptied then.
-A bridge's position is written in the transaction that stores the message before it, or by itself where there was
-nothing to store: it is never ahead of the inbox (I1).
+has the whole message until the log has it, and its words for good. Words are in a table of their own (`inbox_words`),
+written once, however often their message changes its state; the view `inbox_messages` has both. A command is stored
+before it is acknowledged, and its answer goes out once: the row ends in the transaction that stores the answer, and its
+text is emptied then. A bridge's position is written in the transaction that stores the message before it, or by itself
+where there was nothing to store: it is never ahead of the inbox (I1).
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Inbox:
         incoming = _clean_incoming(incoming)
         db, name = self._db, (incoming.bridge, incoming.external_id)
         save_position(db, incoming.bridge, incoming.position)
-        row = db.row("SELECT * FROM inbox WHERE bridge = ? AND external_id = ?", name)
+        row = db.row("SELECT * FROM inbox_messages WHERE bridge = ? AND external_id = ?", name)
         if row is not None:
             conflicts = not _has_same_content(incoming, read_inbox_item(row).incoming)
             return InboxReceipt(row["id"], row["message_id"], duplicate=True, conflicts=conflicts)
@@ -75,18 +76,20 @@ class Inbox:
             sender=incoming.sender,
             trust=incoming.trust,
             target=incoming.target,
-            body=encode_inbox_body(incoming),
             message_id=message_id,
             state="accepted",
             received_at=now,
+            has_data=any(medium.data is not None for medium in incoming.media),
         )
+        words = {"scope": session.scope, "generation": session.generation, "body": encode_inbox_body(incoming)}
+        db.insert_row("inbox_words", inbox_id=inbox_id, **words)
         return InboxReceipt(inbox_id, message_id)
 
     def sessions_waiting(self) -> list[str]:
         return [row["session"] for row in self._db.rows(_SELECT_WAITING_SESSIONS)]
 
     def list_accepted(self, session: str, limit: int) -> list[InboxItem]:
-        sql = "SELECT * FROM inbox WHERE session = ? AND state = 'accepted' ORDER BY id LIMIT ?"
+        sql = "SELECT * FROM inbox_messages WHERE session = ? AND state = 'accepted' ORDER BY id LIMIT ?"
         return self._db.read_all(read_inbox_item, sql, (session, limit))
 
     def list_arrival_times(self, session: str, since: datetime) -> list[datetime]:
@@ -99,13 +102,15 @@ class Inbox:
         return [parse_time(row["received_at"]) for row in rows]
 
     def find_item(self, inbox_id: int) -> InboxItem | None:
-        return self._db.read_one(read_inbox_item, "SELECT * FROM inbox WHERE id = ?", (inbox_id,))
+        return self._db.read_one(read_inbox_item, "SELECT * FROM inbox_messages WHERE id = ?", (inbox_id,))
 
     def find_item_of(self, message_id: int) -> InboxItem | None:
-        return self._db.read_one(read_inbox_item, "SELECT * FROM inbox WHERE message_id = ?", (message_id,))
+        return self._db.read_one(read_inbox_item, "SELECT * FROM inbox_messages WHERE message_id = ?", (message_id,))
 
     def list_by_turn(self, turn: str) -> tuple[InboxItem, ...]:
-        return tuple(self._db.read_all(read_inbox_item, "SELECT * FROM inbox WHERE turn = ? ORDER BY id", (turn,)))
+        return tuple(
+            self._db.read_all(read_inbox_item, "SELECT * FROM inbox_messages WHERE turn = ? ORDER BY id", (turn,))
+        )
 
     def mark_running(self, items: Sequence[InboxItem], turn: str) -> tuple[InboxItem, ...]:
         """Inside a transaction: accepted items run under a turn."""
@@ -117,12 +122,17 @@ class Inbox:
         """Inside the transaction that ends logged messages: from then on the log alone has their pictures."""
         for inbox_id in inbox_ids:
             self._db.update_rows("inbox", {"id": inbox_id}, state=state, ended_at=now)
-            has_data = "SELECT * FROM inbox WHERE id = ? AND instr(body, '\"data\":')"
-            item = self._db.read_one(read_inbox_item, has_data, (inbox_id,))
+            with_data = "SELECT * FROM inbox_messages WHERE id = ? AND has_data"
+            item = self._db.read_one(read_inbox_item, with_data, (inbox_id,))
             if item is not None:
                 media = tuple(replace(medium, data=None) for medium in item.incoming.media)
-                body = encode_inbox_body(replace(item.incoming, media=media))
-                self._db.update_rows("inbox", {"id": inbox_id}, body=body)
+                update_inbox_words(self._db, item, replace(item.incoming, media=media))
+                self._db.update_rows("inbox", {"id": inbox_id}, has_data=False)
+
+
+def update_inbox_words(db: Database, item: InboxItem, incoming: IncomingMessage) -> None:
+    """Inside a transaction: the message says this from now on."""
+    db.update_rows("inbox_words", {"inbox_id": item.id}, body=encode_inbox_body(incoming))
 
 
 def message_of_inbox_item(item: InboxItem) -> Message:
@@ -186,10 +196,10 @@ class StoredVoiceMessages(DatabaseStore):
         """The message says this from now on, and its recordings are not listened to again. One that was taken back or
         changed meanwhile stays as it is."""
         media = tuple(replace(medium, voice=False) for medium in item.incoming.media)
-        body = encode_inbox_body(replace(item.incoming, content=clean_text(content), media=media))
-        before = encode_inbox_body(item.incoming)
         with self._db.write() as db:
-            db.update_rows("inbox", {"id": item.id, "state": "accepted", "body": before}, body=body)
+            waiting = "SELECT * FROM inbox_messages WHERE id = ? AND state = 'accepted' AND body = ?"
+            if db.row(waiting, (item.id, encode_inbox_body(item.incoming))) is not None:
+                update_inbox_words(db, item, replace(item.incoming, content=clean_text(content), media=media))
 
 
 read_inbox_item = class_row(InboxItem, incoming=_read_incoming)

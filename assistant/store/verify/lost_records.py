@@ -158,7 +158,7 @@ class LostRecords:
         return Message("system", LOST_PLACEHOLDER), "is gone: no backup has it, and nothing else"
 
     def _inbox_row(self, message_id: int) -> Row | None:
-        return self._db.row("SELECT *, received_at AS ts FROM inbox WHERE message_id = ?", (message_id,))
+        return self._db.row("SELECT *, received_at AS ts FROM inbox_messages WHERE message_id = ?", (message_id,))
 
     def _refs(self, message_id: int, row: Row | None) -> tuple[int, ...]:
         """What it was about: which messages it hid, which it changed, where a branch begins."""

@@ -137,11 +137,17 @@ def _opened_copy(damaged: Path, at: Path, healthy: Path) -> Iterator[sqlite3.Con
         yield None
         return
     try:
-        shutil.copyfile(damaged, at)
-        wal = damaged.with_name(f"{damaged.name}-wal")
-        if wal.is_file():
-            shutil.copyfile(wal, at.with_name(f"{at.name}-wal"))
-        _mend_header(at, healthy)
+        try:
+            shutil.copyfile(damaged, at)
+            wal = damaged.with_name(f"{damaged.name}-wal")
+            if wal.is_file():
+                shutil.copyfile(wal, at.with_name(f"{at.name}-wal"))
+            _mend_header(at, healthy)
+        except OSError as error:
+            raise StoreError(
+                f"{damaged.name} could not be copied to be repaired: {error.strerror}. It is as it was; check the"
+                " disk, then try again."
+            ) from error
         connection = sqlite3.connect(at, isolation_level=None)
         try:
             connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")

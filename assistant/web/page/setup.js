@@ -31,7 +31,7 @@ export default function Setup() {
       <${Step} name="time" title="Time" done=${reload} fields=${[["zone", "Your time zone, or your city", value("home.timezone") || Intl.DateTimeFormat().resolvedOptions().timeZone], ["sleep", "When it sleeps", value("sleep.at")]]} />
       <${Step} name="budget" title="Budget" done=${reload} about="The most that models may cost, in US dollars; 0 for no limit." fields=${[["day", "Per day", value("budget.daily_usd")], ["month", "Per month", value("budget.monthly_usd")]]} />
       <${Bridge} />
-      <section><h2>Discord, Slack, a service</h2><p class="quiet">These are set up in a terminal: <code>assistant bridge add</code>, <code>assistant service install</code>.</p></section>`}
+      <section><h2>A service</h2><p class="quiet">Set up in a terminal: <code>assistant service install</code>.</p></section>`}
   </${Page}>`;
 }
 
@@ -91,6 +91,8 @@ const NETWORKS = {
   telegram: ["Telegram", "a bot of your own: send /newbot to @BotFather, and copy the token from its reply", "--token-stdin", "The bot's token", []],
   matrix: ["Matrix", "an account for the assistant alone, on any homeserver", "--password-stdin", "Its password", [["user", "Its account", "@nocturne:example.org"]]],
   mail: ["Mail", "a mailbox for the assistant alone", "--password-stdin", "Its password", [["user", "Its address", "nocturne@example.org"]]],
+  discord: ["Discord", "a bot of your own, with Message Content Intent turned on", "--token-stdin", "The bot's token", []],
+  slack: ["Slack", "an app of your own in your workspace", "--token-stdin", "Its bot token, a blank, and its app token", []],
 };
 
 function Bridge() {

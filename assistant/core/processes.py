@@ -1,0 +1,33 @@
+"""The end of a child process that asyncio started: it comes, whoever stopped reading, and nothing of it is left to the
+garbage collector.
+
+A process counts as ended once its pipes are at their end as well. One that nobody reads, because what it said is no
+longer wanted, never gets there: whoever waited for the process would wait for ever, and what is collected after its
+loop has ended cannot be closed any more. So the pipes are closed first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from asyncio import SubprocessTransport
+from asyncio.subprocess import Process
+
+_STDOUT, _STDERR = 1, 2
+
+
+async def end_process(process: Process) -> None:
+    """Kill it where it still runs, drop what it has said and nobody read, and wait for its end."""
+    # asyncio has no other way to it.
+    transport: SubprocessTransport = process._transport  # type: ignore[attr-defined]
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    if process.stdin is not None and not process.stdin.transport.is_closing():
+        process.stdin.transport.abort()
+    for descriptor in (_STDOUT, _STDERR):
+        pipe = transport.get_pipe_transport(descriptor)
+        if pipe is not None:
+            pipe.close()
+    try:
+        await process.wait()
+    finally:
+        transport.close()
