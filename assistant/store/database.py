@@ -23,9 +23,10 @@ with hidden_modules("numpy", "pandas"):  # whose arrays it could store
     import sqlite_utils
 from sqlite_utils import Migrations
 
-from assistant.core.errors import HomeReplaced, NewerSchema, OlderSchema, StoreError
+from assistant.core.errors import HomeReplaced, StoreError
 from assistant.store.files import create_private_file, file_identity, prepare_home, sync_directory, sync_file
 from assistant.store.rows import clean_text, format_time, insert_sql, update_sql
+from assistant.store.schema.versions import require_current_schema, require_known_schema
 from assistant.store.sqlite_errors import DATA_KEPT, explain_error, translated_errors, unreadable_rows_explained
 
 _BUSY_MILLISECONDS = 5000
@@ -321,41 +322,18 @@ class Database:
 
     def _migrate(self, migrations: Migrations, now: datetime, *, keep_copy: bool) -> None:
         with translated_errors(self.path):
-            applied = {migration.name for migration in migrations.applied(self.utils)}
+            applied = [migration.name for migration in migrations.applied(self.utils)]
             pending = [migration.name for migration in migrations.pending(self.utils)]
-        self._require_known_schema(applied, migrations)
+        require_known_schema(self.path, applied, migrations)
         if applied and pending and keep_copy:
             self.backup(now, f"before-{pending[0]}")
         if pending:
             with self.write():
                 migrations.apply(self.utils)
 
-    def _require_known_schema(self, applied: set[str], migrations: Migrations) -> None:
-        names = _migration_names(migrations)
-        # The first migration makes at once what it and those that were numbered before it made in steps.
-        retired = {name for name in applied if name < names[0]}
-        if retired and names[0] not in applied:
-            raise StoreError(
-                f"{self.path} was written by a version that this one cannot upgrade (it has no {names[0]}). "
-                "Nothing was changed; start the version before this one once, which can, then this one."
-            )
-        unknown = sorted(applied - retired - set(names))
-        if unknown:
-            raise NewerSchema(
-                f"{self.path.name} was written by a newer version (it has {', '.join(unknown)}). Nothing was changed; "
-                f"install that version, or restore a backup from {self.path.parent / 'backups'}."
-            )
-
     def require_schema(self, migrations: Migrations) -> None:
         """Raises `NewerSchema`, and `OlderSchema` where opening it for writing would migrate it first."""
-        applied = set(self.applied_migrations())
-        self._require_known_schema(applied, migrations)
-        missing = [name for name in _migration_names(migrations) if name not in applied]
-        if missing:
-            raise OlderSchema(
-                f"{self.path} was written by an earlier version. Nothing was changed; restart the "
-                "assistant (`assistant run` or `assistant chat`), which upgrades it and keeps a copy."
-            )
+        require_current_schema(self.path, self.applied_migrations(), migrations)
 
     def copy_to(self, target: Path, on_progress: Callable[[int], None] | None = None) -> None:
         """Everything that is in it, or that its snapshot sees, into an empty file, which may be written meanwhile as
@@ -393,11 +371,6 @@ class Database:
         except OSError as error:
             raise StoreError(f"No backup could be made in {folder}: {error.strerror}. Nothing was changed.") from error
         return target
-
-
-def _migration_names(migrations: Migrations) -> list[str]:
-    empty = sqlite_utils.Database(memory=True, execute_plugins=False)
-    return [migration.name for migration in migrations.pending(empty)]
 
 
 class DatabaseStore:

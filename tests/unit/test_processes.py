@@ -1,3 +1,5 @@
+"""Child processes are ended whole: nothing of them is waited for for ever, or left to the garbage collector."""
+
 from __future__ import annotations
 
 import asyncio

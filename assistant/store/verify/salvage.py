@@ -145,8 +145,7 @@ def _opened_copy(damaged: Path, at: Path, healthy: Path) -> Iterator[sqlite3.Con
             _mend_header(at, healthy)
         except OSError as error:
             raise StoreError(
-                f"{damaged.name} could not be copied to be repaired: {error.strerror}. It is as it was; check the"
-                " disk, then try again."
+                f"{damaged.name} cannot be copied for repair: {error.strerror}. It is as it was; check the disk first."
             ) from error
         connection = sqlite3.connect(at, isolation_level=None)
         try:
