@@ -52,7 +52,13 @@ def intent_of_form(
         return "add"
     if not asks and (begins := begins_with_time(text, times)):
         return begins
-    if likeliest in ("statement", "complete") and says("more", folded) and _added_last(context) and not times.pieces:
+    if (
+        likeliest == "statement"
+        and says("more", folded)
+        and not says("sense_done", folded)
+        and _added_last(context)
+        and not times.pieces
+    ):
         return "add"
     named = matching(subject_words(without_lists(text)), waiting)
     if named and says("off_list", folded) and not says("mark", folded) and not says("relist", folded):
@@ -123,7 +129,7 @@ def _moves(
     just_set = any(call.is_latest for call in context.earlier) and bool(find_last_changed(context)[1])
     if not rest:
         short = len(folded.split()) <= _SHORT and not may_be_request(folded) and not says("agenda_noun", folded)
-        return (corrects or short) and just_set
+        return (corrects or (short and likeliest != "ask")) and just_set
     reminders = [item for item in named if item.kind == "reminder"]
     if len(reminders) == 1 and likeliest in ("remind", "ask", "cannot") and _is_the_alarm(folded, reminders[0]):
         return True
