@@ -48,13 +48,18 @@ def sound_of(word: str) -> str:
     return sound
 
 
-def nearest_word(word: str, known: Iterable[str]) -> str:
-    """The known word that is most likely meant by one that is not; "" for none."""
+def nearest_words(word: str, known: Iterable[str], most: int) -> list[str]:
+    """The known words that may be meant by one that is not, the likeliest first."""
     if not _may_be_slip(word):
-        return ""
+        return []
     own, beginning = sound_of(word), _beginning(word)
     alike = [other for other in known if _beginning(other) == beginning and _is_alike(word, own, other)]
-    return max(alike, key=lambda other: (difflib.SequenceMatcher(None, word, other).ratio(), other), default="")
+    return sorted(alike, key=lambda other: (difflib.SequenceMatcher(None, word, other).ratio(), other))[: -most - 1 : -1]
+
+
+def nearest_word(word: str, known: Iterable[str]) -> str:
+    """The one that is most likely meant; "" for none."""
+    return next(iter(nearest_words(word, known, 1)), "")
 
 
 def _beginning(word: str) -> str:

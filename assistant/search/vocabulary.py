@@ -12,15 +12,16 @@ import numpy as np
 
 from assistant.core.text import STOP_WORDS
 from assistant.search.dtypes import ByteVectors, EmbedTexts, Floats, quantise
-from assistant.search.spelling import nearest_word
+from assistant.search.spelling import nearest_words
 
 _MAX_STEMS_KEPT = 30_000
 _DIMENSIONS = 128
 _NEAREST, _LEAST_COSINE, _WEIGHT = 5, 0.35, 0.55
 # A word that nobody ever said may be no word at all.
 _LEAST_COSINE_UNSAID = 0.5
-# What is a slip of a stem finds almost what the stem finds.
+# What is a slip of a stem finds almost what the stem finds; the other words of a question tell which stem it is.
 _SLIP_WEIGHT = 0.9
+_MAX_MEANT = 4
 _WORDS_KEPT = 4_096
 # Rows that are compared at once: more of them take room, fewer of them time.
 _BATCH_ROWS = 4_096
@@ -35,7 +36,7 @@ class Vocabulary:
         self._lengths = np.zeros(1_024, np.float32)  # of the rows of the matrix
         self._waiting: dict[str, str] = {}
         self._known: OrderedDict[str, list[tuple[str, float]]] = OrderedDict()
-        self._slips: dict[str, str] = {}  # what nobody ever said, with the stem that may be meant
+        self._slips: dict[str, list[str]] = {}  # what nobody ever said, with the stems that may be meant
 
     def load(self, terms: Iterable[tuple[str, int, bytes]]) -> None:
         """Stems with the number of their units and their vectors (int8)."""
@@ -70,18 +71,18 @@ class Vocabulary:
             self._slips.clear()
         similar: dict[str, tuple[float, str]] = {}
         for own in words:
-            if own not in self._rows and (meant := self._meant(own)) and meant not in words:
-                similar[meant] = (_SLIP_WEIGHT, own)
+            if own not in self._rows:
+                similar |= {meant: (_SLIP_WEIGHT, own) for meant in self._meant(own) if meant not in words}
         for own, word in words.items():
             for stem, cosine in self._known.get(word, ()):
                 if stem not in exclude and stem not in words:
                     similar[stem] = max(similar.get(stem, (0.0, "")), (_WEIGHT * cosine, own))
         return similar
 
-    def _meant(self, stem: str) -> str:
-        """The stem of the collection that one which nobody ever said is a slip of; "" for none."""
+    def _meant(self, stem: str) -> list[str]:
+        """The stems of the collection that one which nobody ever said may be a slip of."""
         if stem not in self._slips:
-            self._slips[stem] = nearest_word(stem, self._stems)
+            self._slips[stem] = nearest_words(stem, self._stems, _MAX_MEANT)
         return self._slips[stem]
 
     def _cosines(self, vectors: Floats) -> Floats:

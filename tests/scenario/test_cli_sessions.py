@@ -98,7 +98,7 @@ def test_what_needs_a_person_is_not_done_without_one(home: Path) -> None:
     done = run_in_process(home, "reset")
     assert done.returncode == 2 and "--yes" in one_line_error(done)
     assert run_in_process(home, "sessions", "end", "main").returncode == 2
-    assert "no name" in one_line_error(run_in_process(home, "chat", "--session", "a/b", "-m", "hi"))
+    assert "cannot be named" in one_line_error(run_in_process(home, "chat", "--session", "a/b", "-m", "hi"))
 
 
 def test_a_thread_is_talked_in_reset_and_taken_up_on_a_command_line(tmp_path: Path) -> None:
