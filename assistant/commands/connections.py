@@ -86,7 +86,7 @@ def _dates(fact: ConnectingFact, zone: tzinfo) -> str:
 @click.command("connections", cls=TableCommand, render=_render, reads=True)
 @words_argument("name")
 def connections(context: CommandContext, name: str) -> Connections:
-    """Show what a person, place, project or thing is connected with, and the facts and memories that say so.
+    """Show what a person, place or thing is connected with, and why.
 
     > assistant memory connections Ada
     """

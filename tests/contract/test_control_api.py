@@ -94,7 +94,7 @@ REFUSED = {
     ),
     "a session that does not exist": ({"text": "hi", "external_id": "a", "session": "Main"}, "`thread:NAME`"),
     "a thread without a name": ({"text": "hi", "external_id": "a", "session": "thread:"}, "`thread:NAME`"),
-    "a thread of dots": ({"text": "hi", "external_id": "a", "session": "thread:.."}, "no name for a conversation"),
+    "a thread of dots": ({"text": "hi", "external_id": "a", "session": "thread:.."}, "cannot be named"),
     "a branch without a number": ({"text": "hi", "external_id": "a", "session": "branch:x/../y"}, "`branch:NUMBER`"),
     "a branch that is not there": ({"text": "hi", "external_id": "a", "session": "branch:9"}, "no session 'branch:9'"),
     "media that is no base64": (

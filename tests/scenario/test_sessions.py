@@ -98,5 +98,5 @@ async def test_where_one_is_and_what_other_threads_there_are(tmp_path: Path) -> 
         assert "You are in thread:trip now, the model sees 2 messages" in await run(it, "/session trip")
         with pytest.raises(UsageError, match="not a conversation of yours"):
             await run(it, "/session peer:x:ann")
-        with pytest.raises(UsageError, match="no name"):
+        with pytest.raises(UsageError, match="cannot be named"):
             await run(it, "/session ../etc")

@@ -161,9 +161,10 @@ _HEADED = lazy_regex(r"^[^:]{3,40}:\s")
 # accent in French, where "aspire" orders.
 _PARTICIPLE = lazy_regex(
     r"\b(?:\w{2,}(?:ed|[aeiou]ught|orn|ken|ten)|(?:\w{0,6}ge\w{3,}|be\w{3,}|ver\w{3,}|er\w{3,}|ent\w{3,}|\w{3,}ier)(?:t|en)"
-    r"|\w{2,}(?:é|ée|és|ées)|\w{2,}(?:ad|id)[oa]s?)$",
+    r"|\w{3,}(?:é|ée|és|ées)|\w{2,}(?:ad|id)[oa]s?)$",
     re.IGNORECASE,
 )
+_OF_ONESELF = lazy_regex(r"^(?:j'|(?:je|i|ich|wir|we|nous|yo|me) )")
 _NEGATES = lazy_regex(
     r"\b(?:not|n't|never|nicht|kein\w*|nie|pas|jamais|no|nunca|wrong|falsch|to|zu|cancel\w*|call\w*|move\w*|postpone\w*|verschoben|verlegt|abgesagt|annul\w*|report\w*|decal\w*|cancelad\w*|aplazad\w*|movid\w*)\b"
 )
@@ -184,11 +185,10 @@ def begins_with_time(text: str, times: FoundTimes) -> str:
 
 
 def may_say_done(text: str) -> bool:
-    """Whether a few words end with what has been done to something."""
+    """Whether a few words, not about oneself, end with what has been done to something."""
     words = text.strip(" .!,✅").split()
-    return (
-        2 <= len(words) <= _FEW_WORDS and _PARTICIPLE.search(words[-1]) is not None and not _NEGATES.search(fold(text))
-    )
+    is_short = 2 <= len(words) <= _FEW_WORDS and not _OF_ONESELF.match(fold(text))
+    return is_short and _PARTICIPLE.search(words[-1]) is not None and not _NEGATES.search(fold(text))
 
 
 def may_be_order(text: str) -> bool:
