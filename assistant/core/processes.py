@@ -9,6 +9,8 @@ loop has ended cannot be closed any more. So the pipes are closed first.
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 from asyncio import SubprocessTransport
 from asyncio.subprocess import Process
 
@@ -19,8 +21,10 @@ async def end_process(process: Process) -> None:
     """Kill it where it still runs, drop what it has said and nobody read, and wait for its end."""
     # asyncio has no other way to it.
     transport: SubprocessTransport = process._transport  # type: ignore[attr-defined]
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
+    if process.returncode is None:
+        # `Process.kill` may take the exit code of one that has just ended from asyncio, which then reports 255.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
     if process.stdin is not None and not process.stdin.transport.is_closing():
         process.stdin.transport.abort()
     for descriptor in (_STDOUT, _STDERR):
