@@ -54,7 +54,8 @@ def nearest_words(word: str, known: Iterable[str], most: int) -> list[str]:
         return []
     own, beginning = sound_of(word), _beginning(word)
     alike = [other for other in known if _beginning(other) == beginning and _is_alike(word, own, other)]
-    return sorted(alike, key=lambda other: (difflib.SequenceMatcher(None, word, other).ratio(), other))[: -most - 1 : -1]
+    alike.sort(key=lambda other: (difflib.SequenceMatcher(None, word, other).ratio(), other), reverse=True)
+    return alike[:most]
 
 
 def nearest_word(word: str, known: Iterable[str]) -> str:
