@@ -222,6 +222,7 @@ def arguments(loot: ForeignIds, session: str, now: Any) -> dict[str, list[Any]]:
         "since": [now - timedelta(days=9)],
         "kind": ["reminder", "schedule"],
         "edit_id": loot.edits,
+        "cycle": [*range(1, 5)],
         "profile_id": loot.profiles,
         "code": ["ABCDEF"],
         "beginning": [""],
