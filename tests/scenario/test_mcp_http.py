@@ -120,7 +120,7 @@ async def test_a_server_that_plays_foul_gives_an_error_within_its_time_and_is_se
             configure(tmp_path / "home", f"http://127.0.0.1:{port}/mcp", secret="Bearer t0ken", timeout=6.0)
             async with run_app(tmp_path / "home", "fine") as it:
                 with pytest.raises(ToolError, match="the MCP server notes does not answer") as error:
-                    await it.app.mcp.look("notes")
+                    await it.app.mcp.refresh_tools("notes")
                 assert told in str(error.value) and "t0ken" not in str(error.value)
                 assert it.app.mcp.list_pins("notes") == []
         finally:
