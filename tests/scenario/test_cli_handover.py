@@ -108,9 +108,11 @@ def test_an_idle_chat_hands_over_to_a_daemon_that_starts_and_stays_connected(
             chat.sendline("where is the ladder?")
             chat.expect("shed")
             chat.expect(PROMPT)
+            # What is shown is confirmed a moment later.
+            while json.loads(run_in_process(home, "status", "--json").out)["outbox"] != {"sent": 2}:
+                assert daemon.poll() is None
             chat.send("\x04")
             chat.expect(pexpect.EOF)
-            assert json.loads(run_in_process(home, "status", "--json").out)["outbox"] == {"sent": 2}
             assert daemon.poll() is None
     assert said(home, "user") == ["remember that the ladder is in the shed", "where is the ladder?"]
 
