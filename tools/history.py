@@ -34,7 +34,7 @@ from assistant.core.text import shorten
 from assistant.store.search.files import StoredFileSearch
 from assistant.store.search.history import StoredHistory
 from tools.declaration import StorableInt, lines_within, start_of_day, tool
-from tools.history_search import FoundMessages, find_messages
+from tools.history_search import HistoryResults, find_messages
 
 HISTORY_TOOLS = ("search_history", "read_history")
 _ROLES: dict[str, tuple[Role, ...]] = {
@@ -107,7 +107,7 @@ def _without_echo(history: StoredHistory, hits: Sequence[SearchHit], context: To
     ]
 
 
-def _render_hits(query: str, found: FoundMessages, zone: ZoneInfo, room: int) -> str:
+def _render_hits(query: str, found: HistoryResults, zone: ZoneInfo, room: int) -> str:
     hits = found.hits
     if not hits:
         return (

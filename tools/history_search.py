@@ -8,7 +8,6 @@ behind it, as far as there is room.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
@@ -19,6 +18,7 @@ from assistant.context.event_time import (
     find_event_reference,
     last_times,
 )
+from assistant.core.dataclass import dataclass
 from assistant.core.records import SearchHit
 from tools.declaration import start_of_day
 
@@ -32,7 +32,7 @@ _EVENTS_READ = 12
 
 
 @dataclass(frozen=True, slots=True)
-class FoundMessages:
+class HistoryResults:
     """What a search shows."""
 
     hits: Sequence[SearchHit]
@@ -43,29 +43,29 @@ class FoundMessages:
 
 def find_messages(
     search: Search, query: str, limit: int, after: datetime | None, before: datetime | None, today: date, zone: ZoneInfo
-) -> FoundMessages:
+) -> HistoryResults:
     reference = find_event_reference(query) if after is None and before is None else None
     if reference is not None and (found := _around_event(search, query, reference, limit, today, zone)):
         return found
     times = last_times(query)
     if not times and not asks_for_several(query):
-        return FoundMessages(search(query, limit, after, before), "best first")
+        return HistoryResults(search(query, limit, after, before), "best first")
     hits = search(query, _DEEPEST, after, before)
     if times:
         fitting = sorted(_fitting(hits), key=lambda hit: hit.ts, reverse=True)
         if fitting:
             rest = [hit for hit in hits if hit not in fitting[:limit]]
-            return FoundMessages([*fitting, *rest][:limit], "newest first", max(0, len(fitting) - limit))
+            return HistoryResults([*fitting, *rest][:limit], "newest first", max(0, len(fitting) - limit))
     shown = hits[: _WIDER * limit]
     more = len([hit for hit in _fitting(hits) if hit not in shown])
     if asks_for_order(query):
-        return FoundMessages(sorted(shown, key=lambda hit: (hit.ts, hit.message_id)), "in the order of time", more)
-    return FoundMessages(shown, "best first", more)
+        return HistoryResults(sorted(shown, key=lambda hit: (hit.ts, hit.message_id)), "in the order of time", more)
+    return HistoryResults(shown, "best first", more)
 
 
 def _around_event(
     search: Search, query: str, reference: EventReference, limit: int, today: date, zone: ZoneInfo
-) -> FoundMessages | None:
+) -> HistoryResults | None:
     """What was said in the time that an event tells, before what else the search finds; None where nobody knows the
     event."""
     day, source = reference.feast_day(today), ""
@@ -87,7 +87,7 @@ def _around_event(
     others = [hit for hit in search(query, limit, None, None) if hit.message_id not in known]
     time = " ".join(filter(None, [f"from {first}" if first else "", f"before {last}" if last else ""]))
     note = f"Event: {day.isoformat()}{source}; what was said {time} comes first."
-    return FoundMessages([*within, *others][:limit], "best first", note=note)
+    return HistoryResults([*within, *others][:limit], "best first", note=note)
 
 
 def _fitting(hits: Sequence[SearchHit]) -> list[SearchHit]:

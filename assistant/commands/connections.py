@@ -8,13 +8,14 @@ them. Stored words are data: on a line they are one JSON string.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, tzinfo
 
 import click
 
 from assistant.commands.context import CommandContext
 from assistant.commands.table import TableCommand, words_argument
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.memories import MemoryHit
 from assistant.core.profiles import Profile, fold_name, has_name

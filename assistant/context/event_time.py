@@ -7,10 +7,10 @@ What always holds: an event that the calendar has is a day here; any other is wo
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date, timedelta
 
 from assistant.core.calendar import MONTH_PATTERN, NUMBER_WORDS, WEEKDAY_PATTERN
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 
 _NUMBERS = {**NUMBER_WORDS, "a": 1, "an": 1, "few": 3, "couple of": 2}

@@ -1,8 +1,8 @@
-"""The end of a child process that asyncio started: it comes, whoever stopped reading, and nothing of it is left to the
+"""The end of a child process that asyncio started: it comes even when nobody reads on, and nothing of it is left to the
 garbage collector.
 
 A process counts as ended once its pipes are at their end as well. One that nobody reads, because what it said is no
-longer wanted, never gets there: whoever waited for the process would wait for ever, and what is collected after its
+longer wanted, never gets there: who waited for the process would wait for ever, and what is collected after its
 loop has ended cannot be closed any more. So the pipes are closed first.
 """
 

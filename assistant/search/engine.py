@@ -73,7 +73,7 @@ class SearchEngine:
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
         """Best first, each source once. Raises `StoreError`."""
         asked = self.prepare(question, where)
-        return [] if asked is None else self._found(question, asked, _scores(asked), limit)
+        return [] if asked is None else self._best_hits(question, asked, _scores(asked), limit)
 
     def explain(self, question: str, where: SearchFilter, *, limit: int = 10) -> SearchExplanation:
         """What `search` finds, and how. Raises `StoreError`."""
@@ -86,12 +86,12 @@ class SearchEngine:
             own = asked.stems[term.stands_for]
             if stem != own:
                 like[asked.words[own]].append(stem)
-        hits = self._found(question, asked, scores, limit)
+        hits = self._best_hits(question, asked, scores, limit)
         by_words = int((scores.bm25 > 0).sum())
         by_meaning = len(asked.candidates) - by_words
         return SearchExplanation(like, asked.asked_for.named(), asked.sources, by_words, by_meaning, hits)
 
-    def _found(self, question: str, asked: PreparedSearch, scores: CandidateScores, limit: int) -> list[SourceHit]:
+    def _best_hits(self, question: str, asked: PreparedSearch, scores: CandidateScores, limit: int) -> list[SourceHit]:
         like_enough: Bools = np.ones(len(scores.total), bool)
         has_words = scores.bm25 > 0
         if asked.is_small or not has_words.any():

@@ -87,7 +87,7 @@ class Database:
         except StoreError as error:
             if getattr(error.__cause__, "sqlite_errorcode", 0) != sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise
-        # A crash cut off the first write to a new database. Whoever may write takes it back.
+        # A crash cut off the first write to a new database. A connection that may write takes it back.
         cls._connected(path, "rw", ("PRAGMA schema_version",)).close()
         return cls._connected(path, "ro", (*_EACH, _READER_CACHE))
 

@@ -9,11 +9,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import field
+from typing import Any
 
 from markdown_it import MarkdownIt
 
+from assistant.bridges.remote_files import RemoteFile
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError
 from assistant.core.people import clean_display_name
 from assistant.core.quoting import quote_block
@@ -25,7 +27,6 @@ JsonObject = Mapping[str, Any]
 # Discord's own limit. A table gets two lines more, so that its columns stand below each other.
 MAX_CHARACTERS = 2000
 MAX_TEXT = 1950
-MAX_FILE_BYTES = 20_000_000
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 _MAX_QUOTE = 500
 _NONCE_LENGTH = 25
@@ -82,24 +83,6 @@ class DiscordPosition:
 
 
 # ------------------------------------------------------------------------------------------------------------ coming in
-
-
-@dataclass(frozen=True, slots=True)
-class DiscordFile:
-    """A file on Discord's servers. `size` is in bytes."""
-
-    id: str
-    kind: Literal["image", "file"]
-    mime: str
-    name: str
-    size: int
-    address: str
-    voice: bool
-
-    def missing_notice(self, why: str) -> str:
-        """The text in place of a file that was not fetched."""
-        size = f", {max(self.size / 1e6, 0.1):.1f} MB" if self.size else ""
-        return f"[file {clean_display_name(self.name)}{size}: {why}]"
 
 
 def is_said_by_a_person(message: JsonObject) -> bool:
@@ -173,11 +156,11 @@ def _written(text: str, message: JsonObject, channels: Mapping[str, str]) -> str
     return _MARKUP.sub(written, text)
 
 
-def files_of(message: JsonObject) -> Iterator[DiscordFile]:
+def files_of(message: JsonObject) -> Iterator[RemoteFile]:
     is_voice = bool(int(message.get("flags") or 0) & _VOICE_FLAG)
     for file in message.get("attachments") or ():
         mime = str(file.get("content_type") or "application/octet-stream").partition(";")[0]
-        yield DiscordFile(
+        yield RemoteFile(
             str(file["id"]),
             "image" if mime in _PICTURES else "file",
             mime,

@@ -1,4 +1,4 @@
-"""Discord's gateway: one session that goes on over connections that break.
+"""Discord's gateway: one session that continues over connections that break.
 
 What always holds: a session continues after the last event that was dealt with, not after the last that came: Discord
 sends again what is stored nowhere. A connection that no longer answers heartbeats is closed.

@@ -1,6 +1,6 @@
 """Receives over Discord's gateway, and hands what comes to the gateway of the assistant.
 
-What always holds: an event counts as dealt with once it is stored; a session that goes on begins behind the last such
+What always holds: an event counts as dealt with once it is stored; a session that continues begins behind the last such
 event. Where a new session begins, what was said meanwhile is read from each channel, from where its position stands.
 Discord tells a bot of no direct conversation that it does not know: each is noted before its first message is handed
 in. How far each channel was received is stored with the message, in one transaction (I1).
@@ -8,8 +8,6 @@ in. How far each channel was received is stored with the message, in one transac
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import time
 from collections.abc import Awaitable
 from datetime import datetime
@@ -19,11 +17,11 @@ import structlog
 
 from assistant.bridges.discord import events as form
 from assistant.bridges.discord.api import DiscordApi, DiscordRefusal
-from assistant.bridges.discord.events import DiscordFile, DiscordPosition, JsonObject
+from assistant.bridges.discord.events import DiscordPosition, JsonObject
 from assistant.bridges.discord.gateway import DiscordGateway
+from assistant.bridges.remote_files import RemoteFiles
 from assistant.core.bridge_api import InboundMessage, InboundPort, MessageChange
 from assistant.core.errors import BridgeError
-from assistant.core.messages import Media
 
 log = structlog.get_logger()
 
@@ -32,7 +30,6 @@ _PAGE = 100
 # So many pages of what a channel said are read after the assistant was away.
 _MAX_PAGES = 50
 _MAX_REMEMBERED = 1000
-_MAX_FILE_TRIES = 3
 _TEXT_CHANNELS = (0, 5, 10, 11, 12)
 _THREADS = (10, 11, 12)
 _PRESSED_BUTTON = 3
@@ -54,7 +51,7 @@ class DiscordReceiver:
         self._channels: dict[str, JsonObject] = {}  # those of servers, by id
         # What comes twice, by the gateway and by history, is handed in once.
         self._received: dict[str, None] = {}
-        self._file_failures: dict[str, int] = {}
+        self._files = RemoteFiles("Discord", self._api.download)
 
     async def run(self) -> None:
         """Raises `BridgeError`, and `StoreError` where a message could not be stored."""
@@ -154,7 +151,7 @@ class DiscordReceiver:
         room, room_name = await self._room(channel, server)
         addressed = room is None or form.is_addressed(message, self._me)
         accepts = self._inbound.accepts_from(_BRIDGE, sender, room, addressed=addressed)
-        media, missing = await self._fetch_files(message, is_expected=accepts)
+        media, missing = await self._files.fetch(form.files_of(message), is_expected=accepts)
         text = "\n".join(part for part in (self._text(message), *missing) if part)
         if not text.strip() and not media:
             return None
@@ -240,35 +237,3 @@ class DiscordReceiver:
                 log.debug("discord tells nothing of a channel", channel=channel, error=str(refusal))
             self._channels[channel] = found
         return self._channels[channel]
-
-    # ------------------------------------------------------------------------------------------------------------ files
-
-    async def _fetch_files(
-        self, message: JsonObject, *, is_expected: bool
-    ) -> tuple[tuple[Media, ...], tuple[str, ...]]:
-        """The files, and notices in place of those that were not fetched."""
-        media, missing = [], []
-        for file in form.files_of(message):
-            if not is_expected:
-                missing.append(file.missing_notice("it was not fetched"))
-            elif file.size > form.MAX_FILE_BYTES:
-                missing.append(file.missing_notice("files above 20 MB are not fetched"))
-            elif (data := await self._fetch(file)) is None:
-                missing.append(file.missing_notice("Discord did not deliver it"))
-            else:
-                encoded = await asyncio.to_thread(base64.b64encode, data)
-                media.append(Media(file.kind, file.mime, file.name, len(data), encoded.decode(), voice=file.voice))
-        return tuple(media), tuple(missing)
-
-    async def _fetch(self, file: DiscordFile) -> bytes | None:
-        """None where Discord refuses it. Raises `BridgeError` where it fails: the message is then asked for again, a
-        few times."""
-        self._file_failures[file.id] = self._file_failures.get(file.id, 0) + 1
-        try:
-            data = await self._api.download(file.address, form.MAX_FILE_BYTES)
-        except BridgeError:
-            if self._file_failures[file.id] < _MAX_FILE_TRIES:
-                raise
-            data = None
-        del self._file_failures[file.id]
-        return data

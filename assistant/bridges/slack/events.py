@@ -9,9 +9,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
+from assistant.bridges.remote_files import RemoteFile
+from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError
 from assistant.core.people import clean_display_name
 from assistant.core.quoting import quote_block
@@ -22,7 +24,6 @@ JsonObject = Mapping[str, Any]
 
 # Slack takes 12,000 characters of Markdown in one message, marks and all; buttons count, too.
 MAX_TEXT = 11_000
-MAX_FILE_BYTES = 20_000_000
 EVENT_TYPE = "assistant_message"
 _FALLBACK_CHARACTERS = 3000
 _MAX_QUOTE = 2000
@@ -95,24 +96,6 @@ class SlackPosition:
 # ------------------------------------------------------------------------------------------------------------ coming in
 
 
-@dataclass(frozen=True, slots=True)
-class SlackFile:
-    """A file on Slack's servers. `size` is in bytes."""
-
-    id: str
-    kind: Literal["image", "file"]
-    mime: str
-    name: str
-    size: int
-    address: str
-    voice: bool
-
-    def missing_notice(self, why: str) -> str:
-        """The text in place of a file that was not fetched."""
-        size = f", {max(self.size / 1e6, 0.1):.1f} MB" if self.size else ""
-        return f"[file {clean_display_name(self.name)}{size}: {why}]"
-
-
 def is_said_by_a_person(message: JsonObject, me: str) -> bool:
     """Whether it is a message of a person: not of a program, the assistant itself, or Slack."""
     sender = message.get("user")
@@ -170,12 +153,12 @@ def plain_text(text: str, names: Mapping[str, str]) -> str:
     return _MARKUP.sub(written, text).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-def files_of(message: JsonObject) -> Iterator[SlackFile]:
+def files_of(message: JsonObject) -> Iterator[RemoteFile]:
     for file in message.get("files") or ():
         if not isinstance(file, dict) or file.get("mode") in ("tombstone", "hidden_by_limit") or "id" not in file:
             continue
         mime = str(file.get("mimetype") or "application/octet-stream")
-        yield SlackFile(
+        yield RemoteFile(
             str(file["id"]),
             "image" if mime in _PICTURES else "file",
             mime,

@@ -8,16 +8,16 @@ received is stored with the message, in one transaction (I1).
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Awaitable, Mapping
 from typing import Any, Literal
 
 import structlog
 from aiohttp import ClientWebSocketResponse, WSMsgType
 
+from assistant.bridges.remote_files import RemoteFiles
 from assistant.bridges.slack import events as form
 from assistant.bridges.slack.api import SlackApi, SlackRefusal, translate_slack_errors
-from assistant.bridges.slack.events import JsonObject, SlackFile, SlackPosition
+from assistant.bridges.slack.events import JsonObject, SlackPosition
 from assistant.core.bridge_api import InboundMessage, InboundPort, MessageChange
 from assistant.core.errors import BridgeError
 from assistant.core.messages import Media
@@ -29,7 +29,6 @@ _PAGE = 200
 # So many pages of what a channel said are read after the assistant was away.
 _MAX_PAGES = 20
 _MAX_REMEMBERED = 1000
-_MAX_FILE_TRIES = 3
 _HELLO_SECONDS = 30.0
 _KINDS = "public_channel,private_channel,mpim,im"
 _MAX_MENTIONS = 50
@@ -50,7 +49,7 @@ class SlackReceiver:
         # What comes twice, by socket and by history, is handed in once; names are asked for once.
         self._received: dict[str, None] = {}
         self._names: dict[str, str] = {}
-        self._file_failures: dict[str, int] = {}
+        self._files = RemoteFiles("Slack", self._api.download)
 
     async def run(self) -> None:
         """Raises `BridgeError`, and `StoreError` where a message could not be stored."""
@@ -233,7 +232,7 @@ class SlackReceiver:
         room = None if form.is_private(channel) else channel
         addressed = room is None or form.is_addressed(message, self._me)
         accepts = self._inbound.accepts_from(_BRIDGE, sender, room, addressed=addressed)
-        media, missing = await self._fetch_files(message, is_expected=accepts)
+        media, missing = await self._files.fetch(form.files_of(message), is_expected=accepts)
         text = "\n".join(part for part in (await self._text(message), *missing) if part)
         if not text.strip() and not media:
             return None
@@ -305,38 +304,6 @@ class SlackReceiver:
     async def _text(self, message: JsonObject) -> str:
         mentioned = sorted(form.mentioned_users(message))[:_MAX_MENTIONS]
         return form.text_of_message(message, self._me, {user: await self._name(user) for user in mentioned})
-
-    # ------------------------------------------------------------------------------------------------------------ files
-
-    async def _fetch_files(
-        self, message: JsonObject, *, is_expected: bool
-    ) -> tuple[tuple[Media, ...], tuple[str, ...]]:
-        """The files, and notices in place of those that were not fetched."""
-        media, missing = [], []
-        for file in form.files_of(message):
-            if not is_expected:
-                missing.append(file.missing_notice("it was not fetched"))
-            elif file.size > form.MAX_FILE_BYTES:
-                missing.append(file.missing_notice("files above 20 MB are not fetched"))
-            elif (data := await self._fetch(file)) is None:
-                missing.append(file.missing_notice("Slack did not deliver it"))
-            else:
-                encoded = base64.b64encode(data).decode("ascii")
-                media.append(Media(file.kind, file.mime, file.name, len(data), encoded, voice=file.voice))
-        return tuple(media), tuple(missing)
-
-    async def _fetch(self, file: SlackFile) -> bytes | None:
-        """None where Slack refuses it. Raises `BridgeError` where it fails: the message is then asked for again, a few
-        times."""
-        self._file_failures[file.id] = self._file_failures.get(file.id, 0) + 1
-        try:
-            data = await self._api.download(file.address, form.MAX_FILE_BYTES)
-        except BridgeError:
-            if self._file_failures[file.id] < _MAX_FILE_TRIES:
-                raise
-            data = None
-        del self._file_failures[file.id]
-        return data
 
     # ------------------------------------------------------------------------------------------------------------ names
 

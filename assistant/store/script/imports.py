@@ -196,7 +196,7 @@ class StoredImports:
         return self._appender.draft_record(session, said, origin, now)
 
     def _note_adopted(self, import_id: int, session: Session) -> None:
-        """What a power cut left in the log alone belongs to the import that goes on, so that it is undone with it."""
+        """What a power cut left in the log alone belongs to the import that continues, so that it is undone with it."""
         row = self._db.row(
             "SELECT min(seq) AS first, max(seq) AS last FROM messages WHERE session = ?1 AND kind = 'message'"
             " AND seq > coalesce((SELECT max(to_seq) FROM imported_ranges WHERE session = ?1), 0)",

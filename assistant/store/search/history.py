@@ -165,7 +165,7 @@ class StoredHistory:
             row = self._db.row(f"{_SELECT} WHERE id = ? AND scope = ?", (message_id, scope))
             if row is None:
                 return []
-            beside = [*self._beside(row, scope, "<", neighbours), *self._beside(row, scope, ">", neighbours)]
+            beside = [*self._neighbours(row, scope, "<", neighbours), *self._neighbours(row, scope, ">", neighbours)]
             rows = {near["id"]: near for near in (row, *beside, *self._changes_of(row))}
             return self._records(sorted(rows.values(), key=itemgetter("seq")))
 
@@ -213,7 +213,7 @@ class StoredHistory:
             (json.dumps(changes), row["session"]),
         )
 
-    def _beside(self, row: Row, scope: str, side: str, count: int) -> list[Row]:
+    def _neighbours(self, row: Row, scope: str, side: str, count: int) -> list[Row]:
         """Up to `count` records before ("<") or after (">") one in its session, the nearest first."""
         order = "DESC" if side == "<" else "ASC"
         return self._db.rows(

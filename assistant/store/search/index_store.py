@@ -319,13 +319,13 @@ class Stemmer:
                 if len(self._stems) + len(missing) > _MAX_STEMS:
                     self._stems.clear()
                     missing = distinct
-                self._stems.update(self._made(missing))
+                self._stems.update(self._make_stems(missing))
             return {word: self._stems[word] for word in distinct}
 
     def close(self) -> None:
         self._scratch.close()
 
-    def _made(self, words: list[str]) -> dict[str, str]:
+    def _make_stems(self, words: list[str]) -> dict[str, str]:
         pieces: list[list[str]] = [[] for _ in words]
         self._scratch.execute("BEGIN")
         self._scratch.executemany("INSERT INTO words (rowid, word) VALUES (?, ?)", enumerate(words))
