@@ -266,8 +266,8 @@ class Runtime:
                 self._give_up(control, error)
             finally:
                 self._running.by_session.pop(turn.session, None)
-                self.on_turn_ended(turn.session)
                 self._wake_outbox()
+                self.on_turn_ended(turn.session)
                 self._wake.set()
 
     def _give_up(self, control: TurnControl, error: Exception) -> None:
