@@ -81,15 +81,17 @@ def add_derived(
     sources: Sequence[LogRecord],
     texts: Iterable[str],
     others: Iterable[str],
+    names: Collection[str],
     log: LogFiles,
     sessions: Sequence[str],
 ) -> ErasurePlan:
     """The plan with the values that its messages (`sources`) and `texts` carried and nothing else said, and with the
     messages that repeat them. What is in `texts` alone, and in `others` that were made of other messages, is how
-    their author puts things."""
+    their author puts things. `names` are the program's own."""
     spoken_in = [record.ts.year for record in sources]
     years = range(min(spoken_in, default=0) - 1, max(spoken_in, default=0) + _YEARS_AHEAD)
-    values = _Values(years, files={media.path for record in sources for media in record.media if media.path})
+    values = _Values(years, said=set(names))
+    values.files |= {media.path for record in sources for media in record.media if media.path}
     # Where words are forgotten, what only repeats them has no values of its own, but the form of our own texts.
     firsthand = [record for record in sources if _is_independent(record)] if plan.everywhere else []
     for record in firsthand or sources:
