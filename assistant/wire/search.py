@@ -108,10 +108,10 @@ def _finder(
 
             embedder = builtin_embedder()
         store = index.open(f"{_INDEX_VERSION} {embedder.name}")
-        return SearchEngine(store, with_irregular_forms(stemmer.of), embedder.embed, bounds)
+        return SearchEngine(store, with_irregular_forms(stemmer.stem_words), embedder.embed, bounds)
 
     return SourceFinder(
-        engine, stemmer.of, source, zone, patient=patient or reading, on_damage=index.replace, on_close=close
+        engine, stemmer.stem_words, source, zone, patient=patient or reading, on_damage=index.replace, on_close=close
     )
 
 

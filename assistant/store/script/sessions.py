@@ -189,7 +189,7 @@ def sort_parents_first(sessions: Collection[str]) -> list[str]:
 # What is out of view and was not read for the journal (F28): what live checkpoints cover, and ended generations.
 _UNEXTRACTED = """
     (SELECT count(*) FROM messages u WHERE u.session = s.key AND u.generation = s.generation
-     AND u.kind = 'message' AND u.hidden_by IS NULL AND u.seq > s.extracted_seq
+     AND u.kind = 'message' AND u.hidden_by IS NULL AND u.seq > max(s.extracted_seq, s.from_seq - 1)
      AND u.seq <= iif(s.ended_at IS NULL,
                       (SELECT max(c.to_seq) FROM checkpoints c WHERE c.session_id = s.key
                        AND c.generation = s.generation AND c.state = 'live'),

@@ -34,8 +34,16 @@ export function entriesOf(messages) {
   return entries;
 }
 
-/** With newer messages, each once; what was sent and is stored now takes the place of what was shown meanwhile. */
-export function merge(entries, newer) {
+/**
+ * With newer messages, each once; what was sent and is stored now takes the place of what was shown meanwhile. What a
+ * delivery asks is not among the stored words: an entry that has buttons keeps its delivered words and them.
+ */
+export function merge(entries, stored) {
+  const asking = new Map(entries.filter((entry) => entry.id && entry.buttons?.length).map((entry) => [entry.id, entry]));
+  const newer = stored.map((entry) => {
+    const { html, text, buttons } = asking.get(entry.id) ?? entry;
+    return { ...entry, html, text, buttons };
+  });
   const known = new Set(newer.map((entry) => entry.id));
   const noted = (entry) => newer.some((it) => it.role === "system" && it.text.startsWith(entry.text));
   const kept = entries.filter((entry) => !known.has(entry.id) && !(entry.role === "notice" && noted(entry)));

@@ -19,23 +19,24 @@ function All() {
   const [text, setText] = useState("");
   const [asked, setAsked] = useState("");
   const [state, setState] = useState("current");
-  const [limit, setLimit] = useState(PAGE);
+  const [earlier, setEarlier] = useState([]);
   useEffect(() => {
     const timer = setTimeout(() => setAsked(text.trim()), WAIT_MILLISECONDS);
     return () => clearTimeout(timer);
   }, [text]);
-  const load = () =>
-    asked
-      ? read(["memory", "search", "--limit", "30", "--", asked])
-      : read(["memory", "list", "--limit", String(limit), ...(state === "former" ? ["--former"] : [])]);
-  const [found, error, reload] = useLoaded(load, [asked, state, limit]);
+  const list = (...before) => read(["memory", "list", "--limit", String(PAGE), ...before, ...(state === "former" ? ["--former"] : [])]);
+  const load = () => (setEarlier([]), asked ? read(["memory", "search", "--limit", "30", "--", asked]) : list());
+  const [newest, error, reload] = useLoaded(load, [asked, state]);
+  const found = newest && [...newest, ...earlier];
+  const last = found?.at(-1);
+  const more = async () => setEarlier([...earlier, ...(await list("--before", last.memory_id ?? last.id))]);
   return html`<${Page} title="Memory" aside=${html`<${Views} chosen=${state} choose=${setState} />`}>
     <input type="search" value=${text} placeholder="Search what is remembered" aria-label="Search what is remembered" onInput=${(event) => setText(event.target.value)} />
     <${Problem} error=${error} />
     ${!asked && html`<${LastSleep} changed=${reload} />`}
     ${found && (asked ? html`<${List} of=${found} />` : html`<${Timeline} of=${found} />`)}
     ${found?.length === 0 && html`<p class="quiet">${asked ? "No memory has that." : "Nothing is remembered yet. The assistant learns in its sleep; `Sleep` shows when."}</p>`}
-    ${!asked && found?.length >= limit && html`<button type="button" onClick=${() => setLimit(limit + PAGE)}>Earlier ones</button>`}
+    ${!asked && found?.length >= PAGE && found.length % PAGE === 0 && html`<${Action} does=${more}>Earlier ones</${Action}>`}
   </${Page}>`;
 }
 
