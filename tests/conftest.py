@@ -17,6 +17,7 @@ import structlog
 from hypothesis import settings
 
 from tests.support import dovecot, synapse
+from tests.support.new_databases import copy_new_databases
 
 _HERE = Path(__file__).parent
 
@@ -43,6 +44,8 @@ os.environ["XDG_STATE_HOME"] = _STATE.name
 
 # Every client of HTTP begins by reading whom the machine trusts, hundreds of authorities, in 25 ms; no test needs one.
 os.environ["SSL_CERT_FILE"] = str(_HERE / "support" / "unused_ca.pem")
+
+copy_new_databases()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -26,6 +26,22 @@ def hidden_modules(*names: str) -> Iterator[None]:
 
 
 @contextmanager
+def placeholder_modules(**modules: str) -> Iterator[None]:
+    """What is imported here finds, in the place of each of these modules, one that has an empty class of that name and
+    nothing else. For libraries that import another one only to name a type of it, or for a part that is never used.
+    Afterwards the real ones can be imported. A module that is loaded already is left as it is."""
+    absent = {name: class_name for name, class_name in modules.items() if name not in sys.modules}
+    for name, class_name in absent.items():
+        sys.modules[name] = ModuleType(name)
+        setattr(sys.modules[name], class_name, type(class_name, (), {}))
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
+
+
+@contextmanager
 def deferred_reexports(library: str) -> Iterator[None]:
     """The packages of this library that are imported here import what they only re-export when it is asked for by name.
 

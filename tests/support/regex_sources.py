@@ -34,8 +34,10 @@ class Expression:
         return re.compile(self.pattern, self.flags)
 
 
-def find_expressions() -> list[Expression]:
-    """All of the program, each once by pattern and way of asking."""
+@functools.cache
+def find_expressions() -> tuple[Expression, ...]:
+    """All of the program, each once by pattern and way of asking. They are looked for once: that imports and parses all
+    of it."""
     found: dict[tuple[str | bytes, int], list[Expression]] = {}
     modules = [importlib.import_module(name) for name in _module_names()]
     methods = _Methods([Path(module.__file__ or "") for module in modules])
@@ -43,7 +45,7 @@ def find_expressions() -> list[Expression]:
         place = str(Path(module.__file__ or "").relative_to(CHECKOUT))
         for expression in (*_of_values(module, place, methods), *_of_functions(module, place)):
             found.setdefault((expression.pattern, expression.flags), []).append(expression)
-    return [_joined(same) for same in found.values()]
+    return tuple(_joined(same) for same in found.values())
 
 
 def _joined(same: Sequence[Expression]) -> Expression:
