@@ -6,8 +6,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from assistant.core.erasure_patterns import SIGNS_BETWEEN, SPACELESS, WordForm, list_forms
-from assistant.core.erasure_values import MIN_LETTERS, MIN_SPACELESS_LETTERS, find_values, find_words, value_kind
+from assistant.core.erasure_patterns import SPACELESS, WordForm, list_forms, without_signs
+from assistant.core.erasure_values import (
+    MIN_LETTERS,
+    MIN_SPACELESS_LETTERS,
+    find_values,
+    find_words,
+    may_have_words,
+    value_kind,
+)
 from assistant.core.text import STOP_WORDS, WORD, fold_text, lazy_regex
 
 _SENTENCE_END = lazy_regex(
@@ -21,6 +28,8 @@ _MOST_CHARACTERS = 200_000
 _LONGEST_PHRASE = 300
 _FEWEST, _FEWEST_SPACELESS = 12, 6
 _LAST_SHOWN = 60
+# From here on, looking whether any of them is there takes as long as looking for all.
+_MANY_WORDS = 40
 SEARCHED_FORMS = "plain, escaped (JSON, percent), UTF-16, base64 and compressed"
 PREVIEW_LENGTHS = (300, 400)
 """How many characters of a long text notes, MEMORY.md and prompts show, the last of them an ellipsis."""
@@ -47,7 +56,7 @@ class PhraseMatcher:
         return bool(self._forms or self._learned_forms or self._words)
 
     def _present(self, lowered: bytes) -> Iterator[WordForm]:
-        joined = SIGNS_BETWEEN.sub(b"", lowered) if self._has_grouped else b""
+        joined = without_signs(lowered) if self._has_grouped else b""
         return (form for form in self._forms if form.anchor in (joined if form.is_grouped else lowered))
 
     def _present_in_text(self, text: str) -> Iterator[WordForm]:
@@ -56,9 +65,9 @@ class PhraseMatcher:
         yield from (form for form in self._learned_forms if form.anchor in lowered)
 
     def _word_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        return (
-            ((start, end) for start, end, word in find_words(text) if word in self._words) if self._words else iter(())
-        )
+        words = self._words
+        is_worth_while = words and (len(words) > _MANY_WORDS or may_have_words(text, words))
+        return ((start, end) for start, end, word in find_words(text) if word in words) if is_worth_while else iter(())
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         found = (match.span() for form in self._present_in_text(text) for match in form.text.finditer(text))

@@ -218,6 +218,7 @@ class SessionInfo:
     prefix_rev: int
     checkpoints: int  # compactions that were not undone
     unextracted: int = 0  # messages that compactions took out of view and that wait to be read for the journal
+    extracted_seq: int = 0  # up to where it is noted that the journal has read this generation
     parent: str | None = None  # the session that a branch was made from
 
 

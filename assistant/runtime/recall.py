@@ -28,6 +28,7 @@ from assistant.context.memory_block import profiles_block
 from assistant.context.question import find_past_period, is_question, searchable_text
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import Memory, MemoryHit
+from assistant.core.messages import find_summaries
 from assistant.core.model_api import FULL_CONTEXT_TOKENS
 from assistant.core.quoting import MEMORY_MARK, RECORD_TAG, QuotedMessage, format_quote, quote_in_tag, quote_text
 from assistant.core.records import ContextView, LogRecord, MatchQuality, SearchHit
@@ -84,7 +85,7 @@ class HistoryRecall:
     @staticmethod
     def has_something_out_of(view: ContextView) -> bool:
         """Whether a compaction took something out of the view."""
-        return any(message.is_summary for message in view.messages)
+        return bool(find_summaries(view.messages))
 
     def recall(self, question: str, session: str, scope: str, view: ContextView, now: datetime) -> str:
         """A block of quotations for the volatile block, oldest first; "" where there is nothing to recall. `view` is
@@ -105,7 +106,7 @@ class HistoryRecall:
             return {}
         shown, summaries = (
             fully_shown_ids(view),
-            _flat(" ".join(row.content for row in view.messages if row.is_summary)),
+            _flat(" ".join(row.content for row in find_summaries(view.messages))),
         )
         quotes: dict[int, str] = {}
         for hit in self._hits(words, scope, _tail_start(view, now), now):

@@ -266,7 +266,7 @@ class SearchIndex:
             words = count_words(text_of(source))
             lost |= {stem.stem for stem in count_stems(words, self._stems(words))}
         for number in sealed:
-            self._sealed_total -= self._vectors.one(number).astype(np.float64) / VECTOR_SCALE
+            self._sealed_total -= self._vectors.byte_vector(number).astype(np.float64) / VECTOR_SCALE
         return [IndexTerm(self._terms[stem], stem, self._sources_left(stem), b"") for stem in lost & self._terms.keys()]
 
     def _sources_left(self, stem: str) -> int:
@@ -383,7 +383,7 @@ class SearchIndex:
 
     def vectors(self, units: Ints) -> Floats:
         """The vectors of units (numbers in order), of length 1."""
-        return self._vectors.of(units)
+        return self._vectors.unit_vectors(units)
 
     def nearest(self, vector: Floats, allowed: Bools, limit: int) -> Ints:
         """Some of the allowed units whose vectors are most like this one, which has no part of the mean; of older

@@ -23,6 +23,7 @@ from assistant.core.erasure_values import (
     find_values,
     find_words,
     is_written_by_us,
+    may_have_words,
 )
 from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord, is_from_schedule
@@ -36,7 +37,6 @@ from sleep.rules.pattern_files import read_word_set, read_words
 
 _MOST_CHARACTERS = 200_000
 _MOST_WORDS, _FEW_WORDS = 500, 40
-_WITHOUT_SIGNS = str.maketrans("", "", " \u00a0\u202f.,'\u2019")
 _YEARS_AHEAD = 3
 _TURN = re.compile(rb'"turn":"([^"]*)"')
 # Where the workspace has files that came with messages, that went out with them, and that were added.
@@ -70,12 +70,6 @@ class _Values:
                 self.days.add(day)
             else:
                 self.own.setdefault(day, message_id)
-
-    def may_have_words(self, text: str) -> bool:
-        """Whether looking closer is worth while."""
-        folded = fold_text(text)
-        joined = folded.translate(_WITHOUT_SIGNS) if any(map(str.isdecimal, self.words)) else ""
-        return any(word in (joined if word.isdecimal() else folded) for word in self.words)
 
     def drop_words(self, words: Iterable[str]) -> None:
         for word in words:
@@ -224,7 +218,7 @@ def _find_echoes(
             in_any_case = matcher.matched_in_any_case(line[at:])
             met = matcher.matched(line[at:]) if in_any_case else set()
             shared = {path for path in values.files if path.encode() in line}
-            has_words = bool(values.words) and values.may_have_words(line[at:].decode(errors="replace"))
+            has_words = may_have_words(line[at:].decode(errors="replace"), values.words)
             in_turn = _TURN.search(line, 0, at)
             is_of_turn = in_turn is not None and in_turn[1].decode() in asked
             if not (in_any_case or shared or is_of_turn or has_words) or json.loads(line[:at] + b"}")["id"] in plan.ids:
