@@ -43,7 +43,9 @@ async def test_people_are_shown_with_dated_facts_and_nothing_of_them_after_their
         await it.wait_idle()
         await command(it, "sleep")
         (ada,) = (await command(it, "memory", "profiles", "ada"))["value"]
-        assert [them["name"] for them in (await command(it, "memory", "profiles", "--limit", "1"))["value"]] == [ada["name"]]
+        assert [them["name"] for them in (await command(it, "memory", "profiles", "--limit", "1"))["value"]] == [
+            ada["name"]
+        ]
         assert (await command(it, "memory", "profiles", "--after", ada["name"]))["value"] == []
         assert (ada["kind"], ada["name"]) == ("person", "Ada")
         assert "Lisbon" in str(ada["attributes"]) and all(fact["since"] for fact in ada["attributes"])
