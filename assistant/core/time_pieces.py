@@ -75,6 +75,7 @@ def are_joined(times: FoundTimes, pieces: Sequence[TimePiece]) -> bool:
     return all(_AND.fullmatch(fold_text(gap)) for gap in gaps)
 
 
+@lru_cache(maxsize=256)
 def find_times(text: str) -> FoundTimes:
     """Every time that `text` names; of one that is taken back ("at 3, no, at 4"; "Monday, not Friday") the other."""
     text = " ".join(text.split())
