@@ -8,6 +8,6 @@ from tests.attack.damage import run
 
 
 @pytest.mark.timeout(600)
-def test_forty_damaged_folders_lose_nothing_silently() -> None:
-    tally = run(seed=7, cases=40)
-    assert (tally.tried, tally.failures) == (40, ())
+def test_damaged_folders_lose_nothing_silently() -> None:
+    tally = run(seed=7, cases=16)
+    assert (tally.tried, tally.failures) == (16, ())
