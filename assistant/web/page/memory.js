@@ -130,7 +130,7 @@ function LastSleep({ changed }) {
   const undo = async () => {
     if (window.confirm("Undo what this sleep changed? What was said stays.") && (await runAsked(["sleep", "--undo"]))) again();
   };
-  return html`<details class="last-sleep"><summary class="row"><span>What the last sleep changed</span><span class="quiet small">${plural(open, "change")}, <${Time} at=${changes.started_at} /></span></summary>
+  return html`<details class="last-sleep"><summary class="row"><span>What the last sleep changed</span><span class="quiet small">${plural(open, "change")}${changes.more && " and more"}, <${Time} at=${changes.started_at} /></span></summary>
     <${Changes} of=${changes} changed=${again} />
     <p class="row"><${Action} does=${async () => (await run(["memory", "accept"]), again())}>Accept all</${Action}><${Action} does=${undo}>Undo it all</${Action}></p></details>`;
 }
@@ -139,7 +139,11 @@ const KINDS = [["person", "People"], ["place", "Places"], ["project", "Projects"
 
 /** People, places and projects, each with what is known of it and since when. */
 function Profiles() {
-  const [found, error] = useLoaded(() => read(["memory", "profiles"]), []);
+  const [later, setLater] = useState([]);
+  const list = (...after) => read(["memory", "profiles", "--limit", String(PAGE), ...after]);
+  const [first, error] = useLoaded(list, []);
+  const found = first && [...first, ...later];
+  const more = async () => setLater([...later, ...(await list("--after", found.at(-1).name))]);
   return html`<${Page} title="Memory" aside=${html`<${Views} chosen="profiles" choose=${() => (location.hash = "#/memory")} />`}>
     <${Problem} error=${error} />
     ${found?.length === 0 && html`<p class="quiet">Nobody and nothing has a profile yet. Sleep makes them of what is said more than once.</p>`}
@@ -148,5 +152,6 @@ function Profiles() {
         ${it.summary && html`<p>${it.summary}</p>`}
         <ul class="list">${it.attributes.map((fact) => html`<li class="row"><span class=${fact.until ? "former" : ""}><span class="quiet">${fact.name}</span> ${fact.value}</span>
           <span class="quiet small">since <${Time} at=${fact.since} />${fact.until && html` until <${Time} at=${fact.until} />`} ${fact.sources[0] && html`<a href=${`#/memory/e${fact.sources[0]}`}>why</a>`}</span></li>`)}</ul></section>`)}`)}
+    ${found?.length >= PAGE && found.length % PAGE === 0 && html`<p><${Action} does=${more}>More</${Action}></p>`}
   </${Page}>`;
 }

@@ -18,6 +18,7 @@ function useConversation(session, place) {
   const [entries, setEntries] = useState([]);
   const [writing, setWriting] = useState(NOTHING_WRITTEN);
   const [more, setMore] = useState(false);
+  const [happened, setHappened] = useState(0);
   const [lost, setLost] = useState(false);
   const [error, setError] = useState(null);
   const steps = useRef([]);
@@ -37,6 +38,7 @@ function useConversation(session, place) {
     }
     return follow(session, (name, data) => {
       setLost(name === "lost");
+      if (name === "connected" || name === "turn" || name === "deliver") setHappened((n) => n + 1);
       if (name === "connected") refresh().then(setMore, setError);
       if (name === "turn" && data.state === "started") refresh().catch(setError);
       if (name === "deliver") setEntries((was) => withDelivery(was, data, steps.current));
@@ -78,7 +80,7 @@ function useConversation(session, place) {
     setEntries((was) => [...was, entry]);
   };
 
-  return { entries, writing, more, lost, error, earlier, say, command };
+  return { entries, writing, more, happened, lost, error, earlier, say, command };
 }
 
 export default function Talk({ rest }) {
@@ -132,7 +134,7 @@ export default function Talk({ rest }) {
             />`,
           )}
           <${Writing} now=${talk.writing} />
-          ${!place && html`<${Approvals} since=${`${talk.writing.turn} ${talk.entries.length}`} />`}
+          ${!place && html`<${Approvals} since=${`${talk.happened} ${talk.entries.length}`} />`}
           ${!talk.entries.length && !place && html`<p class="quiet">Say something. What you say here is kept, and remembered. New here? <a href="#/setup">Set it up</a>: model, names, time, budget.</p>`}
           <${Problem} error=${talk.error} />
         </div>
