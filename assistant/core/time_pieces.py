@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 
 from assistant.core.dataclass import dataclass
@@ -74,6 +75,7 @@ def are_joined(times: FoundTimes, pieces: Sequence[TimePiece]) -> bool:
     return all(_AND.fullmatch(fold_text(gap)) for gap in gaps)
 
 
+@lru_cache(maxsize=256)
 def find_times(text: str) -> FoundTimes:
     """Every time that `text` names; of one that is taken back ("at 3, no, at 4"; "Monday, not Friday") the other."""
     text = " ".join(text.split())

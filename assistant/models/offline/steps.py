@@ -22,8 +22,8 @@ from assistant.core.quoting import (
     quote_block,
 )
 from assistant.core.text import pluralize, shorten
-from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, run_look_up, run_plan
-from assistant.models.offline.order_signs import is_likely_told, may_be_request, tells_need
+from assistant.models.offline.carry_out import MAYBE_AN_ORDER, UNCLEAR_ORDER, Told, run_look_up, run_plan
+from assistant.models.offline.order_signs import commands, is_likely_told, may_be_request, tells_need
 from assistant.models.offline.parse import (
     AboutMe,
     Correction,
@@ -83,7 +83,7 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
         case Say():
             return request.text
         case Note(is_doubtful=True):
-            return MAYBE_AN_ORDER
+            return UNCLEAR_ORDER if request.is_command else MAYBE_AN_ORDER
         case Note(is_likely=False) if changed_right_before(_plan_context(context)):
             return MAYBE_AN_ORDER
         case Note():
@@ -119,7 +119,7 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
         # What puts right what was just set, and is not understood, is no statement either.
         in_doubt |= not is_likely_told(request.text) and changed_right_before(_plan_context(context))
         if in_doubt and not isinstance(request.otherwise, Question):
-            return MAYBE_AN_ORDER
+            return UNCLEAR_ORDER if commands(request.text) else MAYBE_AN_ORDER
         otherwise = request.otherwise
         if isinstance(otherwise, Note):
             told = note_of(request.text)

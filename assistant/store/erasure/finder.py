@@ -32,7 +32,7 @@ from assistant.store.erasure.files import ErasableFile, find_affected_archives, 
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.erasure.script_rows import find_script_changes
 from assistant.store.erasure.sources import ErasureSources
-from assistant.store.erasure.word_tables import RowChange
+from assistant.store.erasure.word_tables import PROGRAM_NAMES, RowChange
 from assistant.store.files import walk_files
 from assistant.store.log.reader import LogFiles
 from assistant.store.script.index import find_spans, span_of_row
@@ -41,6 +41,8 @@ from assistant.store.search.files import FileIndex
 WORKSPACE = "workspace"
 _MAX_EXAMPLES = 5
 _EXCERPT = 100
+# Whose name stands with each message in the log need not be looked up among all calls that ever were.
+_NAMES = {table: columns for table, columns in PROGRAM_NAMES.items() if table != "usage"}
 
 
 class ErasureFinder(ErasureSources):
@@ -267,10 +269,21 @@ class ErasureFinder(ErasureSources):
             calls=list_calls(records),
         )
         others = self._entries_of_others(plan) if texts else ()
-        plan = add_derived(plan, records, texts, others, self._log, self.sessions_of_scope(plan.scope))
+        sessions = self.sessions_of_scope(plan.scope)
+        plan = add_derived(plan, records, texts, others, self._program_names(), self._log, sessions)
         entries = self._entries_of(plan)
         alone = [entry for entry, (_, is_alone) in entries.items() if is_alone]
         return replace(plan, entries=tuple(dict.fromkeys((*plan.entries, *alone))))
+
+    def _program_names(self) -> set[str]:
+        """Names that the program gives itself, as of tools: nobody's who says them."""
+        known = {table: set(self._db.column_names(table)).intersection(columns) for table, columns in _NAMES.items()}
+        return {
+            row["name"]
+            for table, columns in known.items()
+            for column in columns
+            for row in self._db.rows(f"SELECT DISTINCT {column} AS name FROM {table}")
+        }
 
 
 def _phrases(texts: Iterable[str]) -> list[str]:
