@@ -98,6 +98,13 @@ export default function Talk({ rest }) {
     else if (follows.current && list.current) list.current.scrollTop = list.current.scrollHeight;
   }, [talk.entries, talk.writing]);
 
+  // A keyboard on the screen, or a turned telephone: the end stays in sight.
+  useEffect(() => {
+    const resized = new ResizeObserver(() => follows.current && !place && (list.current.scrollTop = list.current.scrollHeight));
+    resized.observe(list.current);
+    return () => resized.disconnect();
+  }, [place]);
+
   const scrolled = () => {
     const { scrollTop, scrollHeight, clientHeight } = list.current;
     follows.current = scrollHeight - scrollTop - clientHeight < NEAR;
@@ -115,6 +122,7 @@ export default function Talk({ rest }) {
     setDraft(entry.text);
   };
 
+  const lastAnswer = talk.entries.findLast((entry) => entry.role === "assistant");
   const lastUser = talk.entries.findLast((entry) => entry.role === "user" && entry.id);
   return html`<div class=${aside ? "talk aside" : "talk"}>
     <${Sessions} chosen=${session} />
@@ -130,6 +138,7 @@ export default function Talk({ rest }) {
               entry=${entry}
               found=${entry.id === place}
               command=${talk.command}
+              isLast=${entry === lastAnswer}
               edit=${entry === lastUser ? edit : null}
             />`,
           )}
