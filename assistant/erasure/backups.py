@@ -75,18 +75,18 @@ class BackupErasure:
         except AssistantError as error:
             return ErasedBackups((), (ErasureLeftover("backups", 1, f"not done: {error} {_AGAIN}"),), 0)
         names = [backup.name for backup in search.with_words]
-        leftovers = list(search.unread)
+        leftovers, files = list(search.unread), search.files
         if plan.keep_backups:
             leftovers += map(kept_backup, names)
         elif names:
             try:
-                await self._make_without_words(search.with_words, plan, now)
+                files += await self._make_without_words(search.with_words, plan, now)
                 leftovers += await asyncio.to_thread(self._remove, search.with_words)
             except AssistantError as error:
                 why = f"not done: no backup without the words could be made, so it stays. {error} {_AGAIN}"
                 leftovers += [ErasureLeftover(name, 1, why) for name in names]
         places = {leftover.where for leftover in leftovers}
-        return ErasedBackups(tuple(name for name in names if name not in places), tuple(leftovers), search.files)
+        return ErasedBackups(tuple(name for name in names if name not in places), tuple(leftovers), files)
 
     def _search_all(self, plan: ErasurePlan) -> _Search:
         try:
@@ -114,15 +114,17 @@ class BackupErasure:
         return _Search(tuple(with_words), tuple(unread), files)
 
     def _has_words(self, backup: Backup, plan: ErasurePlan) -> tuple[bool, int]:
-        """Also how many files were searched. The caller has the folder's lock."""
+        """Also how many files were searched to their end. The caller has the folder's lock."""
         copy = self._folder.partial_path("erasure")
         try:
             unpack_backup_file(self._folder.path / backup.name, copy, WriteThrottle(throttled=False))
             with open_home_copy(copy) as finder:
                 own = finder.plan_for_copy(plan)
+                if finder.preview(ErasureRequest(own.scope), own):
+                    # It goes: no need to read every byte of it.
+                    return True, 0
                 remains, searched = search_home_for_remains(finder, own)
-                has_words = bool(finder.preview(ErasureRequest(own.scope), own))
-            return has_words or any(self._is_only_in_backup(remain, own) for remain in remains), searched
+            return any(self._is_only_in_backup(remain, own) for remain in remains), searched
         finally:
             shutil.rmtree(copy, ignore_errors=True)
 
@@ -132,14 +134,16 @@ class BackupErasure:
             return False
         return not ByteSearch(plan).count_in_file(self._folder.home / remain.where)
 
-    async def _make_without_words(self, replaced: Sequence[Backup], plan: ErasurePlan, now: datetime) -> None:
-        """One that a person made is replaced by one that stays until a person removes it."""
+    async def _make_without_words(self, replaced: Sequence[Backup], plan: ErasurePlan, now: datetime) -> int:
+        """How many files of it were searched. One that a person made is replaced by one that stays until a person
+        removes it."""
         kind: BackupKind = "manual" if any(backup.kind == "manual" for backup in replaced) else "daily"
         backup = (await self._make(kind, now)).backup
         search = await asyncio.to_thread(self._search, [backup], plan)
         if search.with_words or search.unread:
             self._folder.remove(backup)
             raise StoreError("The new backup had the words too, as your data folder still has them.")
+        return search.files
 
     def _remove(self, backups: Sequence[Backup]) -> list[ErasureLeftover]:
         """What could not be removed."""

@@ -129,7 +129,17 @@ def _bell(before: dict[str, int], after: dict[str, int], faults: Faults) -> bool
 
 def _set_aside(before: list[Any], after: list[Any], faults: Faults) -> bool:
     extra = [name for name, _ in after if [name, "0600"] not in before and name not in dict(before)]
-    return all(entry in after for entry in before) and all(".jsonl.torn-" in name for name in extra)
+    gone = [name for name, mode in before if [name, mode] not in after]
+    # The index of files is made by the first search that the disk does not refuse.
+    kept = not gone or (gone == ["files.db"] and bool(faults.errors))
+    return kept and all(".jsonl.torn-" in name for name in extra)
+
+
+def _refused_search(before: list[Any], after: list[Any], faults: Faults) -> bool:
+    """All but the result of one search, which changes nothing: its error stands in the log instead."""
+    missing = [row for row in before if row not in after]
+    rest = [row for row in before if row not in missing]
+    return bool(faults.errors) and rest == after and len(missing) == 1 and " found, best first." in str(missing[0][1])
 
 
 def _refused_tool(before: Any, after: Any, faults: Faults) -> bool:
@@ -173,6 +183,7 @@ _TRIED_AGAIN = "a tool that the disk refused says so to the model, which calls i
 DIFFER = (
     AllowedDifference("log", _TRIED_AGAIN, _refused_tool),
     AllowedDifference("view", _TRIED_AGAIN, _refused_tool),
+    AllowedDifference("said", "a search that the disk refused says so to the model, which goes on", _refused_search),
     AllowedDifference("index", _TRIED_AGAIN, _one_more_call),
     AllowedDifference("sessions", _TRIED_AGAIN, _one_more_call),
     AllowedDifference("tool runs", _TRIED_AGAIN, _one_more_call),
