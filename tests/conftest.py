@@ -16,8 +16,7 @@ import pytest
 import structlog
 from hypothesis import settings
 
-from tests.support import dovecot, synapse
-from tests.support.new_databases import copy_new_databases
+from tests.support import dovecot, new_databases, synapse
 
 _HERE = Path(__file__).parent
 
@@ -45,8 +44,6 @@ os.environ["XDG_STATE_HOME"] = _STATE.name
 # Every client of HTTP begins by reading whom the machine trusts, hundreds of authorities, in 25 ms; no test needs one.
 os.environ["SSL_CERT_FILE"] = str(_HERE / "support" / "unused_ca.pem")
 
-copy_new_databases()
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what `slow.toml` lists: `make test` leaves it to `make test-all`."""
@@ -55,6 +52,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         names = table.get(item.path.relative_to(_HERE).as_posix(), {}).get("tests", ())
         if {"*", item.name, item.name.partition("[")[0]} & set(names):
             item.add_marker(pytest.mark.slow)
+
+
+new_databases.copy_new_databases()
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,18 +36,19 @@ class Expression:
         return re.compile(self.pattern, self.flags)
 
 
-@functools.cache
-def find_expressions() -> tuple[Expression, ...]:
-    """All of the program, each once by pattern and way of asking. They are looked for once: that imports and parses all
-    of it."""
+def find_expressions() -> list[Expression]:
+    """All of the program, each once by pattern and way of asking."""
     found: dict[tuple[str | bytes, int], list[Expression]] = {}
+    # What Mem0 reads when it is imported: as in the child process, it calls nobody and writes nothing elsewhere.
+    os.environ.setdefault("MEM0_TELEMETRY", "False")
+    os.environ.setdefault("MEM0_DIR", tempfile.mkdtemp(prefix="mem0-"))
     modules = [importlib.import_module(name) for name in _module_names()]
     methods = _Methods([Path(module.__file__ or "") for module in modules])
     for module in modules:
         place = str(Path(module.__file__ or "").relative_to(CHECKOUT))
         for expression in (*_of_values(module, place, methods), *_of_functions(module, place)):
             found.setdefault((expression.pattern, expression.flags), []).append(expression)
-    return tuple(_joined(same) for same in found.values())
+    return [_joined(same) for same in found.values()]
 
 
 def _joined(same: Sequence[Expression]) -> Expression:
