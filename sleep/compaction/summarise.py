@@ -58,6 +58,8 @@ _LEAST_CHUNK = 500
 # Chunks are summarised side by side as long as each has so many tokens of the summary.
 _LEAST_PART = 150
 _ROOM_FOR_MEMORIES = 800
+# In a small context what may be put back is little, and wishes are not fewer in it.
+_ROOM_FOR_WISHES = 400
 _ROOM_OF_BUDGET = 1.5
 _TRIES = 2
 _ANOTHER_LANGUAGE = "the answer was in another language than the conversation"
@@ -313,11 +315,12 @@ class Summariser:
 
     def _checked(self, answer: SummaryAnswer, tier: SummaryTier, job: _SummaryJob) -> Summary:
         """With what the text lacks at its end: never as much as it stands for, nor half as much again as was asked; and
-        as much for wishes."""
+        room for wishes beside that."""
         material, count, attempts = job.material, job.counter.count_text, job.attempts
         shorter = job.source - 1 - count(answer.text)
         most = min(self.restored_max_tokens, material.restored_max_tokens, material.budget // 2, shorter)
-        checked = restore_missing_values(answer.text, material, count, most, min(most, shorter - most))
+        wishes = min(max(most, _ROOM_FOR_WISHES), shorter - most)
+        checked = restore_missing_values(answer.text, material, count, most, wishes)
         # What is sent with every request has no password in it; the journal has it, and recall where it is asked for.
         secrets = find_secret_values(row.content for row in material.rows)
         text = leave_out_secrets(checked.text, secrets)

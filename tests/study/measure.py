@@ -102,19 +102,25 @@ class _NotedCache(PromptCache):
     def use(self, body: dict[str, Any]) -> dict[str, Any]:
         used = super().use(body)
         self.used.append(used)
-        texts = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in self.paid_in_full]
+        texts = list(map(_text_of_part, self.paid_in_full))
         volatile = [text for text in texts if _VOLATILE in text]
         self.full.append((_lines(volatile), _lines(text for text in texts if text not in volatile)))
         return used
 
 
+def _text_of_part(part: str | dict[str, Any]) -> str:
+    if isinstance(part, str):
+        return part
+    return str(part["text"]) if part.get("type") == "text" else json.dumps(part, ensure_ascii=False)
+
+
 def _lines(texts: Iterable[str]) -> frozenset[str]:
     """Those that are long enough to be told from another one."""
-    return frozenset(line for text in texts for line in text.split("\\n") if len(line) >= _LINE)
+    return frozenset(line for text in texts for line in text.splitlines() if len(line) >= _LINE)
 
 
 _LINE = 40
-_VOLATILE = f"<{NOTE_TAG}>\\nNow: "
+_VOLATILE = f"<{NOTE_TAG}>\nNow: "
 
 
 def _seen(
