@@ -34,6 +34,7 @@ from assistant.gateway.notices import NoticeSender
 from assistant.runtime.approvals import ApprovalGate, ApprovalService
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
+from assistant.runtime.secret_notice import announce_secret
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn_deliveries import deliveries_of_turn, schedule_heading
 from assistant.runtime.turn_guard import TurnGuard
@@ -157,7 +158,7 @@ class TurnRunner:
 
     async def _until_answered(self, control: TurnControl) -> TurnOutcome:
         self._notices.announce_new_conversation(control.turn)
-        self._notices.announce_secret(control.turn)
+        announce_secret(control.turn, self._notices)
         while True:
             messages = self._conversation.turn_messages(control.turn)
             last = _newest_reply(messages)
@@ -287,7 +288,7 @@ class TurnRunner:
                     # It is listened to before a turn of its own.
                     break
                 control.turn = self._conversation.join_turn(control.turn, item, self._clock())
-                self._notices.announce_secret(control.turn)
+                announce_secret(control.turn, self._notices)
 
     # ----------------------------------------------------------------------------------------------------------- ending
 

@@ -21,6 +21,7 @@ from assistant.core.records import TokenCalibration
 from assistant.core.sessions import GenerationEnd
 from assistant.settings.sections import BudgetSettings
 from assistant.spending.notices import render_notice
+from assistant.store.script.generations import StoredGenerations
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.turns import Delegations, UserRequests
@@ -230,6 +231,16 @@ def test_sessions_are_listed_without_reading_what_earlier_conversations_said(hom
         (info,) = home.conversation.list_sessions()
     assert info.unextracted == 3
     assert steps[0] < 800
+
+
+def test_what_a_session_was_is_told_without_reading_its_messages(home: StoreHome) -> None:
+    home.chat(150)
+    home.conversation.hide_messages("main", [299, 300], NOW)
+    with counted_steps(home) as steps:
+        (generation,) = StoredGenerations(home.db, home.log).list_generations("main")
+    visible = "SELECT count(*) FROM messages WHERE kind = 'message' AND hidden_by IS NULL"
+    assert generation.messages == home.db.value(visible) < 300
+    assert steps[0] < 400
 
 
 def test_idle_work_empties_the_write_ahead_log(home: StoreHome) -> None:

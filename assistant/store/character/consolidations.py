@@ -15,7 +15,7 @@ What always holds:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from sqlite3 import Row
@@ -275,6 +275,11 @@ class StoredConsolidations(KnowledgeAsOf):
     def applied_plans(self, cycle: int) -> list[ChangePlan]:
         sql = "SELECT body FROM change_plans WHERE state = 'applied' AND cycle = ? ORDER BY id DESC"
         return self._db.read_all(_read_plan, sql, (cycle,))
+
+    def iterate_applied_plans(self, cycle: int, scope: str) -> Iterator[ChangePlan]:
+        """Oldest first, one by one."""
+        sql = "SELECT body FROM change_plans WHERE cycle = ? AND scope = ? AND state = 'applied' ORDER BY id"
+        return map(_read_plan, self._db.iterate(sql, (cycle, scope)))
 
     def mark_applied(self, key: str, now: datetime) -> None:
         with self._db.write() as db:

@@ -81,15 +81,16 @@ def add_derived(
     sources: Sequence[LogRecord],
     texts: Iterable[str],
     others: Iterable[str],
+    names: Collection[str],
     log: LogFiles,
     sessions: Sequence[str],
 ) -> ErasurePlan:
     """The plan with the values that its messages (`sources`) and `texts` carried and nothing else said, and with the
     messages that repeat them. What is in `texts` alone, and in `others` that were made of other messages, is how
-    their author puts things."""
+    their author puts things. `names` are the program's own."""
     spoken_in = [record.ts.year for record in sources]
     years = range(min(spoken_in, default=0) - 1, max(spoken_in, default=0) + _YEARS_AHEAD)
-    values = _Values(years, files={media.path for record in sources for media in record.media if media.path})
+    values = _Values(years, said=set(names), files=_paths(sources))
     # Where words are forgotten, what only repeats them has no values of its own, but the form of our own texts.
     firsthand = [record for record in sources if _is_independent(record)] if plan.everywhere else []
     for record in firsthand or sources:
@@ -112,7 +113,7 @@ def add_derived(
     words = {word for record in questions for word in _weighty_words(record.content)}
     matcher = PhraseMatcher((), (*values.own, *values.weak))
     echoes = list(_find_echoes(plan, matcher, values, asked, log, sessions))
-    own = {value for value in values.own if value not in values.said}
+    own = values.own.keys() - values.said
     alone = values.words.keys()
     repeated = [
         echo
@@ -135,6 +136,10 @@ def add_derived(
         mentions=tuple(echo.id for echo in other_echoes if _words_among(alone, _words_said(echo))),
         files=tuple(sorted(path for path in values.files if path.startswith(TRANSFER_FOLDERS))),
     )
+
+
+def _paths(records: Iterable[LogRecord]) -> set[str]:
+    return {media.path for record in records for media in record.media if media.path}
 
 
 def list_calls(records: Iterable[LogRecord]) -> tuple[tuple[str, str], ...]:

@@ -1,7 +1,7 @@
 /**
  * A conversation as a list of entries, made of what was said (`/v1/messages`) and what happens (`/v1/events`). Pure: each
  * function gives the next list. Nothing is shown twice: entries are told apart by the ids of messages and the keys of
- * deliveries.
+ * deliveries. What waits for a yes is no part of them: the page asks it in one place, from what waits now.
  */
 
 /** @typedef {{key: string, id?: number, role: string, html?: string, text?: string, at?: string, turn?: string,
@@ -62,11 +62,13 @@ export const withAccepted = (entries, key, id) => {
   return rest.map((entry) => (entry.key === key ? { ...entry, id, pending: false } : entry));
 };
 
+const buttonsOf = (data) => (data.buttons ?? []).filter((it) => !it.command.startsWith("/approvals "));
+
 /** With a delivery: a reply that is shown already, or comes again, is not shown twice; what it asks is shown with it. */
 export function withDelivery(entries, data, steps) {
   const isShown = (entry) => entry.key === data.key || Boolean(data.message_id && entry.id === data.message_id);
   if (entries.some(isShown)) {
-    return entries.map((entry) => (isShown(entry) ? { ...entry, html: data.html, text: data.body, buttons: data.buttons } : entry));
+    return entries.map((entry) => (isShown(entry) ? { ...entry, html: data.html, text: data.body, buttons: buttonsOf(data) } : entry));
   }
   const role = data.kind === "notice" ? "notice" : "assistant";
   if (role === "notice" && entries.some((entry) => entry.role === "system" && entry.text.startsWith(data.body))) return entries;
@@ -78,7 +80,7 @@ export function withDelivery(entries, data, steps) {
     text: data.body,
     at: new Date().toISOString(),
     steps: role === "assistant" ? steps : [],
-    buttons: data.buttons,
+    buttons: buttonsOf(data),
     media: [],
   };
   return merge(entries, [entry]);
