@@ -154,6 +154,17 @@ _PACKED_CLOCK = lazy_regex(
     r"|(?:(?<=\bfri )|(?<=\b(?:mon|tue|wed|thu|sat|sun) ))([01]\d|2[0-3])([0-5]\d)\b",
     re.IGNORECASE,
 )
+# As it is dictated: "by 7 40", "um 7 40", "a las 7 40".
+_SPOKEN_DIGITS = lazy_regex(
+    r"\b(at|by|till?|until|for|um|ab|gegen|à|vers|las) (\d{1,2}) ([0-5]\d)\b(?! ?(?:%|\w*(?:min|h|kg|km|g|ml|euros?|pounds?)\b))",
+    re.IGNORECASE,
+)
+# "At 3, no wait, make it 4" is at 4.
+_TAKEN_BACK = lazy_regex(
+    r"\b(at|by|um|à|a las) \d{1,2}(?::[0-5]\d)?,? (?:no|nein|ne|nee|non|oh|ach|sorry|wait|pardon|perdón)\b[\w ,']{0,24}?"
+    r" (\d{1,2}(?::[0-5]\d)?)\b(?! ?(?:%|(?:min|hour|stund|uur|heur|hora|kg|euro|pound)))",
+    re.IGNORECASE,
+)
 # "Wecker morgen 6.40"
 _DOTTED_CLOCK = lazy_regex(
     r"\b(tomorrow|today|morgen|heute|demain|mañana|hoy|\w+tag|\w+day|alarm|wecker|réveil|alarma|despertador)"
@@ -172,6 +183,7 @@ def spell_times(text: str) -> str:
     text = _by_fold(_CLOCK_IN_WORDS, text, _read_clock_in_words)
     text = _MINUTES_IN_WORDS.sub(r"\1-\2", _ABOUT.sub(r"\1 ", text))
     text = _PACKED_CLOCK.sub(lambda match: ":".join(filter(None, match.groups())), share_months(text))
+    text = _TAKEN_BACK.sub(r"\1 \2", _SPOKEN_DIGITS.sub(r"\1 \2:\3", text))
     text = _DOTTED_CLOCK.sub(r"\1 \2:\3", text)
     text = _CLOCK_AND_CLOCK.sub(" and ", text)
     text = _SHARED_UNIT.sub(r"\1\2", text)

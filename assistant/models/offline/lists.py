@@ -157,6 +157,11 @@ _TWO_TASKS = lazy_regex(
 )
 _LIST_CLAUSES = lazy_regex(
     r"\s*(?<!\d)[,;:](?!\d)\s*|(?<=\w\w\w)[.!?]+\s+|\s+[-–]\s+|\s+\.\.+\s*"
+    # "Some new trainers put that on my wish list", without a mark.
+    r"|\s+(?=(?:put|pop|stick|add|get|write|chuck|whack) (?:it|that|this|them|those|these|em)\b"
+    r"|(?:setz|schreib|pack|tu|hau)e? (?:das|die|den|es|sie)\b"
+    r"|(?:mets|ajoute|note|rajoute|inscris)[- ](?:le|la|les|ca|ça)\b"
+    r"|(?:pon|anade|añade|apunta|apúnta|mete|méte|anota|anóta|agrega|agréga)(?:me)?l[oa]s?\b)"
     r"|\s+(?:and|und|et|y)\s+(?=(?:pop|put|add|stick|write|jot|schreib|setz|pack|tu|mets|met|ajoute|note|mete|pon|apunta|anade|añade)\b)",
     re.IGNORECASE,
 )

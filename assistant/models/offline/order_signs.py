@@ -183,6 +183,8 @@ def begins_with_time(text: str, times: FoundTimes) -> str:
     if before is not None and before.pieces and not subject_words(before.words.rstrip(": ")):
         return "remind" if before.has_clock or before.of_kind("delta", "repeat") else "add"
     first = times.pieces[0]
+    if not first.start and re.search("HOURLY|MINUTELY", first.rule) and not says_any(_DECLARING, fold(times.words)):
+        return "remind"  # "every four hours eye drops"
     is_first = not first.start and times.of_kind("delta") and len(times.pieces) == 1
     return "remind" if is_first and _INFINITIVE.match(fold(times.words)) else ""
 

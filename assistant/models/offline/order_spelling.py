@@ -23,6 +23,14 @@ LONGEST_SENTENCE = 400
 _WORDS = lazy_regex(r"[^\W\d_]+")
 # What is said before anything is said: "ah et du beurre", "oh and butter".
 _INTERJECTION = lazy_regex(r"^(?:(?:oh|ah|ach|aha|eh|hm+|uh|um(?=,)|ehm?|ahm?|ay|uy|tja)[\s,!]+)+(?=\w)")
+# What is wanted, said in two clauses: "what I need is a reminder", "lo que quiero es".
+_WANTED = lazy_regex(
+    r"^(?:what (?:i|we)(?:'d| would)? (?:want|need|like)(?: (?:you )?to do)? is(?: for you)?(?: to)?"
+    r"|was ich (?:brauche?|will|mochte),? ist|ce (?:que je veux|qu'il me faut),? c'est"
+    r"|lo que (?:quiero|necesito) es)"
+    r"(?= )"
+)
+_WANTS = {"w": "I want", "c": "je veux", "l": "quiero"}
 _END = lazy_regex(r"[\s?!.]*\Z")
 _SHORTEST_SLIP = 4
 # Prefixes of German verbs that stand behind their order: "aufschreiben" is "schreib ... auf".
@@ -74,6 +82,8 @@ def spell_order(text: str) -> str:
         return text
     if interjection := _INTERJECTION.match(fold(plain)):
         plain = plain[interjection.end() :]
+    if wanted := _WANTED.match(fold(plain)):
+        plain = f"{'ich will' if plain[1:2] == 'a' else _WANTS[plain[0].lower()]}{plain[wanted.end() :]}"
     plain = _WORDS.sub(lambda match: _spelled(match[0]), plain)
     end = _END.search(plain)
     bare = (plain[: end.start()] if end else plain).lstrip("¿¡ ")

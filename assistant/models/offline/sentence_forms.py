@@ -100,11 +100,7 @@ def intent_of_form(
         return "move"
     if likeliest == "ask" and not asks and any(list_names(text)) and says("puts", folded):
         return "add"
-    if likeliest in (*TOLD, "ask", "cannot") and not (times.pieces or asks or named) and _is_bare_length(text, folded):
-        return "remind"
-    if likeliest in (*TOLD, "ask") and not (asks or named) and _is_for_others(text, folded):
-        return "cannot"
-    return ""
+    return "" if asks or named else _intent_of_mood(text, folded, times, likeliest)
 
 
 def _added_last(context: PlanContext) -> bool:
@@ -126,6 +122,13 @@ def _is_bare_alarm(folded: str, times: FoundTimes) -> bool:
     return bool(times.of_kind("clock")) and says_any(("alarm", "timer"), folded) and not says_any(told, folded)
 
 
+def _intent_of_mood(text: str, folded: str, times: FoundTimes, likeliest: str) -> str:
+    """What a sentence wants that names nothing that is there, and is likeliest to tell or to ask."""
+    if likeliest in (*TOLD, "ask", "cannot") and not times.pieces and _is_bare_length(text, folded):
+        return "remind"
+    return "cannot" if likeliest in (*TOLD, "ask") and _is_for_others(text, folded) else ""
+
+
 def _is_bare_length(text: str, folded: str) -> bool:
     """ "Pasta is on, eleven minutes": a clause that is a length and nothing else asks for a timer."""
     if says("tells_past", folded):
@@ -139,7 +142,8 @@ def _is_bare_length(text: str, folded: str) -> bool:
 
 def _is_for_others(text: str, folded: str) -> bool:
     """Whether it begins with a verb that orders, of nothing that is looked up or kept here."""
-    own = ("show", "show_only", "goes_through", "asks_to_tell", "puts", "writes_down", "agenda_noun", "open_todos")
+    looks = ("show", "show_only", "goes_through", "asks_to_tell", "agenda_noun", "open_todos")
+    own = (*looks, "puts", "writes_down", "tells_past", "keep")
     return says("command_verb", folded) and not says_any(own, folded) and not names_what_orders_are_about(text)
 
 
