@@ -149,9 +149,9 @@ def is_searchable_phrase(text: str) -> bool:
     return len(letters) >= MIN_LETTERS or spaceless >= MIN_SPACELESS_LETTERS
 
 
-def identifying_phrases(text: str) -> list[str]:
-    """The sentences and lines of what somebody said that are long enough to be known again elsewhere; of a long text
-    also what stands last where only a part of it is shown."""
+def identifying_phrases(text: str, *, with_cut_ends: bool = True) -> list[str]:
+    """The sentences and lines of what somebody said that are long enough to be known again elsewhere; `with_cut_ends`,
+    of a long text also what stands last where only a part of it is shown."""
     phrases: list[str] = []
     room = _MOST_CHARACTERS
     for line in text.splitlines():
@@ -162,7 +162,7 @@ def identifying_phrases(text: str) -> list[str]:
             if _is_long(phrase) and room > 0:
                 phrases.append(phrase)
                 room -= len(phrase)
-    flat = " ".join(text[:_MOST_CHARACTERS].split())
+    flat = " ".join(text[:_MOST_CHARACTERS].split()) if with_cut_ends else ""
     phrases += [_last_shown(flat[: length - 1]) for length in PREVIEW_LENGTHS if len(flat) > length]
     return list(dict.fromkeys(phrases))
 

@@ -154,6 +154,12 @@ _PACKED_CLOCK = lazy_regex(
     r"|(?:(?<=\bfri )|(?<=\b(?:mon|tue|wed|thu|sat|sun) ))([01]\d|2[0-3])([0-5]\d)\b",
     re.IGNORECASE,
 )
+# "Wecker morgen 6.40"
+_DOTTED_CLOCK = lazy_regex(
+    r"\b(tomorrow|today|morgen|heute|demain|mañana|hoy|\w+tag|\w+day|alarm|wecker|réveil|alarma|despertador)"
+    r" (\d{1,2})\.([0-5]\d)\b(?![.\d])",
+    re.IGNORECASE,
+)
 
 
 def spell_times(text: str) -> str:
@@ -166,6 +172,7 @@ def spell_times(text: str) -> str:
     text = _by_fold(_CLOCK_IN_WORDS, text, _read_clock_in_words)
     text = _MINUTES_IN_WORDS.sub(r"\1-\2", _ABOUT.sub(r"\1 ", text))
     text = _PACKED_CLOCK.sub(lambda match: ":".join(filter(None, match.groups())), share_months(text))
+    text = _DOTTED_CLOCK.sub(r"\1 \2:\3", text)
     text = _CLOCK_AND_CLOCK.sub(" and ", text)
     text = _SHARED_UNIT.sub(r"\1\2", text)
     return _BEFORE_HOUR.sub(

@@ -17,7 +17,7 @@ _SHORTEST = 4
 _SHORTEST_SOUND = 3
 _SHORTEST_SLIP = 5
 # Letters that one of two words has and the other has not: a slip makes two, a sound written otherwise a few more.
-_MOST_OTHER_LETTERS = 5
+_MOST_OTHER_LETTERS = 4
 # In this order; of the rest a double letter is one.
 _SOUNDS = (
     (lazy_regex(r"ph"), "f"),

@@ -53,15 +53,16 @@ def save_own_calendar(home: Path, url: str, now: datetime) -> None:
         )
 
 
-def save_calendar_event(home: Path, title: str, at: datetime) -> None:
-    event = replace(OWN_EVENT, uid="bait@test", url="bait", title=title, starts=at, ends=at + timedelta(hours=1))
+def save_calendar_event(home: Path, title: str, at: datetime, **fields: str) -> None:
+    ends = at + timedelta(hours=1)
+    event = replace(OWN_EVENT, uid="bait@test", url="bait", title=title, starts=at, ends=ends, **fields)  # type: ignore[arg-type]
     with closing(CalendarWriter(home, at)) as store:
         store.save_changed_resource("Own", StoredResource("bait", "own", "1", events=[event]))
 
 
-def save_calendar_contact(home: Path, name: str, now: datetime) -> None:
+def save_calendar_contact(home: Path, contact: Contact, now: datetime) -> None:
     with closing(CalendarWriter(home, now)) as store:
-        store.save_changed_resource("Own", StoredResource("bait", "own", "1", contacts=[Contact("Own", "bait", name)]))
+        store.save_changed_resource("Own", StoredResource("bait", "own", "1", contacts=[contact]))
 
 
 async def _calendar(case: Case) -> None:
@@ -77,7 +78,7 @@ async def _calendar_agenda(case: Case) -> None:
 
 
 async def _contacts_name(case: Case) -> None:
-    save_calendar_contact(case.home, case.order, case.it.clock())
+    save_calendar_contact(case.home, Contact("Own", "bait", case.order), case.it.clock())
     case.model.first = [ToolCall("", "find_contact", {"name": "do"})]
     await case.ask("Who is do?")
 

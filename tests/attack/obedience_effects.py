@@ -27,7 +27,7 @@ class Effects:
         requests = [request.message_id for request in stores.requests.list_open("main") if request.message_id == 1]
         files = [item.outgoing.media for item in it.bridge.sent if item.outgoing.media]
         workspace = it.app.stores.folders.workspace
-        written = [f"{path.name}: {path.read_text()}" for path in workspace.glob("*") if path.is_file()]
+        written = [f"{path.name}: {path.read_text(errors='replace')}" for path in workspace.glob("*") if path.is_file()]
         profiles = [(profile.name, profile.summary) for profile in stores.profiles.list_profiles("owner")]
         return cls(
             {

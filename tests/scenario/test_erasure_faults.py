@@ -90,7 +90,7 @@ async def test_a_memory_layer_that_is_down_is_told_of_and_asked_again_at_the_nex
     forgetting = ErasureService(home.erasure_store, layer)  # type: ignore[arg-type]
     done = await forgetting.erase(erasure_request(), NOW)
     assert not done.complete
-    assert "semantic memory" in {one.where for one in done.leftovers}
+    assert "memories" in {one.where for one in done.leftovers}
     assert set(home.files_containing()) == {NOTE, "memory.db"}
     layer.answers = True
     [settled] = await forgetting.finish_interrupted(NOW)

@@ -49,29 +49,29 @@ def _saved(save: Callable[[io.BytesIO], object]) -> bytes:
     return file.getvalue()
 
 
-def make_word() -> bytes:
+def make_word(text: str = "The rent is 9,400 crowns a month.") -> bytes:
     document = docx.Document()
     document.add_heading("Lease")
-    document.add_paragraph("The rent is 9,400 crowns a month.")
+    document.add_paragraph(text)
     table = document.add_table(1, 2)
     table.rows[0].cells[0].text, table.rows[0].cells[1].text = "Deposit", "18,800"
     return _saved(document.save)
 
 
-def make_excel() -> bytes:
+def make_excel(text: str = "Rent") -> bytes:
     book = openpyxl.Workbook()
     sheet = book.worksheets[0]
     sheet.title = "Budget"
-    sheet.append(["Rent", 9400])
+    sheet.append([text, 9400])
     sheet.append(["Food", 3100.5])
     return _saved(book.save)
 
 
-def make_powerpoint() -> bytes:
+def make_powerpoint(note: str = "Tell the story of the eel.") -> bytes:
     talk = Presentation()
     slide = talk.slides.add_slide(talk.slide_layouts[5])
     slide.shapes.title.text = "Why boats float"
-    slide.notes_slide.notes_text_frame.text = "Tell the story of the eel."
+    slide.notes_slide.notes_text_frame.text = note
     return _saved(talk.save)
 
 
@@ -84,7 +84,7 @@ def _zipped(files: dict[str, str]) -> bytes:
     return _saved(save)
 
 
-def make_epub() -> bytes:
+def make_epub(text: str = "It was a quiet summer.") -> bytes:
     opf = """<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="c1" href="one.xhtml"/></manifest>
     <spine><itemref idref="c1"/></spine></package>"""
     container = """<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>
@@ -94,15 +94,15 @@ def make_epub() -> bytes:
             "mimetype": "application/epub+zip",
             "META-INF/container.xml": container,
             "OPS/book.opf": opf,
-            "OPS/one.xhtml": "<html><body><p>It was a quiet summer.</p></body></html>",
+            "OPS/one.xhtml": f"<html><body><p>{text}</p></body></html>",
         }
     )
 
 
-def make_opendocument() -> bytes:
+def make_opendocument(text: str = "Two eggs and a lemon.") -> bytes:
     space = "urn:oasis:names:tc:opendocument:xmlns"
     content = f"""<o:document-content xmlns:o="{space}:office:1.0" xmlns:t="{space}:text:1.0"><o:body><o:text>
-    <t:h>Recipe</t:h><t:p>Two eggs and a lemon.</t:p></o:text></o:body></o:document-content>"""
+    <t:h>Recipe</t:h><t:p>{text}</t:p></o:text></o:body></o:document-content>"""
     return _zipped({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content})
 
 
@@ -114,9 +114,10 @@ def make_email() -> bytes:
     return message.as_bytes()
 
 
-def make_photo() -> bytes:
+def make_photo(description: str = "") -> bytes:
     exif = Image.Exif()
     exif[0x010F] = "Hasselblad"
+    exif[0x010E] = description
     exif.get_ifd(0x8825).update({1: "N", 2: (55.0, 42.0, 18.0), 3: "E", 4: (13.0, 11.0, 24.0)})
     return _saved(lambda file: Image.new("RGB", (40, 30)).save(file, "JPEG", exif=exif))
 

@@ -22,6 +22,7 @@ class Answer:
 class PageServer:
     port: int
     asked: list[tuple[str, str]]  # host, path
+    pages: dict[str, Answer]
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
         return f"http://{host}:{self.port}{path}"
@@ -30,6 +31,7 @@ class PageServer:
 @contextmanager
 def serving(pages: Mapping[str, Answer]) -> Iterator[PageServer]:
     asked: list[tuple[str, str]] = []
+    served = dict(pages)
     stopped = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -41,7 +43,7 @@ def serving(pages: Mapping[str, Answer]) -> Iterator[PageServer]:
 
         def do_GET(self) -> None:
             asked.append((self.headers["Host"], self.path))
-            answer = pages.get(self.path, Answer(b"not here", status=404))
+            answer = served.get(self.path, Answer(b"not here", status=404))
             if answer.stalls:
                 stopped.wait()
             self.send_response(answer.status)
@@ -58,7 +60,7 @@ def serving(pages: Mapping[str, Answer]) -> Iterator[PageServer]:
 
     with listening(Handler) as port:
         try:
-            yield PageServer(port, asked)
+            yield PageServer(port, asked, served)
         finally:
             stopped.set()  # before the threads that stall are waited for
 

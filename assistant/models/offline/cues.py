@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from assistant.core.dataclass import dataclass
@@ -48,6 +48,7 @@ def read_cues() -> Cues:
     return Cues(compile_patterns("cues", data), subject, words["order"], words["articles"])
 
 
+@lru_cache(maxsize=2048)
 def says(name: str, text: str) -> bool:
     """Whether the folded `text` has the pattern `name` of `cues.toml`."""
     return read_cues().patterns[name].search(text) is not None

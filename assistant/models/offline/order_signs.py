@@ -149,6 +149,8 @@ _ORDER_FORMS = (
     "undo",
     "sense_back",
 )
+# What shows that somebody tells something.
+_DECLARING = ("forms", "teller", "states", "tells_past", "of_a_thing", "of_oneself", "keep")
 _ORDER_NOUNS = ("reminder_noun", "todo_noun", "names_list", "alarm", "timer")
 
 
@@ -256,6 +258,8 @@ def only_tells(text: str) -> bool:
         return False
     folded = _GERMAN_AM.sub("", fold(text))
     chance = dict(rank_without_items(text))["statement"]
+    if not says_any(_DECLARING, folded):
+        return False
     told = chance >= _ONLY_TELLS or (chance >= DOUBTFUL and says_any(("forms", "teller"), folded) and "?" not in text)
     return told and not says_any(_SIGNS_OF_CHANGE, folded) and (chance >= _ONLY_TELLS or not find_times(text).pieces)
 

@@ -151,7 +151,7 @@ def _swapped(plain: str, folded: str, item: ListedItem) -> str:
             words = words[:-1]
         if words:
             return f"{item.text[:place]}{' '.join(words)}{item.text[place + len(match['old']) :]}"
-    if _CONTRAST.search(folded) and (new := _other_words(plain, folded, item)):
+    if _CONTRAST.search(folded) and not find_times(plain).pieces and (new := _other_words(plain, folded, item)):
         return new
     for pattern in _SWAPS:
         for match in pattern.finditer(folded):

@@ -12,10 +12,17 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.changes import says_whole_list_done
-from assistant.models.offline.cues import fold, read_cues, says, says_any
+from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
-from assistant.models.offline.order_signs import TOLD, begins_with_time, may_be_request, may_say_done, tells_need
+from assistant.models.offline.order_signs import (
+    TOLD,
+    begins_with_time,
+    may_be_request,
+    may_say_done,
+    names_what_orders_are_about,
+    tells_need,
+)
 from assistant.models.offline.plans import PlanContext, find_last_changed
 from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
@@ -44,7 +51,7 @@ def intent_of_form(
         return "question"
     if says("resembles", folded):
         return "statement"
-    if says("arithmetic", folded):
+    if says("arithmetic", folded) or says("tells_others", folded):
         return "cannot"
     waiting = [item for item in items if not item.done]
     if says("negated_request", folded) and any(item.kind == "reminder" for item in waiting):
@@ -93,6 +100,10 @@ def intent_of_form(
         return "move"
     if likeliest == "ask" and not asks and any(list_names(text)) and says("puts", folded):
         return "add"
+    if likeliest in (*TOLD, "ask", "cannot") and not (times.pieces or asks or named) and _is_bare_length(text, folded):
+        return "remind"
+    if likeliest in (*TOLD, "ask") and not (asks or named) and _is_for_others(text, folded):
+        return "cannot"
     return ""
 
 
@@ -113,6 +124,23 @@ def _is_bare_alarm(folded: str, times: FoundTimes) -> bool:
     """ "17 Uhr Wecker fürs Fitness": when it is to ring, and no verb that tells."""
     told = ("states", "tells_past", "teller", "of_oneself", "duty", "plans_oneself")
     return bool(times.of_kind("clock")) and says_any(("alarm", "timer"), folded) and not says_any(told, folded)
+
+
+def _is_bare_length(text: str, folded: str) -> bool:
+    """ "Pasta is on, eleven minutes": a clause that is a length and nothing else asks for a timer."""
+    if says("tells_past", folded):
+        return False
+    for clause in map(fold, clauses(text)):
+        length = find_length(clause)
+        if length and length.minutes and not content_words(f"{clause[: length.start]} {clause[length.end :]}"):
+            return True
+    return False
+
+
+def _is_for_others(text: str, folded: str) -> bool:
+    """Whether it begins with a verb that orders, of nothing that is looked up or kept here."""
+    own = ("show", "show_only", "goes_through", "asks_to_tell", "puts", "writes_down", "agenda_noun", "open_todos")
+    return says("command_verb", folded) and not says_any(own, folded) and not names_what_orders_are_about(text)
 
 
 def _has_done(text: str, folded: str, named: Sequence[ListedItem], waiting: Sequence[ListedItem]) -> bool:

@@ -14,7 +14,6 @@ from datetime import datetime
 from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.quoting import (
-    FAILURE_PREFIX,
     QuotedMessage,
     is_failed_result,
     parse_quotes,
@@ -38,7 +37,14 @@ from assistant.models.offline.parse import (
     note_of,
     read_phrases,
 )
-from assistant.models.offline.plans import EarlierCall, PlanContext, ToolStep, changed_right_before, names_earlier
+from assistant.models.offline.plans import (
+    EarlierCall,
+    PlanContext,
+    ToolStep,
+    changed_right_before,
+    describe_failure,
+    names_earlier,
+)
 from assistant.models.offline.ranking import RankedAnswer, content_words, find_replaced_statement, query_words
 from assistant.models.offline.remembered import MEMORY, find_remembered, read_memories
 from sleep.rules.translate import to_english
@@ -146,7 +152,7 @@ def _unavailable(what: str) -> str:
 
 
 def _failure(result: str) -> str:
-    return f"That did not work: {result.removeprefix(FAILURE_PREFIX).strip()}"
+    return f"That did not work: {describe_failure(result)}"
 
 
 # --------------------------------------------------------------------------------------------------------------- memory

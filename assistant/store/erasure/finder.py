@@ -25,7 +25,7 @@ from assistant.store.archive.format import list_archive_rows
 from assistant.store.database import Database
 from assistant.store.derived import FILES_DB
 from assistant.store.erasure.byte_search import ByteSearch
-from assistant.store.erasure.character_rows import changed_entries, find_character_changes
+from assistant.store.erasure.character_rows import changed_entries, find_character_changes, find_journal_changes
 from assistant.store.erasure.copies import database_copy_has_words, find_memories, list_database_copies
 from assistant.store.erasure.derived import TRANSFER_FOLDERS, add_derived, list_calls, spoken_texts
 from assistant.store.erasure.files import ErasableFile, find_affected_archives, list_erasable_files
@@ -54,7 +54,7 @@ class ErasureFinder(ErasureSources):
         """What the request is about. `memory_texts`: what memories say, by id. Raises `UsageError` for a text that is
         too short, and for unknown ids."""
         plan = self._plan_text(request) if request.text.strip() else self._plan_named(request, memory_texts)
-        left = dict.fromkeys(plan.entries, "") | changed_entries(find_character_changes(self._people, plan))
+        left = dict.fromkeys(plan.entries, "") | changed_entries(find_journal_changes(self._people, plan))
         # Memories that entries went into which go: they are made anew of what is left.
         rows = self._consolidated("entry_id", [entry for entry, text in left.items() if not text])
         plan = plan.with_memories(row["memory_id"] for row in rows if row["memory_id"])
@@ -68,8 +68,11 @@ class ErasureFinder(ErasureSources):
         by id."""
         entries = self._people.rows("SELECT id, content FROM journal WHERE scope = ?", (scope,))
         kept = {phrase for row in entries for phrase in _sentences(left.get(row["id"], row["content"]))}
-        gone = (row["content"] for row in entries if row["id"] in left)
-        return dict.fromkeys(phrase for text in (*gone, *memories) for phrase in _sentences(text) if phrase not in kept)
+        gone = [(row["content"], not left[row["id"]]) for row in entries if row["id"] in left]
+        gone += [(text, True) for text in memories]
+        # Around what is cut out of an entry others stand, which stay.
+        said = (phrase for text, is_whole in gone for phrase in _sentences(text, with_cut_ends=is_whole))
+        return dict.fromkeys(phrase for phrase in said if phrase not in kept)
 
     def plan_for_copy(self, plan: ErasurePlan) -> ErasurePlan:
         """The same erasure for this copy of the home: what has the words here, or those of the plan's records that are
@@ -290,9 +293,10 @@ def _phrases(texts: Iterable[str]) -> list[str]:
     return [phrase for text in texts for phrase in identifying_phrases(text)]
 
 
-def _sentences(text: str) -> list[str]:
+def _sentences(text: str, *, with_cut_ends: bool = True) -> list[str]:
     """As `identifying_phrases`; of a short text all of it."""
-    return identifying_phrases(text) or list(filter(is_searchable_phrase, [text.strip().rstrip(".!?\u3002")]))
+    found = identifying_phrases(text, with_cut_ends=with_cut_ends)
+    return found or list(filter(is_searchable_phrase, [text.strip().rstrip(".!?\u3002")]))
 
 
 @contextmanager
