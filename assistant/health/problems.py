@@ -170,7 +170,7 @@ def _memory_problems(stores: StatusSources, settings: Settings) -> Iterator[str]
     if fault or is_set_aside(settings.home.path / MEMORY_DB):
         return
     planned = {change.memory.id for plan in stores.consolidations.unapplied_plans() for change in plan.changes}
-    memory_ids = _sample([memory for memory in stores.consolidations.memory_ids() if memory not in planned])
+    memory_ids = [it for it in stores.consolidations.sample_memory_ids(_SAMPLE_SIZE) if it not in planned]
     present = stores.memories.read_locally(memory_ids)
     missing = sum(memory not in present for memory in memory_ids)
     if missing:
@@ -180,12 +180,6 @@ def _memory_problems(stores: StatusSources, settings: Settings) -> Iterator[str]
             f"memory.db has {some} of the memories that were made; the journal has what they are made of. "
             "`assistant memory rebuild` makes them again."
         )
-
-
-def _sample(ids: Sequence[str]) -> list[str]:
-    """Some from the first to the last, evenly spread."""
-    steps = min(len(ids), _SAMPLE_SIZE) - 1
-    return [ids[step * (len(ids) - 1) // steps] for step in range(steps + 1)] if steps > 0 else list(ids)
 
 
 def _forgetting_problems(stores: StatusSources) -> Iterator[str]:

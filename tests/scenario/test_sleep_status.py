@@ -154,6 +154,6 @@ async def test_one_memory_that_is_there_does_not_hide_that_the_others_are_missin
         stores.consolidations.mark_applied("p", NOW)
         await stores.memories.apply(changes[22:])
         (line,) = problems(it)
-        assert "not all (10 of 20 looked for are missing)" in line and "`assistant memory rebuild`" in line
+        assert "not all (9 of 18 looked for are missing)" in line and "`assistant memory rebuild`" in line
         await stores.memories.apply(changes)
         assert problems(it) == []

@@ -17,23 +17,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from sqlite3 import Row
 
 from assistant.core.dataclass import dataclass
 from assistant.core.memories import ChangePlan, JournalEntry, Memory, MemorySnapshot, PhaseCursor
 from assistant.store.character.journal import UNDONE_NOTE, entry_subject, read_entry, save_reading
-from assistant.store.database import Database
+from assistant.store.character.memory_listing import PENDING, MemoryListing
 from assistant.store.rows import dump_json, format_time, from_json, parse_time
 
-_PENDING = (
-    "SELECT * FROM journal WHERE source_type <> 'context_synthesis'"
-    " AND NOT EXISTS (SELECT 1 FROM consolidated_entry_ids c WHERE c.entry_id = journal.id)"
-)
 # No id has a character behind this one.
 _LAST = "\U0010ffff"
-# No stored time is behind this one.
-_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _PLANS = "SELECT p.id, p.body, p.undone_at FROM change_plans p WHERE p.scope = ? AND p.at <= ?"
 _UNDONE_BY = (
     f"SELECT 1 FROM consolidated_entry_ids c WHERE c.entry_id = journal.id AND c.note = '{UNDONE_NOTE}' AND c.at <= ?"
@@ -50,11 +44,8 @@ class _PlanEffects:
     taken_back: set[int] = field(default_factory=set)
 
 
-class KnowledgeAsOf:
+class KnowledgeAsOf(MemoryListing):
     """Reads what was known at an earlier time. Every method raises `StoreError`."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def first_noted_at(self, scope: str) -> datetime | None:
         """When the first entry that is still there was noted; None where there is none."""
@@ -168,36 +159,7 @@ class StoredConsolidations(KnowledgeAsOf):
 
     def pending_entries(self, *, scope: str | None = None, limit: int = 200) -> list[JournalEntry]:
         return self._db.read_all(
-            read_entry, f"{_PENDING} AND scope = coalesce(?, scope) ORDER BY timestamp, id LIMIT ?", (scope, limit)
-        )
-
-    def first_entries(
-        self, scope: str, before: tuple[datetime, int] | None, limit: int
-    ) -> list[tuple[JournalEntry, str]]:
-        """The first entry of each memory with the memory's id, and pending entries with "", newest first; those before
-        a place (when, and which entry)."""
-        at, number = before or (_END_OF_TIME, 0)
-        return self._db.read_all(
-            lambda row: (read_entry(row), row["memory_id"] or ""),
-            "SELECT j.*, c.memory_id FROM journal j LEFT JOIN consolidated_entry_ids c ON c.entry_id = j.id"
-            " WHERE j.scope = ? AND j.timestamp <= ? AND (j.timestamp < ? OR j.id < ?)"
-            " AND ((c.entry_id IS NULL AND j.source_type <> 'context_synthesis') OR (c.memory_id <> ''"
-            " AND NOT EXISTS (SELECT 1 FROM consolidated_entry_ids o JOIN journal e ON e.id = o.entry_id"
-            " WHERE o.memory_id = c.memory_id AND (e.timestamp, e.id) < (j.timestamp, j.id))))"
-            " ORDER BY j.timestamp DESC, j.id DESC LIMIT ?",
-            (scope, at, at, number, limit),
-        )
-
-    def pending_successors(self, memory_ids: Sequence[str]) -> dict[str, JournalEntry]:
-        """By memory the pending entry that took its place."""
-        return dict(
-            self._db.read_all(
-                lambda row: (row["memory_id"], read_entry(row)),
-                f"SELECT p.*, c.memory_id FROM consolidated_entry_ids c JOIN journal j ON j.id = c.entry_id"
-                f" JOIN ({_PENDING}) p ON p.id = j.superseded_by"
-                " WHERE c.memory_id IN (SELECT value FROM json_each(?)) ORDER BY p.timestamp, p.id",
-                (json.dumps(list(memory_ids)),),
-            )
+            read_entry, f"{PENDING} AND scope = coalesce(?, scope) ORDER BY timestamp, id LIMIT ?", (scope, limit)
         )
 
     def unscored_entries(
@@ -205,7 +167,7 @@ class StoredConsolidations(KnowledgeAsOf):
     ) -> list[JournalEntry]:
         return self._db.read_all(
             read_entry,
-            f"{_PENDING} AND id > ? AND importance BETWEEN ? AND ? ORDER BY id LIMIT ?",
+            f"{PENDING} AND id > ? AND importance BETWEEN ? AND ? ORDER BY id LIMIT ?",
             (after_id, min_importance, max_importance, limit),
         )
 

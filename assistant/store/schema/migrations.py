@@ -272,6 +272,13 @@ def add_accepted_changes(db: Database) -> None:
     db.execute("ALTER TABLE edits ADD COLUMN accepted_at TEXT")
 
 
+@character_migrations(name="0010_plans_by_sleep")
+def index_plans_by_sleep(db: Database) -> None:
+    """What a sleep changed is found without reading what others did: a plan is as long as what it changes."""
+    db.execute("CREATE INDEX change_plans_cycle ON change_plans (cycle, state, scope, id)")
+    db.execute("CREATE INDEX change_plans_accepted ON change_plans (cycle, key) WHERE accepted_at IS NOT NULL")
+
+
 memory_migrations = Migrations("memory")
 
 

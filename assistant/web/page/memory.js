@@ -30,7 +30,7 @@ function All() {
   const found = newest && [...newest, ...earlier];
   const last = found?.at(-1);
   const more = async () => setEarlier([...earlier, ...(await list("--before", last.memory_id ?? last.id))]);
-  return html`<${Page} title="Memory" about="What is remembered of what was said, newest first. Open one to see the words it came from." aside=${html`<${Views} chosen=${state} choose=${setState} />`}>
+  return html`<${Page} title="Memory" about="What is remembered, newest first. Open one to see the words it came from." aside=${html`<${Views} chosen=${state} choose=${setState} />`}>
     <input type="search" value=${text} placeholder="Search what is remembered" aria-label="Search what is remembered" onInput=${(event) => setText(event.target.value)} />
     <${Problem} error=${error} />
     ${!asked && html`<${LastSleep} changed=${reload} />`}
