@@ -16,7 +16,7 @@ import pytest
 import structlog
 from hypothesis import settings
 
-from tests.support import dovecot, synapse
+from tests.support import dovecot, new_databases, synapse
 
 _HERE = Path(__file__).parent
 
@@ -52,6 +52,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         names = table.get(item.path.relative_to(_HERE).as_posix(), {}).get("tests", ())
         if {"*", item.name, item.name.partition("[")[0]} & set(names):
             item.add_marker(pytest.mark.slow)
+
+
+new_databases.copy_new_databases()
 
 
 @pytest.fixture(autouse=True)

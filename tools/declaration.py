@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import reprlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from datetime import UTC, date, datetime, time
@@ -38,6 +39,8 @@ def start_of_day(day: date | None, zone: ZoneInfo) -> datetime | None:
 
 INVALID_JSON = "__invalid_json__"
 _SHOWN = 80
+# What stands before the predicate of what pydantic says.
+_SUBJECT = re.compile(r"^(?:Value error, |[A-Z][a-z]+ )(?=should|must|is|has)|^Value error, ")
 
 
 def _storable(value: int) -> int:
@@ -242,7 +245,7 @@ def _wrong_argument(problem: Mapping[str, Any]) -> str:
         return f"{quote_text(name)} is not an argument"
     if problem["type"] == "missing":
         return f"{name} is missing"
-    text = str(problem["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    text = _SUBJECT.sub("", str(problem["msg"]))
     return f"{name} {text}, not {_short(problem['input'])}"
 
 

@@ -77,7 +77,7 @@ def find_agenda_problems(jobs: Jobs, watch: AgendaWatch, now: datetime) -> Itera
         named = [_named(slot.name or slot.text, slot.due_at, watch.zone, slot.state) for slot in slots]
         what = pluralize(unseen, "reminder or schedule", "times of reminders and schedules")
         yield (
-            f"{what} came late or not at all, because nothing ran when due{_listed(named, unseen)}. "
+            f"{what} came late or not at all, because the assistant was not running then{_listed(named, unseen)}. "
             f"`assistant schedule history` shows why and ends this warning; {advise_to_stay()}"
         )
     window = watch.punctuality.quiet.window(now) if watch.punctuality.quiet is not None else None

@@ -116,14 +116,14 @@ def _request(request: UserRequest, zone: ZoneInfo) -> BriefRequest:
 
 def format_brief(brief: Brief) -> str:
     """For people, in Markdown."""
-    learned = pluralize(brief.learned, "new memory", "new memories")
+    learned = pluralize(brief.learned, "new thing", "new things")
     parts = [
         *_section(f"{format_due(brief.day.isoformat())}:", brief.today, format_item, "/agenda"),
         *_section("Overdue:", brief.overdue, format_item, "/agenda"),
         *_section("Waiting for your yes or no:", brief.approvals, _approval_line, "/approvals"),
         *_section("I said I would, and have not said that it is done:", brief.promised, _request_line, "/requests"),
         *_section("Not answered yet:", brief.unanswered, _request_line, "/requests"),
-        *([f"The last night made {learned}; `/memory changes` shows what changed."] if brief.learned else []),
+        *([f"I learned {learned} last night; `/memory changes` shows what changed."] if brief.learned else []),
     ]
     nothing = f"Nothing is planned for {format_due(brief.day.isoformat())}, and nothing is open."
     return "\n\n".join(parts if not brief.is_empty else [nothing, *parts])

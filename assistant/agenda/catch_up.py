@@ -68,8 +68,8 @@ def parse_quiet_hours(hours: str, zone: ZoneInfo) -> QuietHours | None:
     return QuietHours(begin, end, zone)
 
 
-NOTE_CAUGHT_UP = "the assistant was not running; the newest was made up for"
-NOTE_SKIPPED = "the assistant was not running; catch-up is skip"
+NOTE_CAUGHT_UP = "the assistant was not running; only the newest was sent, late"
+NOTE_SKIPPED = "the assistant was not running; late ones are skipped (`--catch-up skip`)"
 NOTE_HELD = "waited for quiet hours"
 NOTE_FOLDED = "waited for quiet hours; sent once, with the newest"
 

@@ -1,8 +1,9 @@
 """Dated things that were told: "dentist on Tuesday at 10", "Anna's birthday is 3 May".
 
-They are derived at each look, from the recent messages of a scope and from its journal, and kept nowhere: so what was
+They are derived at each look, from the recent messages of a scope and from its journal, and stored nowhere: so what was
 edited, undone or forgotten is gone with its words, and nothing has to be brought up to date. What a look costs has a
-limit. Later words correct earlier ones ("no, it's Wednesday"); questions, orders and what is past are no dates.
+limit, and a running process reads the same text once. Later words correct earlier ones ("no, it's Wednesday");
+questions, orders and what is past are no dates.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from itertools import chain
 from zoneinfo import ZoneInfo
 
@@ -110,22 +112,33 @@ def find_told_things(records: Sequence[LogRecord], entries: Sequence[JournalEntr
     """What messages and journal entries tell of days, as the newest words have it."""
     read = {record.id for record in records}
     texts = chain(
-        (_Words(record.content, record.ts, record.id) for record in records),
+        (_Words(record.content[:_LONGEST], record.ts, record.id) for record in records),
         (
-            _Words(entry.content, entry.timestamp, min(entry.sources, default=0))
+            _Words(entry.content[:_LONGEST], entry.timestamp, min(entry.sources, default=0))
             for entry in entries
             if read.isdisjoint(entry.sources)
         ),
     )
+    in_order = sorted(texts, key=lambda words: (words.said_at, words.source))
+    return list(_find_in_texts(tuple(in_order), zone))
+
+
+@lru_cache(maxsize=4)
+def _find_in_texts(texts: tuple[_Words, ...], zone: ZoneInfo) -> tuple[ToldThing, ...]:
     things: list[ToldThing] = []
-    for words in sorted(texts, key=lambda words: (words.said_at, words.source)):
+    for words in texts:
         for thing in _things_in(words, zone):
             _take_in(things, thing)
-    return [thing for thing in things if thing.when.names_day]
+    return tuple(thing for thing in things if thing.when.names_day)
 
 
-def _things_in(words: _Words, zone: ZoneInfo) -> Iterator[ToldThing]:
-    text = words.text[:_LONGEST]
+@lru_cache(maxsize=2 * (_MOST_MESSAGES + _MOST_ENTRIES))
+def _things_in(words: _Words, zone: ZoneInfo) -> tuple[ToldThing, ...]:
+    return tuple(_read_things(words, zone))
+
+
+def _read_things(words: _Words, zone: ZoneInfo) -> Iterator[ToldThing]:
+    text = words.text
     if not (_MAY_NAME_DAY.search(text) or _CANCELS.search(text)) or _ASKS.match(text.strip()):
         return
     if _ONE_QUESTION.fullmatch(text):

@@ -6,6 +6,7 @@ was read before stays. Series are expanded anew each week, for a span around the
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import field, replace
@@ -20,6 +21,7 @@ from assistant.calendars.ical import EventContext, Unreadable, mail_addresses, r
 from assistant.calendars.vcard import read_contacts
 from assistant.core.calendar_events import CalendarChange
 from assistant.core.dataclass import dataclass
+from assistant.core.errors import StoreError
 from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.core.text import pluralize
 from assistant.settings.calendar_sources import CalendarSource
@@ -171,7 +173,8 @@ class SourceReading:
         return remark
 
     async def change(self, change: CalendarChange) -> None:
-        """Change an event on the server, and have the store show it. Raises `DavError`, `StoreError`."""
+        """Change an event on the server, and have the store show it: where that fails, the change was made all the
+        same, and the next reading shows it. Raises `DavError`, `StoreError` where it was not made."""
         name, client = self.source.name, DavClient(self.source, self.password, self.max_bytes)
         state, _ = self.store.load_state(name, self.made_of)
         self._addresses = frozenset(state.get("addresses", ()))
@@ -179,12 +182,13 @@ class SourceReading:
         try:
             url = await apply_change(client, change, self.zone, self.now, self._addresses)
             collection = next((it for it in collections.values() if (url or change.url).startswith(it.url)), None)
-            if not url:
-                self.store.remove_resource(name, change.url)
-            elif collection is not None:
-                found = await read_resources(client, collection, [normal_url(url)])
-                for address, (tag, text) in found.items():
-                    self.store.save_changed_resource(name, self.parse_resource(collection, address, tag, text))
+            with contextlib.suppress(DavError, StoreError):
+                if not url:
+                    self.store.remove_resource(name, change.url)
+                elif collection is not None:
+                    found = await read_resources(client, collection, [normal_url(url)])
+                    for address, (tag, text) in found.items():
+                        self.store.save_changed_resource(name, self.parse_resource(collection, address, tag, text))
         finally:
             await client.aclose()
 

@@ -201,7 +201,7 @@ def remove(name: str) -> RemovedCalendar:
     if passwords.pop(gone.name, None) is not None:
         _save_passwords(settings, passwords, in_file=False)
     save_sources(settings, [source for source in sources if source is not gone])
-    print_text(f"{gone.name} is read no more. What was read of it is forgotten.")
+    print_text(f"{gone.name} is not read any more, and what was read of it is removed here.")
     return RemovedCalendar(gone.name)
 
 

@@ -46,6 +46,7 @@ from assistant.core.memories import (
     MemoriesAsOf,
     MemoryCounts,
     MemoryHit,
+    MemoryPage,
     MemoryProvenance,
     MemorySearchExplanation,
     MemoryState,
@@ -113,32 +114,27 @@ def search(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryListing:
-    """Memories, newest first."""
-
-    memories: Sequence[MemoryState]
-    left_out: int
-    note: str  # about what could not be read, "" where all is well
-
-
 @memory.command(
     "list",
     result=Annotated[list[MemoryItem], BeforeValidator(attrgetter("memories"))],
-    render=lambda listing, zone: render_memories(listing.memories, zone) or "Nothing is remembered yet.",
-    remark=lambda listing: "\n".join(filter(None, [left_out_note(listing.left_out), listing.note])),
+    render=lambda page, zone: render_memories(page.memories, zone) or "Nothing is remembered yet.",
+    remark=lambda page: "\n".join(filter(None, [_more_note(page), page.note])),
     reads=True,
 )
 @click.option("--former", is_flag=True, help="Also those that are no longer current.")
+@click.option("--before", default="", metavar="ID", help="Only what was said before this one.")
 @_limit
-async def list_memories(context: CommandContext, former: bool, limit: int) -> MemoryListing:
+async def list_memories(context: CommandContext, former: bool, before: str, limit: int) -> MemoryPage:
     """List memories, newest first. Also what was noted and is no memory yet.
 
     > assistant memory list --former --json
+    > assistant memory list --before 1a2b3c4d
     """
-    everything = await context.stores.memory.list_all(context.scope)
-    memories = [state for state in reversed(everything.memories) if former or state.memory.is_current]
-    return MemoryListing(memories[:limit], max(0, len(memories) - limit), everything.note)
+    return await context.stores.memory.list_page(context.scope, limit=limit, include_former=former, before=before)
+
+
+def _more_note(page: MemoryPage) -> str:
+    return f"There are older ones: `--before {page.memories[-1].reference}` lists them." if page.more else ""
 
 
 @memory.command("show", result=MemoryItem, render=render_memory, reads=True)

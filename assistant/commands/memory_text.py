@@ -197,7 +197,7 @@ def render_rebuild(done: RebuildResult) -> str:
     learned = pluralize(done.learned, "new journal entry", "new journal entries")
     read = [f"Read {pluralize(done.read, 'message')} again: {learned}."] if done.read else []
     changed = pluralize(done.changed, "memory", "memories")
-    return "\n".join([*read, f"Semantic memory is what the journal says; changed: {changed}.", *done.notes])
+    return "\n".join([*read, f"The memories agree with the journal now; changed: {changed}.", *done.notes])
 
 
 # ----------------------------------------------------------------------------------------------------------------- JSON

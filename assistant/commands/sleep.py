@@ -235,7 +235,7 @@ def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
             if read:
                 yield f"Of what you imported: {pluralize(read, 'message')}; {pluralize(written, 'entry', 'entries')}."
             if left := phase.get("waiting_conversations"):
-                yield f"Imported and still to be read: {pluralize(left, 'conversation')}; the next nights go on."
+                yield f"Imported and still to be read: {pluralize(left, 'conversation')}; the next nights read on."
         case "compact":
             for session, compacted in phase.get("compacted", {}).items():
                 yield (
@@ -256,7 +256,7 @@ def _spent(phases: Mapping[str, Mapping[str, Any]]) -> str:
         return "nothing." if compacted else "nothing; no model was asked."
     amount = f"${sum(cost for cost in costs if cost):.4f}"
     if None in costs:
-        amount = f"{amount} and what has no known price" if any(costs) else "no known price"
+        amount = f"{amount}, and calls without a known price" if any(costs) else "no known price"
     return f"{amount} in {pluralize(calls, 'call')}." if calls else f"{amount}."
 
 

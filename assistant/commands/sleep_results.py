@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
+from itertools import islice
 from typing import Literal
 
 import click
@@ -21,7 +22,7 @@ from assistant.commands.table import Item, TableCommand, words_argument
 from assistant.core.calendar import format_local_time
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
-from assistant.core.memories import MemoryChange, SleepReport
+from assistant.core.memories import ChangePlan, MemoryChange, SleepReport
 from assistant.core.profiles import Profile
 from assistant.core.quoting import quote_text
 from assistant.core.text import pluralize
@@ -74,15 +75,17 @@ def _day(moment: datetime, zone: tzinfo) -> str:
 
 @click.command("profiles", cls=TableCommand, result=list[ProfileItem], render=_render_profiles, reads=True)
 @words_argument("name", required=False)
-def profiles(context: CommandContext, name: str) -> list[Profile]:
-    """List people, places and projects, with dated facts. With NAME, that one.
+@click.option("--after", default="", metavar="NAME", help="Only those whose name comes after this one.")
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 100_000), help="How many.")
+def profiles(context: CommandContext, name: str, after: str, limit: int) -> list[Profile]:
+    """List people, places and projects by name, with dated facts. With NAME, that one.
 
     > assistant memory profiles
     > assistant memory profiles Ada
     """
     store = context.stores.profiles
     if not name:
-        return store.list_profiles(context.scope)
+        return store.list_profiles(context.scope, after=after, limit=limit)
     found = store.find(name, context.scope)
     if found is None:
         raise UsageError(f"There is no profile of {quote_text(name)}. `/memory profiles` lists them.")
@@ -133,6 +136,7 @@ class SleepChanges:
     memories: list[ChangedMemory]
     rejected: list[RejectedEntry]
     texts: list[ChangedText]
+    more: bool = False  # whether it changed more memories than are listed
 
 
 def _render_changes(changes: SleepChanges | None, zone: tzinfo) -> str:
@@ -142,19 +146,22 @@ def _render_changes(changes: SleepChanges | None, zone: tzinfo) -> str:
     if changes.state == "undone":
         return f"Sleep {changes.id} of {when} was undone."
     count = len(changes.memories) + len(changes.texts)
-    lines = [f"Sleep {changes.id} of {when} changed {pluralize(count, 'thing')}:"]
+    least = "at least " if changes.more else ""
+    lines = [f"Sleep {changes.id} of {when} changed {least}{pluralize(count, 'thing')}:"]
     for memory in changes.memories:
         accepted = ", accepted" if memory.accepted else ""
         lines += [f"- Memory {memory.id[:8]}: was {quote_text(memory.before)}"] if memory.before else []
         lines += [f"- Memory {memory.id[:8]}{accepted}: is {quote_text(memory.after)}"] if memory.after else []
     lines += [f"- Not remembered: {quote_text(it.text)} ({it.reason})" for it in changes.rejected]
     lines += [f"- {text.name} (c{text.id}): {quote_text(line)}" for text in changes.texts for line in text.lines]
+    lines += ["- There are more; `--limit` shows them."] if changes.more else []
     return "\n".join(lines) if lines[1:] else f"Sleep {changes.id} of {when} changed no memory and no file."
 
 
 @click.command("changes", cls=TableCommand, render=_render_changes, reads=True)
 @click.argument("number", type=click.IntRange(1), required=False)
-def changes(context: CommandContext, number: int | None) -> SleepChanges | None:
+@click.option("--limit", default=200, show_default=True, type=click.IntRange(1, 100_000), help="How many memories.")
+def changes(context: CommandContext, number: int | None, limit: int) -> SleepChanges | None:
     """Show what a sleep changed. Without NUMBER, the last that changed anything, which `sleep --undo` undoes.
 
     `memory undo` undoes a single change, `memory accept` says that it is right.
@@ -163,28 +170,33 @@ def changes(context: CommandContext, number: int | None) -> SleepChanges | None:
     > assistant memory changes 12
     """
     if number is None:
-        return _last_changes(context)
+        return _last_changes(context, limit)
     for report in context.stores.journal.list_cycles(limit=_LOOKED_BACK):
         if report.id == number:
-            return _read_changes(context, report)
+            return _read_changes(context, report, limit)
     raise UsageError(f"There is no sleep {number}.")
 
 
-def _last_changes(context: CommandContext) -> SleepChanges | None:
+def _last_changes(context: CommandContext, limit: int) -> SleepChanges | None:
     """Of the last sleep that changed anything; where none did, of the last."""
     newest: SleepChanges | None = None
     for report in context.stores.journal.list_cycles(limit=_MOST_WITHOUT_CHANGES):
-        found = _read_changes(context, report)
+        found = _read_changes(context, report, limit)
         if found.memories or found.texts:
             return found
         newest = newest or found
     return newest
 
 
-def _read_changes(context: CommandContext, report: SleepReport) -> SleepChanges:
+def _read_changes(context: CommandContext, report: SleepReport, limit: int) -> SleepChanges:
     stores, scope = context.stores, context.scope
-    plans = [it for it in reversed(stores.consolidations.applied_plans(report.id)) if it.scope == scope]
-    reasons = {entry: reason for plan in plans for entry, reason in plan.rejected}
+    plans, count = list[ChangePlan](), 0
+    for plan in stores.consolidations.iterate_applied_plans(report.id, scope):
+        plans.append(plan)
+        count += len(plan.changes) + len(plan.rejected)
+        if count > limit:
+            break
+    reasons = dict(islice(((entry, reason) for plan in plans for entry, reason in plan.rejected), limit))
     entries = stores.journal.read(list(reasons), scope)
     edits = [it for it in stores.files.edits_of_cycle(report.id) if it.scope == scope]
     accepted = stores.consolidations.accepted_keys(report.id)
@@ -202,7 +214,7 @@ def _read_changes(context: CommandContext, report: SleepReport) -> SleepChanges:
             (_changed_memory(change, plan.key in accepted) for plan in plans for change in plan.changes),
             # What is accepted or undone beside it moves none of them.
             key=lambda it: noted[it.id],
-        ),
+        )[:limit],
         [RejectedEntry(it.id, it.content, reasons[it.id]) for it in entries if it.id is not None],
         [
             ChangedText(
@@ -213,6 +225,7 @@ def _read_changes(context: CommandContext, report: SleepReport) -> SleepChanges:
             )
             for it in edits
         ],
+        count > limit,
     )
 
 
@@ -295,6 +308,6 @@ async def accept_change(context: CommandContext, reference: str) -> SingleChange
     if reference:
         found = await context.stores.memory.show(reference, context.scope)
         return SingleChange("accepted", undo.accept_memory(found.memory.id, context.scope, context.now))
-    shown = _last_changes(context)
+    shown = _last_changes(context, 1)
     accepted = undo.accept_sleep(shown.id, context.scope, context.now) if shown else 0
     return SingleChange("accepted", accepted)

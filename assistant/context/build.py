@@ -20,7 +20,7 @@ from assistant.context.pressure import PromptSize, utf8_length
 from assistant.context.structure import turn_start
 from assistant.context.tokens import TokenCounter
 from assistant.core.dataclass import dataclass
-from assistant.core.messages import SUMMARY_MARKER, Message
+from assistant.core.messages import SUMMARY_MARKER, Message, find_summaries
 from assistant.core.model_api import ModelLimits, ModelRequest, SystemBlock, ToolSpec
 from assistant.core.quoting import NOTE_TAG, RECORD_TAG, quote_in_tag, replace_unsendable
 from assistant.core.records import ContextView
@@ -65,7 +65,7 @@ def build_request(
     view: ContextView, frame: PromptFrame, limits: ModelLimits, *, volatile: str = "", max_output_tokens: int = 4096
 ) -> ModelRequest:
     """The request for the next model call. Pure; costs a few microseconds a message."""
-    summaries = [message for message in view.messages if message.is_summary]
+    summaries = find_summaries(view.messages)
     history = [message for message in view.messages if not message.is_summary] if summaries else view.messages
     if summaries and frame.role != "owner":
         # Its boundaries are ours: normalise would defuse them, were this not marked as a note.

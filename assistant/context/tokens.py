@@ -26,6 +26,7 @@ from functools import cache
 from pathlib import Path
 
 from assistant.core.dataclass import dataclass
+from assistant.core.imports import hidden_modules
 from assistant.core.messages import Message
 from assistant.core.model_api import ToolSpec
 from assistant.core.records import CountingTier, TokenCalibration
@@ -295,7 +296,9 @@ def require_vocabulary(encoding: str, raw: bytes, where: str) -> None:
 
 def toksum_encoder(tier: CountingTier) -> EncodedLength:
     """A function that counts the tokens of a text. Raises `VocabularyError` for a model that toksum does not know."""
-    import toksum  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    # It imports a whole SDK, 50 MB of it, and calls nothing of it.
+    with hidden_modules("anthropic", "tiktoken"):
+        import toksum  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     if tier.model.lower() in (name.lower() for name in toksum.get_supported_models()["openai"]):
         raise VocabularyError(f"toksum would download a vocabulary for {tier.model}")

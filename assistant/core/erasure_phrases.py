@@ -6,8 +6,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from assistant.core.erasure_patterns import SIGNS_BETWEEN, SPACELESS, WordForm, list_forms
-from assistant.core.erasure_values import MIN_LETTERS, MIN_SPACELESS_LETTERS, find_values, find_words, value_kind
+from assistant.core.erasure_patterns import SPACELESS, WordForm, list_forms, without_signs
+from assistant.core.erasure_values import (
+    MIN_LETTERS,
+    MIN_SPACELESS_LETTERS,
+    find_values,
+    find_words,
+    may_have_words,
+    value_kind,
+)
 from assistant.core.text import STOP_WORDS, WORD, fold_text, lazy_regex
 
 _SENTENCE_END = lazy_regex(
@@ -21,6 +28,8 @@ _MOST_CHARACTERS = 200_000
 _LONGEST_PHRASE = 300
 _FEWEST, _FEWEST_SPACELESS = 12, 6
 _LAST_SHOWN = 60
+# From here on, looking whether any of them is there takes as long as looking for all.
+_MANY_WORDS = 40
 SEARCHED_FORMS = "plain, escaped (JSON, percent), UTF-16, base64 and compressed"
 PREVIEW_LENGTHS = (300, 400)
 """How many characters of a long text notes, MEMORY.md and prompts show, the last of them an ellipsis."""
@@ -47,7 +56,7 @@ class PhraseMatcher:
         return bool(self._forms or self._learned_forms or self._words)
 
     def _present(self, lowered: bytes) -> Iterator[WordForm]:
-        joined = SIGNS_BETWEEN.sub(b"", lowered) if self._has_grouped else b""
+        joined = without_signs(lowered) if self._has_grouped else b""
         return (form for form in self._forms if form.anchor in (joined if form.is_grouped else lowered))
 
     def _present_in_text(self, text: str) -> Iterator[WordForm]:
@@ -56,9 +65,9 @@ class PhraseMatcher:
         yield from (form for form in self._learned_forms if form.anchor in lowered)
 
     def _word_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        return (
-            ((start, end) for start, end, word in find_words(text) if word in self._words) if self._words else iter(())
-        )
+        words = self._words
+        is_worth_while = words and (len(words) > _MANY_WORDS or may_have_words(text, words))
+        return ((start, end) for start, end, word in find_words(text) if word in words) if is_worth_while else iter(())
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         found = (match.span() for form in self._present_in_text(text) for match in form.text.finditer(text))
@@ -140,9 +149,9 @@ def is_searchable_phrase(text: str) -> bool:
     return len(letters) >= MIN_LETTERS or spaceless >= MIN_SPACELESS_LETTERS
 
 
-def identifying_phrases(text: str) -> list[str]:
-    """The sentences and lines of what somebody said that are long enough to be known again elsewhere; of a long text
-    also what stands last where only a part of it is shown."""
+def identifying_phrases(text: str, *, with_cut_ends: bool = True) -> list[str]:
+    """The sentences and lines of what somebody said that are long enough to be known again elsewhere; `with_cut_ends`,
+    of a long text also what stands last where only a part of it is shown."""
     phrases: list[str] = []
     room = _MOST_CHARACTERS
     for line in text.splitlines():
@@ -153,7 +162,7 @@ def identifying_phrases(text: str) -> list[str]:
             if _is_long(phrase) and room > 0:
                 phrases.append(phrase)
                 room -= len(phrase)
-    flat = " ".join(text[:_MOST_CHARACTERS].split())
+    flat = " ".join(text[:_MOST_CHARACTERS].split()) if with_cut_ends else ""
     phrases += [_last_shown(flat[: length - 1]) for length in PREVIEW_LENGTHS if len(flat) > length]
     return list(dict.fromkeys(phrases))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
@@ -23,6 +23,30 @@ def hidden_modules(*names: str) -> Iterator[None]:
     finally:
         for name in hidden:
             del sys.modules[name]
+
+
+@contextmanager
+def placeholder_modules(**modules: str) -> Iterator[None]:
+    """What is imported here finds, in the place of each of these modules, one that has a class of that name, whose
+    methods take anything and do nothing. For libraries that import another one only to name a type of it, or for a part
+    that is never used. Afterwards the real ones can be imported. A module that is loaded already is left as it is."""
+    absent = {name: class_name for name, class_name in modules.items() if name not in sys.modules}
+    for name, class_name in absent.items():
+        sys.modules[name] = ModuleType(name)
+        setattr(sys.modules[name], class_name, type(class_name, (_Placeholder,), {}))
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
+
+
+class _Placeholder:
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        pass
+
+    def __getattr__(self, method: str) -> Callable[..., None]:
+        return lambda *arguments, **options: None
 
 
 @contextmanager

@@ -259,6 +259,15 @@ class MemoryList:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryPage:
+    """Some of a scope."""
+
+    memories: tuple[MemoryState, ...]  # newest first
+    more: bool  # whether there are older ones
+    note: str = ""  # as in `MemoryList`
+
+
+@dataclass(frozen=True, slots=True)
 class MemoriesAsOf:
     """What was known at a time."""
 

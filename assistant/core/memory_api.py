@@ -37,6 +37,9 @@ class Memories(NearestMemories, Protocol):
     """Semantic memory (Mem0). Every method raises `MemoryUnavailable` where the store cannot be reached or does not
     answer in time; the journal has everything then, and a later sleep catches up (F30)."""
 
+    async def get_many(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        """By id, those that are there."""
+
     async def apply(self, changes: Sequence[MemoryChange]) -> None:
         """Carry changes out in order. An "add" of an id that is there and a "delete" of one that is not change
         nothing, so that the same changes may be applied again after a crash."""

@@ -118,8 +118,12 @@ class Message:
 
     @property
     def is_summary(self) -> bool:
-        # Asked of every message of a view, several times a turn; most have no metadata.
-        return bool(self.metadata) and self.metadata.get("type") == "compaction"
+        return self.metadata.get("type") == "compaction"
+
+
+def find_summaries(messages: Iterable[Message]) -> list[Message]:
+    """Those that stand for what a compaction took out. Asked of all of a view several times a turn."""
+    return [message for message in messages if message.metadata and message.is_summary]
 
 
 @dataclass(frozen=True, slots=True)

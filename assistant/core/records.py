@@ -218,6 +218,7 @@ class SessionInfo:
     prefix_rev: int
     checkpoints: int  # compactions that were not undone
     unextracted: int = 0  # messages that compactions took out of view and that wait to be read for the journal
+    extracted_seq: int = 0  # up to where it is noted that the journal has read this generation
     parent: str | None = None  # the session that a branch was made from
 
 
@@ -237,6 +238,12 @@ class MatchQuality:
     words: int = 0  # how many of the question's rare words it has: those that at most one message in twenty has
     chance: float = math.inf  # how many passages of this length would have all of these by coincidence
     share: float = 0.0  # how much of the question the excerpt's words are, 0 to 1; rare words weigh most
+    rarity: float = 0.0  # of these words together: the sum of their idf
+    surprise: float = 0.0  # 1 where chance alone would bring one such passage, more where not even that, at most 2
+    # Of hits of a search of the history:
+    likeness: float = 0.0  # in meaning: the cosine, -1 to 1
+    nearby: float = 0.0  # how much of the question is said in the message and beside it, 0 to 1
+    names_unknown: bool = False  # whether the question names somebody or something that nobody ever named
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,9 @@ class Conversation(Protocol):
         """The item whose message was given this id."""
 
     # turns
+    def prepare(self, message: Message) -> None:
+        """In any thread: encode a long message that is logged next, so that logging it does not take so long."""
+
     def begin_turn(self, item: InboxItem, volatile: str, now: datetime) -> Turn:
         """Log the user's message, show it in the view, open the turn, mark the item running."""
 

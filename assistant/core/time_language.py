@@ -66,6 +66,8 @@ DAY = (
     rf"|(?:(?<=\bam )|(?<=\bbis )|(?<=jeden )|(?<=todo )|(?<=cada )|(?<=chaque )|(?<=pour )|(?<=\bel ))"
     rf"(?:{_OTHER_SHORT})(?![\w'])|(?<![-\w])(?<!\bto )(?:{_OTHER_SHORT})(?=: ))"
 )
+# "Um drei am Donnerstag" is no hour before noon.
+AP = r"[ap]\.?m\b\.?(?! (?:\w+tag|mittwoch|sonnabend|\w*mittag|\w*abend|wochenende|\d{1,2}\.)(?!\w))"
 AND = r"(?:\s*[,/]\s*(?:(?:and|und|et|y|e)\s+)?|\s*(?:\+|&|\band\b|\bund\b|\bet\b|\by\b)\s*)(?:(?:on|am|le|les|el|los)\s+)?"
 _GERMAN_SHORT = "mo|di|mi|do|fr|sa|so"
 _PLURAL_DAY = (
@@ -242,7 +244,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     # clocks
     (
         "clock",
-        rf"(?<![:.\d])\b{GLUE}{{0,4}}(?P<by>half|quarter|(?:{N})(?: minutes)?) (?P<which>past|to|after) (?P<hour>{H})(?!:)(?: ?o'?clock)?(?P<ap> ?[ap]\.?m\b\.?)?",
+        rf"(?<![:.\d])\b{GLUE}{{0,4}}(?P<by>half|quarter|(?:{N})(?: minutes)?) (?P<which>past|to|after) (?P<hour>{H})(?!:)(?: ?o'?clock)?(?P<ap> ?{AP})?",
     ),
     (
         "clock",
@@ -263,21 +265,21 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "clock",
-        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour7>\d{{1,2}})[:h](?P<minute7>[0-5]\d)(?!\d)(?: ?(?:uhr|h|horas|o'?clock)\b)?(?P<ap7> ?[ap]\.?m\b\.?)?",
+        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour7>\d{{1,2}})[:h](?P<minute7>[0-5]\d)(?!\d)(?: ?(?:uhr|h|horas|o'?clock)\b)?(?P<ap7> ?{AP})?",
     ),
-    ("clock", rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour8>{H}) ?(?P<ap8>[ap]\.?m\b\.?)"),
+    ("clock", rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour8>{H}) ?(?P<ap8>{AP})"),
     (
         "clock",
         rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour9>{H}) ?(?:uhr(?: (?P<minute9>[0-5]\d)(?!\d))?|o'?clock|horas)\b",
     ),
     (
         "clock",
-        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}\b(?:um|at|ab|@|gegen|bis) ?(?P<hour10>\d{{1,2}})\.(?P<minute10>[0-5]\d)(?![.\d])(?: uhr)?(?P<ap10> ?[ap]\.?m\b\.?)?",
+        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}\b(?:um|at|ab|@|gegen|bis) ?(?P<hour10>\d{{1,2}})\.(?P<minute10>[0-5]\d)(?![.\d])(?: uhr)?(?P<ap10> ?{AP})?",
     ),
-    ("clock", rf"(?<![:.\d])\b{GLUE}{{0,4}}half (?P<halfhour>{H})(?!:)(?: ?o'?clock)?(?P<ap13> ?[ap]\.?m\b\.?)?"),
+    ("clock", rf"(?<![:.\d])\b{GLUE}{{0,4}}half (?P<halfhour>{H})(?!:)(?: ?o'?clock)?(?P<ap13> ?{AP})?"),
     (
         "clock",
-        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour14>\d{{1,2}})\.(?P<minute14>[0-5]\d)(?![.\d])(?:(?P<ap14> ?[ap]\.?m\b\.?)| uhr\b|(?= (?:in the|tomorrow|today|tonight|tmrw|tmr|morgen|heute)\b))",
+        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour14>\d{{1,2}})\.(?P<minute14>[0-5]\d)(?![.\d])(?:(?P<ap14> ?{AP})| uhr\b|(?= (?:in the|tomorrow|today|tonight|tmrw|tmr|morgen|heute)\b))",
     ),
     (
         "clock",

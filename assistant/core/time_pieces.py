@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 
 from assistant.core.dataclass import dataclass
@@ -74,11 +75,15 @@ def are_joined(times: FoundTimes, pieces: Sequence[TimePiece]) -> bool:
     return all(_AND.fullmatch(fold_text(gap)) for gap in gaps)
 
 
+@lru_cache(maxsize=256)
 def find_times(text: str) -> FoundTimes:
     """Every time that `text` names; of one that is taken back ("at 3, no, at 4"; "Monday, not Friday") the other."""
     text = " ".join(text.split())
-    if len(text) > LONGEST_TEXT:
-        return FoundTimes(text, (), text)
+    return FoundTimes(text, (), text) if len(text) > LONGEST_TEXT else _find_times(text)
+
+
+@lru_cache(maxsize=64)  # a sentence is asked for its times a dozen times while it is answered
+def _find_times(text: str) -> FoundTimes:
     text = spell_times(text)
     left = fold_text(text).replace("’", "'")
     pieces: list[TimePiece] = []

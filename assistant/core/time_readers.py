@@ -30,6 +30,7 @@ _MONTHS = [lazy_regex(words) for words in MONTH_NAMES]
 _HOLIDAYS = [(month, day, lazy_regex(rf"\b(?:{names})\b")) for month, day, names in HOLIDAYS]
 _DAY_NAMES = {code: lazy_regex(rf"\b(?:{DAYS[code]}|{SHORT_DAYS[code]})\b") for code in DAYS}
 _MORE_OF = lazy_regex(rf"\b({N}) (?:more|extra|further|weitere|mehr|autres|mas) (?={ANY_UNIT})")
+_TWO_WORDS = lazy_regex(r"\b(twenty|forty) (?=five\b)")
 _LENGTH = lazy_regex(rf"(?<!\w){LENGTH}(?!\w)")
 _SPOKEN_LENGTH = lazy_regex(rf"\b{SPOKEN_LENGTH}\b")
 SPOKEN_MINUTES = {"half": 30, "threequarters": 45, "quarter": 15, "seventyfive": 75, "ninety": 90}
@@ -116,7 +117,8 @@ def _unit_of(word: str) -> str:
 
 def find_length(text: str) -> TimePiece | None:
     """How long something takes, wherever `text` says it: "for 20 minutes", "1 h 30"."""
-    folded = _MORE_OF.sub(lambda match: f"{match[1]:>{len(match[0]) - 1}} ", fold_text(text))
+    folded = _TWO_WORDS.sub(r"\1-", fold_text(text))
+    folded = _MORE_OF.sub(lambda match: f"{match[1]:>{len(match[0]) - 1}} ", folded)
     match = _SPOKEN_LENGTH.search(folded) or _LENGTH.search(folded)
     return _read_delta(match) if match else None
 

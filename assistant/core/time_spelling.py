@@ -62,6 +62,11 @@ _DAY_OF_MONTH = lazy_regex(
     rf"\b({'|'.join(sorted((*_SMALL_ORDINALS, *_SMALL_NUMBERS), key=len, reverse=True))})"
     rf"(?= (?:of |de )?(?:{MONTH})\b)"
 )
+# The day of a month in words without its month: "am siebzehnten um acht", "le dix-sept à huit heures", "el día diecisiete".
+_DAY_ALONE = lazy_regex(
+    rf"(?P<before>\b(?:am|zum|vom|on the|by the|for the|le|el|(?:el )?dia)) (?P<day>{'|'.join(sorted((*_SMALL_ORDINALS, *_SMALL_NUMBERS), key=len, reverse=True))})"
+    r"(?=[,.;!?]|$| (?:(?:um|ab|gegen|fruh|morgens|abends|mittags|at|by|in the|vers|a partir de|a las?|por la)\b|a [\w ]{1,14}heures?\b))"
+)
 # An hour and its minutes in words: "twelve thirty", "um zwölf dreißig", "17 Uhr dreißig".
 _HOUR_WORDS = "|".join(
     word for word, number in NUMBERS.items() if 1 < number <= 23 and word.isalpha() and not word.startswith("zweite")
@@ -125,9 +130,9 @@ _OTHER_WORDS = frozenset(["so", "do", "mi", "mer", "mar", "dim", "dom", "vie", "
 _IN_ROW = lazy_regex(r"\b(?:" + "|".join(_WHOLE_NAMES) + r")\b\.?", re.IGNORECASE)
 # One short name is a day before its hour or its part alone: "so 14 Uhr", "do. abends", "sat 11am".
 _BEFORE_HOUR = lazy_regex(
-    r"(?<![\w'])(?:(mon|tues?|wed|thurs?|thu|fri|sat|sun)\.? (?=\d{1,2}(?:[:.]\d\d)? ?[ap]m\b)"
-    r"|(mo|di|mi|do|fr|sa|so)\.? (?=(?:um )?\d{1,2}(?:[:.]\d\d)? ?uhr\b|(?:abend|nachmittag|morgen|vormittag|mittag)s?\b)"
-    r"|(lun|mar|mer|jeu|ven|sam|dim)\.? (?=(?:à )?\d{1,2} ?h))",
+    r"(?<![\w'])(?:(mon|tues?|wed|thurs?|thu|fri|sat|sun)\.? (?=\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\d{1,2}[:.]\d\d\b|[0-2]\d[0-5]\d\b)"
+    r"|(mo|di|mi|do|fr|sa|so)\.? (?=(?:um )?\d{1,2}(?:[:.]\d\d)? ?uhr\b|\d{1,2}:\d\d\b|(?:abend|nachmittag|morgen|vormittag|mittag)s?\b)"
+    r"|(lun|mar|mer|jeu|ven|sam|dim|mie|jue|vie|sab|dom)\.? (?=(?:à |a las )?\d{1,2}(?: ?h|:\d\d\b)))",
     re.IGNORECASE,
 )
 _RANGE = lazy_regex(r"[-–]|\b(?:to|bis|a|au|hasta)\b", re.IGNORECASE)
@@ -144,7 +149,17 @@ _SHARED_UNIT = lazy_regex(
 )
 _CLOCK_AND_CLOCK = lazy_regex(r"(?<=[ap]m) (?:n|&|\+) (?=\d{1,2} ?[ap]m)", re.IGNORECASE)
 _MINUTES_IN_WORDS = lazy_regex(r"\b(twenty|forty) (five)(?= (?:minutes )?(?:past|to|minutes)\b)", re.IGNORECASE)
-_PACKED_CLOCK = lazy_regex(r"\b([01]\d|2[0-3])([0-5]\d)(?= ?(?:hrs|hours)\b)(?: ?(?:hrs|hours)\b)", re.IGNORECASE)
+_PACKED_CLOCK = lazy_regex(
+    r"\b([01]\d|2[0-3])([0-5]\d) ?(?:hrs|hours)\b"
+    r"|(?:(?<=\bfri )|(?<=\b(?:mon|tue|wed|thu|sat|sun) ))([01]\d|2[0-3])([0-5]\d)\b",
+    re.IGNORECASE,
+)
+# "Wecker morgen 6.40"
+_DOTTED_CLOCK = lazy_regex(
+    r"\b(tomorrow|today|morgen|heute|demain|mañana|hoy|\w+tag|\w+day|alarm|wecker|réveil|alarma|despertador)"
+    r" (\d{1,2})\.([0-5]\d)\b(?![.\d])",
+    re.IGNORECASE,
+)
 
 
 def spell_times(text: str) -> str:
@@ -153,9 +168,11 @@ def spell_times(text: str) -> str:
     for pattern, number in _DAY_WORDS:
         text = pattern.sub(number, text)
     text = _by_fold(_DAY_OF_MONTH, text, lambda match: f"{(_SMALL_ORDINALS | _SMALL_NUMBERS)[match[1]]}.")
+    text = _by_fold(_DAY_ALONE, text, _read_day_alone)
     text = _by_fold(_CLOCK_IN_WORDS, text, _read_clock_in_words)
     text = _MINUTES_IN_WORDS.sub(r"\1-\2", _ABOUT.sub(r"\1 ", text))
-    text = _PACKED_CLOCK.sub(r"\1:\2", share_months(text))
+    text = _PACKED_CLOCK.sub(lambda match: ":".join(filter(None, match.groups())), share_months(text))
+    text = _DOTTED_CLOCK.sub(r"\1 \2:\3", text)
     text = _CLOCK_AND_CLOCK.sub(" and ", text)
     text = _SHARED_UNIT.sub(r"\1\2", text)
     return _BEFORE_HOUR.sub(
@@ -168,6 +185,12 @@ def _by_fold(pattern: re.Pattern[str], text: str, replacement: Callable[[re.Matc
     for match in reversed(list(pattern.finditer(fold_text(text)))):
         text = f"{text[: match.start()]}{replacement(match)}{text[match.end() :]}"
     return text
+
+
+def _read_day_alone(match: re.Match[str]) -> str:
+    number = (_SMALL_ORDINALS | _SMALL_NUMBERS)[match["day"]]
+    # English has the ending that makes a number a day.
+    return f"{match['before']} {number}{'th' if match['before'].endswith('the') else '.' if match['before'] in ('am', 'zum', 'vom') else ''}"
 
 
 def _read_clock_in_words(match: re.Match[str]) -> str:

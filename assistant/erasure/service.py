@@ -119,8 +119,8 @@ class ErasureService:
         nothing was changed) and `StoreError` (then it has to be repeated)."""
         if self._is_busy():
             raise UsageError(
-                "The assistant sleeps, or makes room, or makes a backup, just now. Nothing was changed; try again "
-                "after that."
+                "The assistant is asleep, is compacting a conversation, or is making a backup. Nothing was changed; "
+                "try again when that is done."
             )
         finished = await self._finish(self._store.unfinished_plans(), request.scope, now)
         resolved, plan = await self._plan(request)
@@ -217,7 +217,7 @@ class ErasureService:
             await self._memories.erase(plan.memories)
         except MemoryUnavailable as error:
             why = f"not done: {error} It is tried again at the next start, and when something is forgotten."
-            return [ErasureLeftover("semantic memory", len(plan.memories), why)]
+            return [ErasureLeftover("memories", len(plan.memories), why)]
         return []
 
     async def _plan(self, request: ErasureRequest) -> tuple[ErasureRequest, ErasurePlan]:
@@ -226,7 +226,7 @@ class ErasureService:
             raise UsageError("Say what to forget: a message, an entry, a memory, or words. Nothing was changed.")
         if self._memories is None:
             if request.memories:
-                raise UsageError("There is no semantic memory here. Nothing was changed.")
+                raise UsageError("Nothing is remembered here yet, so there is no such memory. Nothing was changed.")
             request = self._resolve_digits(request, ())
             return request, self._store.plan_erasure(request)
         memories = await self._memories.all(request.scope)

@@ -25,16 +25,14 @@ from assistant.core.model_api import (
     ModelOutage,
 )
 from assistant.core.notices import Notice, NoticeAddress, NoticeKind, NoticePlace
-from assistant.core.records import Turn, is_timed_schedule_prompt
+from assistant.core.records import Turn
 from assistant.core.sessions import OWNER_SCOPE, session_role, session_scope
 from assistant.models.errors import advise
 from assistant.store.script.generations import StoredResets
 from assistant.store.script.notices import StoredNotices, StoredOutages
-from sleep.rules.secrets import find_secrets
 
 log = structlog.get_logger()
 
-_LOOKED_AT = 8_000  # characters of a message, of which one with megabytes is no sentence that somebody says
 _WHY_ENDED = {"daily": "at its daily hour", "idle": "since nobody had written for a while"}
 
 
@@ -82,19 +80,6 @@ class NoticeSender:
                 number=reset.generation,
             )
             self.send_to_turn(turn, notice)
-
-    def announce_secret(self, turn: Turn) -> None:
-        """Where a person says what looks like one, once a conversation; never its value. Raises `StoreError`."""
-        is_owners = session_role(turn.session) == "owner"
-        for item in turn.items:
-            secrets = find_secrets(item.incoming.content[:_LOOKED_AT])
-            if not secrets or is_timed_schedule_prompt(item.incoming):
-                continue
-            kind = NoticeKind.SECRET_SAID if is_owners else NoticeKind.SECRET_SAID_FOR_OTHERS
-            notice = kind.fill(f"{turn.session}:{turn.generation}", kind=secrets[0].kind)
-            place = DeliveryTarget(turn.session, turn.scope, item.incoming.bridge, item.incoming.target)
-            self.send(NoticeAddress((NoticePlace(place, item.id),), turn.id), notice)
-            break
 
     def report_fallback(self, turn: Turn, fallback: Fallback) -> None:
         """Another model answered than the first one. Raises `StoreError`."""

@@ -142,7 +142,7 @@ def _part_text(part: Any) -> str:
 def _claude_message(row: Mapping[str, Any], options: ReadOptions) -> ImportedMessage | None:
     sender, blocks = row.get("sender"), row.get("content")
     if sender not in ("human", "assistant"):
-        raise BadRecord("was sent by nobody known")
+        raise BadRecord("does not say who sent it")
     texts = [
         block["text"]
         for block in (blocks if isinstance(blocks, list) else ())

@@ -26,17 +26,22 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-from mem0.configs.base import MemoryConfig  # type: ignore[import-untyped]
-from mem0.embeddings.base import EmbeddingBase  # type: ignore[import-untyped]
-from mem0.memory.main import Memory as Mem0  # type: ignore[import-untyped]
-from mem0.vector_stores.base import VectorStoreBase  # type: ignore[import-untyped]
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import MemoryUnavailable, install_hint
+from assistant.core.imports import placeholder_modules
 from assistant.core.memories import Memory
 from assistant.mem0.codec import memory_from_payload, memory_metadata
 from assistant.mem0.vectors import Embedder, nearest_vectors, vector_to_bytes
 from assistant.store.memory.vectors import MemoryRow, MemoryVectors
+
+# Four fifths of the time and two thirds of the memory of importing Mem0 are a client of a server that few have, of
+# which it names one type, and its telemetry, which is off.
+with placeholder_modules(qdrant_client="QdrantClient", posthog="Posthog"):
+    from mem0.configs.base import MemoryConfig  # type: ignore[import-untyped]
+    from mem0.embeddings.base import EmbeddingBase  # type: ignore[import-untyped]
+    from mem0.memory.main import Memory as Mem0  # type: ignore[import-untyped]
+    from mem0.vector_stores.base import VectorStoreBase  # type: ignore[import-untyped]
 
 
 @dataclass(frozen=True, slots=True)

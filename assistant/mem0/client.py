@@ -52,6 +52,9 @@ class LocalMemoryReader:
 
         return await self._read(read)
 
+    async def get_many(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        return await self._read(lambda: self._find(memory_ids))
+
     async def all(self, scope: str | None = None) -> list[Memory]:
         return await self._read(lambda: [memory_from_payload(*row) for row in self._store.list_memories(scope)])
 
@@ -73,10 +76,13 @@ class LocalMemoryReader:
         what is asked for."""
         with self._lock:
             try:
-                payloads = self._store.get_many(memory_ids)
-                return {memory_id: memory_from_payload(memory_id, payloads[memory_id]) for memory_id in payloads}
+                return self._find(memory_ids)
             except (StoreError, ValueError, KeyError, TypeError):
                 return {}
+
+    def _find(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        payloads = self._store.get_many(memory_ids)
+        return {memory_id: memory_from_payload(memory_id, payloads[memory_id]) for memory_id in payloads}
 
     def unavailable_reason(self) -> str:
         """Why nothing can be read; "" where it can."""
@@ -155,6 +161,12 @@ class Mem0Client:
             return await self._local.get(memory_id)
         memory = await self.child.ask("get", memory_id=memory_id)
         return None if memory is None else _checked(lambda: from_values(Memory, memory))
+
+    async def get_many(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        if self._local is not None:
+            return await self._local.get_many(memory_ids)
+        memories = await self.child.ask("get_many", memory_ids=list(memory_ids)) if memory_ids else {}
+        return _checked(lambda: from_values(dict[str, Memory], memories))
 
     async def all(self, scope: str | None = None) -> list[Memory]:
         if self._local is not None:

@@ -126,6 +126,10 @@ class Mem0Service:
             hit = self._vectors.get(memory_id)
             return None if hit is None else memory_from_payload(memory_id, hit.payload)
 
+    def get_many(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        found = ((memory_id, self.get(memory_id)) for memory_id in memory_ids)
+        return {memory_id: memory for memory_id, memory in found if memory is not None}
+
     def all(self, scope: str | None) -> list[Memory]:
         with self._faults():
             payloads = _payloads(self._vectors, None if scope is None else {"user_id": scope})
@@ -269,6 +273,7 @@ def _apply(service: Mem0Service, changes: Any) -> None:
 _STEPS: dict[str, Callable[..., Any]] = {
     "apply": _apply,
     "get": Mem0Service.get,
+    "get_many": Mem0Service.get_many,
     "all": Mem0Service.all,
     "nearest": Mem0Service.nearest,
     "history": Mem0Service.history,

@@ -29,9 +29,9 @@ from sleep.rules.supersede import EntryDecision
 NO_CYCLE = 0
 """The cycle of changes that no sleep made."""
 _NAMESPACE = uuid.UUID("3a0d7f0e-6f0d-4a52-9a1c-55f0d5f3c8be")
-_ASLEEP = "The assistant is asleep now; semantic memory has it after this sleep."
+_ASLEEP = "The assistant is asleep now; its memories have it after this sleep."
 _NO_MEMORY_YET = "No memory was made of it yet; the next sleep makes it."
-_SEMANTIC_MEMORY_LATER = "Recall goes by the journal, which has it; semantic memory has it after the next sleep."
+_SEMANTIC_MEMORY_LATER = "It is noted, and answers use it from now on; the memories have it after the next sleep."
 
 
 class MemoryCorrector:

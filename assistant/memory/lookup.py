@@ -9,7 +9,7 @@ What always holds:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -18,6 +18,7 @@ from assistant.core.memories import (
     JournalEntry,
     Memory,
     MemoryList,
+    MemoryPage,
     MemoryState,
     parse_memory_reference,
     resolve_id_prefix,
@@ -30,6 +31,7 @@ from sleep.cycle.change_plan import memory_from_entry
 from sleep.cycle.rebuild import derive_memories
 
 NO_LIMIT = 1_000_000_000
+_MOST_AT_ONCE = 1000
 _BY_JOURNAL = "This list is from the journal."
 
 
@@ -66,18 +68,30 @@ class MemoryLookup:
     async def list_all(self, scope: str) -> MemoryList:
         """Everything of the scope, former memories and entries without one included, oldest first."""
         memories, note = await self._stored_memories(scope)
-        planned = [plan for plan in self._consolidations.unapplied_plans() if plan.scope == scope]
-        for change in (change for plan in planned for change in plan.changes):
-            memories.pop(change.memory.id, None)
-            if change.action != "delete":
-                memories[change.memory.id] = change.memory
-        settled = {entry for plan in planned for entry in plan.entries}
+        planned, settled = self._planned(scope)
+        for memory_id, memory in planned.items():
+            memories.pop(memory_id, None)
+            if memory is not None:
+                memories[memory_id] = memory
         pending = [entry for entry in self.pending_entries(scope) if entry.id not in settled]
         waiting = {entry.id or 0: entry for entry in pending}
         replaced = self._consolidations.memories_superseded_by(list(waiting))
         by = {memory: waiting[number] for number, memories in replaced.items() for memory in memories}
         bare = [self._entry_state(entry, self._entry(entry.superseded_by, scope)) for entry in pending]
         return MemoryList(_in_order([*_with_corrections(memories.values(), by), *bare]), note)
+
+    async def list_page(self, scope: str, *, limit: int, include_former: bool, before: str = "") -> MemoryPage:
+        """The newest of `list_all`, of those before the one that a reference names. It reads no more than it lists, and
+        in their places what is not listed. Raises `UsageError` for a reference that names nothing."""
+        end = _place(await self.find(before, scope)) if before else None
+        try:
+            states, note = await self._newest(scope, end, limit + 1, include_former)
+        except MemoryUnavailable:
+            everything = await self.list_all(scope)
+            states = [state for state in reversed(everything.memories) if include_former or state.memory.is_current]
+            states = [state for state in states if end is None or _place(state) < end]
+            note = everything.note
+        return MemoryPage(tuple(states[:limit]), len(states) > limit, note)
 
     def list_as_of(self, scope: str, at: datetime) -> MemoryList:
         """The same as it was at a time. Semantic memory is not asked: what it made of the journal is written there."""
@@ -133,7 +147,57 @@ class MemoryLookup:
             return MemoryState(memory, "", (entry,))
         return MemoryState(replace(memory, until=by.timestamp), f"entry {by.id}", (entry,))
 
+    # ----------------------------------------------------------------------------------------------------------- page
+
+    async def _newest(
+        self, scope: str, end: tuple[datetime, int] | None, count: int, include_former: bool
+    ) -> tuple[list[MemoryState], str]:
+        """At least so many before a place, if there are, newest first; raises `MemoryUnavailable`."""
+        planned, settled = self._planned(scope)
+        decided = [MemoryState(memory, memory.superseded_by[:8]) for memory in planned.values() if memory is not None]
+        chosen = [state for state in decided if end is None or _place(state) < end]
+        listed: list[MemoryState] = []
+        place, missing, batch = end, 0, count
+        while len(listed) < count:
+            rows = self._consolidations.first_entries(scope, place, batch)
+            states, lost = await self._states_of(scope, rows, planned, settled)
+            listed += [state for state in states if include_former or state.memory.is_current]
+            missing += lost
+            if len(rows) < batch:
+                break
+            place, batch = _entry_place(rows[-1][0]), min(2 * batch, _MOST_AT_ONCE)
+        chosen = [state for state in chosen if include_former or state.memory.is_current]
+        return sorted([*listed, *chosen], key=_place, reverse=True), _missing_note(missing)
+
+    async def _states_of(
+        self,
+        scope: str,
+        rows: Sequence[tuple[JournalEntry, str]],
+        planned: Mapping[str, Memory | None],
+        settled: Collection[int],
+    ) -> tuple[list[MemoryState], int]:
+        """What first entries stand for, without what plans decide; how many memories the store lacks of them."""
+        wanted = [memory_id for _, memory_id in rows if memory_id and memory_id not in planned]
+        found = await self._memories.get_many(wanted)
+        stored = {memory_id: memory for memory_id, memory in found.items() if memory.scope == scope}
+        lacking = [memory_id for memory_id in wanted if memory_id not in stored]
+        if lacking:
+            derived = self._of_the_journal(scope)
+            stored |= {memory_id: derived[memory_id] for memory_id in lacking}
+        successors = self._consolidations.pending_successors(wanted)
+        by = {memory_id: entry for memory_id, entry in successors.items() if entry.id not in settled}
+        bare = [entry for entry, memory_id in rows if not memory_id and entry.id not in settled]
+        states = [self._entry_state(entry, self._entry(entry.superseded_by, scope)) for entry in bare]
+        return [*_with_corrections(stored.values(), by), *states], len(lacking)
+
     # ----------------------------------------------------------------------------------------------------------- all
+
+    def _planned(self, scope: str) -> tuple[dict[str, Memory | None], set[int]]:
+        """What is decided and not made yet: memories by id, None for one that goes; the entries that this is about."""
+        plans = [plan for plan in self._consolidations.unapplied_plans() if plan.scope == scope]
+        changes = [change for plan in plans for change in plan.changes]
+        planned = {it.memory.id: None if it.action == "delete" else it.memory for it in changes}
+        return planned, {entry for plan in plans for entry in plan.entries}
 
     async def _stored_memories(self, scope: str) -> tuple[dict[str, Memory], str]:
         known_ids = self._consolidations.memory_ids(scope)
@@ -149,11 +213,15 @@ class MemoryLookup:
         stored |= {
             memory_id: memory for memory_id, memory in self._of_the_journal(scope).items() if memory_id not in stored
         }
-        count = pluralize(len(missing), "memory", "memories")
-        return stored, f"Missing in the store: {count}; `assistant memory rebuild` makes what is missing again."
+        return stored, _missing_note(len(missing))
 
     def _of_the_journal(self, scope: str) -> dict[str, Memory]:
         return {memory.id: memory for memory in derive_memories(self._consolidations, scope)}
+
+
+def _missing_note(count: int) -> str:
+    missing = pluralize(count, "memory", "memories")
+    return f"Missing in the store: {missing}; `assistant memory rebuild` makes what is missing again." if count else ""
 
 
 def _with_corrections(memories: Iterable[Memory], by: Mapping[str, JournalEntry]) -> Iterator[MemoryState]:
@@ -167,3 +235,11 @@ def _with_corrections(memories: Iterable[Memory], by: Mapping[str, JournalEntry]
 
 def _in_order(states: Iterable[MemoryState]) -> tuple[MemoryState, ...]:
     return tuple(sorted(states, key=lambda state: (state.memory.said_at, state.memory.entries)))
+
+
+def _place(state: MemoryState) -> tuple[datetime, int]:
+    return state.memory.said_at, next(iter(state.memory.entries), 0)
+
+
+def _entry_place(entry: JournalEntry) -> tuple[datetime, int]:
+    return entry.timestamp, entry.id or 0

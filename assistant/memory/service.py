@@ -23,6 +23,7 @@ from assistant.core.memories import (
     MemoryCounts,
     MemoryHit,
     MemoryList,
+    MemoryPage,
     MemoryProvenance,
     MemorySearchExplanation,
     MemoryState,
@@ -107,6 +108,10 @@ class MemoryService:
     async def list_all(self, scope: str) -> MemoryList:
         """Everything, oldest first. Raises `StoreError`."""
         return await self._lookup.list_all(scope)
+
+    async def list_page(self, scope: str, *, limit: int, include_former: bool = False, before: str = "") -> MemoryPage:
+        """The newest, those before the one that a reference names. Raises `UsageError`, `StoreError`."""
+        return await self._lookup.list_page(scope, limit=limit, include_former=include_former, before=before)
 
     def list_as_of(
         self, text: str, scope: str, at: datetime, *, limit: int = 100, include_former: bool = False

@@ -33,7 +33,7 @@ from assistant.models.encoding import (
     MalformedProviderData,
     describe_media,
     encode_text,
-    encode_tool,
+    encode_tools,
     is_image,
     parse_arguments,
     read_token_count,
@@ -60,7 +60,7 @@ def render_anthropic_request(request: ModelRequest, model: str, *, thinking: str
     if system:
         body["system"] = system
     if request.tools:
-        body["tools"] = [encode_tool(spec, schema_key="input_schema") for spec in request.tools]
+        body["tools"] = encode_tools(request.tools, schema_key="input_schema")
     if thinking:
         body["thinking"] = {"type": thinking}
     return body

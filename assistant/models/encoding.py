@@ -24,6 +24,9 @@ INVALID_JSON = "__invalid_json__"
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _BODY: TypeAdapter[Mapping[str, Any]] = TypeAdapter(Mapping[str, Any])
 _NOT_IN_NAMES = lazy_regex(r"[^a-zA-Z0-9_-]")
+_TOOL_SETS_KEPT = 8
+# By the identity of the tools and the key of their schemas: the tools, and what is sent of them.
+_encoded_tools: dict[tuple[int, str], tuple[tuple[ToolSpec, ...], list[dict[str, Any]]]] = {}
 
 
 class MalformedProviderData(ValueError):
@@ -54,7 +57,17 @@ def encode_text(text: str) -> list[dict[str, Any]]:
     return [{"type": "text", "text": replace_unsendable(text)}] if text.strip() else []
 
 
-def encode_tool(spec: ToolSpec, *, schema_key: str) -> dict[str, Any]:
+def encode_tools(specs: tuple[ToolSpec, ...], *, schema_key: str) -> list[dict[str, Any]]:
+    """Kept as long as they stay the same, since they go out with each call; not to be changed."""
+    key = (id(specs), schema_key)
+    if key not in _encoded_tools or _encoded_tools[key][0] is not specs:
+        while len(_encoded_tools) >= _TOOL_SETS_KEPT:
+            del _encoded_tools[next(iter(_encoded_tools))]
+        _encoded_tools[key] = specs, [_encode_tool(spec, schema_key) for spec in specs]
+    return _encoded_tools[key][1]
+
+
+def _encode_tool(spec: ToolSpec, schema_key: str) -> dict[str, Any]:
     schema = replace_unsendable_in_json(dict(spec.schema))
     return {"name": spec.name, "description": replace_unsendable(spec.description), schema_key: schema}
 

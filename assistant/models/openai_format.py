@@ -24,7 +24,7 @@ from assistant.models.encoding import (
     MalformedProviderData,
     describe_media,
     encode_text,
-    encode_tool,
+    encode_tools,
     is_image,
     parse_arguments,
     read_token_count,
@@ -52,7 +52,7 @@ def render_openai_request(
     }
     if request.tools:
         body["tools"] = [
-            {"type": "function", "function": encode_tool(spec, schema_key="parameters")} for spec in request.tools
+            {"type": "function", "function": tool} for tool in encode_tools(request.tools, schema_key="parameters")
         ]
     return body
 

@@ -16,12 +16,12 @@ from concurrent.futures import Future
 from typing import Any
 
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import AssistantError
+from assistant.core.errors import AssistantError, install_hint
 from assistant.core.text import shorten_line
 
 SEND_SECONDS = 20.0
 _LONGEST_REASON = 160
-_MISSING = "Notifications need a package that is not installed: `pip install 'nocturne-assistant[notify]'`."
+_MISSING = f"Notifications need a package that is not installed; {install_hint('notify')}."
 _PIECES = re.compile(r"[^\w.~-]+")
 _SHORTEST_SECRET = 6
 

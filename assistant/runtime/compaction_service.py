@@ -254,8 +254,8 @@ class CompactionService:
         too_many = bool(budgets.images) and restore.images > budgets.images
         if needed + budgets.reserve > budgets.tokens or restore.bytes + terms.fixed.bytes > budgets.bytes or too_many:
             raise UsageError(
-                f"The earlier view has about {needed:,} tokens, and with {budgets.reserve:,} kept for the answer that "
-                f"is more than the context of {budgets.tokens:,}. Nothing was undone; `aihistory recover "
+                f"What the model saw before has about {needed:,} tokens, and with {budgets.reserve:,} kept for the "
+                f"answer that is more than the context of {budgets.tokens:,}. Nothing was undone; `aihistory recover "
                 f"{ids[-1]}` prints the messages."
             )
         self._conversation.undo_compaction(restore, session, self._clock())

@@ -9,10 +9,11 @@ What always holds for all of them:
   not recalled. Each memory has the reference by which it can be looked up, corrected or forgotten.
 
 Messages: what tools quoted of the past is not recalled, and nothing is recalled for small talk, nor for a statement,
-which asks for nothing and would wait for the search all the same, nor below a bar: the words that a message shares with
-the question must stand together there by more than coincidence. The bar is measured (`tests/bench/recollection.py`): of
-200 questions that share two words with a fact, 98 % bring up the fact among 10,000 messages and 90 % among 100,000; of
-200 lines about nothing that was ever said, 2 % and 3 % bring up anything.
+which asks for nothing and would wait for the search all the same, nor for a question about somebody whom nobody ever
+named, nor below a bar: likeness in meaning, the share of the question that is said in the message and beside it, and
+how little its words stand together by coincidence add up to it. So in a conversation about one thing its own words do
+not count as rare, and still find what they ask for. The bar is fitted to generated talk and measured on natural talk
+(`tests/recall_bench/unasked_history.py`, `tests/bench/recollection.py`).
 
 Memories: what the conversation or the standing memory shows anyhow is left out, as is whatever has too little to do
 with the message (`Recalled.good`). A question about a time ("last spring", "in March") is answered from that time where
@@ -28,6 +29,7 @@ from assistant.context.memory_block import profiles_block
 from assistant.context.question import find_past_period, is_question, searchable_text
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import Memory, MemoryHit
+from assistant.core.messages import find_summaries
 from assistant.core.model_api import FULL_CONTEXT_TOKENS
 from assistant.core.quoting import MEMORY_MARK, RECORD_TAG, QuotedMessage, format_quote, quote_in_tag, quote_text
 from assistant.core.records import ContextView, LogRecord, MatchQuality, SearchHit
@@ -45,12 +47,12 @@ _REPLY_WITHIN = 4
 # What stands in a summary to this length is not recalled.
 _TOLD = 160
 
-# How many passages may have a question's words by coincidence.
-_MOST_BY_CHANCE = 0.7
-_LEAST_SHARE = 0.25
-# One telling word alone has to be most of the question, and to have been said in a message or two.
-_MOST_ALONE = 3.0
-_LEAST_SHARE_ALONE = 0.6
+# What likeness in meaning, the share of the question that is said there, and the surprise of its words add up to.
+_LEAST_FIT, _SURPRISE_WEIGHT = 1.15, 0.1
+# Several rare words that stand together say enough where the rest of a question is worded otherwise, if they are very
+# rare, or likeness in meaning says the same.
+_MOST_BY_CHANCE, _LEAST_SHARE, _VERY_RARE = 0.7, 0.25, 10.0
+_MOST_BY_CHANCE_OF_LIKE, _LEAST_SHARE_OF_LIKE, _LEAST_LIKENESS = 0.4, 0.3, 0.3
 
 _ENDS_ASKING = lazy_regex(r"[?？؟][\s\"'”’)»」]*(?:…\s*)?$")
 
@@ -84,7 +86,7 @@ class HistoryRecall:
     @staticmethod
     def has_something_out_of(view: ContextView) -> bool:
         """Whether a compaction took something out of the view."""
-        return any(message.is_summary for message in view.messages)
+        return bool(find_summaries(view.messages))
 
     def recall(self, question: str, session: str, scope: str, view: ContextView, now: datetime) -> str:
         """A block of quotations for the volatile block, oldest first; "" where there is nothing to recall. `view` is
@@ -105,17 +107,13 @@ class HistoryRecall:
             return {}
         shown, summaries = (
             fully_shown_ids(view),
-            _flat(" ".join(row.content for row in view.messages if row.is_summary)),
+            _flat(" ".join(row.content for row in find_summaries(view.messages))),
         )
         quotes: dict[int, str] = {}
         for hit in self._hits(words, scope, _tail_start(view, now), now):
             is_shown = hit.message_id in shown or hit.message_id in quotes or _flat(hit.text)[:_TOLD] in summaries
             quotes_the_past = hit.role == "tool" and hit.name in self._quoting_tools
-            if (
-                not is_shown
-                and not quotes_the_past
-                and (_fits_well(hit.quality, _MOST_BY_CHANCE) or _says_one(hit, identifiers))
-            ):
+            if not is_shown and not quotes_the_past and (_fits_well(hit.quality) or _says_one(hit, identifiers)):
                 room = self._add(quotes, self._with_reply(hit, scope, session, shown), room)
         return {message_id: _without_unasked_secrets(quotes[message_id], words) for message_id in sorted(quotes)}
 
@@ -125,7 +123,7 @@ class HistoryRecall:
         if period is not None:
             until = min(tail, period.before)
             hits = self._distinct_hits(words, scope, until, period.after)
-            if any(_fits_well(hit.quality, _MOST_BY_CHANCE) for hit in hits):
+            if any(_fits_well(hit.quality) for hit in hits):
                 return hits
         return self._distinct_hits(words, scope, tail)
 
@@ -178,10 +176,14 @@ def history_block(lines: Mapping[int, str]) -> str:
     return quote_in_tag(RECORD_TAG, "\n".join([HISTORY_MARK, *lines.values()])) if lines else ""
 
 
-def _fits_well(fit: MatchQuality, max_chance: float) -> bool:
-    if fit.words == 1:
-        return fit.chance <= _MOST_ALONE and fit.share >= _LEAST_SHARE_ALONE
-    return fit.chance <= max_chance and fit.share >= _LEAST_SHARE
+def _fits_well(fit: MatchQuality) -> bool:
+    if fit.names_unknown:
+        return False
+    if fit.likeness + fit.nearby + _SURPRISE_WEIGHT * fit.surprise >= _LEAST_FIT:
+        return True
+    are_rare = fit.chance <= _MOST_BY_CHANCE and fit.share >= _LEAST_SHARE and fit.rarity >= _VERY_RARE
+    is_like = fit.likeness >= _LEAST_LIKENESS and fit.share >= _LEAST_SHARE_OF_LIKE
+    return fit.words > 1 and (are_rare or (is_like and fit.chance <= _MOST_BY_CHANCE_OF_LIKE))
 
 
 def _says_one(hit: SearchHit, identifiers: Sequence[str]) -> bool:

@@ -20,13 +20,14 @@ import structlog
 
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import HomeReplaced, StoreError
+from assistant.core.messages import Message
 from assistant.core.notices import NoticeKind
 from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, Turn, is_answer_key
 from assistant.core.sessions import session_role
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.core.store_ports import Conversation, Outbox
 from assistant.runtime.running_turns import RunningTurns
-from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner
+from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner, prepare_if_long
 from assistant.runtime.turn_context import TurnContextBuilder
 from assistant.runtime.turn_outcomes import TurnOutcomes
 from assistant.runtime.voice import VoiceMessages
@@ -209,7 +210,7 @@ class Runtime:
             await self.tick(self._clock())
 
     def _has_voice(self, session: str) -> bool:
-        return any(map(self._voice.waits, self._conversation.list_accepted(session, limit=1)))
+        return self._voice.listens and any(map(self._voice.waits, self._conversation.list_accepted(session, limit=1)))
 
     async def _begin(self, session: str, now: datetime) -> None:
         """Begin a turn with the first message that waits; another one, where that was taken back or changed while it
@@ -224,6 +225,8 @@ class Runtime:
                     return
             item = items[0]
             volatile = await self._turn_context.build(item, now)
+            said = item.incoming
+            await prepare_if_long(self._conversation, Message("user", said.content, name=said.name, media=said.media))
             if self._stopping or self._running.is_running(session) or session not in self._running.waiting_sessions():
                 return
             if self._conversation.list_accepted(session, limit=1) != items:
@@ -263,8 +266,8 @@ class Runtime:
                 self._give_up(control, error)
             finally:
                 self._running.by_session.pop(turn.session, None)
-                self.on_turn_ended(turn.session)
                 self._wake_outbox()
+                self.on_turn_ended(turn.session)
                 self._wake.set()
 
     def _give_up(self, control: TurnControl, error: Exception) -> None:

@@ -34,6 +34,7 @@ from assistant.gateway.notices import NoticeSender
 from assistant.runtime.approvals import ApprovalGate, ApprovalService
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
+from assistant.runtime.secret_notice import announce_secret
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn_deliveries import deliveries_of_turn, schedule_heading
 from assistant.runtime.turn_guard import TurnGuard
@@ -43,6 +44,7 @@ from assistant.settings.sections import TurnSettings
 EMPTY_REPLY = "(The model ended its turn without saying anything.)"
 REFUSED_REPLY = "(The model declined to answer this.)"
 UNAVAILABLE_REPLY = "I cannot answer just now. Your message is kept; try again later."
+_LONG = 1_000_000
 TRUNCATED_REPLY_NOTE = "\n\n*(Cut off here: the answer reached `model.max_output_tokens`.)*"
 
 
@@ -156,7 +158,7 @@ class TurnRunner:
 
     async def _until_answered(self, control: TurnControl) -> TurnOutcome:
         self._notices.announce_new_conversation(control.turn)
-        self._notices.announce_secret(control.turn)
+        announce_secret(control.turn, self._notices)
         while True:
             messages = self._conversation.turn_messages(control.turn)
             last = _newest_reply(messages)
@@ -182,6 +184,7 @@ class TurnRunner:
                 control.unsaved_reply = (steps, await self._call_model(control))
             reply = control.unsaved_reply[1]
             if not reply.message.tool_calls:
+                await prepare_if_long(self._conversation, reply.message)
                 return self._answer(control, reply.message, cut=reply.stop == "max_tokens")
             view = self._conversation.load_view(control.turn.session).messages
             message = self._toolbox.with_direct_calls(reply.message).with_unique_call_ids(view, control.turn.id)
@@ -270,7 +273,9 @@ class TurnRunner:
                 self._emit(turn, "tool", name=call.name, state="started", call=call.id)
                 text, ok = await self._toolbox.run(call, context, session_role(turn.session))
                 self._emit(turn, "tool", name=call.name, state="done" if ok else "failed", call=call.id)
-            self._conversation.record_messages(turn, [_result(call, text, ok=ok)], self._clock())
+            result = _result(call, text, ok=ok)
+            await prepare_if_long(self._conversation, result)
+            self._conversation.record_messages(turn, [result], self._clock())
 
     def _tool_context(self, turn: Turn, call: ToolCall) -> ToolContext:
         return ToolContext(turn.session, turn.scope, turn.id, f"{turn.id}:{call.id}", self._clock(), _purpose(turn))
@@ -283,7 +288,7 @@ class TurnRunner:
                     # It is listened to before a turn of its own.
                     break
                 control.turn = self._conversation.join_turn(control.turn, item, self._clock())
-                self._notices.announce_secret(control.turn)
+                announce_secret(control.turn, self._notices)
 
     # ----------------------------------------------------------------------------------------------------------- ending
 
@@ -378,6 +383,12 @@ def _unanswered_calls(messages: Sequence[Message]) -> list[ToolCall]:
 
 def _result(call: ToolCall, text: str, *, ok: bool) -> Message:
     return Message("tool", text, tool_call_id=call.id, name=call.name, metadata={} if ok else {"is_error": True})
+
+
+async def prepare_if_long(conversation: Conversation, message: Message) -> None:
+    """Beside the loop, which nothing that is said may hold for long."""
+    if len(message.content) >= _LONG:
+        await asyncio.to_thread(conversation.prepare, message)
 
 
 def describe_fallback(fallback: Fallback) -> str:

@@ -90,7 +90,6 @@ class StandingMemory:
 
 # What each of them means, the rules say, which are cached; this is paid for in full with every message.
 OPEN_TASKS_HEADING = "Open tasks of the user:"
-_REQUESTS_READ = 30
 _MAX_OPEN_TASKS = 8
 _TASK_LENGTH = 100
 
@@ -147,8 +146,8 @@ class TurnContextBuilder:
     def _open_tasks(self, item: InboxItem) -> str:
         """Tasks that nobody has finished (F18): told with each new message, so that a copy kept as history is known for
         what it is, and stops being open in the moment it is closed."""
-        requests = self._requests.list_open(item.incoming.session, limit=_REQUESTS_READ)
-        tasks = [request for request in requests if request.task and request.message_id != item.message_id]
+        requests = self._requests.list_open_tasks(item.incoming.session, limit=_MAX_OPEN_TASKS + 1)
+        tasks = [request for request in requests if request.message_id != item.message_id]
         if not tasks:
             return ""
         shown = reversed(tasks[:_MAX_OPEN_TASKS])

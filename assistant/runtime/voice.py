@@ -63,6 +63,10 @@ class VoiceMessages:
         self._tell = tell
         self._clock = clock
 
+    @property
+    def listens(self) -> bool:
+        return self._load is not None
+
     def waits(self, item: InboxItem) -> bool:
         """Whether `transcribe` has something to do."""
         return self._load is not None and has_voice(item)

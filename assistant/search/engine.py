@@ -12,6 +12,7 @@ and what stands around a candidate is of its own stream (I10).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import date
 
 import numpy as np
@@ -146,10 +147,16 @@ class SearchEngine:
         return centred / max(float(np.linalg.norm(centred)), 1e-6)
 
     def source_count(self, word: str) -> int:
-        """How many sources have a word, in any form of it."""
+        """How many sources have a word, in any form of it, or are said by somebody of that name."""
         if len(word) == 1 and is_spaceless(word):
             return sum(self.index.source_count_of(stem) for stem in self.index.stems_starting_with(word))
-        return max((self.index.source_count_of(stem) for stem in self._stems([word])[word].split()), default=0)
+        stems = self._stems([word])[word].split()
+        return max(self._count_said_by(stems), *map(self.index.source_count_of, stems), 0)
+
+    def _count_said_by(self, stems: Sequence[str]) -> int:
+        meta = self.index.meta
+        speakers = [number for number, name in self.index.speaker_stems().items() if name.intersection(stems)]
+        return int((np.isin(meta["speaker"], speakers) & (meta["part"] == 0)).sum()) if speakers else 0
 
     # ------------------------------------------------------------------------------------------------------- candidates
 
@@ -335,7 +342,7 @@ class SearchEngine:
             if source not in ranked:
                 score = float(scores.total[place])
                 parts = {name: float(values[place]) for name, values in scores.parts.items() if values[place]}
-                ranked[source] = SourceHit(source, score, float(likeness[place]), parts)
+                ranked[source] = SourceHit(source, score, float(likeness[place]), parts, float(scores.nearby[place]))
                 if len(ranked) == limit:
                     break
         return list(ranked.values())

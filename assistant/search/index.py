@@ -91,6 +91,7 @@ class SearchIndex:
         self._last: dict[int, int] = {}
         self._fresh: list[UnsealedUnit] = []
         self._memory: dict[str, list[tuple[int, int]]] = {}
+        self._source_counts: dict[str, int] = {}  # of stems that are in fresh units, once asked for
         self._cache: OrderedDict[int, Occurrences] = OrderedDict()
         self._cached = 0
         self._vectors = UnitVectors(self.store, self.sealed, len(contents.fresh), self._resident)
@@ -191,6 +192,7 @@ class SearchIndex:
             self._following[previous] = unit.number
         self._fresh.append(unit)
         self._fresh_total += np.frombuffer(unit.vector, np.int8).astype(np.float64) / VECTOR_SCALE
+        self._source_counts.clear()
         for stem in unit.stems:
             self._memory.setdefault(stem.stem, []).append((unit.number, stem.times))
         self._source_count += int(self._counts(unit.number) and self._meta[unit.number]["part"] == 0)
@@ -266,7 +268,7 @@ class SearchIndex:
             words = count_words(text_of(source))
             lost |= {stem.stem for stem in count_stems(words, self._stems(words))}
         for number in sealed:
-            self._sealed_total -= self._vectors.one(number).astype(np.float64) / VECTOR_SCALE
+            self._sealed_total -= self._vectors.byte_vector(number).astype(np.float64) / VECTOR_SCALE
         return [IndexTerm(self._terms[stem], stem, self._sources_left(stem), b"") for stem in lost & self._terms.keys()]
 
     def _sources_left(self, stem: str) -> int:
@@ -319,9 +321,10 @@ class SearchIndex:
         """How many sources have a stem: a long text counts once, or it would make its words common; questions and
         what was answered to them count together as one where nothing else has it, or what is asked for often would be
         found ever less."""
-        fresh = self._memory.get(stem)
-        sealed = self._sources.get(self._terms.get(stem, 0), 0)
-        return max(sealed + self._sources_among([unit for unit, _ in fresh]), 1) if fresh else sealed
+        fresh, sealed = self._memory.get(stem), self._sources.get(self._terms.get(stem, 0), 0)
+        if fresh and stem not in self._source_counts:
+            self._source_counts[stem] = max(sealed + self._sources_among([unit for unit, _ in fresh]), 1)
+        return self._source_counts[stem] if fresh else sealed
 
     @property
     def source_count(self) -> int:
@@ -383,7 +386,7 @@ class SearchIndex:
 
     def vectors(self, units: Ints) -> Floats:
         """The vectors of units (numbers in order), of length 1."""
-        return self._vectors.of(units)
+        return self._vectors.unit_vectors(units)
 
     def nearest(self, vector: Floats, allowed: Bools, limit: int) -> Ints:
         """Some of the allowed units whose vectors are most like this one, which has no part of the mean; of older

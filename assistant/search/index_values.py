@@ -169,6 +169,7 @@ class SourceHit:
     score: float  # ranks the hits of one search
     similarity: float = 0.0  # in meaning: the cosine, -1 to 1, which can be compared between searches
     parts: Mapping[str, float] = field(default_factory=dict)  # what features add to the score
+    nearby: float = 0.0  # the share of the question's words in it and beside it, 0 to 1; rare words weigh most
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,6 +180,7 @@ def _beginning(word: str, stem: str) -> str:
 
 
 _TELLING = math.log(20)
+_MOST_SURPRISE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +196,11 @@ class Significance:
         unheard = math.log(2 * (self.passage_count + 1))
         whole = sum(worth or unheard for worth in self.idf)
         telling = [i for i in self._apart(sorted(word_indexes)) if self.idf[i] >= _TELLING]
-        chance = (self.passage_count + 1) * math.exp(-sum(self.idf[i] for i in telling))
-        return MatchQuality(len(telling), chance, sum(self.idf[i] for i in word_indexes) / whole if whole else 0.0)
+        rarity, by_chance = sum(self.idf[i] for i in telling), math.log(self.passage_count + 1)
+        chance = math.exp(by_chance - rarity)
+        surprise = min(_MOST_SURPRISE, rarity / by_chance) if by_chance else 0.0
+        share = sum(self.idf[i] for i in word_indexes) / whole if whole else 0.0
+        return MatchQuality(len(telling), chance, share, rarity, surprise)
 
     def _apart(self, word_indexes: Sequence[int]) -> list[int]:
         """The words that stand for themselves: of the overlapping pairs that a spaceless run is taken into, every

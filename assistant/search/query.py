@@ -137,6 +137,13 @@ _OF_ASSISTANT = lazy_regex(
 _OF_ONESELF = lazy_regex(
     r"\b(?:i|my|me|mine|we|our|ich|mein\w*|je|mon|ma|mes|mi|mis|jeg|min|mitt)\b|我|私|僕", re.IGNORECASE
 )
+_IN_SENTENCE = lazy_regex(r"(?<![.!?…:\"“„«(\[\n] )(?<=[\w,;)] )[A-ZÀ-Þ][\w-]+|^[A-ZÀ-Þ]\w+(?=['’]s\b)")
+# German writes all nouns large.
+_GERMAN = lazy_regex(
+    r"\b(?:der|dem|das|eine?[mnrs]?|ich|mein\w*|dein\w*|ist|sind|habe|haben|wann|wer|wo|wie|welche\w*|und)\b",
+    re.IGNORECASE,
+)
+_TITLES = frozenset({"mr", "mrs", "ms", "dr", "prof", "st"})
 _DATES = {
     name: (kind, number)
     for kind, names in (("weekday", WEEKDAYS), ("month", MONTHS))
@@ -199,6 +206,14 @@ def parse_question(question: str, stems: FindStems) -> ParsedQuestion:
         bool(_NAMED.search(question)),
         frozenset(stem for word in named & stem_of.keys() for stem in stem_of[word].split() if stem in words),
     )
+
+
+def find_names(question: str) -> frozenset[str]:
+    """The words of the names in a question, folded: what is written large within a sentence, but for dates."""
+    if _GERMAN.search(question):
+        return frozenset()
+    names = (word for name in _IN_SENTENCE.findall(question) for word in distinct_words(name))
+    return frozenset(word for word in names if word not in STOP_WORDS and word not in _TITLES and not _date_part(word))
 
 
 def asks_about_assistant(question: str) -> bool:

@@ -127,6 +127,7 @@ class CandidateScores:
     total: Floats  # by which they are ranked
     bm25: Floats  # 0 where nothing of the question is near it
     parts: dict[str, Floats]  # what each feature adds
+    nearby: Floats  # the share of the question's words in it and beside it
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ def score_candidates(
         plain = total.copy()
         _put_statements_first(total, form, features.has[of_identifier].all(axis=0))
         parts["identifier"] = total - plain
-    return CandidateScores(total, features.bm25, parts)
+    return CandidateScores(total, features.bm25, parts, features.values["words around"])
 
 
 def weighted_parts(table: CandidateTable, features: CandidateFeatures) -> dict[str, Floats]:

@@ -16,6 +16,8 @@ from assistant.core.text import fold_text, lazy_regex
 _SHORTEST = 4
 _SHORTEST_SOUND = 3
 _SHORTEST_SLIP = 5
+# Letters that one of two words has and the other has not: a slip makes two, a sound written otherwise a few more.
+_MOST_OTHER_LETTERS = 4
 # In this order; of the rest a double letter is one.
 _SOUNDS = (
     (lazy_regex(r"ph"), "f"),
@@ -48,21 +50,43 @@ def sound_of(word: str) -> str:
     return sound
 
 
-def nearest_words(word: str, known: Iterable[str], most: int) -> list[str]:
-    """The known words that may be meant by one that is not, the likeliest first."""
-    if not _may_be_slip(word):
-        return []
-    own, beginning, lengths = sound_of(word), _beginning(word), range(len(word) - 2, len(word) + 3)
-    # The length first: it is cheap, and leaves few.
-    near = (other for other in known if len(other) in lengths and _beginning(other) == beginning)
-    alike = [other for other in near if _is_alike(word, own, other)]
-    alike.sort(key=lambda other: (difflib.SequenceMatcher(None, word, other).ratio(), other), reverse=True)
-    return alike[:most]
+class KnownWords:
+    """Words that may be meant. Kept by how they begin and how long they are, so that few are compared."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._groups: dict[tuple[str, int], list[tuple[str, int]]] = {}
+        self.add(words)
+
+    def add(self, words: Iterable[str]) -> None:
+        for word in words:
+            self._groups.setdefault((_beginning(word), len(word)), []).append((word, _letters(word)))
+
+    def nearest(self, word: str, most: int) -> list[str]:
+        """Those that may be meant by one that is none of them, the likeliest first."""
+        if not _may_be_slip(word):
+            return []
+        own, letters, beginning = sound_of(word), _letters(word), _beginning(word)
+        alike = [
+            other
+            for length in range(len(word) - 2, len(word) + 3)
+            for other, others in self._groups.get((beginning, length), ())
+            if (letters ^ others).bit_count() <= _MOST_OTHER_LETTERS and _is_alike(word, own, other)
+        ]
+        alike.sort(key=lambda other: (difflib.SequenceMatcher(None, word, other).ratio(), other), reverse=True)
+        return alike[:most]
 
 
 def nearest_word(word: str, known: Iterable[str]) -> str:
     """The one that is most likely meant; "" for none."""
-    return next(iter(nearest_words(word, known, 1)), "")
+    return next(iter(KnownWords(known).nearest(word, 1)), "")
+
+
+def _letters(word: str) -> int:
+    """Which letters a word has, roughly: a bit each."""
+    bits = 0
+    for letter in word:
+        bits |= 1 << (ord(letter) & 31)
+    return bits
 
 
 def _beginning(word: str) -> str:

@@ -61,7 +61,7 @@ class UnitVectors:
             self._sketched = max(self._sketched, first)
             self.first = first
 
-    def of(self, units: Ints) -> Floats:
+    def unit_vectors(self, units: Ints) -> Floats:
         """The vectors of units (numbers in order), of length 1."""
         rows = np.zeros((len(units), DIMENSIONS), np.int8)
         first = int(np.searchsorted(units, self.first))
@@ -99,7 +99,7 @@ class UnitVectors:
             self._sketches[:, first - self.first : first - self.first + len(rows)] = _sketches_of(centred)
         self._sketched = count
 
-    def one(self, number: int) -> ByteVectors:
+    def byte_vector(self, number: int) -> ByteVectors:
         rows = self.resident_rows(number, number + 1) if number >= self.first else self._sealed(number, number + 1)
         return rows[0]  # type: ignore[no-any-return]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from assistant.core.text import STOP_WORDS
 from assistant.search.dtypes import ByteVectors, EmbedTexts, Floats, quantise
-from assistant.search.spelling import nearest_words
+from assistant.search.spelling import KnownWords
 
 _MAX_STEMS_KEPT = 30_000
 _DIMENSIONS = 128
@@ -37,6 +37,7 @@ class Vocabulary:
         self._waiting: dict[str, str] = {}
         self._known: OrderedDict[str, list[tuple[str, float]]] = OrderedDict()
         self._slips: dict[str, list[str]] = {}  # what nobody ever said, with the stems that may be meant
+        self._spelt: KnownWords | None = None  # the stems, once one was misspelt
 
     def load(self, terms: Iterable[tuple[str, int, bytes]]) -> None:
         """Stems with the number of their units and their vectors (int8)."""
@@ -82,7 +83,9 @@ class Vocabulary:
     def _meant(self, stem: str) -> list[str]:
         """The stems of the collection that one which nobody ever said may be a slip of."""
         if stem not in self._slips:
-            self._slips[stem] = nearest_words(stem, self._stems, _MAX_MEANT)
+            if self._spelt is None:
+                self._spelt = KnownWords(self._stems)
+            self._slips[stem] = self._spelt.nearest(stem, _MAX_MEANT)
         return self._slips[stem]
 
     def _cosines(self, vectors: Floats) -> Floats:
@@ -118,6 +121,8 @@ class Vocabulary:
         # A word may have nearer ones now.
         self._known.clear()
         self._slips.clear()
+        if self._spelt is not None:
+            self._spelt.add(new)
 
 
 def normalise_rows(rows: Floats) -> Floats:

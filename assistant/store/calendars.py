@@ -26,6 +26,7 @@ from assistant.store.rows import class_row, format_time, parse_time
 from assistant.store.schema.migrations import calendar_migrations
 
 FOLDER, _FILE = "calendars", "calendars.db"
+CALENDARS_DB = f"{FOLDER}/{_FILE}"
 MOST_EVENTS = 1_000
 _EVENT_COLUMNS = (
     "source, url, calendar, ref, uid, occurrence, starts, ends, all_day, title, place, notes, state, answer, organizer,"

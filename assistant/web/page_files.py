@@ -1,13 +1,15 @@
 """The files of the page: read, compressed and kept in memory when somebody first asks for one.
 
 What always holds: an address with the version (a hash over all files) never changes what it gives, so browsers keep it;
-the page itself names that version, and is asked for again each time. Nothing outside of the folder is given.
+the page itself names that version, and is asked for again each time. Nothing outside of the folder is given. Comments
+that have lines of their own, and indentation, are for who reads the source: browsers get neither, a tenth less to load.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,6 +19,8 @@ PAGE_FOLDER = Path(__file__).parent / "page"
 _INDEX = "index.html"
 # Where the page names its files.
 _VERSION = b"{version}"
+_COMMENT_LINES = re.compile(rb"^[ \t]*(?://[^\n]*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE)
+_INDENTATION = re.compile(rb"^[ \t]+", re.MULTILINE)
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -55,9 +59,15 @@ def load_page_files() -> PageFiles:
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     version = digest.hexdigest()[:16]
     index = contents.pop(_INDEX).replace(_VERSION, version.encode())
-    return PageFiles(
-        version, _page_file(_INDEX, index), {name: _page_file(name, content) for name, content in contents.items()}
-    )
+    files = {name: _page_file(name, _without_comments(name, content)) for name, content in contents.items()}
+    return PageFiles(version, _page_file(_INDEX, index), files)
+
+
+def _without_comments(name: str, content: bytes) -> bytes:
+    """Of what is written here: libraries come as their makers pack them."""
+    if name.startswith("vendor/") or not name.endswith((".js", ".css")):
+        return content
+    return _INDENTATION.sub(b"", _COMMENT_LINES.sub(b"", content))
 
 
 def _page_file(name: str, content: bytes) -> PageFile:

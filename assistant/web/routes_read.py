@@ -157,10 +157,19 @@ def _files(reader: OwnerReadApi) -> APIRouter:
 def _memories(reader: OwnerReadApi) -> APIRouter:
     routes = APIRouter(prefix="/memories", tags=["memory"])
 
-    @routes.get("", summary="What is remembered")
-    async def memories(former: bool = False, limit: MaxResults = 100) -> MemoryEntries:
+    @routes.get("", responses=error_responses(404), summary="What is remembered")
+    async def memories(
+        former: bool = False,
+        before: Annotated[
+            UnicodeText,
+            Query(max_length=100, description="Only what was said before this id: for the next page."),
+        ] = "",
+        limit: MaxResults = 100,
+    ) -> MemoryEntries:
         """With `former` what is no longer true, too. `/forget` is a command (`POST /v1/commands`)."""
-        return MemoryEntries.from_list(await reader.memories(), former=former, limit=limit)
+        with _or_not_found():
+            page = await reader.memories(limit, former=former, before=before)
+        return MemoryEntries.model_validate(page)
 
     @routes.get("/search", summary="Search what is remembered")
     async def search(

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self
 from pydantic import AliasPath, BeforeValidator, ConfigDict, Field
 
 from assistant.commands.sessions import session_item
-from assistant.core.memories import MemoryList, SleepReport
+from assistant.core.memories import SleepReport
 from assistant.core.records import LogRecord
 from assistant.sessions.listing import SessionRow
 from assistant.web.schemas_chat import Answer
@@ -160,17 +160,11 @@ class FoundMemory(MemoryEntry):
 
 
 class MemoryEntries(ReadAnswer):
-    """Newest first. `left_out` are older ones beyond the limit; `note` says why it may not be all, "" where it is."""
+    """Newest first. `more`: whether there are older ones; `note` says why it may not be all, "" where it is."""
 
     memories: list[MemoryEntry]
-    left_out: int
+    more: bool
     note: str
-
-    @classmethod
-    def from_list(cls, memories: MemoryList, *, former: bool, limit: int) -> MemoryEntries:
-        states = [state for state in reversed(memories.memories) if former or state.memory.is_current]
-        left_out = max(0, len(states) - limit)
-        return cls.model_validate({"memories": states[:limit], "left_out": left_out, "note": memories.note})
 
 
 class FoundMemories(ReadAnswer):

@@ -76,7 +76,7 @@ def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
         backend = open_backend(told["store"], told["store_url"], store, seconds=seconds)
         meters = _Meters(home, told)
         try:
-            open_chosen = partial(open_embedder, home=home, seconds=seconds, meter_for=meters.of)
+            open_chosen = partial(open_embedder, home=home, seconds=seconds, meter_for=meters.meter_for)
             serve(Mem0Service(store, backend, embedder, open_chosen), sys.stdin.buffer, answers)
         finally:
             meters.close()
@@ -93,7 +93,7 @@ class _Meters:
         self._told = told
         self._db: Database | None = None
 
-    def of(self, embedder: EmbedderSettings) -> EmbeddingMeter | None:
+    def meter_for(self, embedder: EmbedderSettings) -> EmbeddingMeter | None:
         if "budget" not in self._told:
             return None
         self._db = self._db or Database.open_unmigrated(self._home / "script.db")

@@ -22,6 +22,7 @@ from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.models.failover import FailoverModel, RetryPolicy
 from assistant.models.metered import MeteredModel
 from assistant.models.prices import EstimateTokens, Prices, is_hosted_by_openai, load_prices
+from assistant.service.malloc import loaded_for_good
 from assistant.settings.sections import DEFAULT_MODEL_NAMES
 from assistant.settings.settings import Settings, shipped_config_dir
 
@@ -152,7 +153,11 @@ def _build_model(provider: str, name: str, settings: Settings, deps: ModelDeps, 
         offline = deps.make_offline()
         return build(offline.provider, offline.name, lambda: (offline, Prices()), ledger=None)
     name = name or DEFAULT_MODEL_NAMES.get(provider, "")
-    load = partial(_build_adapter, provider, name, settings, deps, prices)
+
+    def load() -> tuple[Model, Prices]:
+        with loaded_for_good():
+            return _build_adapter(provider, name, settings, deps, prices)
+
     return build(provider, name, load, ledger=deps.ledger)
 
 

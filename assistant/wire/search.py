@@ -19,6 +19,7 @@ from assistant.core.errors import CorruptStore, HomeError, IndexDamaged, NewerSc
 from assistant.search.finder import SourceFinder
 from assistant.search.index_values import IndexStore, TextSource
 from assistant.search.query import SearchLimits
+from assistant.service.malloc import loaded_for_good
 from assistant.store.database import Database
 from assistant.store.derived import FILES_DB, SEARCH_DB, open_derived, set_aside
 from assistant.store.log.reader import LogFiles
@@ -101,15 +102,16 @@ def _finder(
 
     def engine() -> SearchEngine:
         # The embedder and all that scores: a start need not wait for them.
-        from assistant.search.engine import SearchEngine
-        from assistant.search.query import with_irregular_forms
+        with loaded_for_good():
+            from assistant.search.engine import SearchEngine
+            from assistant.search.query import with_irregular_forms
 
-        embedder = builtin_embedder()
+            embedder = builtin_embedder()
         store = index.open(f"{_INDEX_VERSION} {embedder.name}")
-        return SearchEngine(store, with_irregular_forms(stemmer.of), embedder.embed, bounds)
+        return SearchEngine(store, with_irregular_forms(stemmer.stem_words), embedder.embed, bounds)
 
     return SourceFinder(
-        engine, stemmer.of, source, zone, patient=patient or reading, on_damage=index.replace, on_close=close
+        engine, stemmer.stem_words, source, zone, patient=patient or reading, on_damage=index.replace, on_close=close
     )
 
 

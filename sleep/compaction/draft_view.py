@@ -188,7 +188,7 @@ class DraftView:
 
 def is_compaction_prefix(message: Message) -> bool:
     """Whether an earlier compaction put this row there: a summary or a carried copy."""
-    return bool(message.metadata) and (message.is_summary or "carried_from" in message.metadata)
+    return message.is_summary or "carried_from" in message.metadata
 
 
 def original_id(message: Message) -> int | None:

@@ -318,7 +318,7 @@ class _BatchDecider:
     def _follow(self, entry: JournalEntry, judged: EntryDecision | None, shown: frozenset[str]) -> None:
         """Do as a model says; it was not `shown` what the other entries of the same call became."""
         if judged is None:
-            self.draft.reject(entry, "worth nothing, a model says")
+            self.draft.reject(entry, "the model found it not worth keeping")
             return
         if not judged.same_as:
             unshown = self._by_rules(entry, [memory_id for memory_id in self._made if memory_id not in shown])

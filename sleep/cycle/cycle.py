@@ -182,9 +182,6 @@ class SleepCycle:
         for info in self.conversation.list_sessions():
             if info.key == session:
                 await self._read_session(info, outcome, now, until=until)
-                # Once more, for a crash may have kept it from being noted.
-                seq = self.journal.read_position(EXTRACT_PHASE, info.key, info.generation)
-                self.conversation.mark_extracted(info.key, info.generation, seq)
         return outcome.as_json()
 
     # ----------------------------------------------------------------------------------------------------------- phases
@@ -262,7 +259,7 @@ class SleepCycle:
         until: datetime | None = None,
     ) -> None:
         seq = self.journal.read_position(EXTRACT_PHASE, info.key, info.generation)
-        if seq and info.unextracted:
+        if seq > info.extracted_seq:
             # A crash came between the commit of the journal and the note that it was read.
             self.conversation.mark_extracted(info.key, info.generation, seq)
         for _ in range(_BATCHES):

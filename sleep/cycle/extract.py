@@ -42,6 +42,7 @@ _NAMESPACE = uuid.UUID("6f2f3a52-9a2a-4f0e-8f5b-2a9b2d3f5c11")
 _ANSWER_TOKENS = 2_000
 _LONGEST_MESSAGE = 6_000
 _LONGEST_CONTENT = 400
+_LONGEST_NAME = 80
 _BYTES_A_TOKEN = 3
 _TOKENS_A_LINE = 12
 # A batch takes at most this share of the model's window: the rest is for the prompt, what is known, and the answer.
@@ -277,6 +278,9 @@ def estimate_tokens(record: LogRecord) -> int:
 
 def _line(record: LogRecord, zone: tzinfo) -> str:
     who = "user" if record.role == "user" else "assistant"
+    if record.role == "user" and record.name:
+        name = replace_unsendable(record.name).replace(":", " ")
+        who = " ".join([who, *name.split()])[:_LONGEST_NAME]
     pictures = ", ".join(medium.name or medium.mime for medium in record.media)
     named = f" [{pictures}]" if pictures else ""
     # Nothing that is said looks like the beginning of another message.

@@ -75,19 +75,19 @@ def find_refusal_reason(
     if seen.contains(content):
         return "known already"
     if not any(record.role == "user" for record in sources):
-        return "said by nobody but the assistant"
+        return "only the assistant said it"
     if model_importance < _MIN_MODEL_IMPORTANCE or score_importance(kind, content) <= _OVER_SOON:
-        return "of no importance"
+        return "not important"
     if _is_over_soon(_AS_FIRST.sub("I", content)):
-        return "over soon"
+        return "true for a moment only"
     if _GUESS.search(content) and not _GUESS.search(" ".join(record.content for record in sources)):
         return "a guess"
     if _is_quoted(content, sources):
-        return "somebody else's words"
+        return "quoted from somebody else"
     names = [name for name in _NAME.findall(content) if not _NO_NAMES.match(name)]
     folded = fold_text(shown)
     if any(fold_text(name) not in folded for name in names):
-        return "named in no message"
+        return "it has a name that is in no message"
     return ""
 
 
@@ -137,7 +137,7 @@ def find_junk_reason(entry: JournalEntry, reading: ParsedStatement) -> str:
         return "small talk"
     statement = reading.statement
     if not (statement.content_stems or statement.values or statement.replaced or reading.slots):
-        return "it names nothing"
+        return "it says nothing that can be looked up"
     return "of little importance" if entry.importance < MIN_MEMORY_IMPORTANCE else ""
 
 

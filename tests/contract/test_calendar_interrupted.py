@@ -4,7 +4,7 @@ approved before a restart is done once after it."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -13,15 +13,19 @@ import httpx2
 import pytest
 
 from assistant.calendars.service import CalendarError
+from assistant.calendars.sync import SourceReading
 from assistant.core.calendar_events import CalendarChange
+from assistant.core.errors import StoreError
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest
 from assistant.core.sessions import MAIN_SESSION
-from tests.support.calendar_home import NOW, CalendarHome
+from assistant.store.calendars import CalendarWriter
+from tests.support.calendar_home import NOW, OSLO, CalendarHome
 from tests.support.page_server import listening
 from tests.support.radicale import PASSWORD, Radicale, run_radicale
 from tests.support.running_app import run_app
 from tests.support.scripted import ScriptedModel, ScriptStep
+from tests.support.store_home import CrashingStore
 
 
 @pytest.fixture
@@ -104,6 +108,19 @@ async def test_a_change_whose_answer_is_lost_is_found_out_or_said_to_be_unknown(
             await home.service.change(adding(behind))
             assert [it.title for it in home.reader.list_events(NOW, NOW.replace(month=4))] == ["Dentist"]
     assert len(server.entries("family")) == 1
+
+
+async def test_a_change_that_was_made_and_cannot_be_stored_here_is_made_and_shown_by_the_next_reading(
+    tmp_path: Path, server: Radicale
+) -> None:
+    home = CalendarHome(tmp_path / "home", [server.source()], {"Server": PASSWORD})
+    assert await home.read() == {"Server": ""}
+    with closing(CalendarWriter(home.path, NOW)) as store:
+        full = CrashingStore(store, "save_changed_resource", error=StoreError("The disk is full."))
+        await SourceReading(server.source(), PASSWORD, full, NOW, OSLO, 2**20).change(adding(server))  # type: ignore[arg-type]
+    assert home.reader.list_events(NOW, NOW.replace(month=4)) == []
+    assert await home.read() == {"Server": ""}
+    assert [it.title for it in home.reader.list_events(NOW, NOW.replace(month=4))] == ["Dentist"]
 
 
 def _proposes(request: ModelRequest) -> ScriptStep:

@@ -43,6 +43,10 @@ async def test_people_are_shown_with_dated_facts_and_nothing_of_them_after_their
         await it.wait_idle()
         await command(it, "sleep")
         (ada,) = (await command(it, "memory", "profiles", "ada"))["value"]
+        assert [them["name"] for them in (await command(it, "memory", "profiles", "--limit", "1"))["value"]] == [
+            ada["name"]
+        ]
+        assert (await command(it, "memory", "profiles", "--after", ada["name"]))["value"] == []
         assert (ada["kind"], ada["name"]) == ("person", "Ada")
         assert "Lisbon" in str(ada["attributes"]) and all(fact["since"] for fact in ada["attributes"])
         assert "no profile" in (await command(it, "memory", "profiles", "Ruth"))["error"]
@@ -58,6 +62,9 @@ async def test_single_changes_of_a_sleep_are_accepted_and_undone_by_the_names_th
             await it.wait_idle()
         await command(it, "sleep")
         first, second = (await command(it, "memory", "changes"))["value"]["memories"]
+        limited = await command(it, "memory", "changes", "--limit", "1")
+        assert limited["value"]["memories"] == [first] and limited["value"]["more"]
+        assert "at least" in limited["text"] and "There are more" in limited["text"]
         assert (await command(it, "memory", "accept", first["id"][:8]))["value"] == {"done": "accepted", "changes": 1}
         assert (await command(it, "memory", "undo", second["id"][:8]))["value"] == {"done": "undone", "changes": 1}
         changes = (await command(it, "memory", "changes"))["value"]

@@ -18,8 +18,10 @@ from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelCall
 from assistant.core.records import TokenCalibration
+from assistant.core.sessions import GenerationEnd
 from assistant.settings.sections import BudgetSettings
 from assistant.spending.notices import render_notice
+from assistant.store.script.generations import StoredGenerations
 from assistant.store.script.index import UnreadMessages
 from assistant.store.script.ledger import Ledger
 from assistant.store.script.turns import Delegations, UserRequests
@@ -218,6 +220,27 @@ def test_a_compaction_takes_as_many_steps_after_a_hundred_others(home: StoreHome
     for _ in range(85):
         steps()
     assert max(steps() for _ in range(4)) <= few * 1.2
+
+
+def test_sessions_are_listed_without_reading_what_earlier_conversations_said(home: StoreHome) -> None:
+    home.chat(150)
+    home.conversation.begin_next_generation(GenerationEnd("main", 1, 300, "It ended.", "manual"), NOW)
+    home.chat(4)
+    compacted(home)
+    with counted_steps(home) as steps:
+        (info,) = home.conversation.list_sessions()
+    assert info.unextracted == 3
+    assert steps[0] < 800
+
+
+def test_what_a_session_was_is_told_without_reading_its_messages(home: StoreHome) -> None:
+    home.chat(150)
+    home.conversation.hide_messages("main", [299, 300], NOW)
+    with counted_steps(home) as steps:
+        (generation,) = StoredGenerations(home.db, home.log).list_generations("main")
+    visible = "SELECT count(*) FROM messages WHERE kind = 'message' AND hidden_by IS NULL"
+    assert generation.messages == home.db.value(visible) < 300
+    assert steps[0] < 400
 
 
 def test_idle_work_empties_the_write_ahead_log(home: StoreHome) -> None:

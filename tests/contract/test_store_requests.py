@@ -153,6 +153,15 @@ def test_the_newest_come_first_and_no_more_than_asked(home: StoreHome) -> None:
     assert [one.text for one in ledger(home).list_requests("owner", limit=3)] == ["please 4", "please 3", "please 2"]
 
 
+def test_open_tasks_are_found_however_many_questions_wait_after_them(home: StoreHome) -> None:
+    home.say("please paint the fence", "yes")
+    for number in range(12):
+        home.begin_turn(f"what about {number}?")
+        home.conversation.recover_after_crash(NOW)
+    assert len(ledger(home).list_open("main")) == 13
+    assert [one.text for one in ledger(home).list_open_tasks("main", limit=9)] == ["please paint the fence"]
+
+
 def test_forgotten_words_are_not_shown(home: StoreHome) -> None:
     home.say("please paint the fence", "I will")
     blank_words(home, 1, "please paint the fence")

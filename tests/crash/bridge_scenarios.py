@@ -44,7 +44,7 @@ def _look(home: Path) -> Snapshot:
     finally:
         stores.close()
     witness = EffectLog(home)
-    shown = Counter(_squeezed(seen["text"]) for seen in witness.recorded("shown"))
+    shown = Counter(squeezed(seen["text"]) for seen in witness.recorded("shown"))
     kept = pictures.rows(home / "script.db", "SELECT kind, body, state, key FROM outbox ORDER BY kind, body")
     told = [body for _, body, _, key in kept if key.startswith(pictures.DOUBT)]
     outbox = [row[:3] for row in kept if not row[3].startswith(pictures.DOUBT)]
@@ -60,12 +60,12 @@ def _look(home: Path) -> Snapshot:
         "inbox": said,
         "log": [[row[2], row[3]] for rows in pictures.logged(home).values() for row in rows],
         "deliveries": [
-            [kind, body[:40] * (kind == "reply"), state, [shown[_squeezed(part)] for part in _parts(body)]]
+            [kind, body[:40] * (kind == "reply"), state, [shown[squeezed(part)] for part in _parts(body)]]
             for kind, body, state in outbox
         ],
         "model calls": len(witness.recorded("asked")),
         "uncertain and not told of": sum(state == "ambiguous" for *_, state in outbox) - len(told),
-        "strangers": sorted(shown - Counter(_squeezed(part) for _, body, *_ in kept for part in _parts(body))),
+        "strangers": sorted(shown - Counter(squeezed(part) for _, body, *_ in kept for part in _parts(body))),
     }
 
 
@@ -73,7 +73,7 @@ def _parts(body: str) -> tuple[str, ...]:
     return split_text(body, TelegramBridge.capabilities)
 
 
-def _squeezed(text: str) -> str:
+def squeezed(text: str) -> str:
     return "".join(letter for letter in text if letter.isalnum())
 
 
@@ -97,13 +97,13 @@ def _more_calls(before: int, after: int, faults: Faults) -> bool:
     return before <= after <= before + faults.all
 
 
-_DIFFER = (
-    AllowedDifference("deliveries", "nothing is shown twice; what is uncertain is told as that", _once_or_uncertain),
-    AllowedDifference("command", "a command may have an effect that cannot be recognised", _run_or_told),
-    AllowedDifference(
-        "model calls", "an answer that was not logged when the fault came is asked for again", _more_calls
-    ),
+SHOWN_ONCE = AllowedDifference(
+    "deliveries", "nothing is shown twice; what is uncertain is told as that", _once_or_uncertain
 )
+MORE_CALLS = AllowedDifference(
+    "model calls", "an answer that was not logged when the fault came is asked for again", _more_calls
+)
+_COMMAND = AllowedDifference("command", "a command may have an effect that cannot be recognised", _run_or_told)
 
 TELEGRAM = Scenario(
     "telegram",
@@ -111,5 +111,5 @@ TELEGRAM = Scenario(
     lambda home: live_on_telegram(home, _EARLIER, _answer),
     lambda home: live_on_telegram(home, _MESSAGES, _answer),
     _look,
-    _DIFFER,
+    (SHOWN_ONCE, _COMMAND, MORE_CALLS),
 )

@@ -8,6 +8,8 @@ from tests.crash.archive_scenarios import BROUGHT_BACK
 from tests.crash.arrival_scenarios import ARRIVALS
 from tests.crash.backup_scenarios import BACKUP, RESTORE
 from tests.crash.bridge_scenarios import TELEGRAM
+from tests.crash.calendar_scenarios import CALENDAR
+from tests.crash.chat_scenarios import DISCORD, SLACK
 from tests.crash.compaction_scenarios import (
     BRANCHED,
     BY_ECONOMY,
@@ -45,6 +47,7 @@ _ALL = (
     FLOOR,
     APPROVED,
     MAILED,
+    CALENDAR,
     UNDO,
     REPAIR,
     COMPACTION,
@@ -63,6 +66,8 @@ _ALL = (
     CONFIGURED,
     ARRIVALS,
     TELEGRAM,
+    SLACK,
+    DISCORD,
     SPENDING,
 )
 

@@ -22,7 +22,7 @@ from assistant.core.model_api import ModelRequest
 from assistant.core.people import Identity
 from assistant.wire.app import build_app
 from tests.crash.witness import EffectLog
-from tests.crash.world import BEGUN, AppRun, settings_of
+from tests.crash.world import BEGUN, AppRun, noted, settings_of
 from tests.strict.telegram import StrictTelegram
 from tests.strict.telegram_people import OWNER
 from tests.support.scripted import ScriptedModel, ScriptStep, SteppingClock
@@ -83,7 +83,7 @@ async def _live(home: Path, messages: Sequence[str], answer: Callable[[ModelRequ
     witness.record("began")
     async with RecordedTelegram(witness, messages) as server:
         bridge = TelegramBridge(server.token, server.url, draft_seconds=_NO_DRAFTS)
-        model = ScriptedModel(partial(_noted, answer, witness))
+        model = ScriptedModel(partial(noted, answer, witness))
         app = build_app(settings_of(home), clock, bridges={BRIDGE: bridge}, model=model)
         try:
             if app.stores.people.find_by_identity(owner := Identity(BRIDGE, str(OWNER))) is None:
@@ -110,8 +110,3 @@ async def _until_quiet(life: AppRun, server: RecordedTelegram) -> None:
         await asyncio.sleep(0)
         if not busy and server.all_confirmed and not app.stores.outbox.pending_items(BRIDGE):
             return
-
-
-def _noted(answer: Callable[[ModelRequest], ScriptStep], witness: EffectLog, request: ModelRequest) -> ScriptStep:
-    witness.record("asked", messages=len(request.messages))
-    return answer(request)

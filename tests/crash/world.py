@@ -151,7 +151,7 @@ async def live_once(home: Path, world: CrashEnvironment) -> None:
     clock = SteppingClock(BEGUN + timedelta(hours=lives))
     network = EffectNetwork(witness, world.deduplicates)
     settings = settings_of(home, **world.settings)
-    model = ScriptedModel(partial(_noted, world.answer, witness))
+    model = ScriptedModel(partial(noted, world.answer, witness))
     app = build_app(settings, clock, bridges={BRIDGE: network}, model=model)
     try:
         metered = MeteredModel(
@@ -191,7 +191,7 @@ async def _until_quiet(life: AppRun) -> None:
             return
 
 
-def _noted(answer: Answer, witness: EffectLog, request: ModelRequest) -> ScriptStep:
+def noted(answer: Answer, witness: EffectLog, request: ModelRequest) -> ScriptStep:
     step = answer(request)
     witness.record("asked", messages=len(request.messages))
     return step

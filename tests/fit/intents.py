@@ -8,21 +8,26 @@ nothing of other lines and are left out, weights near zero too.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
+from assistant.core.messages import Message
+from assistant.core.quoting import format_todos
+from assistant.core.records import TodoItem
 from assistant.models.offline.intents import WEIGHTS_FILE, sentence_features
 from assistant.models.offline.matching import ListedItem
 from assistant.models.offline.order_spelling import spell_lists, spell_order
+from assistant.models.offline.parse import parse_message
+from assistant.models.offline.plans import ToolStep
+from assistant.models.offline.steps import StepContext, next_step
 from tests.support.sentence_tables import read_sentences
-from tests.support.utterances import TABLES, play_given, read_table
+from tests.support.utterances import NOW, TABLES, read_table
 
 PLAIN = TABLES.parent / "intents" / "plain.jsonl"
 # Without a thing that is there they read like something else.
@@ -31,6 +36,13 @@ STRENGTH = 1.0
 _STEPS = 150
 _FEWEST_LINES = 2
 _LEAST_WEIGHT = 0.06
+_MOST_CALLS = 8
+_CONTEXT = StepContext(
+    Message("user"),
+    frozenset(["manage_todo_list", "set_reminder", "list_reminders", "cancel_reminder", "change_reminder"]),
+    (),
+    NOW.replace(tzinfo=None),
+)
 
 LabelledSentence = tuple[str, Sequence[ListedItem], str]
 """A sentence, what the person has, and the intent."""
@@ -43,7 +55,7 @@ def labelled_sentences() -> list[LabelledSentence]:
     for path in sorted(TABLES.glob("*.jsonl")):
         for row in read_table(path):
             if "intent" in row:
-                items, text = asyncio.run(_items_of(row)), spell_order(row["say"])
+                items, text = items_of(row.get("given", ())), spell_order(row["say"])
                 sentences.append((spell_lists(text, {item.list for item in items}), items, row["intent"]))
                 if items and row["intent"] not in _NEEDS_ITEMS:
                     sentences.append((spell_lists(text, ()), (), row["intent"]))
@@ -52,13 +64,39 @@ def labelled_sentences() -> list[LabelledSentence]:
     return [*sentences, *plain, *plain, *told]
 
 
-async def _items_of(row: dict[str, Any]) -> list[ListedItem]:
-    if not row.get("given"):
-        return []
-    with TemporaryDirectory() as folder:
-        before = await play_given(Path(folder) / "home", row)
-    reminders = [ListedItem("reminder", job.id, job.text) for job in before.reminders]
-    return [*reminders, *(ListedItem("todo", t.id, t.text, list=t.list, done=t.done) for t in before.todos)]
+def items_of(given: Sequence[str]) -> list[ListedItem]:
+    """What a person has who said these sentences: the calls that offline mode makes for them, carried out on a list."""
+    items: list[ListedItem] = []
+    for request in (request for text in given for request in parse_message(text)):
+        results: list[str] = []
+        while len(results) < _MOST_CALLS and isinstance(step := next_step(request, results, _CONTEXT), ToolStep):
+            results.append(_carry_out(step, items))
+    return items
+
+
+def _carry_out(step: ToolStep, items: list[ListedItem]) -> str:
+    """What a tool would answer, as far as offline mode reads it."""
+    arguments = step.arguments
+    ids = list(arguments.get("ids", ()))
+    match step.tool, arguments.get("action"):
+        case "set_reminder", _:
+            items.append(ListedItem("reminder", len(items) + 1, str(arguments["text"]), NOW))
+        case "cancel_reminder", _:
+            items[:] = [item for item in items if item.kind != "reminder" or item.id != arguments["id"]]
+        case _, "add":
+            name = str(arguments.get("list", ""))
+            items += [
+                ListedItem("todo", len(items) + n, text, list=name) for n, text in enumerate(arguments["items"], 1)
+            ]
+        case _, "remove":
+            items[:] = [item for item in items if item.kind != "todo" or item.id not in ids]
+        case _, "complete" | "reopen" as action:
+            items[:] = [replace(i, done=action == "complete") if i.kind == "todo" and i.id in ids else i for i in items]
+    if step.tool == "list_reminders":
+        there = [item for item in items if item.kind == "reminder"]
+        return "\n".join(f"- {item.id}: {json.dumps(item.text)}, {NOW:%A %Y-%m-%d %H:%M}" for item in there)
+    todos = [TodoItem(i.id, i.text, i.done, NOW, list=i.list) for i in items if i.kind == "todo"]
+    return format_todos([t for t in todos if not t.done], UTC, done=[t for t in todos if t.done])
 
 
 def fit_intents(sentences: Sequence[LabelledSentence]) -> dict[str, object]:
@@ -85,7 +123,7 @@ def fit_intents(sentences: Sequence[LabelledSentence]) -> dict[str, object]:
 def _minimise(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
     weights = np.zeros((features.shape[1], labels.shape[1]), dtype=np.float32)
     ahead, speed = weights, 1.0
-    bound = 0.5 * float(np.linalg.norm(features, 2)) ** 2 + STRENGTH
+    bound = 0.5 * _largest_singular_value(features) ** 2 + STRENGTH
     for _ in range(_STEPS):
         sums = features @ ahead
         powers = np.exp(sums - sums.max(axis=1, keepdims=True))
@@ -95,6 +133,15 @@ def _minimise(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
         ahead = following + (speed - 1) / faster * (following - weights)
         weights, speed = following, faster
     return weights
+
+
+def _largest_singular_value(features: np.ndarray) -> float:
+    """By power iteration, and a little more: the step of the descent must not be too long."""
+    vector = np.ones(features.shape[1], dtype=np.float32)
+    for _ in range(20):
+        vector = features.T @ (features @ vector)
+        vector /= np.linalg.norm(vector)
+    return 1.02 * float(np.linalg.norm(features @ vector))
 
 
 def write_weights(data: dict[str, object], path: Path = WEIGHTS_FILE) -> None:

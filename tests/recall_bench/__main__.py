@@ -1,5 +1,5 @@
-"""`python -m tests.recall_bench [FILE...] [--only turns,generated,learned,unasked,many] [--sessions one|each]`: recall,
-in five tables.
+"""`python -m tests.recall_bench [FILE...] [--only TABLE,...] [--sessions one|each]`: recall, in six tables: turns,
+generated, learned, unasked, history, many.
 
 The files are of LoCoMo's form. Beside them the turns of generated talks are measured (`talks`): the half of the
 templates on which weights were fitted, and the half that nothing was chosen on. Parameters of the search were chosen on
@@ -22,6 +22,7 @@ from tests.bench.process import measured
 from tests.recall_bench import report
 from tests.recall_bench.dataset import BadFile, read_talks
 from tests.recall_bench.talks import EXCHANGES, write_talks
+from tests.recall_bench.unasked_history import ONE_SUBJECT
 
 CHOSEN_ON = 5
 
@@ -68,6 +69,13 @@ def _unasked(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator
         yield from _told(f"What questions bring to mind, of what was noted of {path.name}", rows)
 
 
+def _unasked_history(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator[Row]:
+    for path, count in {**files, Path(ONE_SUBJECT): 1}.items():
+        found = _each("tests.recall_bench.unasked_history", path, count)
+        rows = [row for name, part in _parts(found) for row in report.unasked(name, part, "messages", most_chatter=3)]
+        yield from _told(f"What questions bring to mind, of the messages of {path.name}", rows)
+
+
 def _many(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator[Row]:
     built = measured("tests.recall_bench.many", "build", folder)
     yield from _told("A collection of memories", report.many(built, measured("tests.recall_bench.many", "ask", folder)))
@@ -78,6 +86,7 @@ _TABLES: Mapping[str, Callable[[Mapping[Path, int], str, Path], Iterator[Row]]] 
     "generated": _generated,
     "learned": _learned,
     "unasked": _unasked,
+    "history": _unasked_history,
     "many": _many,
 }
 

@@ -23,7 +23,7 @@ _AT_ONCE = 64
 
 def open_engine(talk: DatasetConversation, path: Path) -> SearchEngine:
     """An engine in which turn number N is source N; what stands in the file is not indexed again."""
-    stems, embedder = with_irregular_forms(Stemmer().of), builtin_embedder()
+    stems, embedder = with_irregular_forms(Stemmer().stem_words), builtin_embedder()
     store = SqliteIndexStore(Database.open(path, search_migrations, datetime.now(UTC)), "turns", embedder.name)
     engine = SearchEngine(store, stems, embedder.embed, SearchLimits())
     records = [

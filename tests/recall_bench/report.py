@@ -53,20 +53,25 @@ def turns(part: str, found: Sequence[dict[str, Any]]) -> Iterator[Row]:
     yield Row(part, None, "a message indexed, p50 / p95 / p99", spread(indexed))
 
 
-def unasked(part: str, found: Sequence[dict[str, Any]]) -> Iterator[Row]:
+def unasked(
+    part: str,
+    found: Sequence[dict[str, Any]],
+    entries_of: str = "entries in a journal",
+    most_chatter: float = UNRELATED,
+) -> Iterator[Row]:
     def share(some: str, of: str) -> float:
         return 100 * sum(one[some] for one in found) / (sum(one[of] for one in found) or 1)
 
     entries = [one["entries"] for one in found]
-    yield Row(part, None, "entries in a journal", f"{min(entries)} to {max(entries)}")
+    yield Row(part, None, entries_of, f"{min(entries)} to {max(entries)}")
     yield Row(part, None, "own questions that bring something to mind", _per_cent(share("brought", "own")))
     yield Row(part, None, "own questions that bring what answers them", _per_cent(share("right", "own")))
-    for what, some, of in (
-        (f"questions of other people, of {sum(one['strange'] for one in found)}", "unrelated", "strange"),
-        ("lines about nothing", "chatter", "lines"),
+    for what, some, of, most in (
+        (f"questions of other people, of {sum(one['strange'] for one in found)}", "unrelated", "strange", UNRELATED),
+        ("lines about nothing", "chatter", "lines", most_chatter),
     ):
         value = share(some, of)
-        yield Row(part, None, what, _per_cent(value), f"<= {UNRELATED:.0f} %", value <= UNRELATED)
+        yield Row(part, None, what, _per_cent(value), f"<= {most:.0f} %", value <= most)
     yield Row(part, None, "those questions with these people's names", _per_cent(share("renamed", "strange")))
     yield Row(part, None, "a look, p50 / p95 / p99", spread([one for each in found for one in each["seconds"]]))
 

@@ -13,6 +13,7 @@ import json
 import random
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -32,13 +33,17 @@ _SHORT_WORD = 3
 _HE = {"do": "does", "have": "has", "am": "is"}
 
 
-def write_talks(folder: Path, seed: int = 1) -> list[Path]:
-    """A file for each half, of talks with an assistant and of those between friends."""
+def write_talks(folder: Path, seed: int = 1, topics: Sequence[str] = ()) -> list[Path]:
+    """A file for each half, of talks with an assistant and of those between friends; where `topics` are given, all but
+    what is planted is about those that a half has of them."""
     paths = []
     for form, friends in (("assistant", None), ("friends", ("Oskar", "Mirela"))):
         for half, words in read_words().items():
+            some = {topic: words.topics[topic] for topic in topics if topic in words.topics}
             lives = [
-                _Life(words, random.Random(f"{seed} {half} {number}"), friends).talk(size)
+                _Life(
+                    replace(words, topics=some or words.topics), random.Random(f"{seed} {half} {number}"), friends
+                ).talk(size)
                 for number, size in enumerate(EXCHANGES)
             ]
             paths.append(folder / f"{form}-{half}.json")

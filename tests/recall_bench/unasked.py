@@ -56,7 +56,7 @@ def _measured(talk: DatasetConversation, half: Sequence[DatasetConversation], ho
     own = [question for question in talk.questions if question.evidence and question.kind != ADVERSARIAL]
     brought = [(good(one.text), frozenset(one.evidence)) for one in own]
     right = [any(turns[one.memory.entries[0]] & evidence for one in found) for found, evidence in brought]
-    strange = list(_of_others(talk, half))
+    strange = list(questions_of_others(talk, half))
     measured = {
         "entries": len(turns),
         "own": len(own),
@@ -95,7 +95,7 @@ def _noted(talk: DatasetConversation, home: Path) -> dict[int, frozenset[str]]:
     return {entry.id or 0: frozenset(talk.observations[int(entry.key)].turns) for entry in kept}
 
 
-def _of_others(talk: DatasetConversation, half: Sequence[DatasetConversation]) -> Iterator[tuple[str, str]]:
+def questions_of_others(talk: DatasetConversation, half: Sequence[DatasetConversation]) -> Iterator[tuple[str, str]]:
     """Questions between other people, as they are and with the names of these people in their place."""
     mine = _names(talk)
     asked = [

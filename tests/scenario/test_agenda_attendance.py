@@ -116,7 +116,10 @@ async def test_status_names_what_came_late_and_what_never_came_until_somebody_lo
         assert problem.endswith(f"They come as soon as the assistant runs. {advise_to_stay()}")
         await it.app.agenda_scheduler.fire_due()
         (problem,) = agenda_problems(it)
-        assert '1 reminder or schedule came late or not at all, because nothing ran when due: "call mum" (' in problem
+        assert (
+            '1 reminder or schedule came late or not at all, because the assistant was not running then: "call mum" ('
+            in problem
+        )
         assert " 09:00, late). `assistant schedule history` shows why" in problem
         assert not it.app.status()["ok"]
         await it.app.commands.run("/schedule history", "main")

@@ -172,7 +172,7 @@ async def test_the_old_ones_stay_while_a_new_one_would_have_the_words_too(home: 
     backups = BackupErasure(BackupFolder(home.path), make_backup_in_process(BackupFolder(home.path)))
     unreachable = ErasureService(home.erasure_store, UnreachableMemories(home), backups=backups)  # type: ignore[arg-type]
     done = await unreachable.erase(ErasureRequest("owner", text=SECRET), NOW)
-    assert {one.where for one in done.leftovers} >= {"semantic memory", path.name}
+    assert {one.where for one in done.leftovers} >= {"memories", path.name}
     assert backups_of(home) == [path], "and the new one is not kept"
     [again] = await forgetting(home).finish_interrupted(NOW)
     assert again.complete and not any(map(has_words, backups_of(home)))

@@ -92,7 +92,10 @@ def test_each_row_has_an_id_that_the_other_commands_take(home: FilledHome) -> No
 def test_memories_are_listed_for_people(home: FilledHome) -> None:
     done = run_in_process(home.path, "memory", "list")
     assert home.nurse.reference in done.out and "I like tea" in done.out and "entry 3" in done.out
-    assert "Left out: 2 older ones;" in run_in_process(home.path, "memory", "list", "--limit", "1").err
+    newest = run_in_process(home.path, "memory", "list", "--limit", "1")
+    assert "There are older ones: `--before " in newest.err
+    rest = run_in_process(home.path, "memory", "list", "--before", newest.err.split("--before ")[1].split("`")[0])
+    assert f"{newest.out}{rest.out}" == run_in_process(home.path, "memory", "list").out and not rest.err
 
 
 def test_why_shows_what_was_said_word_for_word(home: FilledHome) -> None:

@@ -52,7 +52,7 @@ async def test_a_model_decides_on_what_it_was_shown(tmp_path: Path) -> None:
         outcome = await home.consolidate()
         assert await home.current_texts() == {"We swapped with the neighbours."}
         assert (outcome.details["superseded"], outcome.details["merged"], outcome.details["junk"]) == (1, 1, 1)
-        assert outcome.rejected == ["worth nothing, a model says"]
+        assert outcome.rejected == ["the model found it not worth keeping"]
         assert outcome.calls == 1
 
 

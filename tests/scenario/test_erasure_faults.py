@@ -16,7 +16,7 @@ from assistant.mem0.client import MemoryStoreSettings
 from assistant.store.database import Database
 from assistant.store.erasure.plan import PLAN_FILES
 from assistant.store.log import redact as blanking
-from assistant.store.log.format import decode_record, encode_record, split_line
+from assistant.store.log.format import decode_record, encode_body, encode_record, split_line
 from assistant.store.rows import FORGOTTEN_PLACEHOLDER
 from assistant.wire.memories import open_mem0_client
 from tests.support.erasure_home import (
@@ -90,7 +90,7 @@ async def test_a_memory_layer_that_is_down_is_told_of_and_asked_again_at_the_nex
     forgetting = ErasureService(home.erasure_store, layer)  # type: ignore[arg-type]
     done = await forgetting.erase(erasure_request(), NOW)
     assert not done.complete
-    assert "semantic memory" in {one.where for one in done.leftovers}
+    assert "memories" in {one.where for one in done.leftovers}
     assert set(home.files_containing()) == {NOTE, "memory.db"}
     layer.answers = True
     [settled] = await forgetting.finish_interrupted(NOW)
@@ -346,7 +346,8 @@ def test_a_blank_line_keeps_length_header_and_place() -> None:
             again = decode_record(left, record.span.start)
             assert (again.id, again.commit, again.content) == (record.id, record.commit, "")
             assert (again.tool_calls, again.media) == ((), ())
-            assert encode_record(record, record.seq, record.prev, record.salt, record.span.start)[1] == line
+            body = encode_body(record, record.salt)
+            assert encode_record(record, record.seq, record.prev, body, record.span.start)[1] == line
         home.close()
 
 

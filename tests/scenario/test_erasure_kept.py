@@ -4,12 +4,14 @@ said of something else stays there, in whatever case or language it stands."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from assistant.core.erasure import ErasureRequest
 from assistant.core.profiles import Profile, ProfileAttribute
-from tests.support.erasure_home import DAY, ErasureHome
+from tests.support.compactions import live_messages, plan_compaction, summary_message
+from tests.support.erasure_home import DAY, KEPT_FACT, ErasureHome
 from tests.support.semantic_memory import make_memory
 from tests.support.store_home import NOW, memory_backed_directory
 
@@ -123,3 +125,19 @@ async def test_a_common_word_takes_what_has_it_as_a_word_and_the_preview_says_so
     assert done.leftovers == () and done.complete
     kept = home.view_contents()
     assert [said for said in (*told, *others) if said in kept] == others
+
+
+async def test_the_lines_of_a_summary_around_the_one_that_goes_stay(home: ErasureHome) -> None:
+    home.say("My wifi password is Hunter2-blue", "Noted.")
+    home.say("What is my boat called?", KEPT_FACT)
+    lines = [f"- #{number} 2026-11-28 user: remind me to call number {number} tomorrow at 9" for number in range(1, 9)]
+    lines[4:4] = ["- #13 2026-11-28 user: My wifi password is [password left out]"]
+    text = "\n".join(lines)
+    home.add_entry("summary", text, [1, 4], source_type="context_synthesis")
+    compaction = plan_compaction(home, 0, len(live_messages(home)) - 2, summary_message(text))
+    home.conversation.commit_compaction(replace(compaction, summary=text), NOW)
+    await home.erasure.erase(ErasureRequest("owner", text="wifi password"), NOW)
+    [compacted] = home.conversation.checkpoints("main")
+    assert compacted.summary.splitlines() == lines[:4] + lines[5:]
+    [entry] = home.journal.entries("owner")
+    assert entry.content.splitlines() == lines[:4] + lines[5:]

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from assistant.commands.erasure import render_forget_result
 from assistant.core.erasure import ErasureRequest
 from assistant.core.messages import Message, ToolCall
+from assistant.store.calendars import CALENDARS_DB
+from tests.support.calendar_home import calendar_text, timed
 from tests.support.compactions import live_messages, plan_compaction, summary_message
 from tests.support.erasure_home import DAY, KEPT_FACT, ErasureHome
 from tests.support.imports import import_messages
+from tests.support.running_app import run_app
+from tests.support.secrets import HomeBytes
 from tests.support.store_home import NOW, memory_backed_directory, reply_item
 
 BY_TEXT = ErasureRequest("owner", text="Vrunk-88-olma")
@@ -120,3 +125,57 @@ async def test_what_a_tool_was_asked_for_a_forgotten_question_goes_with_it(home:
         message for message in home.conversation.load_view("main").messages if message.tool_calls[:1] == calls[1:]
     ]
     assert kept.tool_calls[0].arguments == {"action": "show"}
+
+
+async def test_the_name_of_a_tool_in_a_forgotten_message_takes_no_other_call_with_it(home: ErasureHome) -> None:
+    home.say("Use manage_todo_list for Vrunk-88-olma.", "All right.")
+    turn = home.begin_turn("Add bread to my list.")
+    call = ToolCall("c1", "manage_todo_list", {"action": "add", "items": ["bread"]})
+    home.conversation.record_messages(turn, [Message("assistant", "", tool_calls=(call,))], NOW)
+    home.conversation.start_tool(turn, call, NOW)
+    result = Message("tool", "Added: 1", tool_call_id="c1", name="manage_todo_list")
+    home.conversation.record_messages(turn, [result], NOW)
+    home.conversation.finish_turn(turn, "answered", Message("assistant", "Done."), [reply_item(turn, "Done.")], NOW)
+    done = await home.erasure.erase(ErasureRequest("owner", messages=(1,)), NOW)
+    assert done.complete and done.leftovers == () and home.files_containing([b"vrunk"]) == []
+    assert [message.tool_calls for message in home.conversation.load_view("main").messages if message.tool_calls] == [
+        (call,)
+    ]
+
+
+async def test_what_a_service_for_notifications_answered_loses_the_words(home: ErasureHome) -> None:
+    home.say("It opens with Vrunk-88-olma.", "All right.")
+    with home.db.write() as db:
+        row = {"key": "reminder:1", "service": "ntfy", "state": "failed", "attempts": 1, "updated_at": NOW.isoformat()}
+        db.insert_row("pushes", **row, error="Refused: It opens with Vrunk-88-olma. Too long.")
+    done = await home.erasure.erase(BY_TEXT, NOW)
+    assert done.complete and done.leftovers == () and home.files_containing([b"vrunk"]) == []
+
+
+async def test_what_an_mcp_server_says_of_its_tools_is_named_with_what_removes_it(home: ErasureHome) -> None:
+    home.say("It opens with Vrunk-88-olma.", "All right.")
+    with home.db.write() as db:
+        db.insert_row("mcp_tools", server="gates", name="open", seen="Opens Vrunk-88-olma, and no other gate.")
+    done = await home.erasure.erase(BY_TEXT, NOW)
+    assert [(left.where, left.kind) for left in done.leftovers] == [("script.db", "own_file")]
+    assert done.complete and "assistant mcp remove" in done.leftovers[0].why
+
+
+async def test_what_a_calendar_says_is_named_and_gone_once_the_calendar_says_it_no_more(tmp_path: Path) -> None:
+    home, calendar = tmp_path / "home", tmp_path / "own.ics"
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text(f'[[calendar.sources]]\nname = "Own"\nkind = "ics"\nurl = "{calendar}"\n')
+    calendar.write_text(calendar_text(timed("Vrunk-88-olma opens", "20260302T143000", 45)))
+    async with run_app(home) as it:
+        await it.app.commands.run("/calendar sync", "main")
+        await it.say("It opens with Vrunk-88-olma.")
+        await it.wait_idle()
+        done = await it.app.erasure.erase(BY_TEXT, NOW)
+        assert done.complete and [(left.where, left.kind) for left in done.leftovers] == [(CALENDARS_DB, "own_file")]
+        assert not (await it.app.erasure.erase(replace(BY_TEXT, scope="peer:telegram:7"), NOW)).leftovers
+        calendar.write_text(calendar_text(timed("Lunch", "20260302T143000", 45)))
+        await it.app.commands.run("/calendar sync", "main")
+        await it.say("Again: it opens with Vrunk-88-olma.")
+        await it.wait_idle()
+        assert not (await it.app.erasure.erase(BY_TEXT, NOW)).leftovers
+        assert HomeBytes(home).places("Vrunk-88-olma") == []

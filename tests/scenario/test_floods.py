@@ -13,6 +13,7 @@ from pathlib import Path
 import pydantic
 import pytest
 
+from assistant.store.log import format as log_format
 from assistant.web.app import build_web_app
 from tests.support.control_api import ScriptedControl, control_deps, open_terminal
 from tests.support.running_app import run_app
@@ -110,3 +111,21 @@ async def test_what_memory_has_is_looked_up_beside_the_loop(tmp_path: Path) -> N
         await it.say("Where is the boat?")
         await it.wait_idle()
         assert len(threads) == 1 and threads[0] != threading.get_ident()
+
+
+async def test_what_is_said_at_length_is_encoded_for_the_log_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long, threads = "It rained on the hills. " * 50_000, []
+    commit = log_format.compute_commitment
+
+    def noted(salt: str, body: bytes) -> str:
+        if len(body) > len(long):
+            threads.append(threading.get_ident())
+        return commit(salt, body)
+
+    monkeypatch.setattr(log_format, "compute_commitment", noted)
+    async with run_app(tmp_path, long) as it:
+        await it.say(long)
+        await it.wait_idle()
+    assert len(threads) == 2 and threading.get_ident() not in threads

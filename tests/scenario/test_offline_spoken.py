@@ -18,8 +18,17 @@ LEAST_SHARES = {
     "colloquial.jsonl": 0.92,
     "developed.jsonl": 0.88,
     "fresh.jsonl": 0.92,
+    "parallel.jsonl": 0.92,
+    "households.jsonl": 0.92,
 }
-STEPS = {"colloquial.jsonl": 4, "developed.jsonl": 12, "fresh.jsonl": 3, "seen.jsonl": 2}
+STEPS = {
+    "colloquial.jsonl": 4,
+    "developed.jsonl": 12,
+    "fresh.jsonl": 3,
+    "seen.jsonl": 2,
+    "parallel.jsonl": 3,
+    "households.jsonl": 2,
+}
 
 
 @pytest.mark.timeout(1200)

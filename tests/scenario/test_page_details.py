@@ -192,3 +192,33 @@ async def test_a_compaction_is_recovered_as_a_file_with_every_word(tmp_path: Pat
             assert browser.complaints() == []
 
         await in_browser(look)
+
+
+async def test_a_month_fits_a_telephone_and_a_day_of_it_opens(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path) as it:
+        await command(it, "remind", "add", "call the dentist", "--at", "2026-03-12 09:00")
+        await command(it, "todo", "add", "buy lamp oil")
+        await open_page(browser, it, "#/today/2026-03-10")
+
+        def look() -> None:
+            browser.find("main .list li", "buy lamp oil")
+            browser.size(360, 780)
+            browser.click("main .tabs button", "Month")
+            browser.find("main h1", "March 2026")
+            browser.find("[data-day='2026-03-12'] .thing", "09:00")
+            for dark in (False, True):
+                browser.dark(dark)
+                for part in ("html", ".month .thing"):
+                    wide = "const it = document.querySelector(arguments[0]); return it.scrollWidth - it.clientWidth"
+                    assert browser.run(wide, part) == 0, part
+                assert browser.serious_findings() == []
+                browser.screenshot(f"month-{'dark' if dark else 'light'}")
+            browser.click("[data-day='2026-03-12'] .date")
+            browser.find("main .agenda li", "call the dentist")
+            browser.click("main .list li button", "Done")
+            browser.wait(lambda: "buy lamp oil" not in browser.text())
+            browser.dark(False)
+            browser.size(1280, 900)
+            assert browser.complaints() == []
+
+        await in_browser(look)

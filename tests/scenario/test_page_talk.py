@@ -108,16 +108,18 @@ async def test_commands_are_completed_and_what_they_did_is_shown(tmp_path: Path,
         await in_browser(look)
 
 
-async def test_two_tabs_show_the_same_and_nothing_twice(tmp_path: Path, browser: Browser) -> None:
+async def test_two_tabs_and_a_telephone_show_the_same_and_nothing_twice(tmp_path: Path, browser: Browser) -> None:
     async with run_web_api(tmp_path, "First.", "Second.") as it:
         await open_page(browser, it)
 
         def look() -> None:
             first = browser.driver.current_window_handle
             browser.find("textarea")
-            browser.driver.switch_to.new_window("tab")
-            browser.open(f"http://127.0.0.1:{it.port}/")
-            browser.size(390, 844)
+            for width, height in ((1280, 900), (360, 780)):
+                browser.driver.switch_to.new_window("tab")
+                browser.open(f"http://127.0.0.1:{it.port}/")
+                browser.size(width, height)
+                browser.find("textarea")
             browser.type("textarea", "one\n")
             browser.find(".entry.assistant", "First.")
             browser.screenshot("talk-phone")
@@ -127,10 +129,11 @@ async def test_two_tabs_show_the_same_and_nothing_twice(tmp_path: Path, browser:
             browser.type("textarea", "two\n")
             browser.find(".entry.assistant", "Second.")
             browser.wait(lambda: len(browser.find_all(".entry")) == 4)
-            browser.driver.switch_to.window(browser.driver.window_handles[-1])
-            browser.find(".entry.assistant", "Second.")
-            browser.wait(lambda: len(browser.find_all(".entry")) == 4)
-            browser.driver.close()
+            for other in set(browser.driver.window_handles) - {first}:
+                browser.driver.switch_to.window(other)
+                browser.find(".entry.assistant", "Second.")
+                browser.wait(lambda: len(browser.find_all(".entry")) == 4)
+                browser.driver.close()
             browser.driver.switch_to.window(first)
 
         await in_browser(look)
@@ -292,6 +295,27 @@ async def test_a_voice_note_is_recorded_sent_and_kept(tmp_path: Path, browser: B
         await in_browser(look)
 
 
+async def test_what_an_answer_asks_stays_when_stored_messages_come_after_it(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path) as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            delivered = {"key": "k", "message_id": 7, "kind": "reply", "html": "<p>Pay Bob?</p>", "body": "Pay Bob?"}
+            shown = browser.driver.execute_async_script(
+                """const [delivered, done] = arguments;
+                const beside = document.querySelector("script[src]").src;
+                import(new URL("conversation.js", beside)).then(({ merge, withDelivery }) => {
+                  const stored = [{ key: "m7", id: 7, role: "assistant", text: "It is a note.", steps: [] }];
+                  const entries = merge(withDelivery([], delivered, []), stored);
+                  done(entries.map((entry) => [entry.id, entry.text, entry.buttons]));
+                });""",
+                {**delivered, "buttons": [{"label": "Done", "command": "/remind done 1"}]},
+            )
+            assert shown == [[7, "Pay Bob?", [{"label": "Done", "command": "/remind done 1"}]]]
+
+        await in_browser(look)
+
+
 async def test_what_waits_for_a_yes_is_asked_in_the_conversation_and_done_by_its_button(
     tmp_path: Path, browser: Browser
 ) -> None:
@@ -304,9 +328,11 @@ async def test_what_waits_for_a_yes_is_asked_in_the_conversation_and_done_by_its
 
         def look() -> None:
             browser.type("textarea", "What does notes.txt say?\n")
-            browser.find(".entry.assistant .buttons button", "Yes")
-            browser.run("location.reload()")
-            browser.find("main section li", "pay Bob")
+            for _ in ("as it is asked", "loaded again"):
+                browser.find(".entry.assistant", "It is a note.")
+                browser.find("main section li", "pay Bob")
+                assert [it.text for it in browser.find_all("main button") if it.text in ("Yes", "No")] == ["Yes", "No"]
+                browser.run("location.reload()")
             browser.click("main section li button", "Yes")
             browser.wait(lambda: not browser.find_all("main section li"))
             assert browser.complaints() == []

@@ -129,6 +129,16 @@ async def test_f28_what_was_read_before_a_crash_waits_no_longer_without_a_new_me
     assert (home.unread_count(), len(home.model.requests)) == (0, asked)
 
 
+async def test_f28_what_was_read_before_a_crash_does_not_wait_once_it_is_compacted(home: JournalHome) -> None:
+    """A sleep came between the crash and the compaction, and had nothing left to read."""
+    say_facts(home)
+    with pytest.raises(SimulatedCrash):
+        await home.sleep(conversation=CrashingStore(home.conversation, "mark_extracted"))
+    await home.restart().sleep(LATER)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 5, summary_message()), NOW)
+    assert home.unread_count() == 0
+
+
 async def test_f28_a_journal_that_cannot_be_written_is_read_for_again(home: JournalHome) -> None:
     say_facts(home)
     full = CrashingStore(home.journal, "add", error=StoreError("The disk is full."))

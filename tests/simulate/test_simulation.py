@@ -72,7 +72,9 @@ def test_a_timer_ends_however_long_a_life_has_lasted() -> None:
     """Of a time of many seconds, small differences are lost."""
     loop = VirtualLoop()
     loop.skip(100 * 365 * 86_400.0)
+    begun = loop.time()
     loop.run_until_complete(asyncio.sleep(1.0))
+    assert loop.time() >= begun + 1.0
     loop.close()
 
 

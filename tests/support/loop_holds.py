@@ -108,6 +108,8 @@ class LoopHolds:
         self._watcher.join()
         if self._schedule is not None:
             os.close(self._schedule)
+            # The callback that closes it is not at its end, and the number is soon another file's.
+            self._schedule = None
 
     def _starved(self) -> float:
         """How long this thread has waited for a processor, in seconds; 0 where nobody counts that."""

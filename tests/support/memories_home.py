@@ -22,6 +22,7 @@ from assistant.core.memories import (
     MemoryChange,
     MemoryHit,
     MemoryList,
+    MemoryState,
     MemoryStorageInfo,
     MemoryVersion,
 )
@@ -77,6 +78,10 @@ class InMemoryMemories:
     async def get(self, memory_id: str) -> Memory | None:
         self._answer()
         return self.by_id.get(memory_id)
+
+    async def get_many(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        self._answer()
+        return {memory_id: self.by_id[memory_id] for memory_id in memory_ids if memory_id in self.by_id}
 
     async def all(self, scope: str | None = None) -> list[Memory]:
         self._answer()
@@ -306,7 +311,19 @@ class Timeline:
     async def current_snapshot(self) -> Snapshot:
         found = [self.search.search(question, "owner", limit=100) for question in QUESTIONS]
         held = await self.memory.list_all("owner")
+        assert await self.pages(former=True) == list(held.memories)[::-1]
+        assert await self.pages(former=False) == [it for it in held.memories if it.memory.is_current][::-1]
         return _held(held), [{_row(one.memory) for one in some} for some in found], self.home.files.read_memory_file()
+
+    async def pages(self, *, former: bool) -> list[MemoryState]:
+        """All that is listed, two at a time."""
+        listed: list[MemoryState] = []
+        while True:
+            before = listed[-1].memory.id or listed[-1].reference if listed else ""
+            page = await self.memory.list_page("owner", limit=2, include_former=former, before=before)
+            listed += page.memories
+            if not page.more:
+                return listed
 
     def texts_at(self, at: datetime, scope: str = "owner") -> list[str]:
         """What held then, oldest first."""

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from types import FrameType
 from typing import Any
@@ -228,7 +229,7 @@ def _text(kind: tuple[str, str, str], length: int) -> str:
 
 
 class _TooLongError(Exception):
-    """An expression did not end in `_PATIENCE`."""
+    """An expression did not end in the time that it had."""
 
 
 def measure(expression: Expression) -> Growth | None:
@@ -244,17 +245,24 @@ def measure(expression: Expression) -> Growth | None:
 def _measure_text(
     expression: Expression, pattern: re.Pattern[Any], method: str, kind: tuple[str, str, str]
 ) -> Growth | None:
-    def took(length: int, times: int = 1) -> float:
+    def took(length: int, times: int = 1, patience: float = _PATIENCE) -> float:
         text = _text(kind, length)
         data = text.encode() if isinstance(expression.pattern, bytes) else text
-        return min(_seconds(pattern, method, data) for _ in range(times))
+        return min(_seconds(pattern, method, data, patience) for _ in range(times))
 
+    once = cache(took)
+    try:
+        # Where the longest takes no noticeable time, no shorter one does.
+        if took(LENGTHS[-1], patience=_SLOW) < _NOTICEABLE:
+            return None
+    except _TooLongError:
+        pass
     try:
         for length in LENGTHS:
-            after = took(length)
-            if after > _SLOW and after <= MOST_GROWTH * took(length // 2):
+            after = once(length)
+            if after > _SLOW and after <= MOST_GROWTH * once(length // 2):
                 return None
-            if after < _NOTICEABLE or after <= MOST_GROWTH * took(length // 2):
+            if after < _NOTICEABLE or after <= MOST_GROWTH * once(length // 2):
                 continue
             # Other work of the machine may have made one of them slow.
             factor = min(took(length, 5) / took(length // 2, 5) for _ in range(3))
@@ -265,12 +273,12 @@ def _measure_text(
     return None
 
 
-def _seconds(pattern: re.Pattern[Any], method: str, text: str | bytes) -> float:
+def _seconds(pattern: re.Pattern[Any], method: str, text: str | bytes, patience: float) -> float:
     def end(signum: int, frame: FrameType | None) -> None:
         raise _TooLongError
 
     before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+    signal.setitimer(signal.ITIMER_REAL, patience)
     started = time.thread_time()
     try:
         deque(pattern.finditer(text), maxlen=0) if method == "finditer" else getattr(pattern, method)(text)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,6 +39,9 @@ class Expression:
 def find_expressions() -> list[Expression]:
     """All of the program, each once by pattern and way of asking."""
     found: dict[tuple[str | bytes, int], list[Expression]] = {}
+    # What Mem0 reads when it is imported: as in the child process, it calls nobody and writes nothing elsewhere.
+    os.environ.setdefault("MEM0_TELEMETRY", "False")
+    os.environ.setdefault("MEM0_DIR", tempfile.mkdtemp(prefix="mem0-"))
     modules = [importlib.import_module(name) for name in _module_names()]
     methods = _Methods([Path(module.__file__ or "") for module in modules])
     for module in modules:

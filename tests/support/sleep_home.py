@@ -161,6 +161,10 @@ class AllNearMemories:
         self._answers()
         return self.by_id.get(memory_id)
 
+    async def get_many(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        self._answers()
+        return {memory_id: self.by_id[memory_id] for memory_id in memory_ids if memory_id in self.by_id}
+
     async def all(self, scope: str | None = None) -> list[Memory]:
         self._answers()
         found = [one for one in self.by_id.values() if scope in (None, one.scope)]

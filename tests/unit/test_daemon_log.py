@@ -40,3 +40,4 @@ def test_where_a_person_types_the_log_is_a_file_that_is_theirs_alone_and_does_no
 def test_a_log_that_cannot_be_written_keeps_nobody_from_talking(tmp_path: Path) -> None:
     log_to_file(tmp_path / "no-such-folder" / "assistant.log")
     structlog.get_logger().error("lost")
+    assert list(tmp_path.iterdir()) == []

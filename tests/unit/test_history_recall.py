@@ -248,8 +248,26 @@ def test_common_words_recall_nothing(room: SearchHome) -> None:
     """Said together again and again, they are still no reason: one message in fifteen has them."""
     room.say(*(f"We had a lovely time in the harbour, day {day}." for day in range(45)))
     recalling = RecallSetup(room)
-    assert recalling.recall("When was it lovely in the harbour?") == ""
+    assert recalling.recall("How much time does a harbour pilot spend at sea in a day?") == ""
     assert len(recalling.history.searches) == 1
+
+
+def test_a_question_about_somebody_whom_nobody_named_recalls_nothing(room: SearchHome) -> None:
+    [fact] = room.say("The volunteers of the homeless shelter meet on Tuesdays, and so did I.")
+    assert RecallSetup(room).ids("When do the volunteers of the homeless shelter meet?") == [fact]
+    assert RecallSetup(room).recall("When do Marta and the volunteers of the homeless shelter meet?") == ""
+
+
+def test_a_question_by_the_name_of_who_spoke_recalls_what_they_said(room: SearchHome) -> None:
+    [fact] = room.say("I am allergic to walnuts.", name="Jorunn")
+    assert RecallSetup(room).ids("What is Jorunn allergic to?") == [fact]
+
+
+def test_in_a_conversation_about_one_thing_its_own_words_recall_what_they_ask_for(room: SearchHome) -> None:
+    room.say(*(f"The tiles of the kitchen again, and the worktop, part {part}." for part in range(120)))
+    [fact] = room.say("Varga wants 318 euros for the tiles of the kitchen.")
+    room.say(*(f"Varga called about the worktop of the kitchen, call {call}." for call in range(80)))
+    assert fact in RecallSetup(room).ids("How many euros does Varga want for the kitchen tiles?")
 
 
 def test_a_single_rare_word_recalls_where_it_is_what_is_asked_for(room: SearchHome) -> None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from assistant.core.imports import hidden_modules
+from assistant.core.imports import hidden_modules, placeholder_modules
 
 _LOADED = "import sys\nimport assistant.cli.{}\nimport assistant.daemon\nprint(*sys.modules)"
 
@@ -20,6 +20,29 @@ def test_what_is_hidden_cannot_be_imported_until_it_is_shown_again() -> None:
     import sys as shown
 
     assert mailbox.Mailbox and shown is sys
+
+
+def test_a_placeholder_is_found_while_something_is_imported_and_the_real_module_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(sys.modules, "sched", raising=False)
+    with placeholder_modules(sched="scheduler", sys="Sys"):
+        import sys as shown
+        from sched import scheduler as placeholder
+    from sched import scheduler
+
+    assert placeholder("anything").enter(1, priority=2) is None
+    assert scheduler is not placeholder and shown is sys
+
+
+def test_the_child_of_semantic_memory_loads_no_client_of_a_server_and_no_telemetry() -> None:
+    """Loading them took four fifths of its start and two thirds of its memory."""
+    code = (
+        "import os, sys, tempfile\nos.environ.update(MEM0_TELEMETRY='False', MEM0_DIR=tempfile.mkdtemp())\n"
+        "import assistant.mem0.adapter\nprint(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "mem0" in loaded and {"qdrant_client", "posthog", "grpc"}.isdisjoint(loaded)
 
 
 @pytest.mark.parametrize("command", ["chat.command", "serve"])

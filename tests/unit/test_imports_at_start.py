@@ -26,7 +26,19 @@ HEAVY = {
 }
 
 
+def printed_by(program: str) -> str:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def test_what_few_need_is_not_loaded_at_start() -> None:
     program = f"import sys, assistant.cli.link, assistant.daemon; print(sorted({HEAVY} & set(sys.modules)))"
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ran.stdout == "[]\n"
+    assert printed_by(program) == "[]"
+
+
+def test_counting_tokens_with_toksum_loads_no_sdk() -> None:
+    program = (
+        "import sys; from assistant.context.tokens import choose_tier, open_counter;"
+        "counter = open_counter(choose_tier('claude-3-opus-20240229', None, toksum=True));"
+        f"print(counter.tier.name, counter.count_text('A walk.') > 0, sorted({HEAVY} & set(sys.modules)))"
+    )
+    assert printed_by(program) == "toksum True []"

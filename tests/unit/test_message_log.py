@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assistant.core.errors import CorruptStore, StoreError
-from assistant.core.messages import LogByteRange, Media, ToolCall
+from assistant.core.messages import LogByteRange, Media, Message, ToolCall
 from assistant.core.records import LogRecord
 from assistant.store.log.format import GENESIS_HASH
 from assistant.store.log.reader import session_folder_name
@@ -60,6 +60,15 @@ def test_what_was_appended_is_read_back_whole(log: MessageLog) -> None:
     assert placed[0].span.end == placed[1].span.start
     assert list(log.scan("main")) == list(placed)
     assert list(log.scan("main", placed[1].span.start)) == [placed[1]]
+
+
+def test_what_was_prepared_is_taken_once_and_only_by_what_says_the_same(log: MessageLog) -> None:
+    log.prepare(Message("user", "hello", name="Ann"))
+    log.prepare(Message("user", "again"))
+    placed = log.append([record("hello"), record("again", 2), record("again", 3)])
+    assert [(one.content, one.name) for one in log.scan("main")] == [("hello", None), ("again", None), ("again", None)]
+    assert len({one.salt for one in placed}) == 3
+    assert log.recover_tail("main", LogHead(), NOW) is None
 
 
 def test_a_line_is_json_with_the_body_last(log: MessageLog) -> None:

@@ -248,6 +248,19 @@ def test_the_same_request_gives_the_same_bytes() -> None:
     assert openai_format.render_openai_request(asked, "m") == openai_format.render_openai_request(asked, "m")
 
 
+def test_tools_that_change_are_sent_as_they_are_now() -> None:
+    def sent(*names: str) -> list[str]:
+        tools = tuple(ToolSpec(name, f"Does {name}.", {"type": "object"}) for name in names)
+        asked = request(user("go"), tools=tools)
+        assert claude(asked)["tools"] == claude(asked)["tools"]
+        names_to_chat = [tool["function"]["name"] for tool in chat(asked)["tools"]]
+        assert names_to_chat == [tool["name"] for tool in claude(asked)["tools"]]
+        return names_to_chat
+
+    for number in range(40):
+        assert sent("walk", f"t{number}") == ["walk", f"t{number}"]
+
+
 def test_notes_of_the_runtime_that_reach_the_form_are_never_instructions() -> None:
     asked = request(Message("system", "[note] an edit"), user("hi"))
     assert [message["role"] for message in claude(asked)["messages"]] == ["user"]

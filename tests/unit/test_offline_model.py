@@ -223,6 +223,20 @@ async def test_a_failed_tool_passes_its_reason_on() -> None:
     assert reply.content.startswith('That did not work: "a.txt" is not there.')
 
 
+@pytest.mark.parametrize(
+    ("result", "shown"),
+    [
+        ('manage_todo_list was not run: items.0 should have at least 1 character, not "". Its arguments: items.', ""),
+        ("manage_todo_list took longer than 5 s and was stopped.", "it took longer than 5 s and was stopped."),
+        ("The disk is full. list_reminders shows what is.", "The disk is full."),
+    ],
+)
+async def test_a_failed_tool_is_told_without_names_of_tools_and_arguments(result: str, shown: str) -> None:
+    told = shown or "I did not understand what it is about. Nothing was changed; say it in other words."
+    reply = await answers(user("add milk to my list"), f"Error: {result}")
+    assert reply.content.split("\n")[0] == f"That did not work: {told}"
+
+
 async def test_in_a_room_the_answer_names_who_said_it() -> None:
     line = format_quote(QuotedMessage(7, "Fri 2026-11-20 09:00", "user", "the key is under the mat", "Bo"))
     reply = await answers(user("where is the key?"), f"1 found\n{line}")

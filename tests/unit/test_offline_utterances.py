@@ -264,6 +264,12 @@ TABLE: list[tuple[str, Expectation]] = [
     ("tell me a joke", CANNOT),
     ("can you book a table for two?", CANNOT),
     ("help me write a letter", CANNOT),
+    ("say good night to Alexa for me and lock the front door", CANNOT),
+    ("busca en google el horario del museo", CANNOT),
+    ("hazle un bizum de cincuenta euros a mi hermano", CANNOT),
+    ("dis bonne nuit à Alexa et verrouille la porte d'entrée", CANNOT),
+    ("sag Alexa gute Nacht und schließ die Haustür ab", CANNOT),
+    ("was sind 17 Prozent von 240", CANNOT),
     ("forget what I said about Anna", says(r"(can't|cannot) .*forget|forget.*(can't|cannot)")),
     # several at once
     ("My sister is Anna. What's on my list?", LIST),

@@ -91,6 +91,7 @@ async def test_wrong_arguments_are_named_with_what_is_allowed() -> None:
     assert "times should be less than or equal to 3, not 9" in text
     assert "tone should be 'warm' or 'cool', not \"loud\"" in text
     assert '"volume" is not an argument' in text
+    assert "String" not in text
     assert text.endswith("Its arguments: name (required), times, tone, after.")
 
 

@@ -76,9 +76,9 @@ def test_a_request_is_no_question_about_the_assistant(question: str) -> None:
 def test_an_ordering_question_is_searched_by_its_subject() -> None:
     stems = Stemmer()
     asked = "Can you list the order in which I brought up aspects of the vegetable garden across our conversations?"
-    assert set(parse_question(asked, stems.of).words.values()) == {"vegetable", "garden"}
-    assert "order" in parse_question("What did I order at the harbour?", stems.of).words.values()
-    assert parse_question("In what order did we talk?", stems.of).words
+    assert set(parse_question(asked, stems.stem_words).words.values()) == {"vegetable", "garden"}
+    assert "order" in parse_question("What did I order at the harbour?", stems.stem_words).words.values()
+    assert parse_question("In what order did we talk?", stems.stem_words).words
     stems.close()
 
 
@@ -86,7 +86,7 @@ def test_what_a_question_asks_for_is_told_by_its_form() -> None:
     stems = Stemmer()
 
     def asked(question: str) -> tuple[bool, bool]:
-        parsed = parse_question(question, stems.of)
+        parsed = parse_question(question, stems.stem_words)
         return parsed.asks_number, parsed.asks_name
 
     assert asked("How many bikes do I own?") == (True, False)

@@ -119,7 +119,7 @@ def test_words_of_every_script_are_found(room: SearchHome, text: str, queries: S
 
 def test_a_word_between_spaceless_characters_stands_by_itself() -> None:
     stems = Stemmer()
-    matcher = WordMatcher(query_words("phones"), stems.of)
+    matcher = WordMatcher(query_words("phones"), stems.stem_words)
     assert [(spot.start, spot.end) for spot in matcher.find_spots("新しいphoneを、smartphone phone買")] == [
         (3, 8),
         (21, 26),
@@ -251,9 +251,9 @@ _ENDINGS = "e y ies ied ing ed s ness ational ation ible ibility ying ey"
 def test_a_text_s_word_is_found_by_every_word_with_its_stem(beginning: str) -> None:
     stems = Stemmer()
     words = [beginning, *(beginning + ending for ending in _ENDINGS.split())]
-    made = stems.of(words)
+    made = stems.stem_words(words)
     for word in words:
-        matcher = WordMatcher(query_words(word), stems.of)
+        matcher = WordMatcher(query_words(word), stems.stem_words)
         same = [other for other in words if made[other] == made[word]]
         assert [other for other in words if matcher.words_in(f"({other})")] == same
     stems.close()

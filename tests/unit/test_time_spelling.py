@@ -25,6 +25,12 @@ NOW = datetime(2026, 3, 11, 9, 0)  # a Wednesday
         ("11 statt 10 Uhr", "11 Uhr statt 10 Uhr"),
         ("saturday 0730 hrs", "saturday 07:30"),
         ("à vingt-deux heures", "à 22 heures"),
+        ("am siebzehnten um acht", "am 17. um acht"),
+        ("le dix-sept à huit heures", "le 17 à huit heures"),
+        ("el día diecisiete a las ocho", "el dia 17 a las ocho"),
+        ("on the twentieth at nine", "on the 20th at nine"),
+        ("fri 0830 dentist", "friday 08:30 dentist"),
+        ("vie 8:30 dentista", "viernes 8:30 dentista"),
     ],
 )
 def test_times_are_spelled_out(text: str, spelled: str) -> None:
@@ -32,7 +38,11 @@ def test_times_are_spelled_out(text: str, spelled: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["so, do you like it", "le mar, la mer", "montar la mesa", "llueve a mares", "so früh raus"]
+    "text",
+    [
+        *("so, do you like it", "le mar, la mer", "montar la mesa", "llueve a mares", "so früh raus"),
+        *("am zweiten Tisch", "le sept de pique"),
+    ],
 )
 def test_what_is_no_time_stays_as_it_is(text: str) -> None:
     assert spell_times(text) == text
@@ -45,6 +55,8 @@ def test_what_is_no_time_stays_as_it_is(text: str) -> None:
         ("2026-03-12 00:00", datetime(2026, 3, 12, 0, 0), ""),
         ("at quarter past four", datetime(2026, 3, 11, 16, 15), ""),
         ("at half seven", datetime(2026, 3, 12, 7, 30), ""),
+        ("um drei am Donnerstag", datetime(2026, 3, 12, 15, 0), ""),
+        ("at 3 am on Thursday", datetime(2026, 3, 12, 3, 0), ""),
         ("mercredi prochain à 17h30", datetime(2026, 3, 18, 17, 30), ""),
         ("le jeudi d'après", datetime(2026, 3, 19, 9, 0), ""),
         ("de martes a sábado a las 13:30", datetime(2026, 3, 11, 13, 30), "FREQ=WEEKLY;BYDAY=TU,WE,TH,FR,SA"),

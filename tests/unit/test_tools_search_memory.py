@@ -136,7 +136,7 @@ async def test_where_the_store_is_away_the_model_is_told_that_the_journal_has_it
     memory = app.home.add_memory("Anna is a nurse.")
     app.home.memories.read_only = True
     text = await app.use("update_memory", reference=memory.reference, text="Anna is a doctor.")
-    assert "[entry 2]" in text and text.endswith("semantic memory has it after the next sleep.")
+    assert "[entry 2]" in text and text.endswith("the memories have it after the next sleep.")
 
 
 @pytest.mark.parametrize(

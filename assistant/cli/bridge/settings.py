@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field, replace
 
+from pydantic import SecretStr
+
 from assistant.bridges import configured as networks
 from assistant.cli.bridge.mailbox import ask_mailbox_login, ask_verifier, explain_own_mailbox
 from assistant.cli.config.change import change_config_file, check_answer, print_changes, store_secret
@@ -104,24 +106,9 @@ def ask_bridge_answers(home: Home, name: str, settings: Settings, options: Bridg
 
 
 def _ask_telegram(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:
-    if token_is_elsewhere:
-        return BridgeAnswers(owner=options.owner)
-    current = settings.values.telegram.token.get_secret_value()
-
-    def parse(answer: str) -> str:
-        if not (current and not answer) and not re.fullmatch(r"\d+:\S+", answer):
-            raise UsageError("That is not a bot token. It looks like 123456:ABC-def; @BotFather sends it.")
-        return answer
-
-    if options.token:
-        token = parse(options.token)
-    else:
-        print_text(_BOTFATHER)
-        shown = "the current one" if current else ""
-        token = prompt_until_valid("Token (not shown)", "", parse, shown=shown, secret=True)
-    # The number of a bot is in its token.
-    is_other_bot = bool(current and token) and current.partition(":")[0] != token.partition(":")[0]
-    return BridgeAnswers(token=token, anew=is_other_bot, owner=options.owner)
+    wrong = "That is not a bot token. It looks like 123456:ABC-def; @BotFather sends it."
+    form = _TokenForm(r"\d+:\S+", ":", wrong, _BOTFATHER)
+    return _ask_bot_token(form, settings.values.telegram.token, options, token_is_elsewhere)
 
 
 def _ask_matrix(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:
@@ -167,24 +154,40 @@ def _ask_matrix(home: Home, settings: Settings, options: BridgeOptions, token_is
 
 
 def _ask_discord(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:
-    if token_is_elsewhere:
+    wrong = "That is not a bot's token. It has three parts with dots between them."
+    form = _TokenForm(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", ".", wrong, _DISCORD_BOT)
+    return _ask_bot_token(form, settings.values.discord.token, options, token_is_elsewhere)
+
+
+@dataclass(frozen=True, slots=True)
+class _TokenForm:
+    """What a bot's token looks like."""
+
+    pattern: str
+    after_number: str  # what ends the bot's number in it
+    error: str
+    where: str  # how one gets a token
+
+
+def _ask_bot_token(form: _TokenForm, stored: SecretStr, options: BridgeOptions, is_elsewhere: bool) -> BridgeAnswers:
+    if is_elsewhere:
         return BridgeAnswers(owner=options.owner)
-    current = settings.values.discord.token.get_secret_value()
+    current = stored.get_secret_value()
 
     def parse(answer: str) -> str:
-        if not (current and not answer) and not re.fullmatch(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", answer):
-            raise UsageError("That is not a bot's token. It has three parts with dots between them.")
+        if not (current and not answer) and not re.fullmatch(form.pattern, answer):
+            raise UsageError(form.error)
         return answer
 
     if options.token:
         token = parse(options.token)
     else:
-        print_text(_DISCORD_BOT)
+        print_text(form.where)
         shown = "the current one" if current else ""
         token = prompt_until_valid("Token (not shown)", "", parse, shown=shown, secret=True)
-    # The number of a bot is in its token.
-    is_other_bot = bool(current and token) and current.partition(".")[0] != token.partition(".")[0]
-    return BridgeAnswers(token=token, anew=is_other_bot, owner=options.owner)
+    # A token without its secret half: the number of a bot.
+    before, now = (it.partition(form.after_number)[0] for it in (current, token))
+    return BridgeAnswers(token=token, anew=bool(current and token) and before != now, owner=options.owner)
 
 
 def _ask_slack(home: Home, settings: Settings, options: BridgeOptions, token_is_elsewhere: bool) -> BridgeAnswers:

@@ -64,6 +64,8 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     folded = fold(text)
     if says("snooze", folded) and all(word.startswith("~") for word in content_words(text)):
         raise OtherAnswer(sure=False)  # there is nothing that could come later
+    if says("asks_to_tell", folded) and not find_times(text).pieces:
+        raise OtherAnswer(asks=True)
     wakes, answers = says("wake", folded) or says("alarm", folded), []
     for what, when in _reminders_in(text):
         if when and "set_reminder" in context.tools:

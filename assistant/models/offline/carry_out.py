@@ -18,7 +18,7 @@ from assistant.core.time_pieces import find_times
 from assistant.models.offline.additions import add, remind
 from assistant.models.offline.agenda_answers import ask, look_up
 from assistant.models.offline.changes import complete, drop, move, relist, undate
-from assistant.models.offline.cues import fold, says
+from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
@@ -31,7 +31,6 @@ from assistant.models.offline.order_signs import (
     TOLD,
     may_be_meant,
     may_be_request,
-    says_any,
 )
 from assistant.models.offline.order_spelling import spell_lists
 from assistant.models.offline.plans import (
@@ -59,6 +58,7 @@ _CLEAR = 0.8
 # Below it, nothing is done for an intent that is not the likeliest.
 _LEAST = 0.15
 _MOST_ORDERS = 4
+_MOST_PARTS = 8
 _SURE_PART = 0.6
 _NEW = frozenset(["add", "remind", "ask", "cannot"])
 _CHANGING = frozenset(["add", "complete", "drop", "move", "remind", "rename", "relist", "reopen", "undated"])
@@ -75,6 +75,10 @@ _INSTEAD = lazy_regex(
 MAYBE_AN_ORDER = (
     "I took that as something you told me: it is noted, and no reminder or to-do was changed. If you wanted one, say "
     'it as an order: "remind me to … tomorrow at 9", "add … to my list", "cancel the reminder about …".'
+)
+UNCLEAR_ORDER = (
+    "I can't do that offline, or I don't understand it: nothing was changed, and your message is kept. Offline I set "
+    "reminders, keep lists and find what you told me: say `help` for examples. Anything else needs a language model."
 )
 
 Reader = Callable[[str, Sequence[ListedItem], PlanContext], Plan]
@@ -182,22 +186,31 @@ def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, st
 
 
 def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
-    """The orders of a sentence that gives several, each about a thing of its own; else the whole."""
-    parts = [part for part in _BETWEEN_ORDERS.split(text) if part.strip()]
-    if not 1 < len(parts) <= _MOST_ORDERS:
+    """The orders of a sentence that gives several, each with all that is said until the next begins; else the whole."""
+    ends = [match.span() for match in _BETWEEN_ORDERS.finditer(text)]
+    if not 0 < len(ends) <= _MOST_PARTS:
         return [text]
-    best = [rank_intents(part, items)[0] for part in parts]
-    whole = rank_intents(text, items)[0]
+    starts = [0, *(end for _, end in ends)]
+    orders: list[tuple[int, int]] = [(0, ends[0][0])]
+    for start, end in zip(starts[1:], [*(begin for begin, _ in ends[1:]), len(text)], strict=True):
+        if text[start:end].strip() and all(_order_of(text[one:two], items) for one, two in (orders[-1], (start, end))):
+            orders.append((start, end))
+        else:
+            orders[-1] = (orders[-1][0], end)
+    parts = [text[start:end] for start, end in orders]
+    intents = [_order_of(part, items) for part in parts]
+    if not 1 < len(parts) <= _MOST_ORDERS or not all(intents):
+        return [text]
     lists = [tuple(filter(None, list_names(part))) for part in parts]
-    two_lists = all(lists) and len(set(lists)) == len(parts)
-    several = (
-        two_lists
-        or len({intent for intent, _ in best}) > 1
-        or (best[0][0] in ("remind", "move") and whole[0] == best[0][0])
-    )
-    sure = all(intent in _CHANGING and chance > _SURE_PART for intent, chance in best)
-    own = all(_stands_alone(part, intent, items) for part, (intent, _) in zip(parts, best, strict=True))
-    return parts if several and sure and own else [text]
+    several = (all(lists) and len(set(lists)) == len(parts)) or len(set(intents)) > 1
+    same_kind = intents[0] in ("remind", "move") and rank_intents(text, items)[0][0] == intents[0]
+    return parts if several or same_kind else [text]
+
+
+def _order_of(part: str, items: Sequence[ListedItem]) -> str:
+    """What a part of a sentence surely orders, where it says all that it needs; else ""."""
+    intent, chance = rank_intents(part, items)[0]
+    return intent if intent in _CHANGING and chance > _SURE_PART and _stands_alone(part, intent, items) else ""
 
 
 def _stands_alone(part: str, intent: str, items: Sequence[ListedItem]) -> bool:
@@ -247,7 +260,7 @@ def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext,
 def _cannot(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     yield from ()
     asks = "?" in text or says("asks", fold(text))
-    if asks and not says("you_do", fold(text)):
+    if asks and not says_any(("you_do", "arithmetic"), fold(text)):
         raise OtherAnswer(asks=True)  # what it is about may have been told
     return refuse(text) if says("erase_words", fold(text)) else CANNOT
 

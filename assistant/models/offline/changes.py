@@ -15,7 +15,7 @@ from assistant.core.time_language import DAY_CODES, H
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import ResolvedTime, resolve_times
-from assistant.models.offline.cues import fold, read_cues, says
+from assistant.models.offline.cues import fold, read_cues, says, says_any
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, kinds_named, matching, subject_words, words_of
 from assistant.models.offline.plans import (
@@ -28,7 +28,14 @@ from assistant.models.offline.plans import (
     describe_todos,
     numbers_named,
 )
-from assistant.models.offline.targets import Targets, content_words, find_targets, is_old_time, new_times
+from assistant.models.offline.targets import (
+    Targets,
+    content_words,
+    find_targets,
+    is_old_time,
+    items_at_times,
+    new_times,
+)
 
 # An hour that is written as such is one of twenty-four.
 _OF_24 = lazy_regex(r"\d ?h\b|uhr|:\d|heures?|horas?")
@@ -46,6 +53,9 @@ _MISSING = lazy_regex(
     r"\b(?:not|didn'?t|isn'?t|missing|nicht|kein\w*|fehl\w*|pas|manque\w*|reste\w*|no|falta\w*|queda\w*)\b"
 )
 _AT = lazy_regex(r"(?:at|by|um|auf|ab|à|vers|a las?) ", re.IGNORECASE)
+_HAS = lazy_regex(r"\b(?:got|have|hab\w*|haben|tengo|tenemos|ai|a|avons|pris|bought)\b")
+_PARTICIPLE_AT_END = lazy_regex(r"\b\w{2,}(?:ed|ought|t|en|e|ee|es|ad[oa]s?|id[oa]s?)[\s.!]*$")
+_RINGS = lazy_regex(r"\b(?:wak|weck|reveil|despert|despiert|alarm)\w*")
 _BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
 
 
@@ -71,6 +81,10 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         targets = Targets(chosen if len(kinds) == 1 else [], all_meant=True)
     else:
         targets = find_targets(text, waiting(items), context, times, may_keep=True)
+    if says("resets", fold(text)) and any(list_names(text)):
+        targets = _whole_list(text, waiting(items))
+    if not targets and says("negated_request", fold(text)):
+        targets = _not_to_ring(text, waiting(items), times, context.now)
     if not targets and (numbers or (names_list(text) and says("clear", fold(text)))):
         return (yield from _drop_unseen(text, numbers))
     found = _for_each(targets)
@@ -82,6 +96,15 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if is_once and len(found) == 1 and found[0].often and (skipped := _skip(found[0], times, context.now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
     return (yield from _take_away(found, "remove"))
+
+
+def _not_to_ring(text: str, there: Sequence[ListedItem], times: FoundTimes, now: datetime | None) -> Targets:
+    """What somebody does not want to be woken or reminded by: "so don't wake me tomorrow, I'm off"."""
+    reminders = [item for item in there if item.kind == "reminder"]
+    if _RINGS.search(fold(text)):
+        reminders = [item for item in reminders if "~alarm" in words_of(item.text)]
+    then = items_at_times(reminders, times, now) if now and times.pieces else []
+    return Targets(then or reminders)
 
 
 def _drop_unseen(text: str, numbers: Sequence[int]) -> Plan:
@@ -97,6 +120,24 @@ def _drop_unseen(text: str, numbers: Sequence[int]) -> Plan:
     return describe_todos((yield from call_tool("manage_todo_list", action="clear", list=name)))
 
 
+def says_whole_list_done(text: str) -> bool:
+    """Whether it says of a list as a whole that it is done: "got everything on the shopping list"."""
+    folded = fold(without_lists(text))
+    if (
+        not any(list_names(text))
+        or not says_any(("all", "clear"), folded)
+        or says_any(("puts", "drop", "show"), folded)
+    ):
+        return False
+    ends = _PARTICIPLE_AT_END.search(folded) is not None
+    return ends or says_any(("sense_done", "done"), folded) or _HAS.search(folded) is not None
+
+
+def _whole_list(text: str, todos: Sequence[ListedItem]) -> Targets:
+    name = next(filter(None, list_names(text)), "")
+    return Targets([item for item in todos if item.kind == "todo" and is_same_list(item.list, name)], all_meant=True)
+
+
 def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """To-dos are ticked off; a reminder of what is done need not come, unless it comes again and again."""
     if numbers := numbers_named(text):
@@ -108,6 +149,8 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
         text = _without_missing(_BUT.split(text, maxsplit=1)[0])
     todos = [item for item in there if item.kind == "todo"]
     targets = find_targets(text, todos, context, find_times(text), may_keep=True)
+    if not targets and says_whole_list_done(text):
+        targets = _whole_list(text, todos)
     if not targets or targets.is_newest:
         targets = find_targets(text, there, context, find_times(text), may_keep=True)
     found = _for_each(targets)
@@ -249,6 +292,8 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
     resolved = resolve_times(times, now, item.due)
     if resolved is None:
         raise OtherAnswer
+    if _is_next_week(item, times, resolved.at, now):
+        resolved = replace(resolved, at=resolved.at + timedelta(days=7))
     at = _nearest(item, times, resolved.at, now)
     rule = times.rule
     start = at if not rule or times.has_clock or times.has_day else item.due or at
@@ -260,6 +305,12 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
     elif rule == "FREQ=WEEKLY" and item.due:
         rule = f"FREQ=WEEKLY;BYDAY={_day_code(item.due)}"
     return (yield from _set(item, start, times.has_clock, rule))
+
+
+def _is_next_week(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -> bool:
+    """On a Wednesday, what is on another day and moves to Wednesday is not today: that would be said."""
+    named = any(day.weekday is not None for day in times.of_kind("day"))
+    return named and at.date() == now.date() and item.due is not None and item.due.date() > at.date()
 
 
 def _counts_from_now(folded: str) -> bool:

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
 from pathlib import Path
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text, lazy_regex
 from sleep.rules.pattern_files import compile_patterns, join_fragments
 
+_CLAUSES = lazy_regex(
+    r"\s*[,;.!:]+\s+|\s+(?:and|und|et|y|but|aber|mais|pero|because|cause|cos|since|weil|denn|da|parce que?"
+    r"|puisque|car|comme"
+    r"|porque|que ya|ya que|so|also|donc|asi que|dass)\s+",
+    re.IGNORECASE,
+)
 CUES_FILE = Path(__file__).with_name("cues.toml")
 
 
@@ -42,10 +48,20 @@ def read_cues() -> Cues:
     return Cues(compile_patterns("cues", data), subject, words["order"], words["articles"])
 
 
+@lru_cache(maxsize=2048)
 def says(name: str, text: str) -> bool:
     """Whether the folded `text` has the pattern `name` of `cues.toml`."""
     return read_cues().patterns[name].search(text) is not None
 
 
+def says_any(names: Iterable[str], text: str) -> bool:
+    return any(says(name, text) for name in names)
+
+
 def fold(text: str) -> str:
     return fold_text(" ".join(text.split())).replace("’", "'")
+
+
+def clauses(text: str) -> list[str]:
+    """The parts of a sentence between marks and joining words."""
+    return [part for part in _CLAUSES.split(text) if part.strip()]

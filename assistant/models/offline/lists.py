@@ -64,8 +64,9 @@ _LIST = lazy_regex(
     r"(?:\b(?P<plain2>to-?\s?do-?\s?list[es]?)\b|\b(?P<de>\w+?)s?(?:[- ])?(?:zettel|liste)\b(?! (?:de|des|d'|pour)\b)"
     r"(?: (?P<after>vacances|bricolage|courses|valise|noel|travail|maison|voyage|cadeaux|anniversaire|jardin)\b)?"
     r"|\b(?P<en>\w+(?:-\w+)+|\w+(?:[- ]\w+)?) lists?\b"
-    r"|\bliste (?:(?:de la|de l'|des|de|du|d'|pour (?:la |le |les |l')?)\s?)?(?P<fr>(?!s'|stp|svp)\w+)"
-    r"|\blista (?:(?:de la|de los|de las|del|de|para (?:la |el )?)\s?)?(?P<es>\w+)"
+    r"|\bliste (?:(?:de la|de l'|des|de|du|d'|pour (?:la |le |les |l')?)\s?|(?!\w+(?:er|ir|re)\b))"
+    r"(?P<fr>(?!s'|stp|svp)\w+)"
+    r"|\blista (?:(?:de la|de los|de las|del|de|para (?:la |el )?)\s?|(?!\w+[aei]r\b))(?P<es>\w+)"
     r"|\b(?P<plain>list|liste|lista|todos(?! l[oa]s\b)|to-dos|tasks|aufgaben|taches|tareas|(?<=my )(?:jobs|chores))\b)"
 )
 _SHOPPING = lazy_regex(
@@ -143,6 +144,10 @@ _DUE = lazy_regex(
 _POINTS_TO_IT = lazy_regex(
     r"(?:(?:pon|echa|agrega|anade|apunta|anota|mete|metese|suma|incluye)(?:me|se)?l[oae]s?|(?:mets|note|ajoute|rajoute|inscris)-l[ea]s?)"
     r"(?: (?:porf\w*|stp|ahi|tambien|aussi|please))?"
+    # "tu les inscris ?", "¿los apuntas?", "schreibst du die auf?"
+    r"|¿?(?:tu )?(?:me |nous |nos )?(?:les?|la|los|las|lo)"
+    r" (?:inscri|note|met|ajoute|rajoute|apunt|pon|anot|agreg|anad|ech)\w*"
+    r"|(?:schreib|setz|pack|trag|notier)s?te? ?(?:du |mir )*(?:das|die|den|es|sie)?(?: auf| drauf| ein)?"
 )
 # Two things to do, in languages whose verbs show it: "relancer le client et nettoyer la cage".
 _TWO_TASKS = lazy_regex(

@@ -8,11 +8,10 @@ done, off, back or otherwise, so that nobody is told "Noted" alone instead of th
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
-from assistant.models.offline.cues import fold, says
+from assistant.models.offline.cues import clauses, fold, says, says_any
 from assistant.models.offline.intents import is_understood, rank_without_items
 from assistant.models.offline.lists import names_list
 from assistant.models.offline.matching import subject_words
@@ -52,6 +51,8 @@ _FEW_WORDS = 5
 DOUBTFUL = 0.5
 # From this chance on, what has no sign of a change only tells something.
 _ONLY_TELLS = 0.85
+# From this chance on, not even the mood of an order makes one.
+_SURELY_TOLD = 0.99
 # From these chances on, what is neither question nor order tells something.
 _SAID = 0.6
 _SAID_OR_ASKED = 0.75
@@ -115,7 +116,7 @@ _SIGNS_OF_CHANGE = (
 # What is needed may be meant for a list.
 _NEEDED = lazy_regex(
     r"\b(?:(?:we|i)(?: really| also)? need|(?:wir brauchen|ich brauche)|il (?:me |nous )?(?:faut|faudrait)"
-    r"|(?:j'ai|on a|nous avons) besoin|necesit(?:o|amos)|(?:me|nos) hacen? falta|hay que)\b"
+    r"|(?:j'ai|on a|nous avons) besoin|necesit(?:o|amos)|(?:me|nos) h\w+ falta|hay que)\b"
 )
 # Of these, what only says that something is otherwise: it is an order only where it names a thing that is there.
 _OF_A_NAMED_THING = frozenset(
@@ -148,6 +149,8 @@ _ORDER_FORMS = (
     "undo",
     "sense_back",
 )
+# What shows that somebody tells something.
+_DECLARING = ("forms", "teller", "states", "tells_past", "of_a_thing", "of_oneself", "keep")
 _ORDER_NOUNS = ("reminder_noun", "todo_noun", "names_list", "alarm", "timer")
 
 
@@ -235,11 +238,28 @@ def may_be_meant(text: str) -> bool:
     return says_any(_ORDER_FORMS, folded) or (not surely_told and nouns)
 
 
-def only_tells(text: str) -> bool:
-    """Whether a sentence tells something, and has no sign that a reminder or a to-do was to change."""
+def commands(text: str) -> bool:
+    """Whether a sentence has the mood of an order, in any of its clauses."""
     text = _GREETING.sub("", text, count=1)
+    told = dict(rank_without_items(text))["statement"] >= _SURELY_TOLD or says_any(("resembles", "keep"), fold(text))
+    return not told and any(says("command_verb", fold(clause)) for clause in clauses(text))
+
+
+def _tells_duty(text: str) -> bool:
+    """Whether somebody tells what they have to do, and when: a reminder may be meant."""
+    return says("duty", fold(text)) and bool(find_times(text).of_kind("clock", "day", "part", "delta"))
+
+
+def only_tells(text: str) -> bool:
+    """Whether a sentence shows that it tells something: it is likely, no clause of it has the form of an order, and it
+    has no sign that a reminder or a to-do was to change."""
+    text = _GREETING.sub("", text, count=1)
+    if _tells_duty(text) or commands(text) or any(says_any(_ORDER_FORMS, fold(c)) for c in clauses(text)[1:]):
+        return False
     folded = _GERMAN_AM.sub("", fold(text))
     chance = dict(rank_without_items(text))["statement"]
+    if not says_any(_DECLARING, folded):
+        return False
     told = chance >= _ONLY_TELLS or (chance >= DOUBTFUL and says_any(("forms", "teller"), folded) and "?" not in text)
     return told and not says_any(_SIGNS_OF_CHANGE, folded) and (chance >= _ONLY_TELLS or not find_times(text).pieces)
 
@@ -248,6 +268,8 @@ def tells_unless_named(text: str) -> bool:
     """Whether a sentence only tells something where it names no reminder and no to-do that the person has: "my sister
     moved to Bergen", "the dentist moved"."""
     text = _GREETING.sub("", text, count=1)
+    if _tells_duty(text):
+        return False
     folded = _GERMAN_AM.sub("", fold(text))
     chances = dict(rank_without_items(text))
     declares = chances["statement"] >= DOUBTFUL and says_any(("forms", "teller", "states"), folded)
@@ -260,7 +282,7 @@ def tells_unless_named(text: str) -> bool:
 
 def tells_need(text: str) -> bool:
     """Whether a sentence says that something is needed: "we need eggs"."""
-    return "?" not in text and _NEEDED.search(fold(text)) is not None
+    return "?" not in text and (_NEEDED.search(fold(text)) is not None or says("duty", fold(text)))
 
 
 def names_what_orders_are_about(text: str) -> bool:
@@ -273,14 +295,14 @@ def is_likely_told(text: str) -> bool:
     return rank_without_items(text)[0][0] in TOLD
 
 
-def says_any(names: Sequence[str], folded: str) -> bool:
-    return any(says(name, folded) for name in names)
-
-
 def may_be_told(text: str) -> bool:
     """Whether a sentence may tell something, whatever else it does."""
     told = sum(chance for intent, chance in rank_without_items(text) if intent in TOLD)
     return told >= LIKELY or not may_be_request(text)
+
+
+def asks_for_reminder(text: str) -> bool:
+    return says_any(("set_reminder", "wake", "wants_reminder", "nudges"), fold(text)) and may_be_request(text)
 
 
 def may_be_request(text: str) -> bool:

@@ -21,6 +21,8 @@ from sleep.rules.pattern_files import join_fragments
 FORMS_FILE = Path(__file__).with_name("order_forms.toml")
 LONGEST_SENTENCE = 400
 _WORDS = lazy_regex(r"[^\W\d_]+")
+# What is said before anything is said: "ah et du beurre", "oh and butter".
+_INTERJECTION = lazy_regex(r"^(?:(?:oh|ah|ach|aha|eh|hm+|uh|um(?=,)|ehm?|ahm?|ay|uy|tja)[\s,!]+)+(?=\w)")
 _END = lazy_regex(r"[\s?!.]*\Z")
 _SHORTEST_SLIP = 4
 # Prefixes of German verbs that stand behind their order: "aufschreiben" is "schreib ... auf".
@@ -70,6 +72,8 @@ def spell_order(text: str) -> str:
     plain = " ".join(text.split()).replace("’", "'")
     if len(plain) > LONGEST_SENTENCE:
         return text
+    if interjection := _INTERJECTION.match(fold(plain)):
+        plain = plain[interjection.end() :]
     plain = _WORDS.sub(lambda match: _spelled(match[0]), plain)
     end = _END.search(plain)
     bare = (plain[: end.start()] if end else plain).lstrip("¿¡ ")

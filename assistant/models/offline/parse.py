@@ -23,9 +23,12 @@ from assistant.models.offline.cues import fold, says
 from assistant.models.offline.intents import rank_without_items
 from assistant.models.offline.lists import list_names
 from assistant.models.offline.order_signs import (
+    asks_for_reminder,
+    commands,
     is_likely_told,
     may_be_meant,
     may_be_order,
+    may_be_request,
     may_be_told,
     names_what_orders_are_about,
     only_tells,
@@ -78,6 +81,7 @@ class UseTool:
 class Note:
     is_task: bool = False  # sounds like something to be done
     is_doubtful: bool = False  # has the form of an order
+    is_command: bool = False  # has the mood of one
     is_likely: bool = True  # reads like something told
     is_plain: bool = True  # and has no sign that anything was to change
     plain_unless_named: str = ""  # it is plain where these words name no reminder and no to-do that is there
@@ -160,10 +164,14 @@ def parse_message(text: str) -> tuple[Request, ...]:
     todo_list = _list_over_lines(text)
     if todo_list:
         return (DoOrder(todo_list, Note()),)
-    sentences = _join_remarks(_sentences_to_read(text))
+    sentences = _with_days_told(_join_remarks(_sentences_to_read(text)))
     # In the middle of a long text nobody gives orders.
     own = [number in (0, len(sentences) - 1) or len(sentences) <= _MOST_REQUESTS for number in range(len(sentences))]
     requests = [parse_sentence(sentence, orders=is_own) for sentence, is_own in zip(sentences, own, strict=True)]
+    asked = max(
+        (n for n, one in enumerate(requests) if isinstance(one, DoOrder) and asks_for_reminder(one.text)), default=0
+    )
+    requests = [_as_story(one) if number < asked else one for number, one in enumerate(requests)]
     if not requests and text.strip():
         requests = [parse_sentence(Sentence("help", "help")) if "?" in text else Note()]
     notes = [request for request in requests if isinstance(request, Note)]
@@ -173,7 +181,8 @@ def parse_message(text: str) -> tuple[Request, ...]:
         # Beside an order that is carried out, it would be untrue that nothing was changed.
         is_plain = any(isinstance(one, DoOrder) for one in work) or all(note.is_plain for note in notes)
         open_words = [note.plain_unless_named for note in notes if not note.is_plain]
-        note = Note(any(n.is_task for n in notes), doubtful, all(n.is_likely for n in notes), is_plain)
+        commanded = doubtful and any(note.is_command for note in notes)
+        note = Note(any(n.is_task for n in notes), doubtful, commanded, all(n.is_likely for n in notes), is_plain)
         work = [replace(note, plain_unless_named=" ".join(open_words) if all(open_words) else ""), *work]
     return tuple(work[:_MOST_REQUESTS]) or tuple(requests[:1])
 
@@ -217,6 +226,31 @@ def _goes_on(last: Sentence, sentence: Sentence) -> bool:
     ):
         return False
     return bool(find_times(plain).pieces) and not find_times(last.text).pieces
+
+
+def _with_days_told(sentences: list[Sentence]) -> list[Sentence]:
+    """A reminder at an hour alone is for the day that was told before: "On Thursday my son comes. Wake me at six."."""
+    told, with_days = "", []
+    for sentence in sentences:
+        times = find_times(sentence.text)
+        if told and times.of_kind("clock") and not times.has_day and asks_for_reminder(sentence.text):
+            text, own = (f"{one.rstrip('.!? ')} {told}" for one in (sentence.text, sentence.own_text))
+            with_days.append(Sentence(text, own))
+            continue
+        days = times.of_kind("day")
+        told = " ".join(times.text[day.start : day.end].strip(" ,") for day in days) or told
+        with_days.append(sentence)
+    return with_days
+
+
+def _as_story(request: Request) -> Request:
+    """What is told before a reminder is asked for is no order of its own, but for one that has its form."""
+    if not isinstance(request, DoOrder) or may_be_request(request.text) or any(list_names(request.text)):
+        return request
+    is_reminder = rank_without_items(request.text)[0][0] == "remind" and isinstance(request.otherwise, Note)
+    return (
+        replace(request.otherwise, is_plain=False) if is_reminder and isinstance(request.otherwise, Note) else request
+    )
 
 
 def _is_by_the_way(request: Request) -> bool:
@@ -263,8 +297,9 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
 
 def note_of(text: str) -> Note:
     """A sentence that is no order, as what it tells."""
-    doubtful, needed = may_be_meant(text), tells_need(text)
-    note = Note(needed, doubtful, needed or is_likely_told(text), only_tells(text) and not needed)
+    commanded, needed = commands(text), tells_need(text)
+    told = needed or is_likely_told(text)
+    note = Note(needed, commanded or may_be_meant(text), commanded, told, only_tells(text) and not needed)
     return replace(note, plain_unless_named=text if not note.is_plain and tells_unless_named(text) else "")
 
 

@@ -36,6 +36,9 @@ CANNOT = (
 )
 NOTHING_FITS = "I can't do that: no reminder and no to-do that you have fits these words"
 MOMENT = "%Y-%m-%d %H:%M"
+_TOOL_NAME = lazy_regex(r"^(?:\[interrupted\] )?[a-z]+(?:_[a-z]+)+ (?=was|may|took|failed)")
+_OTHER_TOOL = lazy_regex(r"(?<=[.!?]) [a-z]+(?:_[a-z]+)+ (?:shows|lists|finds|keeps|looks|has)\b[^.!?]*[.!?]")
+_NOT_UNDERSTOOD = "I did not understand what it is about. Nothing was changed; say it in other words."
 CHANGED = lazy_regex(r"Reminder (\d+) is (set|changed|cancelled)")
 
 
@@ -82,10 +85,16 @@ class ToolFailedError(Exception):
 Plan = Generator[ToolStep, str, str]
 
 
+def describe_failure(result: str) -> str:
+    """What a tool answered that did not do it, for people, who know no names of tools and arguments."""
+    text = _TOOL_NAME.sub("it ", _OTHER_TOOL.sub("", result.removeprefix(FAILURE_PREFIX).strip()))
+    return _NOT_UNDERSTOOD if text.startswith("it was not run") else text
+
+
 def call_tool(tool: str, **arguments: object) -> Plan:
     result = yield ToolStep(tool, arguments)
     if is_failed_result(result):
-        raise ToolFailedError(result.removeprefix(FAILURE_PREFIX).strip())
+        raise ToolFailedError(describe_failure(result))
     return result
 
 

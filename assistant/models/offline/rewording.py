@@ -10,7 +10,7 @@ from assistant.core.time_pieces import find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, read_cues
 from assistant.models.offline.lists import tidy_item, without_lists
-from assistant.models.offline.matching import ListedItem, matching, subject_words, words_of
+from assistant.models.offline.matching import ListedItem, is_same, matching, subject_words, words_of
 from assistant.models.offline.plans import OtherAnswer, Plan, PlanContext, ask_which, call_tool, describe_todos
 from assistant.models.offline.targets import find_targets
 
@@ -69,6 +69,14 @@ _SWAPS = tuple(
         r"(?:not|nicht|pas|no)\s+(?:\w{1,4} ){0,2}(?P<old>[\w-]+)(?: \w+)?$",
     )
 )
+
+
+# "Rather margarine than butter", "make that pears, not apples"
+_CONTRAST = lazy_regex(
+    r"\b(?:instead|rather|make (?:it|that)|statt|stattdessen|anstatt|anstelle|lieber|plutot|au lieu|en vez|en lugar"
+    r"|mejor|prefer\w*|sondern|sino|(?:no|not|nicht|non),? (?:it'?s|es|c'est|but))\b"
+)
+_LONGEST_SWAP = 60
 
 
 def _plain(text: str) -> str:
@@ -143,6 +151,8 @@ def _swapped(plain: str, folded: str, item: ListedItem) -> str:
             words = words[:-1]
         if words:
             return f"{item.text[:place]}{' '.join(words)}{item.text[place + len(match['old']) :]}"
+    if _CONTRAST.search(folded) and not find_times(plain).pieces and (new := _other_words(plain, folded, item)):
+        return new
     for pattern in _SWAPS:
         for match in pattern.finditer(folded):
             old, new = match["old"], match["new"]
@@ -151,6 +161,30 @@ def _swapped(plain: str, folded: str, item: ListedItem) -> str:
                 written = plain[match.start("new") : match.end("new")]
                 return f"{item.text[: there.start()]}{written}{item.text[there.end() :]}"
     return ""
+
+
+def _other_words(plain: str, folded: str, item: ListedItem) -> str:
+    """Where all that a sentence names is one run of words of a thing and one run of others: these in place of those."""
+    own, known = words_of(item.text), read_cues().order_words
+    runs: list[tuple[bool, int, int]] = []  # whether of the thing, from where, to where
+    for match in re.finditer(r"[\w-]+", _CONTRAST.sub(lambda found: " " * len(found[0]), folded)):
+        if match[0] in known and match[0] not in own:
+            continue
+        is_own = any(is_same(match[0], word) for word in own)
+        gap = folded[runs[-1][2] : match.start()].strip() if runs else ""
+        if runs and runs[-1][0] == is_own and (not gap or fold(gap) in ("de", "d'", "of", "et", "and", "und", "y")):
+            runs[-1] = (is_own, runs[-1][1], match.end())
+        else:
+            runs.append((is_own, match.start(), match.end()))
+    others = [number for number, (is_own, _, _) in enumerate(runs) if not is_own]
+    if len(others) != 1 or len(runs) < 2:
+        return ""
+    _, start, end = runs[others[0]]
+    _, old_start, old_end = runs[others[0] - 1 if others[0] else 1]
+    place = fold(item.text).find(folded[old_start:old_end])
+    if place < 0 or end - start > _LONGEST_SWAP or not _is_thing(folded[start:end]):
+        return ""
+    return f"{item.text[:place]}{plain[start:end]}{item.text[place + old_end - old_start :]}"
 
 
 def _is_thing(words: str) -> bool:

@@ -11,10 +11,18 @@ from collections.abc import Sequence
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
-from assistant.models.offline.cues import fold, read_cues, says
-from assistant.models.offline.lists import is_same_list, list_names, without_lists
-from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words
-from assistant.models.offline.order_signs import begins_with_time, may_be_request, may_say_done
+from assistant.models.offline.changes import says_whole_list_done
+from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
+from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
+from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
+from assistant.models.offline.order_signs import (
+    TOLD,
+    begins_with_time,
+    may_be_request,
+    may_say_done,
+    names_what_orders_are_about,
+    tells_need,
+)
 from assistant.models.offline.plans import PlanContext, find_last_changed
 from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
@@ -28,6 +36,7 @@ _A_NEW_ALARM = lazy_regex(
     r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
 )
 _SHORT = 5
+_BY_SO_LONG = ("longer", "later_by", "earlier_by", "sooner")
 _BELONGS = lazy_regex(
     r"\b(?:should (?:be|go)|belongs?|goes?|gehor\w*|muss\w* eher|vont?|devrait|devraient|van?|deberian?|pertenecen?)\b"
 )
@@ -42,14 +51,24 @@ def intent_of_form(
         return "question"
     if says("resembles", folded):
         return "statement"
+    if says("arithmetic", folded) or says("tells_others", folded):
+        return "cannot"
     waiting = [item for item in items if not item.done]
+    if says("negated_request", folded) and any(item.kind == "reminder" for item in waiting):
+        return "drop"
     if names_swap(text, waiting):
         return "rename"
     if says("not_due", folded) and any(item.due and item.kind == "todo" for item in waiting):
         return "undated"
     asks = text.endswith("?") or says("asks", folded)
-    if says("writes_down", folded):
+    if says("writes_down", folded) or (tells_need(text.rstrip("? ")) and names_list(text) and not says("asks", folded)):
         return "add"
+    if not asks and any(list_names(text)) and says("resets", folded):
+        return "drop"
+    if not asks and says_whole_list_done(text):
+        return "complete"
+    if not asks and likeliest == "statement" and _is_bare_alarm(folded, times):
+        return "remind"
     if not asks and (begins := begins_with_time(text, times)):
         return begins
     if (
@@ -75,10 +94,16 @@ def intent_of_form(
         return "complete"
     if named and not asks and not times.pieces and _says_done(text, named):
         return "complete"
+    if not asks and likeliest in TOLD and _has_done(text, folded, named, waiting):
+        return "complete"
     if not asks and _moves(folded, text, times, named, waiting, context, likeliest, corrects=corrects):
         return "move"
     if likeliest == "ask" and not asks and any(list_names(text)) and says("puts", folded):
         return "add"
+    if likeliest in (*TOLD, "ask", "cannot") and not (times.pieces or asks or named) and _is_bare_length(text, folded):
+        return "remind"
+    if likeliest in (*TOLD, "ask") and not (asks or named) and _is_for_others(text, folded):
+        return "cannot"
     return ""
 
 
@@ -95,10 +120,41 @@ def _calls_off(folded: str, text: str, named: Sequence[ListedItem]) -> bool:
     return bool(rest) and count_hits(rest, named[0]) == len(rest)
 
 
+def _is_bare_alarm(folded: str, times: FoundTimes) -> bool:
+    """ "17 Uhr Wecker fürs Fitness": when it is to ring, and no verb that tells."""
+    told = ("states", "tells_past", "teller", "of_oneself", "duty", "plans_oneself")
+    return bool(times.of_kind("clock")) and says_any(("alarm", "timer"), folded) and not says_any(told, folded)
+
+
+def _is_bare_length(text: str, folded: str) -> bool:
+    """ "Pasta is on, eleven minutes": a clause that is a length and nothing else asks for a timer."""
+    if says("tells_past", folded):
+        return False
+    for clause in map(fold, clauses(text)):
+        length = find_length(clause)
+        if length and length.minutes and not content_words(f"{clause[: length.start]} {clause[length.end :]}"):
+            return True
+    return False
+
+
+def _is_for_others(text: str, folded: str) -> bool:
+    """Whether it begins with a verb that orders, of nothing that is looked up or kept here."""
+    own = ("show", "show_only", "goes_through", "asks_to_tell", "puts", "writes_down", "agenda_noun", "open_todos")
+    return says("command_verb", folded) and not says_any(own, folded) and not names_what_orders_are_about(text)
+
+
+def _has_done(text: str, folded: str, named: Sequence[ListedItem], waiting: Sequence[ListedItem]) -> bool:
+    """Whether somebody says that they have done what a to-do names, in whatever words: "I've brought the eggs"."""
+    found = each_named(without_lists(text), waiting) or named
+    words = content_words(text)
+    only_these = len(words) <= sum(count_hits(words, item) for item in found) + 1
+    return bool(found) and says("perfect", folded) and only_these and all(item.kind == "todo" for item in found)
+
+
 def _says_done(text: str, named: Sequence[ListedItem]) -> bool:
     """Whether a sentence says of one thing, in few words, that it has been done."""
     words = text.strip(" .!,✅").split()
-    if not may_say_done(text):
+    if not may_say_done(text) or says("sense_drop", fold(text)):
         return False
     rest = content_words(" ".join(words[:-1]))
     return len(named) == 1 and bool(rest) and count_hits(rest, named[0]) == len(rest)
@@ -125,7 +181,7 @@ def _moves(
     length = find_length(folded)
     if not (times.pieces or length):
         return False
-    rest = content_words(text)
+    rest = content_words(f"{text[: length.start]} {text[length.end :]}" if length else text)
     just_set = any(call.is_latest for call in context.earlier) and bool(find_last_changed(context)[1])
     if not rest:
         short = len(folded.split()) <= _SHORT and not may_be_request(folded) and not says("agenda_noun", folded)
@@ -133,7 +189,11 @@ def _moves(
     reminders = [item for item in named if item.kind == "reminder"]
     if len(reminders) == 1 and likeliest in ("remind", "ask", "cannot") and _is_the_alarm(folded, reminders[0]):
         return True
-    whole = len(named) == 1 and count_hits(rest, named[0]) == len(rest) and bool(times.pieces)
+    alone = len(named) == 1 and count_hits(rest, named[0]) == len(rest)
+    # "Leave the roast another quarter of an hour."
+    if alone and length and not times.has_clock and named[0].kind == "reminder" and says_any(_BY_SO_LONG, folded):
+        return True
+    whole = alone and bool(times.pieces)
     told = likeliest in ("ask", "statement", "question") and (says("amend", folded) or bool(times.dropped))
     # "Do the roses on Sunday", which are due on Saturday.
     days, now = times.of_kind("day"), context.now

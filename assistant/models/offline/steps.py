@@ -14,7 +14,6 @@ from datetime import datetime
 from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.quoting import (
-    FAILURE_PREFIX,
     QuotedMessage,
     is_failed_result,
     parse_quotes,
@@ -22,8 +21,8 @@ from assistant.core.quoting import (
     quote_block,
 )
 from assistant.core.text import pluralize, shorten
-from assistant.models.offline.carry_out import MAYBE_AN_ORDER, Told, run_look_up, run_plan
-from assistant.models.offline.order_signs import is_likely_told, may_be_request, tells_need
+from assistant.models.offline.carry_out import MAYBE_AN_ORDER, UNCLEAR_ORDER, Told, run_look_up, run_plan
+from assistant.models.offline.order_signs import commands, is_likely_told, may_be_request, tells_need
 from assistant.models.offline.parse import (
     AboutMe,
     Correction,
@@ -38,7 +37,14 @@ from assistant.models.offline.parse import (
     note_of,
     read_phrases,
 )
-from assistant.models.offline.plans import EarlierCall, PlanContext, ToolStep, changed_right_before, names_earlier
+from assistant.models.offline.plans import (
+    EarlierCall,
+    PlanContext,
+    ToolStep,
+    changed_right_before,
+    describe_failure,
+    names_earlier,
+)
 from assistant.models.offline.ranking import RankedAnswer, content_words, find_replaced_statement, query_words
 from assistant.models.offline.remembered import MEMORY, find_remembered, read_memories
 from sleep.rules.translate import to_english
@@ -83,7 +89,7 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
         case Say():
             return request.text
         case Note(is_doubtful=True):
-            return MAYBE_AN_ORDER
+            return UNCLEAR_ORDER if request.is_command else MAYBE_AN_ORDER
         case Note(is_likely=False) if changed_right_before(_plan_context(context)):
             return MAYBE_AN_ORDER
         case Note():
@@ -119,7 +125,7 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
         # What puts right what was just set, and is not understood, is no statement either.
         in_doubt |= not is_likely_told(request.text) and changed_right_before(_plan_context(context))
         if in_doubt and not isinstance(request.otherwise, Question):
-            return MAYBE_AN_ORDER
+            return UNCLEAR_ORDER if commands(request.text) else MAYBE_AN_ORDER
         otherwise = request.otherwise
         if isinstance(otherwise, Note):
             told = note_of(request.text)
@@ -146,7 +152,7 @@ def _unavailable(what: str) -> str:
 
 
 def _failure(result: str) -> str:
-    return f"That did not work: {result.removeprefix(FAILURE_PREFIX).strip()}"
+    return f"That did not work: {describe_failure(result)}"
 
 
 # --------------------------------------------------------------------------------------------------------------- memory

@@ -6,7 +6,6 @@ several is all of them, for the caller to ask which; the newest change is meant 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -16,7 +15,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece
 from assistant.core.time_resolve import day_range
-from assistant.models.offline.cues import fold, read_cues, says
+from assistant.models.offline.cues import clauses, fold, read_cues, says
 from assistant.models.offline.lists import is_same_list, list_names, without_lists
 from assistant.models.offline.matching import (
     ListedItem,
@@ -28,12 +27,6 @@ from assistant.models.offline.matching import (
 )
 from assistant.models.offline.plans import PlanContext, find_last_changed
 
-_CLAUSES = lazy_regex(
-    r"\s*[,;.!:]+\s+|\s+(?:and|und|et|y|but|aber|mais|pero|because|cause|cos|since|weil|denn|da|parce que?"
-    r"|puisque|car|comme"
-    r"|porque|que ya|ya que|so|also|donc|asi que|dass)\s+",
-    re.IGNORECASE,
-)
 _NUMBER = lazy_regex(
     r"(?:#|\b(?:number|no\.?|nummer|nr\.?|numero|item|task|todo|reminder|erinnerung|rappel|recordatorio) )(\d{1,9})\b"
 )
@@ -117,7 +110,7 @@ def _all_at_times(times: FoundTimes, pool: Sequence[ListedItem], now: datetime |
         return []
     rest = times.text[match.end() :]
     after = next((piece.start - match.end() for piece in times.pieces if piece.start >= match.end()), None)
-    clause = _CLAUSES.split(rest, maxsplit=1)[0] if after is None else rest[:after]
+    clause = next(iter(clauses(rest)), "") if after is None else rest[:after]
     return [] if content_words(clause) else items_at_times(pool, times, now)
 
 
@@ -125,7 +118,7 @@ def _names_nothing(text: str) -> bool:
     """Whether a clause says what is to be done without naming a thing: "clear the party list, we've called it off"."""
     if not content_words(text):
         return True
-    parts = [part for part in _CLAUSES.split(text) if part.strip()]
+    parts = clauses(text)
     telling = ("all", "clear", "takes_back", "sense_drop", "sense_done", "sense_other", "move", "both", "latest")
     return len(parts) > 1 and any(
         not content_words(part) and any(says(name, fold(part)) for name in telling) for part in parts
@@ -180,7 +173,7 @@ def _named(text: str, pool: Sequence[ListedItem], times: FoundTimes) -> list[Lis
     if not named:
         return []
     best = 0
-    for clause in [text, *_CLAUSES.split(text)]:
+    for clause in [text, *clauses(text)]:
         words = subject_words(without_lists(clause))
         hits = max(count_hits(words, item) for item in named)
         if hits and len(words) - hits <= _MOST_OTHER_WORDS:
@@ -196,7 +189,7 @@ def _spared(text: str, pool: Sequence[ListedItem], now: datetime | None) -> tupl
         rest = " ".join(others)
         spared = each_named(rest, pool) or matching(subject_words(rest), pool)
         return (spared, first) if spared else None
-    parts = [part for part in _CLAUSES.split(folded) if part.strip()]
+    parts = clauses(folded)
     keeping = [part for part in parts if says("keeps", part) and not says("sense_drop", part)]
     if any(says("others", part) for part in keeping):  # "and leave the rest"
         return None

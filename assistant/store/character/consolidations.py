@@ -15,9 +15,9 @@ What always holds:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from sqlite3 import Row
 
 from assistant.core.dataclass import dataclass
@@ -32,6 +32,8 @@ _PENDING = (
 )
 # No id has a character behind this one.
 _LAST = "\U0010ffff"
+# No stored time is behind this one.
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _PLANS = "SELECT p.id, p.body, p.undone_at FROM change_plans p WHERE p.scope = ? AND p.at <= ?"
 _UNDONE_BY = (
     f"SELECT 1 FROM consolidated_entry_ids c WHERE c.entry_id = journal.id AND c.note = '{UNDONE_NOTE}' AND c.at <= ?"
@@ -169,6 +171,35 @@ class StoredConsolidations(KnowledgeAsOf):
             read_entry, f"{_PENDING} AND scope = coalesce(?, scope) ORDER BY timestamp, id LIMIT ?", (scope, limit)
         )
 
+    def first_entries(
+        self, scope: str, before: tuple[datetime, int] | None, limit: int
+    ) -> list[tuple[JournalEntry, str]]:
+        """The first entry of each memory with the memory's id, and pending entries with "", newest first; those before
+        a place (when, and which entry)."""
+        at, number = before or (_END_OF_TIME, 0)
+        return self._db.read_all(
+            lambda row: (read_entry(row), row["memory_id"] or ""),
+            "SELECT j.*, c.memory_id FROM journal j LEFT JOIN consolidated_entry_ids c ON c.entry_id = j.id"
+            " WHERE j.scope = ? AND j.timestamp <= ? AND (j.timestamp < ? OR j.id < ?)"
+            " AND ((c.entry_id IS NULL AND j.source_type <> 'context_synthesis') OR (c.memory_id <> ''"
+            " AND NOT EXISTS (SELECT 1 FROM consolidated_entry_ids o JOIN journal e ON e.id = o.entry_id"
+            " WHERE o.memory_id = c.memory_id AND (e.timestamp, e.id) < (j.timestamp, j.id))))"
+            " ORDER BY j.timestamp DESC, j.id DESC LIMIT ?",
+            (scope, at, at, number, limit),
+        )
+
+    def pending_successors(self, memory_ids: Sequence[str]) -> dict[str, JournalEntry]:
+        """By memory the pending entry that took its place."""
+        return dict(
+            self._db.read_all(
+                lambda row: (row["memory_id"], read_entry(row)),
+                f"SELECT p.*, c.memory_id FROM consolidated_entry_ids c JOIN journal j ON j.id = c.entry_id"
+                f" JOIN ({_PENDING}) p ON p.id = j.superseded_by"
+                " WHERE c.memory_id IN (SELECT value FROM json_each(?)) ORDER BY p.timestamp, p.id",
+                (json.dumps(list(memory_ids)),),
+            )
+        )
+
     def unscored_entries(
         self, after_id: int, min_importance: float, max_importance: float, *, limit: int = 100
     ) -> list[JournalEntry]:
@@ -244,6 +275,11 @@ class StoredConsolidations(KnowledgeAsOf):
     def applied_plans(self, cycle: int) -> list[ChangePlan]:
         sql = "SELECT body FROM change_plans WHERE state = 'applied' AND cycle = ? ORDER BY id DESC"
         return self._db.read_all(_read_plan, sql, (cycle,))
+
+    def iterate_applied_plans(self, cycle: int, scope: str) -> Iterator[ChangePlan]:
+        """Oldest first, one by one."""
+        sql = "SELECT body FROM change_plans WHERE cycle = ? AND scope = ? AND state = 'applied' ORDER BY id"
+        return map(_read_plan, self._db.iterate(sql, (cycle, scope)))
 
     def mark_applied(self, key: str, now: datetime) -> None:
         with self._db.write() as db:

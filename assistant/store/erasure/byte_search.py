@@ -61,7 +61,7 @@ class ByteSearch:
         stream = _Stream(self, 0)
         for block in blocks:
             stream.feed(block)
-        return stream.found
+        return stream.match_count
 
     def find_ends(self, data: bytes) -> list[int]:
         """Where copies that are not compressed end."""
@@ -95,8 +95,8 @@ class _Stream:
         self._count = 0
 
     @property
-    def found(self) -> int:
-        return self._count + self._has_wrapped + sum(member.stream.found for member in self._members)
+    def match_count(self) -> int:
+        return self._count + self._has_wrapped + sum(member.stream.match_count for member in self._members)
 
     def feed(self, block: bytes) -> None:
         """A copy, and a member, belong to the block in which they end, or begin, so that none is counted twice."""
@@ -110,7 +110,7 @@ class _Stream:
                 member = _Member(_expander(match[0]), _Stream(self._search, self._depth + 1))
                 member.expand(memoryview(data)[_first_byte(data, match) :])
                 self._members.append(member)
-        self._count += sum(member.stream.found for member in self._members if member.is_done)
+        self._count += sum(member.stream.match_count for member in self._members if member.is_done)
         self._members = [member for member in self._members if not member.is_done]
         self._before = data[-_OVERLAP:]
 

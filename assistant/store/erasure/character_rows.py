@@ -41,6 +41,11 @@ def find_character_changes(db: Database, plan: ErasurePlan) -> Iterator[RowChang
     return find_changes(db, plan, _CHARACTER_TABLES)
 
 
+def find_journal_changes(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
+    """Those of `find_character_changes` that are of the journal, which `changed_entries` takes."""
+    return find_changes(db, plan, (_JOURNAL,))
+
+
 def erase_in_character_db(db: Database, plan: ErasurePlan) -> bool:
     """Inside `write()`: whether the journal had something of it."""
     changes = list(find_character_changes(db, plan))
@@ -154,6 +159,7 @@ def _redact_version(row: Row, column: str, plan: ErasurePlan) -> str:
     return "" if redacted is None else profile_to_text(redacted)
 
 
+_JOURNAL = WordTable("journal", "journal", _journal_entry)
 _CHARACTER_TABLES = (
     WordTable("to-dos", "todos", words_in("text", "list", goes=True)),
     WordTable("to-dos", "effects", words_in(jsons=("result",))),
@@ -162,7 +168,7 @@ _CHARACTER_TABLES = (
     ),
     WordTable("sleep reports", "sleep_cycles", words_in(jsons=("phases",)), scope=None),
     WordTable("pins", "pins", _pin),
-    WordTable("journal", "journal", _journal_entry),
+    _JOURNAL,
     WordTable("what sleep changed", "change_plans", _change_plan),
     WordTable("profiles", "entity_profiles", _profile),
     WordTable("earlier versions of files and profiles", "edits", _edit),

@@ -23,6 +23,7 @@ from assistant.core.erasure_values import (
     find_values,
     find_words,
     is_written_by_us,
+    may_have_words,
 )
 from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord, is_from_schedule
@@ -36,7 +37,6 @@ from sleep.rules.pattern_files import read_word_set, read_words
 
 _MOST_CHARACTERS = 200_000
 _MOST_WORDS, _FEW_WORDS = 500, 40
-_WITHOUT_SIGNS = str.maketrans("", "", " \u00a0\u202f.,'\u2019")
 _YEARS_AHEAD = 3
 _TURN = re.compile(rb'"turn":"([^"]*)"')
 # Where the workspace has files that came with messages, that went out with them, and that were added.
@@ -71,12 +71,6 @@ class _Values:
             else:
                 self.own.setdefault(day, message_id)
 
-    def may_have_words(self, text: str) -> bool:
-        """Whether looking closer is worth while."""
-        folded = fold_text(text)
-        joined = folded.translate(_WITHOUT_SIGNS) if any(map(str.isdecimal, self.words)) else ""
-        return any(word in (joined if word.isdecimal() else folded) for word in self.words)
-
     def drop_words(self, words: Iterable[str]) -> None:
         for word in words:
             self.words.pop(word, None)
@@ -87,15 +81,16 @@ def add_derived(
     sources: Sequence[LogRecord],
     texts: Iterable[str],
     others: Iterable[str],
+    names: Collection[str],
     log: LogFiles,
     sessions: Sequence[str],
 ) -> ErasurePlan:
     """The plan with the values that its messages (`sources`) and `texts` carried and nothing else said, and with the
     messages that repeat them. What is in `texts` alone, and in `others` that were made of other messages, is how
-    their author puts things."""
+    their author puts things. `names` are the program's own."""
     spoken_in = [record.ts.year for record in sources]
     years = range(min(spoken_in, default=0) - 1, max(spoken_in, default=0) + _YEARS_AHEAD)
-    values = _Values(years, files={media.path for record in sources for media in record.media if media.path})
+    values = _Values(years, said=set(names), files=_paths(sources))
     # Where words are forgotten, what only repeats them has no values of its own, but the form of our own texts.
     firsthand = [record for record in sources if _is_independent(record)] if plan.everywhere else []
     for record in firsthand or sources:
@@ -118,7 +113,7 @@ def add_derived(
     words = {word for record in questions for word in _weighty_words(record.content)}
     matcher = PhraseMatcher((), (*values.own, *values.weak))
     echoes = list(_find_echoes(plan, matcher, values, asked, log, sessions))
-    own = {value for value in values.own if value not in values.said}
+    own = values.own.keys() - values.said
     alone = values.words.keys()
     repeated = [
         echo
@@ -141,6 +136,10 @@ def add_derived(
         mentions=tuple(echo.id for echo in other_echoes if _words_among(alone, _words_said(echo))),
         files=tuple(sorted(path for path in values.files if path.startswith(TRANSFER_FOLDERS))),
     )
+
+
+def _paths(records: Iterable[LogRecord]) -> set[str]:
+    return {media.path for record in records for media in record.media if media.path}
 
 
 def list_calls(records: Iterable[LogRecord]) -> tuple[tuple[str, str], ...]:
@@ -224,7 +223,7 @@ def _find_echoes(
             in_any_case = matcher.matched_in_any_case(line[at:])
             met = matcher.matched(line[at:]) if in_any_case else set()
             shared = {path for path in values.files if path.encode() in line}
-            has_words = bool(values.words) and values.may_have_words(line[at:].decode(errors="replace"))
+            has_words = may_have_words(line[at:].decode(errors="replace"), values.words)
             in_turn = _TURN.search(line, 0, at)
             is_of_turn = in_turn is not None and in_turn[1].decode() in asked
             if not (in_any_case or shared or is_of_turn or has_words) or json.loads(line[:at] + b"}")["id"] in plan.ids:

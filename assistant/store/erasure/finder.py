@@ -25,14 +25,14 @@ from assistant.store.archive.format import list_archive_rows
 from assistant.store.database import Database
 from assistant.store.derived import FILES_DB
 from assistant.store.erasure.byte_search import ByteSearch
-from assistant.store.erasure.character_rows import changed_entries, find_character_changes
+from assistant.store.erasure.character_rows import changed_entries, find_character_changes, find_journal_changes
 from assistant.store.erasure.copies import database_copy_has_words, find_memories, list_database_copies
 from assistant.store.erasure.derived import TRANSFER_FOLDERS, add_derived, list_calls, spoken_texts
 from assistant.store.erasure.files import ErasableFile, find_affected_archives, list_erasable_files
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.erasure.script_rows import find_script_changes
 from assistant.store.erasure.sources import ErasureSources
-from assistant.store.erasure.word_tables import RowChange
+from assistant.store.erasure.word_tables import PROGRAM_NAMES, RowChange
 from assistant.store.files import walk_files
 from assistant.store.log.reader import LogFiles
 from assistant.store.script.index import find_spans, span_of_row
@@ -41,6 +41,8 @@ from assistant.store.search.files import FileIndex
 WORKSPACE = "workspace"
 _MAX_EXAMPLES = 5
 _EXCERPT = 100
+# Whose name stands with each message in the log need not be looked up among all calls that ever were.
+_NAMES = {table: columns for table, columns in PROGRAM_NAMES.items() if table != "usage"}
 
 
 class ErasureFinder(ErasureSources):
@@ -52,7 +54,7 @@ class ErasureFinder(ErasureSources):
         """What the request is about. `memory_texts`: what memories say, by id. Raises `UsageError` for a text that is
         too short, and for unknown ids."""
         plan = self._plan_text(request) if request.text.strip() else self._plan_named(request, memory_texts)
-        left = dict.fromkeys(plan.entries, "") | changed_entries(find_character_changes(self._people, plan))
+        left = dict.fromkeys(plan.entries, "") | changed_entries(find_journal_changes(self._people, plan))
         # Memories that entries went into which go: they are made anew of what is left.
         rows = self._consolidated("entry_id", [entry for entry, text in left.items() if not text])
         plan = plan.with_memories(row["memory_id"] for row in rows if row["memory_id"])
@@ -66,8 +68,11 @@ class ErasureFinder(ErasureSources):
         by id."""
         entries = self._people.rows("SELECT id, content FROM journal WHERE scope = ?", (scope,))
         kept = {phrase for row in entries for phrase in _sentences(left.get(row["id"], row["content"]))}
-        gone = (row["content"] for row in entries if row["id"] in left)
-        return dict.fromkeys(phrase for text in (*gone, *memories) for phrase in _sentences(text) if phrase not in kept)
+        gone = [(row["content"], not left[row["id"]]) for row in entries if row["id"] in left]
+        gone += [(text, True) for text in memories]
+        # Around what is cut out of an entry others stand, which stay.
+        said = (phrase for text, is_whole in gone for phrase in _sentences(text, with_cut_ends=is_whole))
+        return dict.fromkeys(phrase for phrase in said if phrase not in kept)
 
     def plan_for_copy(self, plan: ErasurePlan) -> ErasurePlan:
         """The same erasure for this copy of the home: what has the words here, or those of the plan's records that are
@@ -267,19 +272,31 @@ class ErasureFinder(ErasureSources):
             calls=list_calls(records),
         )
         others = self._entries_of_others(plan) if texts else ()
-        plan = add_derived(plan, records, texts, others, self._log, self.sessions_of_scope(plan.scope))
+        sessions = self.sessions_of_scope(plan.scope)
+        plan = add_derived(plan, records, texts, others, self._program_names(), self._log, sessions)
         entries = self._entries_of(plan)
         alone = [entry for entry, (_, is_alone) in entries.items() if is_alone]
         return replace(plan, entries=tuple(dict.fromkeys((*plan.entries, *alone))))
+
+    def _program_names(self) -> set[str]:
+        """Names that the program gives itself, as of tools: nobody's who says them."""
+        known = {table: set(self._db.column_names(table)).intersection(columns) for table, columns in _NAMES.items()}
+        return {
+            row["name"]
+            for table, columns in known.items()
+            for column in columns
+            for row in self._db.rows(f"SELECT DISTINCT {column} AS name FROM {table}")
+        }
 
 
 def _phrases(texts: Iterable[str]) -> list[str]:
     return [phrase for text in texts for phrase in identifying_phrases(text)]
 
 
-def _sentences(text: str) -> list[str]:
+def _sentences(text: str, *, with_cut_ends: bool = True) -> list[str]:
     """As `identifying_phrases`; of a short text all of it."""
-    return identifying_phrases(text) or list(filter(is_searchable_phrase, [text.strip().rstrip(".!?\u3002")]))
+    found = identifying_phrases(text, with_cut_ends=with_cut_ends)
+    return found or list(filter(is_searchable_phrase, [text.strip().rstrip(".!?\u3002")]))
 
 
 @contextmanager

@@ -13,16 +13,19 @@ What always holds:
 from __future__ import annotations
 
 import stat
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from assistant.core.backups import parse_backup_name
+from assistant.core.dataclass import dataclass
 from assistant.core.erasure import ErasureLeftover
 from assistant.core.errors import StoreError
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.backup.restore import PREVIOUS_HOME_PREFIX
+from assistant.store.calendars import CALENDARS_DB
 from assistant.store.character.memory_files import DAILY_NOTES_FOLDER, MEMORY_FILE
 from assistant.store.database import Database
 from assistant.store.derived import FILES_DB
@@ -30,6 +33,7 @@ from assistant.store.erasure.byte_search import ByteSearch, open_beside_sqlite
 from assistant.store.erasure.files import CHAT_HISTORY_FILE
 from assistant.store.erasure.finder import WORKSPACE, ErasureFinder
 from assistant.store.erasure.plan import ErasurePlan, is_plan_file
+from assistant.store.erasure.word_tables import PROGRAM_NAMES
 from assistant.store.files import walk_files
 from assistant.store.home.repair_files import BEFORE_REPAIR_PREFIX
 from assistant.store.log.reader import LOG_NAME, session_folder_name
@@ -46,8 +50,11 @@ _WHOSE = {
 # What the program writes, and databases; everything else in the data folder is the person's own.
 _OF_THE_PROGRAM = frozenset(("run", "mem0", "models", "bridges", "backups", DAILY_NOTES_FOLDER, CHAT_HISTORY_FILE))
 _IN_FOLDERS = frozenset(("log", "archive"))  # of the program, in a folder for each conversation
-# Names that a person gave, and that no erasure changes.
-_NAMING = {"people", "identities", "rooms", "pairings", "accounts_at", "places", "told"}
+# What no erasure changes, by table: names that a person gave, and what others say.
+_NAMED_BY_PEOPLE = "the name of a person, an account or a room; `assistant people` changes or removes it"
+_STAYS = dict.fromkeys(
+    ("people", "identities", "rooms", "pairings", "accounts_at", "places", "told"), _NAMED_BY_PEOPLE
+) | {"mcp_tools": "an MCP server says it of its tools; `assistant mcp remove NAME` removes what is kept of it"}
 
 
 def list_files_to_search(home: Path) -> Iterator[Path]:
@@ -69,35 +76,46 @@ def _is_database_file(path: Path) -> bool:
         return False
 
 
-def _count_rows(path: Path, plan: ErasurePlan, *, long_only: bool) -> tuple[int, int, set[str]]:
-    """How often a database has the words in rows of other scopes, indexes included, and in other rows; and in which
-    tables the latter are. `long_only`: in rows that SQLite may have cut apart. Raises `StoreError`."""
-    theirs, own, tables = 0, 0, set()
+@dataclass(frozen=True, slots=True)
+class _RowCounts:
+    """How often a database has the words: in rows of other scopes, and as names that the program gives itself, indexes
+    included; and in other rows, with the tables of these."""
+
+    theirs: int
+    names: int
+    own: int
+    tables: frozenset[str]
+
+
+def _count_rows(path: Path, plan: ErasurePlan, *, long_only: bool) -> _RowCounts:
+    """`long_only`: in rows that SQLite may have cut apart. Raises `StoreError`."""
+    counts, tables = Counter[str](), set()
     with closing(Database.open_reader(path)) as db:
         # What takes less than a quarter of a page is never cut, whatever the kind of table; its header is a part of it.
         min_bytes = db.value("PRAGMA page_size") // 5 if long_only else 0
         for row in db.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"):
-            others, ours = _count_in_table(db, row["name"], plan, min_bytes)
-            theirs, own = theirs + others, own + ours
-            tables |= {row["name"]} if ours else set()
-    return theirs, own, tables
+            counted = _count_in_table(db, row["name"], plan, min_bytes)
+            counts.update(counted)
+            tables |= {row["name"]} if counted["own"] else set()
+    return _RowCounts(counts["theirs"], counts["names"], counts["own"], frozenset(tables))
 
 
-def _count_in_table(db: Database, table: str, plan: ErasurePlan, min_bytes: int) -> tuple[int, int]:
+def _count_in_table(db: Database, table: str, plan: ErasurePlan, min_bytes: int) -> Counter[str]:
     columns = db.column_names(table)
     whose = _WHOSE.get(table, "scope" if "scope" in columns else None)
     length = " + ".join(f'coalesce(length(CAST("{column}" AS BLOB)), 0)' for column in columns)
     sql = "SELECT i.name FROM pragma_index_list(?) AS l, pragma_index_info(l.name) AS i WHERE i.name IS NOT NULL"
     indexed = [row["name"] for row in db.rows(sql, (table,))]
-    counts = [0, 0]
+    counts, names = Counter[str](), PROGRAM_NAMES.get(table, ())
     for row in db.iterate(f"SELECT {whose or 'NULL'} AS whose, * FROM {table} WHERE {length} >= ?", (min_bytes,)):
         values = {column: row[column].encode(errors="replace") for column in columns if isinstance(row[column], str)}
         if not plan.wording.match_ends(b"\0".join(values.values())):
             continue
-        is_own = row["whose"] in (None, plan.scope)
+        whose = "own" if row["whose"] in (None, plan.scope) else "theirs"
         for column, value in values.items():
-            counts[is_own] += len(plan.wording.match_ends(value)) * (1 if is_own else 1 + indexed.count(column))
-    return counts[0], counts[1]
+            kind = "names" if column in names else whose
+            counts[kind] += len(plan.wording.match_ends(value)) * (1 if kind == "own" else 1 + indexed.count(column))
+    return counts
 
 
 _HAVE_NAMES = ("log/", "script.db", "character.db", "memory.db", _INDEX)
@@ -191,21 +209,32 @@ def _describe_database(
         return _still_there(name, left, plan) if left else _of_others(name, count)
     if name == FILES_DB and plan.scope == OWNER_SCOPE:
         return _describe_file_index(path, count, plan)
-    theirs, own, tables = _count_rows(path, plan, long_only=not count)
-    if tables and tables <= _NAMING:
-        why = "the name of a person, an account or a room; `assistant people` changes or removes it"
-        return ErasureLeftover(name, own, why, "own_file")
-    left = max(count - theirs, own)
+    if name == CALENDARS_DB:
+        return _describe_calendars(path, count, plan)
+    rows = _count_rows(path, plan, long_only=not count)
+    if rows.tables and plan.scope == OWNER_SCOPE and rows.tables <= _STAYS.keys():
+        return ErasureLeftover(name, rows.own, _STAYS[min(rows.tables)], "own_file")
+    left = max(count - rows.theirs - rows.names, rows.own)
     if left > 0:
         return _still_there(name, left, plan)
-    return _of_others(name, count) if count else None
+    return _of_others(name, count) if count > rows.names else None
+
+
+def _describe_calendars(path: Path, count: int, plan: ErasurePlan) -> ErasureLeftover | None:
+    """What was read of them is theirs, and all of it the owner's: a guest learns nothing of it."""
+    said = count or _count_rows(path, plan, long_only=True).own
+    if not said or plan.scope != OWNER_SCOPE:
+        return None
+    why = "your own calendar or address book says the same; change it there, and it is gone here with the next reading"
+    return ErasureLeftover(CALENDARS_DB, said, why, "own_file")
 
 
 def _describe_file_index(path: Path, count: int, plan: ErasurePlan) -> ErasureLeftover | None:
     """The text of files that stay has what else was said in the messages: that is the files' own."""
-    files, rest, _ = _count_rows(path, replace(plan, scope=""), long_only=not count)
-    if max(count - files, rest) > 0:
-        return _still_there(FILES_DB, max(count - files, rest), plan)
+    rows = _count_rows(path, replace(plan, scope=""), long_only=not count)
+    files = rows.theirs
+    if max(count - files, rows.own) > 0:
+        return _still_there(FILES_DB, max(count - files, rows.own), plan)
     if not files:
         return None
     with closing(FileIndex(path, reading=True)) as index:

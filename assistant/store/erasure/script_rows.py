@@ -156,6 +156,7 @@ _SCRIPT_TABLES = (
     WordTable("reminders", "slots", words_in("note")),
     WordTable("error messages", "breakers", words_in("last_error"), scope=None),
     WordTable("error messages", "model_outages", words_in("reason"), scope=None),
+    WordTable("error messages", "pushes", words_in("error"), scope=None),
     WordTable("typed commands", "typed_commands", words_in("text")),
     WordTable("names of imported files", "imports", words_in("name")),
     WordTable("titles of imported conversations", "imported_conversations", words_in("title", "external_id")),

@@ -25,6 +25,7 @@ from assistant.core.errors import StoreError
 from assistant.core.messages import LogByteRange
 from assistant.search.finder import SourceFinder
 from assistant.store.archive.archive import StoredArchive
+from assistant.store.calendars import CALENDARS_DB
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.database import Database
 from assistant.store.derived import (
@@ -50,7 +51,7 @@ from assistant.store.script.conversation import StoredConversation
 from assistant.store.search.files import FileIndex
 from assistant.store.search.sources import indexed_text
 
-_REWRITTEN_DATABASES = (SEARCH_DB, MEMORY_DB)
+_REWRITTEN_DATABASES = (SEARCH_DB, MEMORY_DB, CALENDARS_DB)
 
 
 class ErasureStore(ErasureFinder):

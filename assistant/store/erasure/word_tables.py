@@ -24,6 +24,18 @@ Change = tuple[dict[str, Any] | None, str]
 ChangeRow = Callable[[Row, ErasurePlan], Change | None]  # None where it stays as it is
 
 
+PROGRAM_NAMES = {
+    "tool_runs": ("name",),
+    "approvals": ("tool",),
+    "mcp_tools": ("server", "name"),
+    "model_facts": ("model",),
+    "breakers": ("name",),
+    "model_outages": ("model", "name"),
+    "usage": ("provider", "model"),
+}
+"""Columns of script.db, by table, with names that the program gives itself: of tools and models, and the like."""
+
+
 @dataclass(frozen=True, slots=True)
 class WordTable:
     """A table that has words."""

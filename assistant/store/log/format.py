@@ -19,7 +19,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from assistant.core.messages import LogByteRange
+from assistant.core.dataclass import dataclass
+from assistant.core.messages import LogByteRange, Message
 from assistant.core.records import LogRecord
 from assistant.store.rows import dump_json, format_time, message_parts, parse_time, parts_from_json
 
@@ -28,15 +29,28 @@ SALT_KEY = b',"salt":"'
 SALT_LENGTH = 32
 
 
-def encode_record(record: LogRecord, seq: int, prev: str, salt: str, start: int) -> tuple[LogRecord, bytes, str]:
-    """(the record as it stands at byte `start` of its log, its line, its header's hash)."""
-    body = dump_json({"content": record.content, **message_parts(record)}).encode()
-    commit = compute_commitment(salt, body)
-    header = dump_json(_header(record) | {"seq": seq, "commit": commit, "prev": prev}).encode()
-    line = b"".join((header[:-1], SALT_KEY, salt.encode(), b'",', memoryview(body)[1:], b"\n"))
+@dataclass(frozen=True, slots=True)
+class RecordBody:
+    """What was said, as a line has it: all of a record that takes long to encode."""
+
+    salt: str
+    commit: str
+    encoded: bytes  # the body object
+
+
+def encode_body(said: Message | LogRecord, salt: str) -> RecordBody:
+    body = dump_json({"content": said.content, **message_parts(said)}).encode()
+    return RecordBody(salt, compute_commitment(salt, body), body)
+
+
+def encode_record(record: LogRecord, seq: int, prev: str, body: RecordBody, start: int) -> tuple[LogRecord, bytes, str]:
+    """(the record as it stands at byte `start` of its log, its line, its header's hash). `body` is the record's own."""
+    header = dump_json(_header(record) | {"seq": seq, "commit": body.commit, "prev": prev}).encode()
+    line = b"".join((header[:-1], SALT_KEY, body.salt.encode(), b'",', memoryview(body.encoded)[1:], b"\n"))
     # Once, with all of it: a record has many fields to copy.
     span = LogByteRange(start, start + len(line))
-    return replace(record, seq=seq, commit=commit, prev=prev, salt=salt, span=span), line, hash_header(header[:-1])
+    placed = replace(record, seq=seq, commit=body.commit, prev=prev, salt=body.salt, span=span)
+    return placed, line, hash_header(header[:-1])
 
 
 def compute_commitment(salt: str, body: bytes) -> str:

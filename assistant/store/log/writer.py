@@ -15,23 +15,28 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError
+from assistant.core.messages import Message
 from assistant.core.records import LogRecord
 from assistant.store.files import make_directory, sync, sync_directory, write_all
 from assistant.store.log.format import (
     GENESIS_HASH,
+    RecordBody,
     compute_commitment,
     decode_record,
+    encode_body,
     encode_record,
     hash_header,
     split_line,
 )
 from assistant.store.log.reader import LogFiles, read_last_line
+from assistant.store.rows import message_parts
 
 _SALT_BYTES = 16
+_MOST_PREPARED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +62,21 @@ class MessageLog(LogFiles):
         super().__init__(home, max_open=max_open)
         self._writing: OrderedDict[str, _OpenLog] = OrderedDict()
         self._kept: dict[str, int] = {}
+        self._prepared: OrderedDict[str, tuple[dict[str, Any], RecordBody]] = OrderedDict()  # by content
+
+    def prepare(self, message: Message) -> None:
+        """Encode what is appended next, in any thread: of megabytes that takes longer than all the rest."""
+        self._prepared[message.content] = message_parts(message), encode_body(message, secrets.token_hex(_SALT_BYTES))
+        while len(self._prepared) > _MOST_PREPARED:
+            # It was said in other words, or not at all.
+            self._prepared.popitem(last=False)
 
     def append(self, records: Sequence[LogRecord]) -> tuple[LogRecord, ...]:
         """Write records of one session, durably; returns them with seq, hashes, salt and span. Raises `StoreError`
         with nothing written."""
         session = records[0].session
         log = self._opened(session, records[0].ts)
-        placed, lines, head = _chained(records, log.head)
+        placed, lines, head = self._chain(records, log.head)
         self._write(session, log, b"".join(lines))
         log.head = head
         self._kept[session] = head.end
@@ -121,6 +134,23 @@ class MessageLog(LogFiles):
         super().close()
         while self._writing:
             os.close(self._writing.popitem()[1].descriptor)
+
+    def _chain(self, records: Sequence[LogRecord], head: LogHead) -> tuple[tuple[LogRecord, ...], list[bytes], LogHead]:
+        placed, lines = [], []
+        for draft in records:
+            record, line, hashed = encode_record(draft, head.seq + 1, head.hash, self._take_body(draft), head.end)
+            placed.append(record)
+            lines.append(line)
+            head = LogHead(record.span.end, record.seq, record.id, hashed)
+        return tuple(placed), lines, head
+
+    def _take_body(self, record: LogRecord) -> RecordBody:
+        """What was prepared for it, which nobody takes twice: a salt is for one record."""
+        if self._prepared:
+            parts, body = self._prepared.pop(record.content, (None, None))
+            if body is not None and parts == message_parts(record):
+                return body
+        return encode_body(record, secrets.token_hex(_SALT_BYTES))
 
     # ------------------------------------------------------------------------------------------------------ opening
 
@@ -249,16 +279,6 @@ def _torn_name(path: Path, now: datetime) -> Path:
 def _is_one_line(path: Path) -> bool:
     with path.open("rb") as file:
         return not file.readline() or not file.readline()
-
-
-def _chained(records: Sequence[LogRecord], head: LogHead) -> tuple[tuple[LogRecord, ...], list[bytes], LogHead]:
-    placed, lines = [], []
-    for draft in records:
-        record, line, hashed = encode_record(draft, head.seq + 1, head.hash, secrets.token_hex(_SALT_BYTES), head.end)
-        placed.append(record)
-        lines.append(line)
-        head = LogHead(record.span.end, record.seq, record.id, hashed)
-    return tuple(placed), lines, head
 
 
 def _head_after(line: bytes, start: int, before: LogHead | None = None) -> LogHead | None:

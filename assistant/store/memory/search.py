@@ -136,6 +136,9 @@ class StoredMemorySearch:
         many = _WITH_TIMES if after or before else limit + _SPARE
         with self._lock:
             newest, last = self._newest(scope, as_of)
+            if newest == _NEVER:
+                # Nothing was ever noted, so that no turn waits for an index of nothing.
+                return []
             hits = find(question, SearchFilter(scope, (JOURNAL_ENTRY_ROLE,), last=last), limit=many)
             query = prepare_query(self._finder, words)
             recalled = [
@@ -163,12 +166,9 @@ class StoredMemorySearch:
 
     def _is_relevant(self, text: str, hit: SourceHit, query: PreparedQuery) -> bool:
         fit = query.significance.measure_fit(query.matcher.words_in(text))
-        by_chance = math.log(query.significance.passage_count + 1)
-        bar = _THRESHOLD + _THRESHOLD_GROWTH * by_chance
-        # How often over: 1 where chance alone would bring one entry with these words.
-        surprise = min(2.0, 1 - math.log(fit.chance) / by_chance) if fit.words and by_chance else 0.0
+        bar = _THRESHOLD + _THRESHOLD_GROWTH * math.log(query.significance.passage_count + 1)
         whole = _ALL_WORDS_BONUS if fit.share >= _ALL_WORDS_SHARE else 0.0
-        return hit.similarity + _SHARE_WEIGHT * fit.share + _SURPRISE_WEIGHT * surprise + whole >= bar
+        return hit.similarity + _SHARE_WEIGHT * fit.share + _SURPRISE_WEIGHT * fit.surprise + whole >= bar
 
     # ---------------------------------------------------------------------------------------------------------- reading
 

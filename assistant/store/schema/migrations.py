@@ -223,6 +223,15 @@ def move_inbox_words(db: Database) -> None:
     )
 
 
+@script_migrations(name="0025_no_messages")
+def index_what_is_no_message(db: Database) -> None:
+    """Records that are no messages, or were undone, are few: messages are counted by what is left of their numbers."""
+    db.execute(
+        "CREATE INDEX messages_not_counted ON messages (session, generation, seq)"
+        " WHERE kind <> 'message' OR hidden_by IS NOT NULL"
+    )
+
+
 character_migrations = Migrations("character")
 
 

@@ -142,6 +142,9 @@ class StoredConversation:
 
     # -------------------------------------------------------------------------------------------------------- turns
 
+    def prepare(self, message: Message) -> None:
+        self._log.prepare(message)
+
     def begin_turn(self, item: InboxItem, volatile: str, now: datetime) -> Turn:
         turn, volatile = turn_id_of_message(item.message_id), clean_text(volatile)
         session = self.appender.current_session(item.incoming.session, now)

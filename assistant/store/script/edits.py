@@ -153,9 +153,9 @@ def draft_unlogged(
 def _draft_with_edits(
     db: Database, appender: Appender, session: Session, item: InboxItem, turn: str | None, now: datetime
 ) -> list[RecordDraft]:
-    # It may have been edited since it was read.
-    item = db.read_one(read_inbox_item, "SELECT * FROM inbox_messages WHERE id = ?", (item.id,)) or item
-    edits = _list_waiting_edits(db, item)
+    if edits := _list_waiting_edits(db, item):
+        # Since it was read, perhaps.
+        item = db.read_one(read_inbox_item, "SELECT * FROM inbox_messages WHERE id = ?", (item.id,)) or item
     words = [*(edit["content"] for edit in edits), item.incoming.content]
     # As it was said first, or as it is to be answered; each edit has one of the others.
     content = words.pop(0 if turn is None else -1)

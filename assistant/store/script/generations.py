@@ -42,6 +42,7 @@ from assistant.store.script.index import find_message_row, last_indexed, span_of
 from assistant.store.script.sessions import (
     Session,
     add_to_totals,
+    count_messages,
     find_session,
     find_session_row,
     insert_session,
@@ -62,7 +63,15 @@ from assistant.store.script.view import (
 
 _ROWS_PER_CLEARING = 500
 _RECORDS_PER_QUERY = 500
-_IS_VISIBLE_MESSAGE = "m.session = s.key AND m.generation = s.generation AND m.kind = 'message' AND m.hidden_by IS NULL"
+# Of a generation `s`: its last record, and when its first or last message was said, found from that end.
+_LAST_SEQ = (
+    "coalesce((SELECT n.from_seq - 1 FROM sessions n WHERE n.key = s.key AND n.generation = s.generation + 1),"
+    " (SELECT max(l.seq) FROM messages l WHERE l.session = s.key))"
+)
+_MESSAGE_TIME = (
+    "(SELECT m.ts FROM messages m WHERE m.session = s.key AND m.generation = s.generation AND m.kind = 'message'"
+    f" AND m.hidden_by IS NULL AND m.seq >= s.from_seq AND m.seq <= {_LAST_SEQ} ORDER BY m.seq {{}} LIMIT 1)"
+)
 
 
 def plan_branch(db: Database, views: Views, key: str, message_id: int) -> tuple[Session, str]:
@@ -243,10 +252,10 @@ class StoredGenerations:
         """Every generation of a session, or its newest alone, oldest first; none where there is no such session."""
         generations = self._db.read_all(
             _read_generation,
-            "SELECT s.*, r.pressure, count(m.id) AS said, min(m.ts) AS first_at, max(m.ts) AS last_at FROM sessions s"
-            f" LEFT JOIN messages m ON {_IS_VISIBLE_MESSAGE}"
+            f"SELECT s.*, r.pressure, {count_messages('s.from_seq - 1', _LAST_SEQ)} AS said,"
+            f" {_MESSAGE_TIME.format('ASC')} AS first_at, {_MESSAGE_TIME.format('DESC')} AS last_at FROM sessions s"
             " LEFT JOIN resets r ON r.session = s.key AND r.generation = s.generation AND r.state = 'done'"
-            " WHERE s.key = ? GROUP BY s.generation ORDER BY s.generation DESC LIMIT ?",
+            " WHERE s.key = ? ORDER BY s.generation DESC LIMIT ?",
             (session, -1 if newest is None else newest),
         )
         return generations[::-1]
@@ -256,8 +265,13 @@ class StoredGenerations:
         current = find_session(self._db, session)
         if current is None:
             return None
-        first, last = (self._message_time(current, order) for order in ("ASC", "DESC"))
-        return GenerationActivity(session, current.generation, first, last)
+        row = self._db.row(
+            f"SELECT {_MESSAGE_TIME.format('ASC')} AS first, {_MESSAGE_TIME.format('DESC')} AS last FROM sessions s"
+            " WHERE s.key = ? AND s.generation = ?",
+            current.row_key,
+        )
+        first, last = (row["first"], row["last"]) if row is not None else (None, None)
+        return GenerationActivity(session, current.generation, first and parse_time(first), last and parse_time(last))
 
     def last_seq(self, session: str) -> int:
         """The seq of the session's last record; 0 where there is none."""
@@ -274,16 +288,6 @@ class StoredGenerations:
             for row in rows:
                 yield self._log.read(session, span_of_row(row))
             seq = rows[-1]["seq"]
-
-    def _message_time(self, session: Session, order: str) -> datetime | None:
-        """When the first (ASC) or last (DESC) message of a generation was said, found from that end."""
-        at = self._db.value(
-            "SELECT m.ts FROM messages m JOIN sessions s ON s.key = m.session AND s.generation = ?"
-            " WHERE m.session = ? AND m.seq >= s.from_seq AND m.generation = s.generation AND m.kind = 'message'"
-            f" AND m.hidden_by IS NULL ORDER BY m.seq {order} LIMIT 1",
-            (session.generation, session.key),
-        )
-        return None if at is None else parse_time(at)
 
 
 _SELECT_TO_CLEAR = "SELECT key, generation, scope, view_floor FROM sessions WHERE ended_at IS NOT NULL AND cleared = 0"

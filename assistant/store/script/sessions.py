@@ -186,15 +186,23 @@ def sort_parents_first(sessions: Collection[str]) -> list[str]:
     )
 
 
-# What is out of view and was not read for the journal (F28): what live checkpoints cover, and ended generations.
-_UNEXTRACTED = """
-    (SELECT count(*) FROM messages u WHERE u.session = s.key AND u.generation = s.generation
-     AND u.kind = 'message' AND u.hidden_by IS NULL AND u.seq > s.extracted_seq
-     AND u.seq <= iif(s.ended_at IS NULL,
-                      (SELECT max(c.to_seq) FROM checkpoints c WHERE c.session_id = s.key
-                       AND c.generation = s.generation AND c.state = 'live'),
-                      (SELECT n.from_seq FROM sessions n WHERE n.key = s.key AND n.generation = s.generation + 1)))
+def count_messages(after: str, until: str) -> str:
+    """SQL that counts the messages of a generation `s` whose seq is in a range: records are numbered without a gap, so
+    only those that are no message, or were undone, are looked at; in a long conversation that takes no longer."""
+    return f"""
+    coalesce(max(0, ({until}) - ({after}) - (SELECT count(*) FROM messages u WHERE u.session = s.key
+     AND u.generation = s.generation AND (u.kind <> 'message' OR u.hidden_by IS NOT NULL)
+     AND u.seq > ({after}) AND u.seq <= ({until}))), 0)
 """
+
+
+# What is out of view and was not read for the journal (F28): what live checkpoints cover, and ended generations.
+_UNEXTRACTED = count_messages(
+    "max(s.extracted_seq, s.from_seq - 1)",
+    "iif(s.ended_at IS NULL, (SELECT max(c.to_seq) FROM checkpoints c WHERE c.session_id = s.key"
+    " AND c.generation = s.generation AND c.state = 'live'),"
+    " (SELECT n.from_seq - 1 FROM sessions n WHERE n.key = s.key AND n.generation = s.generation + 1))",
+)
 # `seq` counts log records; `checkpoints` are the compactions that were not undone.
 _SELECT_INFOS = f"""
     SELECT s.*, (SELECT min(f.started_at) FROM sessions f WHERE f.key = s.key) AS begun_at, m.ts AS last_at,

@@ -145,6 +145,14 @@ class UserRequests:
             (session, limit),
         )
 
+    def list_open_tasks(self, session: str, *, limit: int) -> list[UserRequest]:
+        """Those of them that ask for more than an answer, newest first."""
+        return self._list(
+            f"{_SELECT_REQUESTS} WHERE r.session = ? AND r.state = 'open' AND r.task <> ?"
+            " ORDER BY r.message_id DESC LIMIT ?",
+            (session, int(RequestKind.ANSWER), limit),
+        )
+
     def list_open_in_scope(self, scope: str, *, limit: int) -> list[UserRequest]:
         """Of all conversations of a scope, newest first."""
         return self._list(

@@ -52,6 +52,7 @@ _ROWS_PER_DELETE = 500
 _IS_MERGE = "json_type(key_facts, '$.merged') IS NOT NULL"
 _SIZE_COLUMNS = SIZE_COLUMNS.replace("h.", "")
 _ROW_COLUMNS = "role, content, parts, metadata, tokens, bytes, images"
+_NOTHING_TO_UNDO = {"started": "is still under way", "undone": "was undone already", "failed": "did not succeed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +240,9 @@ def _undo_chain(db: Database, session: Session, checkpoint_id: int | None) -> li
     row = find_checkpoint_row(db, checkpoint_id)
     if row is None or (row["session_id"], row["generation"]) != session.row_key:
         raise UsageError(f"{session.key!r} has no compaction {checkpoint_id}. Nothing was changed.")
-    if row["state"] in ("started", "undone", "failed"):
-        raise UsageError(f"Compaction {checkpoint_id} is not in effect ({row['state']}). Nothing was changed.")
+    if row["state"] in _NOTHING_TO_UNDO:
+        why = _NOTHING_TO_UNDO[row["state"]]
+        raise UsageError(f"Compaction {checkpoint_id} {why}, so there is nothing to undo. Nothing was changed.")
     raise UsageError(
         f"What compaction {checkpoint_id} replaced is no longer kept. Nothing was changed; "
         f"`aihistory recover {checkpoint_id}` shows its messages."

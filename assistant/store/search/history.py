@@ -32,7 +32,7 @@ from assistant.core.records import LogRecord, SearchHit
 from assistant.search.finder import SourceFinder
 from assistant.search.index_values import SearchFilter, SourceHit
 from assistant.search.match import EXCERPT_CHARACTERS, PreparedQuery, best_passage, make_excerpt, prepare_query
-from assistant.search.query import query_words
+from assistant.search.query import find_names, query_words
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
 from assistant.store.rows import parse_time
@@ -104,7 +104,11 @@ class StoredHistory:
         said = [
             (hit, text) for hit in hits_of_index if (text := texts.get(hit.source)) is not None and text.text.strip()
         ]
-        return [self._hit(rows[hit.source], hit, text, prepared) for hit, text in said[:limit]]
+        names = find_names(query)
+        names_unknown = any(
+            word.text in names and not idf for word, idf in zip(words, prepared.significance.idf, strict=True)
+        )
+        return [self._hit(rows[hit.source], hit, text, prepared, names_unknown) for hit, text in said[:limit]]
 
     def _visible_rows(self, sources: list[int], where: SearchFilter) -> dict[int, Row]:
         """The messages that the search may return, by the record that has their newest words: the index follows, this
@@ -121,10 +125,13 @@ class StoredHistory:
         )
         return {row["source"]: row for row in rows}
 
-    def _hit(self, row: Row, hit: SourceHit, record: RecordText, query: PreparedQuery) -> SearchHit:
+    def _hit(
+        self, row: Row, hit: SourceHit, record: RecordText, query: PreparedQuery, names_unknown: bool
+    ) -> SearchHit:
         text = self._excerpt(row, record, query)
         speaker = record.speaker if row["role"] != "tool" else None
         named = query.matcher.words_in(speaker) if speaker else frozenset[int]()
+        fit = query.significance.measure_fit(query.matcher.words_in(text) | named)
         return SearchHit(
             message_id=row["id"],
             session=row["session"],
@@ -135,7 +142,7 @@ class StoredHistory:
             text=text,
             score=hit.score,
             location=self._files.log_place(row["session"], LogByteRange(row["byte_start"], row["byte_end"])),
-            quality=query.significance.measure_fit(query.matcher.words_in(text) | named),
+            quality=replace(fit, likeness=hit.similarity, nearby=hit.nearby, names_unknown=names_unknown),
         )
 
     def _read_piece(self, session: str, start: int, size: int) -> bytes:

@@ -310,7 +310,7 @@ class Stemmer:
         self._scratch.execute(f"CREATE VIRTUAL TABLE words USING fts5 (word, content='', tokenize='{_TOKENIZER}')")
         self._scratch.execute("CREATE VIRTUAL TABLE terms USING fts5vocab ('words', 'instance')")
 
-    def of(self, words: Iterable[str]) -> dict[str, str]:
+    def stem_words(self, words: Iterable[str]) -> dict[str, str]:
         """The stem of each word; "" for one that has no letter or digit."""
         distinct = list(dict.fromkeys(words))
         with self._lock:

@@ -218,30 +218,32 @@ def _check_structure(db: Database, findings: Findings) -> None:
 
 def check_coverage(db: Database, findings: Findings) -> None:
     """Check ranges and checkpoints of every generation, and the views of current ones."""
+    # Once for all: a home of years has hundreds of generations, and no index knows where one begins.
+    grouped = db.rows("SELECT session, generation, min(seq) AS seq FROM messages GROUP BY session, generation")
+    first_seqs = {(row["session"], row["generation"]): int(row["seq"]) for row in grouped}
+    lost = _list_lost_checkpoints(db)
     for row in db.rows("SELECT * FROM sessions ORDER BY key, generation"):
         session = session_of_row(row)
         where = f"{session.key} (conversation {session.generation})"
-        for text in _find_range_problems(db, session):
+        for text in _find_range_problems(db, session, first_seqs.get(session.row_key, 1)):
             findings.add("coverage", where, text)
         if row["ended_at"] is None:
             for text in [*find_view_problems(db, session), *_find_wrong_totals(db, session, row)]:
                 findings.add("coverage", where, text, repairable=True)
-        for text in _find_absorbed_problems(db, session):
-            findings.add("compaction", where, text)
+        for number in lost.get(session.row_key, ()):
+            findings.add("compaction", where, f"checkpoint {number} was taken over by none that covers its range")
         for checkpoint in find_broken_undo(db, session):
             text = f"what checkpoint {checkpoint} replaced is not as it was; it cannot be undone"
             findings.add("compaction", where, text, repairable=True)
 
 
-def _find_range_problems(db: Database, session: Session) -> Iterator[str]:
-    values = (session.key, session.generation)
-    first = db.row("SELECT min(seq) FROM messages WHERE session = ? AND generation = ?", values)
-    expected = 1 if first is None or first[0] is None else int(first[0])
+def _find_range_problems(db: Database, session: Session, expected: int) -> Iterator[str]:
+    """`expected` is the seq with which the ranges of the generation begin."""
     for row in db.rows(
         "SELECT c.*, f.seq AS first_seq, t.seq AS last_seq FROM checkpoints c"
         " LEFT JOIN messages f ON f.id = c.from_message_id LEFT JOIN messages t ON t.id = c.to_message_id"
         " WHERE c.session_id = ? AND c.generation = ? AND c.state = 'live' ORDER BY c.from_seq",
-        values,
+        session.row_key,
     ):
         name = f"checkpoint {row['checkpoint_num']}"
         if row["from_seq"] != expected:
@@ -313,13 +315,14 @@ def find_broken_undo(db: Database, session: Session) -> list[int]:
     return [row["checkpoint_num"] for row in undoable if not is_replaced_intact(db, session, row, row["set_floor"])]
 
 
-def _find_absorbed_problems(db: Database, session: Session) -> Iterator[str]:
-    """A checkpoint that was taken over is part of the one that did it."""
+def _list_lost_checkpoints(db: Database) -> dict[tuple[str, int], list[int]]:
+    """Numbers of checkpoints that were taken over and are no part of one that did it, by key and generation."""
+    lost: dict[tuple[str, int], list[int]] = {}
     for row in db.rows(
-        "SELECT a.checkpoint_num FROM checkpoints a WHERE a.session_id = ? AND a.generation = ?"
-        " AND a.state = 'absorbed' AND NOT EXISTS (SELECT 1 FROM checkpoints c, json_each(c.absorbs) e"
-        " WHERE c.session_id = a.session_id AND c.state IN ('live', 'absorbed') AND e.value = a.id"
-        " AND c.from_seq <= a.from_seq AND c.to_seq >= a.to_seq)",
-        session.row_key,
+        "SELECT session_id, generation, checkpoint_num FROM checkpoints WHERE state = 'absorbed' AND id NOT IN"
+        " (SELECT a.id FROM checkpoints c, json_each(c.absorbs) e JOIN checkpoints a ON a.id = e.value"
+        " WHERE c.state IN ('live', 'absorbed') AND c.session_id = a.session_id"
+        " AND c.from_seq <= a.from_seq AND c.to_seq >= a.to_seq) ORDER BY checkpoint_num"
     ):
-        yield f"checkpoint {row['checkpoint_num']} was taken over by none that covers its range"
+        lost.setdefault((row["session_id"], row["generation"]), []).append(row["checkpoint_num"])
+    return lost

@@ -18,7 +18,7 @@ export default function Context({ rest }) {
   const price = report && (report.cached ? report.read_price : report.write_price);
   const parts = report?.parts ?? [];
   const shown = all ? parts : parts.slice(0, SHOWN);
-  return html`<${Page} title="Context" aside=${html`<select aria-label="Conversation" value=${session} onChange=${(event) => (location.hash = `#/context/${event.target.value}`)}>
+  return html`<${Page} title="Context" about="What the model sees with your next message, in order, and what that costs." aside=${html`<select aria-label="Conversation" value=${session} onChange=${(event) => (location.hash = `#/context/${event.target.value}`)}>
       ${(sessions?.sessions ?? [{ session, current: true }]).filter((it) => it.current).map((it) => html`<option value=${it.session}>${it.session}</option>`)}
     </select>`}>
     <${Problem} error=${error ?? madeError} />

@@ -1,7 +1,7 @@
 /**
  * A conversation as a list of entries, made of what was said (`/v1/messages`) and what happens (`/v1/events`). Pure: each
  * function gives the next list. Nothing is shown twice: entries are told apart by the ids of messages and the keys of
- * deliveries.
+ * deliveries. What waits for a yes is no part of them: the page asks it in one place, from what waits now.
  */
 
 /** @typedef {{key: string, id?: number, role: string, html?: string, text?: string, at?: string, turn?: string,
@@ -34,8 +34,16 @@ export function entriesOf(messages) {
   return entries;
 }
 
-/** With newer messages, each once; what was sent and is stored now takes the place of what was shown meanwhile. */
-export function merge(entries, newer) {
+/**
+ * With newer messages, each once; what was sent and is stored now takes the place of what was shown meanwhile. What a
+ * delivery asks is not among the stored words: an entry that has buttons keeps its delivered words and them.
+ */
+export function merge(entries, stored) {
+  const asking = new Map(entries.filter((entry) => entry.id && entry.buttons?.length).map((entry) => [entry.id, entry]));
+  const newer = stored.map((entry) => {
+    const { html, text, buttons } = asking.get(entry.id) ?? entry;
+    return { ...entry, html, text, buttons };
+  });
   const known = new Set(newer.map((entry) => entry.id));
   const noted = (entry) => newer.some((it) => it.role === "system" && it.text.startsWith(entry.text));
   const kept = entries.filter((entry) => !known.has(entry.id) && !(entry.role === "notice" && noted(entry)));
@@ -54,11 +62,13 @@ export const withAccepted = (entries, key, id) => {
   return rest.map((entry) => (entry.key === key ? { ...entry, id, pending: false } : entry));
 };
 
+const buttonsOf = (data) => (data.buttons ?? []).filter((it) => !it.command.startsWith("/approvals "));
+
 /** With a delivery: a reply that is shown already, or comes again, is not shown twice; what it asks is shown with it. */
 export function withDelivery(entries, data, steps) {
   const isShown = (entry) => entry.key === data.key || Boolean(data.message_id && entry.id === data.message_id);
   if (entries.some(isShown)) {
-    return entries.map((entry) => (isShown(entry) ? { ...entry, html: data.html, text: data.body, buttons: data.buttons } : entry));
+    return entries.map((entry) => (isShown(entry) ? { ...entry, html: data.html, text: data.body, buttons: buttonsOf(data) } : entry));
   }
   const role = data.kind === "notice" ? "notice" : "assistant";
   if (role === "notice" && entries.some((entry) => entry.role === "system" && entry.text.startsWith(data.body))) return entries;
@@ -70,7 +80,7 @@ export function withDelivery(entries, data, steps) {
     text: data.body,
     at: new Date().toISOString(),
     steps: role === "assistant" ? steps : [],
-    buttons: data.buttons,
+    buttons: buttonsOf(data),
     media: [],
   };
   return merge(entries, [entry]);

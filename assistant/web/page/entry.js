@@ -7,7 +7,7 @@ import { Action, Markdown, Time } from "./parts.js";
 const WHO = { user: "You", assistant: "Assistant", notice: "Notice", command: "Command", system: "Note" };
 const PICTURES = /^image\/(png|jpeg|gif|webp)$/;
 
-export function Entry({ entry, found, command, edit }) {
+export function Entry({ entry, found, command, edit, isLast }) {
   const { role, html: words, text, media = [], steps = [], buttons = [] } = entry;
   return html`<article class=${`entry ${role} ${found ? "found" : ""}`} id=${entry.id ? `m${entry.id}` : undefined} aria-label=${WHO[role]}>
     <header><span>${entry.typed ?? WHO[role]}</span> <${Time} at=${entry.at} /></header>
@@ -16,7 +16,7 @@ export function Entry({ entry, found, command, edit }) {
     ${media.length > 0 && html`<div class="files">${media.map((file, number) => html`<${File} of=${file} message=${entry.id} number=${number} />`)}</div>`}
     ${buttons?.length > 0 && html`<p class="buttons">${buttons.map((it) => html`<${Action} does=${() => command(it.command)}>${it.label}</${Action}>`)}</p>`}
     <footer>
-      ${role === "assistant" && html`<${Why} text=${text} /><${Action} class="link" does=${() => command("/retry")}>Try again</${Action}>`}
+      ${role === "assistant" && html`<${Why} text=${text} />${isLast && html`<${Action} class="link" does=${() => command("/retry")}>Try again</${Action}>`}`}
       ${edit && html`<${Action} class="link" does=${() => edit(entry)}>Edit</${Action}>`}
       ${entry.pending && html`<span class="quiet">sending</span>`}
     </footer>

@@ -26,6 +26,13 @@ export function day(iso) {
 /** "Friday, 5 June" of "2026-06-05". */
 export const dayName = (date) => weekday.format(new Date(`${date}T12:00:00`));
 
+const month = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric" });
+const shortWeekday = new Intl.DateTimeFormat(undefined, { weekday: "short" });
+
+/** "June 2026", and "Fri", of "2026-06-05". */
+export const monthName = (date) => month.format(new Date(`${date}T12:00:00`));
+export const weekdayName = (date) => shortWeekday.format(new Date(`${date}T12:00:00`));
+
 /** "2026-06-05" of a Date in the reader's zone. */
 export const isoDay = (at) =>
   `${at.getFullYear()}-${String(at.getMonth() + 1).padStart(2, "0")}-${String(at.getDate()).padStart(2, "0")}`;

@@ -8,7 +8,7 @@ import { Action, Facts, Line, Markdown, Page, Problem, Time, useLoaded } from ".
 export default function Health() {
   const [status, error, reload] = useLoaded(() => get("/status"), []);
   const [shown] = useLoaded(() => run(["status"]), [status]);
-  return html`<${Page} title="Health" aside=${status && html`<span class=${status.ok ? "good" : "problem"} role="status">${status.ok ? "All is well." : "Something needs you."}</span>`}>
+  return html`<${Page} title="Health" about="What needs you, and how each part of your assistant is." aside=${status && html`<span class=${status.ok ? "good" : "problem"} role="status">${status.ok ? "All is well." : "Something needs you."}</span>`}>
     <${Problem} error=${error} />
     ${status?.problems.length > 0 && html`<ul class="list">${status.problems.map((problem) => html`<${Trouble} text=${problem} then=${reload} />`)}</ul>`}
     <${Approvals} /><${Allowed} />

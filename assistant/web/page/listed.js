@@ -25,7 +25,7 @@ export function Run({ argv, then, children, class: name = "link", says = false }
   return html`<${Action} class=${name} does=${act}>${children}</${Action}>${done && html`<span class="quiet small" role="status">${done}</span>`}`;
 }
 
-/** Read again when `since` is another. */
+/** What waits now, each with its buttons; read again when `since` is another. */
 export const Approvals = ({ since }) =>
   html`<${Listed} title="What waits for your yes" argv=${["approvals", "list"]} since=${since} row=${(it, then) => html`<span>${it.effect}</span>
-    <span class="row"><${Run} argv=${["approvals", "yes", String(it.id)]} then=${then}>Yes</${Run}><${Run} argv=${["approvals", "no", String(it.id)]} then=${then}>No</${Run}>${it.allows && html`<${Run} argv=${["approvals", "yes", String(it.id), "--always"]} then=${then}>Always: ${it.allows}</${Run}>`}</span>`} />`;
+    <span class="row"><${Run} class="" argv=${["approvals", "yes", String(it.id)]} then=${then}>Yes</${Run}><${Run} class="" argv=${["approvals", "no", String(it.id)]} then=${then}>No</${Run}>${it.allows && html`<${Run} class="" argv=${["approvals", "yes", String(it.id), "--always"]} then=${then}>Always: ${it.allows}</${Run}>`}</span>`} />`;

@@ -19,23 +19,24 @@ function All() {
   const [text, setText] = useState("");
   const [asked, setAsked] = useState("");
   const [state, setState] = useState("current");
-  const [limit, setLimit] = useState(PAGE);
+  const [earlier, setEarlier] = useState([]);
   useEffect(() => {
     const timer = setTimeout(() => setAsked(text.trim()), WAIT_MILLISECONDS);
     return () => clearTimeout(timer);
   }, [text]);
-  const load = () =>
-    asked
-      ? read(["memory", "search", "--limit", "30", "--", asked])
-      : read(["memory", "list", "--limit", String(limit), ...(state === "former" ? ["--former"] : [])]);
-  const [found, error, reload] = useLoaded(load, [asked, state, limit]);
-  return html`<${Page} title="Memory" aside=${html`<${Views} chosen=${state} choose=${setState} />`}>
+  const list = (...before) => read(["memory", "list", "--limit", String(PAGE), ...before, ...(state === "former" ? ["--former"] : [])]);
+  const load = () => (setEarlier([]), asked ? read(["memory", "search", "--limit", "30", "--", asked]) : list());
+  const [newest, error, reload] = useLoaded(load, [asked, state]);
+  const found = newest && [...newest, ...earlier];
+  const last = found?.at(-1);
+  const more = async () => setEarlier([...earlier, ...(await list("--before", last.memory_id ?? last.id))]);
+  return html`<${Page} title="Memory" about="What is remembered of what was said, newest first. Open one to see the words it came from." aside=${html`<${Views} chosen=${state} choose=${setState} />`}>
     <input type="search" value=${text} placeholder="Search what is remembered" aria-label="Search what is remembered" onInput=${(event) => setText(event.target.value)} />
     <${Problem} error=${error} />
     ${!asked && html`<${LastSleep} changed=${reload} />`}
     ${found && (asked ? html`<${List} of=${found} />` : html`<${Timeline} of=${found} />`)}
     ${found?.length === 0 && html`<p class="quiet">${asked ? "No memory has that." : "Nothing is remembered yet. The assistant learns in its sleep; `Sleep` shows when."}</p>`}
-    ${!asked && found?.length >= limit && html`<button type="button" onClick=${() => setLimit(limit + PAGE)}>Earlier ones</button>`}
+    ${!asked && found?.length >= PAGE && found.length % PAGE === 0 && html`<${Action} does=${more}>Earlier ones</${Action}>`}
   </${Page}>`;
 }
 
@@ -129,7 +130,7 @@ function LastSleep({ changed }) {
   const undo = async () => {
     if (window.confirm("Undo what this sleep changed? What was said stays.") && (await runAsked(["sleep", "--undo"]))) again();
   };
-  return html`<details class="last-sleep"><summary class="row"><span>What the last sleep changed</span><span class="quiet small">${plural(open, "change")}, <${Time} at=${changes.started_at} /></span></summary>
+  return html`<details class="last-sleep"><summary class="row"><span>What the last sleep changed</span><span class="quiet small">${plural(open, "change")}${changes.more && " and more"}, <${Time} at=${changes.started_at} /></span></summary>
     <${Changes} of=${changes} changed=${again} />
     <p class="row"><${Action} does=${async () => (await run(["memory", "accept"]), again())}>Accept all</${Action}><${Action} does=${undo}>Undo it all</${Action}></p></details>`;
 }
@@ -138,14 +139,19 @@ const KINDS = [["person", "People"], ["place", "Places"], ["project", "Projects"
 
 /** People, places and projects, each with what is known of it and since when. */
 function Profiles() {
-  const [found, error] = useLoaded(() => read(["memory", "profiles"]), []);
-  return html`<${Page} title="Memory" aside=${html`<${Views} chosen="profiles" choose=${() => (location.hash = "#/memory")} />`}>
+  const [later, setLater] = useState([]);
+  const list = (...after) => read(["memory", "profiles", "--limit", String(PAGE), ...after]);
+  const [first, error] = useLoaded(list, []);
+  const found = first && [...first, ...later];
+  const more = async () => setLater([...later, ...(await list("--after", found.at(-1).name))]);
+  return html`<${Page} title="Memory" about="Who and what your conversations come back to, with what is known and since when." aside=${html`<${Views} chosen="profiles" choose=${() => (location.hash = "#/memory")} />`}>
     <${Problem} error=${error} />
     ${found?.length === 0 && html`<p class="quiet">Nobody and nothing has a profile yet. Sleep makes them of what is said more than once.</p>`}
     ${KINDS.map(([kind, title]) => [title, (found ?? []).filter((it) => it.kind === kind)]).filter(([, all]) => all.length).map(([title, all]) => html`<h2>${title}</h2>
       ${all.map((it) => html`<section key=${it.name}><h3><a href=${`#/memory/about/${encodeURIComponent(it.name)}`}>${it.name}</a> ${it.aliases.length > 0 && html`<span class="quiet small">also ${it.aliases.join(", ")}</span>`}</h3>
         ${it.summary && html`<p>${it.summary}</p>`}
         <ul class="list">${it.attributes.map((fact) => html`<li class="row"><span class=${fact.until ? "former" : ""}><span class="quiet">${fact.name}</span> ${fact.value}</span>
-          <span class="quiet small">since <${Time} at=${fact.since} />${fact.until && html` until <${Time} at=${fact.until} />`} ${fact.sources[0] && html`<a href=${`#/memory/e${fact.sources[0]}`}>why</a>`}</span></li>`)}</ul></section>`)}`)}
+          <span class="quiet small">since ${day(fact.since)}${fact.until && ` until ${day(fact.until)}`} ${fact.sources[0] && html`<a href=${`#/memory/e${fact.sources[0]}`}>why</a>`}</span></li>`)}</ul></section>`)}`)}
+    ${found?.length >= PAGE && found.length % PAGE === 0 && html`<p><${Action} does=${more}>More</${Action}></p>`}
   </${Page}>`;
 }

@@ -53,10 +53,11 @@ export const Facts = ({ rows }) =>
     ${rows.filter(([, value]) => value !== null && value !== undefined && value !== "").map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}
   </dl>`;
 
-/** The frame of a page that is read. */
-export const Page = ({ title, aside, children }) =>
+/** The frame of a page that is read; `about` says what it is for. */
+export const Page = ({ title, about, aside, children }) =>
   html`<main class="column" id="main" tabindex="-1">
     <header class="head"><h1>${title}</h1>${aside}</header>
+    ${about && html`<p class="quiet">${about}</p>`}
     ${children}
   </main>`;
 

@@ -22,7 +22,7 @@ export default function Sleep() {
     run(["sleep"]).then(reload, (refused) => (setFailure(refused), reload()));
     return new Promise((resolve) => setTimeout(() => (reload(), resolve()), 300));
   };
-  return html`<${Page} title="Sleep" aside=${html`<div class="row">
+  return html`<${Page} title="Sleep" about="At night it reads what was said, keeps what matters as memories, and makes room for the next day." aside=${html`<div class="row">
       <${Action} class="primary" does=${sleepNow}>Sleep now</${Action}>
       <${Action} does=${async () => setForecast(await run(["sleep", "--dry-run"]))}>What would it do?</${Action}>
     </div>`}>
@@ -39,6 +39,9 @@ const PHASES = {
   compact: "compacting", imports: "reading what was imported", notes: "notes of the day",
 };
 
+/** What began it, as in `assistant sleep --last`. */
+const TRIGGERS = { sleep: "night", late: "night, late", manual: "by hand", phase: "one phase" };
+
 /** Its counts; what is as it should be is not said. */
 const describe = (did) =>
   Object.entries(did)
@@ -54,7 +57,7 @@ function One({ sleep, open, newest, done }) {
     if (window.confirm("Undo what this sleep changed? What was said stays.") && (await runAsked(["sleep", "--undo"]))) done();
   };
   return html`<details open=${open}>
-    <summary class="row"><span>#${sleep.id} <${Time} at=${sleep.started_at} /></span><span class="quiet small" role="status">${sleep.trigger}, ${sleep.state}</span></summary>
+    <summary class="row"><span>#${sleep.id} <${Time} at=${sleep.started_at} /></span><span class="quiet small" role="status">${TRIGGERS[sleep.trigger] ?? sleep.trigger}, ${sleep.state}</span></summary>
     ${sleep.state === "running" && html`<p class="quiet">Now: ${PHASES[phases.at(-1)?.[0]] ?? "begins"}<span class="dots" aria-hidden="true"></span></p>`}
     <${Markdown} of=${sleep.html} />
     <details class="phases"><summary class="quiet small">What each phase did</summary><table class="plain"><tbody>

@@ -18,6 +18,7 @@ function useConversation(session, place) {
   const [entries, setEntries] = useState([]);
   const [writing, setWriting] = useState(NOTHING_WRITTEN);
   const [more, setMore] = useState(false);
+  const [happened, setHappened] = useState(0);
   const [lost, setLost] = useState(false);
   const [error, setError] = useState(null);
   const steps = useRef([]);
@@ -37,6 +38,7 @@ function useConversation(session, place) {
     }
     return follow(session, (name, data) => {
       setLost(name === "lost");
+      if (name === "connected" || name === "turn" || name === "deliver") setHappened((n) => n + 1);
       if (name === "connected") refresh().then(setMore, setError);
       if (name === "turn" && data.state === "started") refresh().catch(setError);
       if (name === "deliver") setEntries((was) => withDelivery(was, data, steps.current));
@@ -78,7 +80,7 @@ function useConversation(session, place) {
     setEntries((was) => [...was, entry]);
   };
 
-  return { entries, writing, more, lost, error, earlier, say, command };
+  return { entries, writing, more, happened, lost, error, earlier, say, command };
 }
 
 export default function Talk({ rest }) {
@@ -95,6 +97,13 @@ export default function Talk({ rest }) {
     if (found) found.scrollIntoView({ block: "center" });
     else if (follows.current && list.current) list.current.scrollTop = list.current.scrollHeight;
   }, [talk.entries, talk.writing]);
+
+  // A keyboard on the screen, or a turned telephone: the end stays in sight.
+  useEffect(() => {
+    const resized = new ResizeObserver(() => follows.current && !place && (list.current.scrollTop = list.current.scrollHeight));
+    resized.observe(list.current);
+    return () => resized.disconnect();
+  }, [place]);
 
   const scrolled = () => {
     const { scrollTop, scrollHeight, clientHeight } = list.current;
@@ -113,6 +122,7 @@ export default function Talk({ rest }) {
     setDraft(entry.text);
   };
 
+  const lastAnswer = talk.entries.findLast((entry) => entry.role === "assistant");
   const lastUser = talk.entries.findLast((entry) => entry.role === "user" && entry.id);
   return html`<div class=${aside ? "talk aside" : "talk"}>
     <${Sessions} chosen=${session} />
@@ -128,11 +138,12 @@ export default function Talk({ rest }) {
               entry=${entry}
               found=${entry.id === place}
               command=${talk.command}
+              isLast=${entry === lastAnswer}
               edit=${entry === lastUser ? edit : null}
             />`,
           )}
           <${Writing} now=${talk.writing} />
-          ${!place && html`<${Approvals} since=${`${talk.writing.turn} ${talk.entries.length}`} />`}
+          ${!place && html`<${Approvals} since=${`${talk.happened} ${talk.entries.length}`} />`}
           ${!talk.entries.length && !place && html`<p class="quiet">Say something. What you say here is kept, and remembered. New here? <a href="#/setup">Set it up</a>: model, names, time, budget.</p>`}
           <${Problem} error=${talk.error} />
         </div>

@@ -1,11 +1,15 @@
 /** Today: what is on, as a day, a week or a month; reminders are moved by dragging, or by typing when. */
 import { html, useState } from "./vendor/preact.js";
-import { read, run } from "./api.js";
-import { dayName, isoDay } from "./format.js";
+import { get, read, run } from "./api.js";
+import { dayName, isoDay, monthName, weekdayName } from "./format.js";
+import { Listed, Run } from "./listed.js";
 import { Action, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
 
 const SPANS = [["day", "Day"], ["week", "Week"], ["month", "Month"]];
 const plusDays = (date, days) => isoDay(new Date(new Date(`${date}T12:00:00`).getTime() + days * 86_400_000));
+
+/** A zone, or the reader's own, by the name that it has here. */
+const zoneOf = (timeZone) => new Intl.DateTimeFormat(undefined, { timeZone }).resolvedOptions().timeZone;
 
 /** The days that are shown: of a month whole weeks, from Monday on. */
 function daysOf(span, date) {
@@ -33,7 +37,9 @@ export default function Today({ rest }) {
   // What was read of other days says nothing of these.
   const items = loaded?.days.join() === days.join() ? loaded.items : null;
   const [ended] = useLoaded(() => read(["remind", "history", "--limit", "20"]), []);
+  const [status] = useLoaded(() => get("/status"), []);
   const [failure, setFailure] = useState(null);
+  const elsewhere = status && zoneOf(status.timezone) !== zoneOf();
   const move = async (id, day, time) => {
     setFailure(null);
     try {
@@ -45,23 +51,26 @@ export default function Today({ rest }) {
   };
   const step = span === "day" ? 1 : span === "week" ? 7 : 28;
   const missed = (ended ?? []).filter((slot) => slot.state !== "sent" && slot.state !== "done");
-  return html`<${Page} title=${span === "month" ? date.slice(0, 7) : dayName(date)} aside=${html`<div class="row">
+  return html`<${Page} title=${span === "month" ? monthName(date) : dayName(date)} aside=${html`<div class="row">
       <${Tabs} label="Span" of=${SPANS} chosen=${span} choose=${setSpan} />
       <span class="row"><button type="button" aria-label="Earlier" onClick=${() => setDate(plusDays(date, -step))}>‹</button>
       <button type="button" onClick=${() => setDate(isoDay(new Date()))}>Today</button>
       <button type="button" aria-label="Later" onClick=${() => setDate(plusDays(date, step))}>›</button></span>
     </div>`}>
     <${Problem} error=${error ?? failure} />
+    ${elsewhere && html`<p class="quiet small">Times are those of ${status.timezone}, where your assistant lives.</p>`}
     <${NewReminder} added=${reload} />
     <div class=${span === "month" ? "month" : ""}>
-      ${days.map((day) => html`<${Day} key=${day} day=${day} span=${span} items=${items?.filter((it) => it.day === day)} move=${move} reload=${reload} />`)}
+      ${span === "month" && days.slice(0, 7).map((day) => html`<span class="quiet small">${weekdayName(day)}</span>`)}
+      ${days.map((day) => html`<${Day} key=${day} day=${day} span=${span} isOutside=${day.slice(0, 7) !== date.slice(0, 7)} open=${() => (setDate(day), setSpan("day"))} items=${items?.filter((it) => it.day === day)} move=${move} reload=${reload} />`)}
     </div>
+    <${Listed} title="To-dos without a day" argv=${["todo", "list"]} of=${(all) => all.filter((it) => !it.due && !it.done)} since=${items} row=${(it, then) => html`<span>${it.text} ${it.list && html`<span class="quiet small">${it.list}</span>`}</span><${Run} argv=${["todo", "done", String(it.id)]} then=${then}>Done</${Run}>`} />
     ${missed.length > 0 && html`<h2>Late or missed</h2>
       <ul class="list">${missed.map((slot) => html`<li class="row"><span>${slot.text || slot.name}</span><span class="quiet small">${slot.state} · <${Time} at=${slot.due} /></span></li>`)}</ul>`}
   </${Page}>`;
 }
 
-function Day({ day, span, items, move, reload }) {
+function Day({ day, span, isOutside, open, items, move, reload }) {
   const [over, setOver] = useState(false);
   const dropped = (event) => {
     event.preventDefault();
@@ -77,9 +86,9 @@ function Day({ day, span, items, move, reload }) {
     onDragLeave=${() => setOver(false)}
     onDrop=${dropped}
   >
-    ${span === "month" ? html`<span class="date">${name}</span>` : span === "week" && html`<h2>${name}</h2>`}
+    ${span === "month" ? html`<button type="button" class=${`date link ${isOutside ? "quiet" : ""}`} aria-label=${dayName(day)} onClick=${open}>${name}</button>` : span === "week" && html`<h2>${name}</h2>`}
     ${span === "month"
-      ? items?.map((item) => html`<span class="thing" title=${item.text} ...${dragged(item)}>${item.time} ${item.text}</span>`)
+      ? items?.map((item) => html`<span class="thing" title=${item.text} ...${dragged(item)}>${item.time || "•"} <span class="what">${item.text}</span></span>`)
       : html`<ul class="list agenda">
           ${items?.map((item) => html`<li class="row" ...${dragged(item)}><${Item} item=${item} move=${move} reload=${reload} /></li>`)}
           ${items?.length === 0 && html`<li class="quiet">Nothing is on.</li>`}
