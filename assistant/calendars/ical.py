@@ -51,7 +51,7 @@ class EventContext:
 class ParsedCalendar:
     name: str  # what the text calls itself
     events: tuple[CalendarEvent, ...]
-    skipped: int  # how many events could not be read
+    skipped: tuple[int, ...]  # which events of the text, from 1, could not be read
     repeats: bool
 
 
@@ -59,10 +59,14 @@ def read_events(text: str, context: EventContext, url: str = "") -> ParsedCalend
     """`url`: of the resource; without one, each event has its UID. Raises `Unreadable`."""
     calendar = parse_calendar(text)
     by_uid: dict[str, list[Any]] = defaultdict(list)
-    for number, component in enumerate(calendar.walk("VEVENT")):
-        by_uid[str(component.get("UID") or f"{component.get('DTSTART')}-{number}")].append(component)
+    numbers: dict[str, int] = {}
+    for number, component in enumerate(calendar.walk("VEVENT"), 1):
+        uid = str(component.get("UID") or f"{component.get('DTSTART')}-{number}")
+        by_uid[uid].append(component)
+        numbers.setdefault(uid, number)
     events: list[CalendarEvent] = []
-    skipped, repeating = 0, False
+    skipped: list[int] = []
+    repeating = False
     for uid, components in by_uid.items():
         repeats = _repeats(components)
         repeating = repeating or repeats
@@ -72,9 +76,9 @@ def read_events(text: str, context: EventContext, url: str = "") -> ParsedCalend
                 events += [_event(it, uid, context, url or uid, repeats=repeats) for it in occurrences]
         # One event does not take the others along, whatever it makes the library raise.
         except Exception:  # noqa: BLE001
-            skipped += 1
+            skipped.append(numbers[uid])
     name = _text(calendar.get("X-WR-CALNAME"), _LONGEST_TITLE)
-    return ParsedCalendar(name, tuple(events), skipped, repeating)
+    return ParsedCalendar(name, tuple(events), tuple(skipped), repeating)
 
 
 def parse_calendar(text: str) -> Any:

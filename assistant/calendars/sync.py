@@ -60,8 +60,8 @@ async def read_text(
     return text, {"digest": digest, "tag": tag}
 
 
-def parse_text(source: CalendarSource, text: str, context: EventContext) -> tuple[StoredResource, int]:
-    """All of a file, as one resource, and how much of it could not be read. Raises `DavError`."""
+def parse_text(source: CalendarSource, text: str, context: EventContext) -> tuple[StoredResource, tuple[int, ...]]:
+    """All of a file, as one resource, and which entries of it, from 1, could not be read. Raises `DavError`."""
     if source.kind == "vcard":
         contacts, skipped = read_contacts(text, source.name)
         if not contacts:
@@ -107,7 +107,8 @@ class SourceReading:
             text, state = await read_text(self.source, self.password, self.max_bytes, {})
         resources: list[StoredResource] = []
         if text is not None:
-            resource, self.skipped = parse_text(self.source, text, self._context(self.source.name))
+            resource, skipped = parse_text(self.source, text, self._context(self.source.name))
+            self.skipped = len(skipped)
             resources, state["remark"] = [resource], self._remark()
         self.store.save_success(
             self.source.name,
@@ -205,14 +206,14 @@ class SourceReading:
         resource = StoredResource(url, collection.url, tag)
         if collection.kind == "contacts":
             contacts, skipped = read_contacts(text, self.source.name, url)
-            self.skipped += skipped
+            self.skipped += len(skipped)
             return replace(resource, contacts=contacts)
         try:
             parsed = read_events(text, self._context(collection.name), url)
         except Unreadable:
             self.skipped += 1
             return resource
-        self.skipped += parsed.skipped
+        self.skipped += len(parsed.skipped)
         return replace(resource, text=text if parsed.repeats else "", events=parsed.events)
 
     def _remark(self) -> str:

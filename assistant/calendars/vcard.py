@@ -19,17 +19,17 @@ _MONTH_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _LONGEST, _MOST_OF_ONE = 200, 20
 
 
-def read_contacts(text: str, source: str, url: str = "") -> tuple[list[Contact], int]:
-    """The contacts, and how many cards could not be read. `url`: of the resource; without one, each card has its
+def read_contacts(text: str, source: str, url: str = "") -> tuple[list[Contact], tuple[int, ...]]:
+    """The contacts, and which cards, from 1, could not be read. `url`: of the resource; without one, each card has its
     UID."""
     contacts: list[Contact] = []
-    skipped = 0
+    skipped: list[int] = []
     for number, card in enumerate(_cards(text)):
         try:
             contacts.append(_contact(card, source, url, number))
         except (ValueError, LookupError):
-            skipped += 1
-    return contacts, skipped
+            skipped.append(number + 1)
+    return contacts, tuple(skipped)
 
 
 def _cards(text: str) -> Iterator[Sequence[Contentline]]:

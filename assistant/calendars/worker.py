@@ -63,7 +63,8 @@ async def _test(source: CalendarSource, order: Mapping[str, Any]) -> dict[str, A
         resource, skipped = parse_text(source, text or "", event_context(source, source.name, now, zone))
         count = len({it.uid for it in resource.events}) or len(resource.contacts)
         entries = pluralize(count, "event" if source.kind == "ics" else "contact")
-        return {"found": [entries, *([f"{pluralize(skipped, 'entry', 'entries')} unreadable"] if skipped else [])]}
+        unreadable = [f"{pluralize(len(skipped), 'entry', 'entries')} unreadable"] if skipped else []
+        return {"found": [entries, *unreadable], "entries": count, "skipped": skipped}
     from assistant.calendars.collections import find_collections
 
     client = DavClient(source, order["password"], order["max_bytes"])

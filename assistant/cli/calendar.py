@@ -86,7 +86,7 @@ def add(
     place = str(path.resolve()) if is_file else url.replace("webcal://", "https://", 1)
     if not is_file and user is None and not password_stdin and not _is_one_file(place):
         user = prompt_until_valid("Your user there (empty for a public address)", "", str.strip)
-    source = _describe_source(settings, place, name, user or "", email, has_contacts, writable=not read_only)
+    source = describe_source(settings, place, name, user or "", email, has_contacts, writable=not read_only)
     password = read_all_stdin().strip() if password_stdin else ""
     if source.user and not password:
         password = prompt_until_valid("Password (not shown)", "", lambda answer: answer, secret=True)
@@ -97,7 +97,7 @@ def _is_one_file(url: str) -> bool:
     return urlsplit(url).path.lower().endswith((".ics", ".vcf"))
 
 
-def _describe_source(
+def describe_source(
     settings: Settings, place: str, name: str, user: str, email: str, has_contacts: bool, *, writable: bool
 ) -> CalendarSource:
     """Raises `UsageError`."""
@@ -147,17 +147,17 @@ def _try_and_save(settings: Settings, source: CalendarSource, password: str, *, 
     found = [str(it) for it in answer["found"]]
     if password:
         _save_passwords(settings, {**read_passwords(chosen.passwords), source.name: password}, in_file=in_file)
-    _save_sources(settings, [*chosen.sources, source])
+    save_sources(settings, [*chosen.sources, source])
     print_text(f"{source.name} is added: {', '.join(found)}.")
-    if is_home_served(settings.home.path):
-        print_remark("The running assistant reads it within half a minute.")
-    else:
-        _read_once(source)
+    read_or_wait(settings, source)
     return AddedCalendar(source.name, source.kind, found)
 
 
-def _read_once(source: CalendarSource) -> None:
-    """No assistant runs that would."""
+def read_or_wait(settings: Settings, source: CalendarSource) -> None:
+    """Read a source, where no assistant runs that would."""
+    if is_home_served(settings.home.path):
+        print_remark("The running assistant reads it within half a minute.")
+        return
     settings = load_settings()
     service = CalendarService(settings.values.calendar, CalendarReader(settings.home.path), settings.zone, utc_now)
     problem = asyncio.run(service.read_now([source.name]))[source.name]
@@ -165,7 +165,7 @@ def _read_once(source: CalendarSource) -> None:
     print_remark(f"It has {pluralize(events, 'event')} and {pluralize(contacts, 'contact')}. {problem}".strip())
 
 
-def _save_sources(settings: Settings, sources: Sequence[CalendarSource]) -> None:
+def save_sources(settings: Settings, sources: Sequence[CalendarSource]) -> None:
     values: list[dict[str, Any]] = [source.model_dump(mode="json", exclude_defaults=True) for source in sources]
     change_config_file(settings.home, lambda text: set_key(text or CONFIG_HEADER, _SOURCES, values))
 
@@ -200,7 +200,7 @@ def remove(name: str) -> RemovedCalendar:
     passwords = read_passwords(settings.values.calendar.passwords)
     if passwords.pop(gone.name, None) is not None:
         _save_passwords(settings, passwords, in_file=False)
-    _save_sources(settings, [source for source in sources if source is not gone])
+    save_sources(settings, [source for source in sources if source is not gone])
     print_text(f"{gone.name} is not read any more, and what was read of it is removed here.")
     return RemovedCalendar(gone.name)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assistant.cli.calendar_import import import_calendar_file, is_calendar_file
 from assistant.cli.home_stores import is_new_home, load_effective_settings
 from assistant.cli.link import Link, open_home_locally, open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file
@@ -62,6 +63,7 @@ class ImportReport(Item):
     conversations: int  # that were not there before
     messages: int  # that were added
     known: int  # that were there already
+    entries: int  # events or contacts of a calendar or an address book
     rejected: list[RejectedItem]
 
 
@@ -132,12 +134,14 @@ def import_file(path: Path, kind: str | None, name: str, dry_run: bool) -> Impor
     """Import a file, a ZIP or a folder of another program.
 
     ChatGPT, Claude, Telegram, WhatsApp, OpenClaw, Hermes, Letta, nanobot, Markdown and JSON lines are known by their
-    content. The same file again changes nothing, and a newer export adds what is new. Interrupted, the same command
-    continues. What cannot be read is named by its number and left out.
+    content, a calendar (.ics) and an address book (.vcf) by their names. The same file again changes nothing, and a
+    newer export adds what is new. Interrupted, the same command continues. What cannot be read is named by its number
+    and left out.
 
     > assistant import ~/Downloads/chatgpt-export.zip
     > assistant import "WhatsApp Chat with Anna.txt" --name "Tom Smith"
     > assistant import result.json --dry-run
+    > assistant import contacts.vcf
     """
     settings = load_effective_settings()
     log_to_file(settings.home.program_log)
@@ -157,8 +161,11 @@ def import_file(path: Path, kind: str | None, name: str, dry_run: bool) -> Impor
             conversations=made.sessions,
             messages=made.messages,
             known=0,
+            entries=0,
             rejected=[],
         )
+    if is_calendar_file(found):
+        return _import_calendar(settings, found, dry_run=dry_run)
     run = _Run(found.name, dry_run)
     try:
         run_with_signals(_import(settings, run, found, kind or "", require_utf8(name, "NAME")))
@@ -178,7 +185,30 @@ def import_file(path: Path, kind: str | None, name: str, dry_run: bool) -> Impor
         conversations=run.conversations,
         messages=run.messages,
         known=run.known,
+        entries=0,
         rejected=rejected,
+    )
+
+
+def _import_calendar(settings: Settings, path: Path, *, dry_run: bool) -> ImportReport:
+    brought = import_calendar_file(settings, path, dry_run=dry_run)
+    entries = pluralize(brought.entries, "event" if brought.kind == "ics" else "contact")
+    if dry_run:
+        print_text(f"{path.name} has {entries}. Nothing was imported.")
+    elif brought.is_new:
+        print_text(f"Imported {entries} as {brought.name}. `assistant calendar remove {brought.name}` takes it back.")
+    else:
+        print_text(f"Nothing new: {path.name} is here already.")
+    print_text("\n".join(_rejected_lines(brought.rejected)))
+    return ImportReport(
+        id=None,
+        source=brought.kind,
+        dry_run=dry_run,
+        conversations=0,
+        messages=0,
+        known=0,
+        entries=brought.entries,
+        rejected=[RejectedItem(where=record.where, why=record.why) for record in brought.rejected],
     )
 
 

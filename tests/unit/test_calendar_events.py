@@ -133,7 +133,7 @@ HOSTILE = [
 @pytest.mark.parametrize("rule", HOSTILE)
 def test_what_repeats_too_often_or_not_at_all_is_left_out_and_takes_nothing_along(rule: str) -> None:
     parsed = read(timed("Bomb", "20260302T090000", more=f"RRULE:{rule}"), timed("Lunch", "20260302T120000"))
-    assert ([it.title for it in parsed.events], parsed.skipped) == (["Lunch"], 1)
+    assert ([it.title for it in parsed.events], parsed.skipped) == (["Lunch"], (1,))
 
 
 DAMAGED = [
@@ -146,9 +146,9 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize("event", DAMAGED)
-def test_a_damaged_event_is_left_out_and_counted(event: str) -> None:
+def test_a_damaged_event_is_left_out_and_named_by_its_number(event: str) -> None:
     parsed = read(event, timed("Lunch", "20260302T120000"))
-    assert ([it.title for it in parsed.events], parsed.skipped) == (["Lunch"], 1)
+    assert ([it.title for it in parsed.events], parsed.skipped) == (["Lunch"], (1,))
 
 
 @pytest.mark.parametrize(
@@ -194,4 +194,4 @@ def test_contacts_have_names_addresses_and_birthdays_in_every_spelling() -> None
         ("+47-22",),
         "Boats Sales",
     )
-    assert skipped == 1
+    assert skipped == (5,)

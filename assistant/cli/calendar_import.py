@@ -1,0 +1,82 @@
+"""`assistant import` of a calendar (.ics) or an address book (.vcf) that another program exported.
+
+What always holds: the file is kept in the workspace, whole, before anything is read of it, and is read from there like
+any other calendar; a newer export of the same name takes its place, and the former one is kept. The same file again
+changes nothing. A child process reads it; what it cannot read is named by its number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from assistant.calendars.service import CalendarWorker, require_calendar_libraries
+from assistant.cli.calendar import describe_source, read_or_wait, save_sources
+from assistant.core.calendar import utc_now
+from assistant.core.dataclass import dataclass
+from assistant.core.errors import UsageError
+from assistant.core.plain_files import FileRefused
+from assistant.imports.records import RejectedRecord
+from assistant.settings.calendar_sources import CalendarSource
+from assistant.settings.settings import Settings
+from assistant.store.home.workspace import WorkspaceFiles
+
+FOLDER = "imported"
+_KINDS = {".ics": "ics", ".vcf": "vcard"}
+_UNREADABLE = "cannot be read, or repeats too often to be an appointment"
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarImport:
+    """What came of it. `is_new`: whether the file was not there before, as it is."""
+
+    name: str
+    kind: str
+    entries: int
+    is_new: bool
+    rejected: list[RejectedRecord]
+
+
+def is_calendar_file(path: Path) -> bool:
+    return path.suffix.lower() in _KINDS and path.is_file()
+
+
+def import_calendar_file(settings: Settings, path: Path, *, dry_run: bool) -> CalendarImport:
+    """Raises `UsageError`, and then nothing was changed; `StoreError`."""
+    require_calendar_libraries()
+    chosen, kind = settings.values.calendar, _KINDS[path.suffix.lower()]
+    name = f"{FOLDER}/{path.stem}{path.suffix.lower()}"
+    kept = settings.home.workspace / name
+    former = next((it for it in chosen.sources if it.url == str(kept)), None)
+    source = former or describe_source(settings, str(kept), "", "", "", kind == "vcard", writable=False)
+    entries, rejected = _read(settings, source, path)
+    if dry_run:
+        return CalendarImport(source.name, kind, entries, former is None, rejected)
+    files = WorkspaceFiles(settings.home.workspace)
+    try:
+        data = path.read_bytes()
+        is_new = former is None or files.find_text(name) != data
+        if is_new:
+            files.write_text(name, data, utc_now())
+    except FileRefused as error:
+        raise UsageError(f"{path.name} {error}. Nothing was changed.") from None
+    except OSError as error:
+        raise UsageError(f"{path.name} cannot be read ({error.strerror}). Nothing was changed.") from None
+    if former is None:
+        save_sources(settings, [*chosen.sources, source])
+    if is_new:
+        read_or_wait(settings, source)
+    return CalendarImport(source.name, kind, entries, is_new, rejected)
+
+
+def _read(settings: Settings, source: CalendarSource, path: Path) -> tuple[int, list[RejectedRecord]]:
+    """How many entries the file has, and those that cannot be read."""
+    chosen = settings.values.calendar
+    worker = CalendarWorker(settings.home.path, settings.zone, chosen.timeout_seconds, chosen.max_megabytes * 2**20)
+    asked = source.model_copy(update={"url": str(path)}).model_dump(mode="json")
+    try:
+        answer = asyncio.run(worker.run("test", utc_now(), source=asked, password=""))
+    except UsageError as error:
+        raise UsageError(f"{error} Nothing was changed.") from None
+    entry = "event" if source.kind == "ics" else "contact"
+    return answer["entries"], [RejectedRecord(f"{entry} {number}", _UNREADABLE) for number in answer["skipped"]]

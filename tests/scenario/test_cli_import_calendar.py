@@ -1,0 +1,82 @@
+"""`assistant import` of calendars and address books: kept, read, once, with what cannot be read by its number."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from assistant.store.calendars import CalendarReader
+from tests.support.calendar_home import calendar_text, card_text, timed
+from tests.support.command_line import run_assistant
+
+TOMORROW = f"{date.today() + timedelta(days=1):%Y%m%d}"
+LUNCH = timed("Lunch with Berta", f"{TOMORROW}T120000")
+DAMAGED = "SUMMARY:no start"
+
+
+def bring(home: Path, file: Path, *options: str) -> dict[str, Any]:
+    done = run_assistant(home, "import", str(file), "--json", *options)
+    assert done.returncode == 0, done.err
+    value: dict[str, Any] = json.loads(done.out)
+    return value
+
+
+def agenda(home: Path) -> str:
+    return run_assistant(home, "agenda", "tomorrow").out
+
+
+def config(home: Path) -> str:
+    return (home / "config.toml").read_text()
+
+
+def test_a_calendar_comes_in_with_its_dates_and_names_what_it_cannot_read(tmp_path: Path) -> None:
+    file, home = tmp_path / "family.ics", tmp_path / "home"
+    assert run_assistant(home, "remind", "add", "milk", "--at", "tomorrow at 9").returncode == 0
+    file.write_text(calendar_text(LUNCH, DAMAGED))
+    brought = bring(home, file)
+    assert (brought["source"], brought["entries"]) == ("ics", 1)
+    assert [it["where"] for it in brought["rejected"]] == ["event 2"]
+    assert "Lunch with Berta" in agenda(home)
+    assert (home / "workspace" / "imported" / "family.ics").read_bytes() == file.read_bytes()
+
+
+def test_the_same_file_again_changes_nothing_and_a_newer_one_takes_its_place(tmp_path: Path) -> None:
+    file, home = tmp_path / "family.ics", tmp_path / "home"
+    assert run_assistant(home, "remind", "add", "milk", "--at", "tomorrow at 9").returncode == 0
+    file.write_text(calendar_text(LUNCH))
+    bring(home, file)
+    before = config(home)
+    again = run_assistant(home, "import", str(file))
+    assert "Nothing new" in again.out and config(home) == before
+    file.write_text(calendar_text(LUNCH, timed("Regatta", f"{TOMORROW}T150000")))
+    bring(home, file)
+    assert config(home) == before
+    assert "Regatta" in agenda(home)
+    assert CalendarReader(home).count_entries() == {"family": (2, 0)}
+
+
+def test_contacts_come_in_with_their_birthdays(tmp_path: Path) -> None:
+    file, home = tmp_path / "people.vcf", tmp_path / "home"
+    file.write_text(card_text("Berta", "BDAY:19800229\r\nEMAIL:berta@example.org") + "BEGIN:VCARD\r\nEND:VCARD\r\n")
+    brought = bring(home, file)
+    assert (brought["source"], brought["entries"]) == ("vcard", 1)
+    assert [it["where"] for it in brought["rejected"]] == ["contact 2"]
+    (berta,) = CalendarReader(home).find_contacts(["berta"])
+    assert (berta.birthday, berta.emails) == ("1980-02-29", ("berta@example.org",))
+
+
+def test_a_dry_run_counts_and_changes_nothing(tmp_path: Path) -> None:
+    file, home = tmp_path / "family.ics", tmp_path / "home"
+    file.write_text(calendar_text(LUNCH))
+    assert bring(home, file, "--dry-run")["entries"] == 1
+    assert not (home / "config.toml").exists() and not (home / "workspace").exists()
+
+
+def test_a_file_that_is_no_calendar_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
+    file, home = tmp_path / "family.ics", tmp_path / "home"
+    file.write_text("hello")
+    done = run_assistant(home, "import", str(file))
+    assert done.returncode != 0 and "Nothing was changed" in done.err
+    assert not (home / "config.toml").exists() and not (home / "workspace").exists()
