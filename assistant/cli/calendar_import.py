@@ -15,7 +15,7 @@ from assistant.cli.calendar import describe_source, read_or_wait, save_sources
 from assistant.core.calendar import utc_now
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
-from assistant.core.plain_files import FileRefused
+from assistant.core.plain_files import FileRefused, read_plain_file
 from assistant.imports.records import RejectedRecord
 from assistant.settings.calendar_sources import CalendarSource
 from assistant.settings.settings import Settings
@@ -54,14 +54,12 @@ def import_calendar_file(settings: Settings, path: Path, *, dry_run: bool) -> Ca
         return CalendarImport(source.name, kind, entries, former is None, rejected)
     files = WorkspaceFiles(settings.home.workspace)
     try:
-        data = path.read_bytes()
+        data = read_plain_file(path, chosen.max_megabytes * 2**20)
         is_new = former is None or files.find_text(name) != data
         if is_new:
             files.write_text(name, data, utc_now())
     except FileRefused as error:
         raise UsageError(f"{path.name} {error}. Nothing was changed.") from None
-    except OSError as error:
-        raise UsageError(f"{path.name} cannot be read ({error.strerror}). Nothing was changed.") from None
     if former is None:
         save_sources(settings, [*chosen.sources, source])
     if is_new:
