@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
-# As many as there are cores: each worker reads all the tests (12 s of processor time) and has servers of its own.
-WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# One more than there are cores: many tests wait for processes that they have started.
+WORKERS ?= $(shell expr 1 + "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)")
 
 # As an installed program, the house keeps its bytecode: without it, compiling it is half of every start.
 unexport PYTHONDONTWRITEBYTECODE
