@@ -12,9 +12,9 @@ Messages: what tools quoted of the past is not recalled, and nothing is recalled
 which asks for nothing and would wait for the search all the same, nor for a question about somebody whom nobody ever
 named, nor below a bar: likeness in meaning, the share of the question that is said in the message and beside it, and
 how little its words stand together by coincidence add up to it. So in a conversation about one thing its own words do
-not count as rare, and still find what they ask for. The bar's form and two numbers were chosen on natural and generated
-talk (`tests/recall_bench/unasked_history.py`, `tests/bench/recollection.py`), so that its figures on these are not those
-of talk that nobody has seen.
+not count as rare, and still find what they ask for. The bar's form and numbers were chosen on natural and generated
+talk (`tests/recall_bench/unasked_history.py`, `tests/bench/recollection.py`), so that its figures on these are not
+those of talk that nobody has seen.
 
 Memories: what the conversation or the standing memory shows anyhow is left out, as is whatever has too little to do
 with the message (`Recalled.good`). A question about a time ("last spring", "in March") is answered from that time where
