@@ -69,8 +69,44 @@ ROWS = [
         "schieb die nägel auf die baumarktliste rüber",
         todo("nägel", "bau"),
     ),
+    (
+        "reminder_set",
+        [],
+        "put the dentist on my calendar for Tuesday at 10",
+        {**reminder("dentist", "2026-03-17T10:00"), "answer_has": ['"dentist"']},
+    ),
     ("todo", ["añade pan a la lista de la compra"], "pasa el pan a la lista de la panadería", todo("pan", "panaderia")),
 ]
+
+MUM = "remind me to call mum on Friday at 10"
+MUM_WAITS = reminder("call mum", "2026-03-13T10:00")
+ABOUT_WHAT_WAS_SHOWN = [
+    ["my dentist appointment is on Thursday at 3 pm", MUM, "what do I have on Thursday?", "move it to Monday"],
+    ["mein Zahnarzttermin ist am Donnerstag um 15 Uhr", MUM, "was habe ich am Donnerstag?", "verschieb das auf Montag"],
+    [MUM, "My doctor is Dr. Hansen", "who is my doctor?", "forget that"],
+    [MUM, "My doctor is Dr. Hansen", "oublie ça"],
+    ["my dentist appointment is on Thursday", MUM, "move it to Friday at 10", "no, I meant the dentist"],
+    [MUM, "my mum is coming on Sunday", "delete what I said about mum"],
+    [MUM, "lösch, was ich über mum gesagt habe"],
+    [MUM, "efface ce que j'ai dit sur mum"],
+    [MUM, "borra lo que dije de mum"],
+]
+
+
+@pytest.mark.parametrize("said", ABOUT_WHAT_WAS_SHOWN, ids=lambda said: said[-1])
+async def test_what_is_about_something_else_takes_no_reminder_away(tmp_path: Path, said: list[str]) -> None:
+    """ "It" is what was shown last, and words that were said are not a reminder."""
+    row = {"kind": "reminder_change", "given": said[:-1], "say": said[-1], "then": MUM_WAITS}
+    before, after = await play(tmp_path / "home", row)
+    assert find_faults(row, before, after) == [], after.answer
+
+
+@pytest.mark.parametrize("say", ["delete it", "cancel that", "lösch das", "annule-le", "bórralo"])
+async def test_it_is_the_reminder_that_was_shown(tmp_path: Path, say: str) -> None:
+    given = [MUM, "what reminders do I have?"]
+    row = {"kind": "reminder_change", "given": given, "say": say, "then": {"reminders": []}}
+    before, after = await play(tmp_path / "home", row)
+    assert find_faults(row, before, after) == [], after.answer
 
 
 @pytest.mark.parametrize(("kind", "given", "say", "then"), ROWS, ids=[row[2] for row in ROWS])

@@ -41,6 +41,7 @@ from assistant.models.offline.plans import (
     ToolFailedError,
     ToolStep,
     call_tool,
+    changed_right_before,
     describe_todos,
     find_last_changed,
     names_item,
@@ -123,7 +124,7 @@ def _run(plan: Plan, results: Sequence[str]) -> ToolStep | str | Told:
 
 def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Plan:
     """Raises `OtherAnswer` for a statement or a question about what was told."""
-    if says("undo", fold(text)):
+    if says("undo", fold(text)) and (changed_right_before(context) or not says("drop", fold(text))):
         return (yield from undo(text, (), context))
     if corrects and not content_words(
         text
@@ -262,7 +263,7 @@ def _cannot(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pla
     asks = "?" in text or says("asks", fold(text))
     if asks and not says_any(("you_do", "arithmetic"), fold(text)):
         raise OtherAnswer(asks=True)  # what it is about may have been told
-    return refuse(text) if says("erase_words", fold(text)) else CANNOT
+    return refuse(text) if says_any(("erase_words", "words_said"), fold(text)) else CANNOT
 
 
 @cache

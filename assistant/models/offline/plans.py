@@ -18,7 +18,7 @@ from assistant.core.dataclass import dataclass
 from assistant.core.quoting import FAILURE_PREFIX, is_failed_result, parse_todos, quote_block
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
-from assistant.models.offline.cues import fold, says
+from assistant.models.offline.cues import fold, says_any
 from assistant.models.offline.lists import without_lists
 from assistant.models.offline.matching import (
     ListedItem,
@@ -162,7 +162,7 @@ def describe_item(item: ListedItem) -> str:
 
 def refuse(text: str) -> str:
     nothing = f"{NOTHING_FITS}, so nothing is changed. Your message is kept."
-    if says("erase_words", fold(text)):
+    if says_any(("erase_words", "words_said"), fold(text)):
         return f"{nothing} `/forget` erases words from everything that is stored."
     return nothing
 

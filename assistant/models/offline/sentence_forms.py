@@ -51,7 +51,8 @@ def intent_of_form(
         return "question"
     if says("resembles", folded):
         return "statement"
-    if says("arithmetic", folded) or says("tells_others", folded):
+    about_words = says("words_said", folded) and says_any(("drop", "erase_words"), folded)
+    if about_words or says_any(("arithmetic", "tells_others"), folded):
         return "cannot"
     waiting = [item for item in items if not item.done]
     if says("negated_request", folded) and any(item.kind == "reminder" for item in waiting):

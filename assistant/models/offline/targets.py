@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from assistant.core.dataclass import dataclass
+from assistant.core.quoting import quote_text
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece
@@ -25,7 +26,7 @@ from assistant.models.offline.matching import (
     matching,
     subject_words,
 )
-from assistant.models.offline.plans import PlanContext, find_last_changed
+from assistant.models.offline.plans import PlanContext, changed_right_before, find_last_changed
 
 _NUMBER = lazy_regex(
     r"(?:#|\b(?:number|no\.?|nummer|nr\.?|numero|item|task|todo|reminder|erinnerung|rappel|recordatorio) )(\d{1,9})\b"
@@ -36,7 +37,9 @@ _POINTS_BACK = lazy_regex(
     r"|dernier\w*|ultim[oa])\b|-l[ea]\b|\wl[oa]$"
 )
 _NOT = lazy_regex(r"^(?:not|nicht|pas|no) ")
+_NO = lazy_regex(r"^(?:no|nope|nah|nein|nee|non|ach|oh)\W*$")
 _MOST_OTHER_WORDS = 4
+_LISTED, _SHOWN = ("list_reminders", "manage_todo_list"), ("show_agenda", "search_history")
 _THING = (
     r"(?:one|item|thing|entry|point|task|reminder|punkte?|eintrag|aufgabe|erinnerung|ding|point|element|tache"
     r"|rappel|punto|elemento|cosa|tarea|recordatorio)?"
@@ -121,7 +124,8 @@ def _names_nothing(text: str) -> bool:
     parts = clauses(text)
     telling = ("all", "clear", "takes_back", "sense_drop", "sense_done", "sense_other", "move", "both", "latest")
     return len(parts) > 1 and any(
-        not content_words(part) and any(says(name, fold(part)) for name in telling) for part in parts
+        not content_words(part) and not _NO.match(fold(part)) and any(says(name, fold(part)) for name in telling)
+        for part in parts
     )
 
 
@@ -236,9 +240,23 @@ def _without_words(
         return Targets(pool)
     kind, ids = find_last_changed(context)
     newest = [item for item in pool if item.kind == kind and item.id in ids]
+    if _speaks_of_other(folded, newest or pool[:1], context):
+        return Targets([])
     if newest:
         return Targets(newest, all_meant=says("points_to_several", folded), is_newest=True)
     return Targets(pool[:1] if len(pool) == 1 else [], is_newest=True)
+
+
+def _speaks_of_other(folded: str, newest: Sequence[ListedItem], context: PlanContext) -> bool:
+    """Whether "it" is something else than what was changed last: what the turn right before has shown; and "forget it"
+    is about the words that were said last."""
+    if changed_right_before(context):
+        return False
+    shown = [call for call in context.earlier if call.is_latest]
+    if not shown or shown[-1].tool not in _LISTED:
+        shown = [call for call in shown[-1:] if call.tool in _SHOWN]  # what it read before was not shown
+    has_shown = any(quote_text(item.text)[1:-1] in call.result for item in newest for call in shown)
+    return not has_shown and (bool(shown) or says("erase_words", folded))
 
 
 def _newest_first(pool: Sequence[ListedItem], context: PlanContext) -> list[ListedItem]:
