@@ -52,6 +52,7 @@ class SocketLink:
         if inbox_id is not None:
             params["inbox_id"] = inbox_id
         timeout = httpx2.Timeout(_ANSWERS_WITHIN, read=_SILENT_AT_MOST)
+        self._require_open()
         try:
             async with self._client.sse(
                 "/events", params=params, timeout=timeout, max_event_size=_LARGEST_EVENT
@@ -87,9 +88,15 @@ class SocketLink:
     async def status(self) -> Mapping[str, Any]:
         return await self._ask("GET", "/status")
 
+    def _require_open(self) -> None:
+        """Raises `LinkLost` where whoever opened it found the daemon gone meanwhile."""
+        if self._client.is_closed:
+            raise LinkLost()
+
     async def _ask(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, within: float = _ANSWERS_WITHIN
     ) -> Mapping[str, Any]:
+        self._require_open()
         try:
             response = await self._client.request(
                 method, path, json=body, timeout=httpx2.Timeout(_ANSWERS_WITHIN, read=within)

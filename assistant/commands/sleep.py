@@ -256,7 +256,7 @@ def _spent(phases: Mapping[str, Mapping[str, Any]]) -> str:
         return "nothing." if compacted else "nothing; no model was asked."
     amount = f"${sum(cost for cost in costs if cost):.4f}"
     if None in costs:
-        amount = f"{amount}, and calls without a known price" if any(costs) else "no known price"
+        amount = f"at least {amount} (not every price is known)" if any(costs) else "no known price"
     return f"{amount} in {pluralize(calls, 'call')}." if calls else f"{amount}."
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,8 +18,6 @@ PAGE_FOLDER = Path(__file__).parent / "page"
 _INDEX = "index.html"
 # Where the page names its files.
 _VERSION = b"{version}"
-_COMMENT_LINES = re.compile(rb"^[ \t]*(?://[^\n]*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE)
-_INDENTATION = re.compile(rb"^[ \t]+", re.MULTILINE)
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -67,7 +64,14 @@ def _without_comments(name: str, content: bytes) -> bytes:
     """Of what is written here: libraries come as their makers pack them."""
     if name.startswith("vendor/") or not name.endswith((".js", ".css")):
         return content
-    return _INDENTATION.sub(b"", _COMMENT_LINES.sub(b"", content))
+    kept, is_comment = [], False
+    for line in (line.strip(b" \t") for line in content.splitlines(keepends=True)):
+        is_closed = line.rstrip().endswith(b"*/")
+        is_comment = is_comment or (line.startswith(b"/*") and (is_closed or b"*/" not in line))
+        if not (is_comment or line.startswith(b"//")):
+            kept.append(line)
+        is_comment = is_comment and not is_closed
+    return b"".join(kept)
 
 
 def _page_file(name: str, content: bytes) -> PageFile:

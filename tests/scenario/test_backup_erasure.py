@@ -265,7 +265,7 @@ async def test_a_folder_that_is_not_there_is_told_and_tried_again(home: ErasureH
 async def test_while_a_backup_is_made_nothing_is_forgotten(home: ErasureHome) -> None:
     fill(home)
     busy = ErasureService(home.erasure_store, home.memories, lambda: True)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="makes a backup"):
+    with pytest.raises(UsageError, match="is making a backup"):
         await busy.erase(ErasureRequest("owner", text=SECRET), NOW)
 
 

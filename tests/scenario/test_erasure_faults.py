@@ -242,7 +242,7 @@ async def test_an_archive_that_cannot_be_read_is_told_of(home: ErasureHome) -> N
 
 async def test_nobody_forgets_while_a_sleep_may_write_of_it(home: ErasureHome) -> None:
     home.say(f"Keep {SECRET}", "Yes.")
-    with pytest.raises(UsageError, match="sleeps, or makes room"):
+    with pytest.raises(UsageError, match="is asleep, is compacting"):
         await ErasureService(home.erasure_store, home.memories, lambda: True).erase(erasure_request(), NOW)  # type: ignore[arg-type],
     assert home.verify().redactions == ()
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assistant.cli.chat.command import answer_as_json, ask_and_wait
+from assistant.cli.client import open_socket_link
 from assistant.cli.link import LinkEvent, LinkLost
 from assistant.core.errors import StoreError
 from assistant.core.records import InboxReceipt
@@ -169,3 +171,13 @@ async def test_a_full_disk_ends_the_question_with_what_to_do() -> None:
     link = AskLink(("notice", {"text": "The disk is full. Make room.", "turn": "", "disk": True}), answered_at=9)
     with pytest.raises(StoreError, match="Make room"):
         await ask_and_wait(link, "hello", "main", "e1", lambda answer: None)
+
+
+async def test_a_link_that_was_closed_meanwhile_is_lost(tmp_path: Path) -> None:
+    """A line may be sent as the chat notices that the daemon has gone: it is tried again, with whoever serves next."""
+    async with open_socket_link(tmp_path / "control.sock") as link:
+        pass
+    with pytest.raises(LinkLost):
+        await link.status()
+    with pytest.raises(LinkLost):
+        await anext(link.events("main"))

@@ -53,16 +53,6 @@ def test_a_statement_brings_something_to_mind_too(notes: JournalAndMemories) -> 
     assert "allergic to peanuts" in recall(notes, "I want to bake a cake with peanuts for Anna.")
 
 
-def test_where_nothing_was_ever_noted_no_index_is_opened(tmp_path: Path) -> None:
-    notes = JournalAndMemories(tmp_path)
-    assert recall(notes, "When is the boiler serviced?") == ""
-    assert not (tmp_path / "search.db").exists()
-    notes.note("The boiler is serviced every March.")
-    assert "every March" in recall(notes, "When is the boiler serviced?")
-    assert (tmp_path / "search.db").exists()
-    notes.close()
-
-
 @pytest.mark.parametrize("message", ["Thanks!", "Good morning", "How high is Kilimanjaro?", "", "ok", "🙂"])
 def test_small_talk_and_what_was_never_noted_bring_nothing(notes: JournalAndMemories, message: str) -> None:
     notes.note("The boiler is serviced every March.")

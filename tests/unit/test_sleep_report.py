@@ -131,7 +131,7 @@ def test_where_nothing_was_done_that_is_told() -> None:
 @every_case(
     [
         ([None], "no known price in 2 calls."),
-        ([0.5, None], "$0.5000 and what has no known price in 2 calls."),
+        ([0.5, None], "at least $0.5000 (not every price is known) in 2 calls."),
         ([0.0, 0.0], "$0.0000 in 2 calls."),
         ([0.25, 0.25], "$0.5000 in 2 calls."),
     ]

@@ -56,6 +56,8 @@ from assistant.models.offline.undo import reopen, undo
 # From these chances on, nothing of what the person has would change it.
 _SURELY_NEW = {"cannot": 0.9, "add": 0.9, "remind": 0.9}
 _CLEAR = 0.8
+# From this chance on, what declares something of a thing and names no time only tells it.
+_DECLARED = 0.85
 # Below it, nothing is done for an intent that is not the likeliest.
 _LEAST = 0.15
 _MOST_ORDERS = 4
@@ -230,6 +232,7 @@ def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext,
     ranked.sort(key=lambda pair: pair[0] != first)
     requests = may_be_request(text)
     plain = not (requests or names_list(text) or says_any(("cannot", *STRONG_CUES, *NOUN_CUES), fold(text)))
+    declares = says("forms", fold(text)) and says("states", fold(text)) and not find_times(text).pieces
     states = (
         says("states", fold(text)) or says("forms", fold(text)) or (ranked[0][1] < DOUBTFUL and not is_understood(text))
     )
@@ -240,7 +243,8 @@ def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext,
                 break
             raise OtherAnswer(
                 asks=intent == "question",
-                sure=not may_be_meant(text) and (chance >= SURE or (plain and (intent == ranked[0][0] or states))),
+                sure=not may_be_meant(text)
+                and (chance >= (_DECLARED if declares else SURE) or (plain and (intent == ranked[0][0] or states))),
             )
         if corrects and intent in _NEW and chance < _CLEAR:
             raise OtherAnswer

@@ -243,7 +243,9 @@ def may_be_meant(text: str) -> bool:
 def commands(text: str) -> bool:
     """Whether a sentence has the mood of an order, in any of its clauses."""
     text = _GREETING.sub("", text, count=1)
-    told = dict(rank_without_items(text))["statement"] >= _SURELY_TOLD or says_any(("resembles", "keep"), fold(text))
+    chance, folded = dict(rank_without_items(text))["statement"], fold(text)
+    declares = chance >= DOUBTFUL and says_any(("forms", "states", "teller"), folded)
+    told = declares or chance >= _SURELY_TOLD or says_any(("resembles", "keep"), folded)
     return not told and any(says("command_verb", fold(clause)) for clause in clauses(text))
 
 

@@ -17,7 +17,9 @@ from assistant.models.offline.lists import is_same_list, list_names, names_list,
 from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
 from assistant.models.offline.order_signs import (
     TOLD,
+    asks_for_reminder,
     begins_with_time,
+    commands,
     may_be_request,
     may_say_done,
     names_what_orders_are_about,
@@ -47,9 +49,9 @@ def intent_of_form(
 ) -> str:
     """The intent that the form alone tells; "" where it tells none."""
     folded, times = fold(text), find_times(text)
-    if says("recalls", folded):
+    if says("recalls", folded) or says("asks_what_was", folded):
         return "question"
-    if says("resembles", folded):
+    if says("resembles", folded) or (likeliest == "remind" and _tells_appointment(text, folded)):
         return "statement"
     about_words = says("words_said", folded) and says_any(("drop", "erase_words"), folded)
     if about_words or says_any(("arithmetic", "tells_others"), folded):
@@ -109,6 +111,10 @@ def _added_last(context: PlanContext) -> bool:
     return last is not None and last.is_latest and last.arguments.get("action") == "add"
 
 
+def _tells_appointment(text: str, folded: str) -> bool:
+    return says("has_appointment", folded) and not (says("duty", folded) or asks_for_reminder(text))
+
+
 def _calls_off(folded: str, text: str, named: Sequence[ListedItem]) -> bool:
     """Whether a sentence says of one reminder, and of nothing else, that it is off: "the dentist is cancelled"."""
     if len(named) != 1 or named[0].kind != "reminder" or not (says("states", folded) and says("sense_drop", folded)):
@@ -145,7 +151,8 @@ def _is_for_others(text: str, folded: str) -> bool:
     """Whether it begins with a verb that orders, of nothing that is looked up or kept here."""
     looks = ("show", "show_only", "goes_through", "asks_to_tell", "agenda_noun", "open_todos")
     own = (*looks, "puts", "writes_down", "tells_past", "keep")
-    return says("command_verb", folded) and not says_any(own, folded) and not names_what_orders_are_about(text)
+    orders = says("command_verb", folded) and commands(text)
+    return orders and not says_any(own, folded) and not names_what_orders_are_about(text)
 
 
 def _has_done(text: str, folded: str, named: Sequence[ListedItem], waiting: Sequence[ListedItem]) -> bool:

@@ -39,7 +39,10 @@ _POINTS_BACK = lazy_regex(
 _NOT = lazy_regex(r"^(?:not|nicht|pas|no) ")
 _NO = lazy_regex(r"^(?:no|nope|nah|nein|nee|non|ach|oh)\W*$")
 _MOST_OTHER_WORDS = 4
-_LISTED, _SHOWN = ("list_reminders", "manage_todo_list"), ("show_agenda", "search_history")
+_LISTED, _SHOWN = (
+    ("list_reminders", "manage_todo_list"),
+    ("show_agenda", "search_history", "search_memory", "read_history"),
+)
 _THING = (
     r"(?:one|item|thing|entry|point|task|reminder|punkte?|eintrag|aufgabe|erinnerung|ding|point|element|tache"
     r"|rappel|punto|elemento|cosa|tarea|recordatorio)?"

@@ -27,11 +27,11 @@ class MemoryListing:
         self._db = db
 
     def first_entries(
-        self, scope: str, before: tuple[datetime, int] | None, limit: int
+        self, scope: str, before_entry: tuple[datetime, int] | None, limit: int
     ) -> list[tuple[JournalEntry, str]]:
         """The first entry of each memory with the memory's id, and pending entries with "", newest first; those before
         a place (when, and which entry)."""
-        at, number = before or (_END_OF_TIME, 0)
+        at, number = before_entry or (_END_OF_TIME, 0)
         return self._db.read_all(
             lambda row: (read_entry(row), row["memory_id"] or ""),
             "SELECT j.*, c.memory_id FROM journal j LEFT JOIN consolidated_entry_ids c ON c.entry_id = j.id"

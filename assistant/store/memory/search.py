@@ -136,9 +136,6 @@ class StoredMemorySearch:
         many = _WITH_TIMES if after or before else limit + _SPARE
         with self._lock:
             newest, last = self._newest(scope, as_of)
-            if newest == _NEVER:
-                # Nothing was ever noted, so that no turn waits for an index of nothing.
-                return []
             hits = find(question, SearchFilter(scope, (JOURNAL_ENTRY_ROLE,), last=last), limit=many)
             query = prepare_query(self._finder, words)
             recalled = [
