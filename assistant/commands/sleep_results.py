@@ -85,7 +85,7 @@ def profiles(context: CommandContext, name: str, after: str, limit: int) -> list
     """
     store = context.stores.profiles
     if not name:
-        return store.list_profiles(context.scope, after=after, limit=limit)
+        return store.list_profiles(context.scope, after_name=after, limit=limit)
     found = store.find(name, context.scope)
     if found is None:
         raise UsageError(f"There is no profile of {quote_text(name)}. `/memory profiles` lists them.")

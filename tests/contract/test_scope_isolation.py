@@ -209,6 +209,7 @@ def arguments(loot: ForeignIds, session: str, now: Any) -> dict[str, list[Any]]:
         "at": [later],
         "after": [now - timedelta(days=9)],
         "before": [later],
+        "after_name": [""],
         "before_entry": [(later, 10**9)],
         "start": [0],
         "end": [10**9],

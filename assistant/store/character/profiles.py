@@ -37,12 +37,12 @@ class StoredProfiles:
         self._db = db
         self._edits = EditStore(db)
 
-    def list_profiles(self, scope: str, *, after: str = "", limit: int | None = None) -> list[Profile]:
+    def list_profiles(self, scope: str, *, after_name: str = "", limit: int | None = None) -> list[Profile]:
         """By name; those behind a name, and so many of them."""
         return self._db.read_all(
             read_profile,
             "SELECT * FROM entity_profiles WHERE scope = ? AND folded > ? ORDER BY folded, id LIMIT ?",
-            (scope, fold_name(after), -1 if limit is None else limit),
+            (scope, fold_name(after_name), -1 if limit is None else limit),
         )
 
     def find(self, name: str, scope: str) -> Profile | None:
