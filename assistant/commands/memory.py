@@ -130,7 +130,9 @@ async def list_memories(context: CommandContext, former: bool, before: str, limi
     > assistant memory list --former --json
     > assistant memory list --before 1a2b3c4d
     """
-    return await context.stores.memory.list_page(context.scope, limit=limit, include_former=former, before=before)
+    return await context.stores.memory.list_page(
+        context.scope, limit=limit, include_former=former, before_reference=before
+    )
 
 
 def _more_note(page: MemoryPage) -> str:

@@ -80,10 +80,10 @@ class MemoryLookup:
         bare = [self._entry_state(entry, self._entry(entry.superseded_by, scope)) for entry in pending]
         return MemoryList(_in_order([*_with_corrections(memories.values(), by), *bare]), note)
 
-    async def list_page(self, scope: str, *, limit: int, include_former: bool, before: str = "") -> MemoryPage:
+    async def list_page(self, scope: str, limit: int, before_reference: str, *, include_former: bool) -> MemoryPage:
         """The newest of `list_all`, of those before the one that a reference names. It reads no more than it lists, and
         in their places what is not listed. Raises `UsageError` for a reference that names nothing."""
-        end = _place(await self.find(before, scope)) if before else None
+        end = _place(await self.find(before_reference, scope)) if before_reference else None
         try:
             states, note = await self._newest(scope, end, limit + 1, include_former)
         except MemoryUnavailable:

@@ -109,9 +109,11 @@ class MemoryService:
         """Everything, oldest first. Raises `StoreError`."""
         return await self._lookup.list_all(scope)
 
-    async def list_page(self, scope: str, *, limit: int, include_former: bool = False, before: str = "") -> MemoryPage:
+    async def list_page(
+        self, scope: str, *, limit: int, include_former: bool = False, before_reference: str = ""
+    ) -> MemoryPage:
         """The newest, those before the one that a reference names. Raises `UsageError`, `StoreError`."""
-        return await self._lookup.list_page(scope, limit=limit, include_former=include_former, before=before)
+        return await self._lookup.list_page(scope, limit, before_reference, include_former=include_former)
 
     def list_as_of(
         self, text: str, scope: str, at: datetime, *, limit: int = 100, include_former: bool = False

@@ -174,7 +174,7 @@ class OwnerReadApi:
 
     async def memories(self, limit: int, *, former: bool, before: str) -> MemoryPage:
         """Raises `UsageError` where `before` names nothing."""
-        return await self.memory.list_page(OWNER_SCOPE, limit=limit, include_former=former, before=before)
+        return await self.memory.list_page(OWNER_SCOPE, limit=limit, include_former=former, before_reference=before)
 
     async def recall(
         self, text: str, after: datetime | None, before: datetime | None, *, limit: int, as_of: datetime | None = None

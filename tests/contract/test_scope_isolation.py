@@ -203,6 +203,7 @@ def arguments(loot: ForeignIds, session: str, now: Any) -> dict[str, list[Any]]:
         "entry_ids": [loot.entries],
         "ids": [[one] for one in loot.todos],
         "reference": [*(one[:8] for one in loot.memories), *(f"entry {one}" for one in loot.entries)],
+        "before_reference": [*(one[:8] for one in loot.memories), *(f"entry {one}" for one in loot.entries)],
         "texts": [[ASKED, *secrets]],
         "key": ["visit"],
         "now": [now],

@@ -320,7 +320,7 @@ class Timeline:
         listed: list[MemoryState] = []
         while True:
             before = listed[-1].memory.id or listed[-1].reference if listed else ""
-            page = await self.memory.list_page("owner", limit=2, include_former=former, before=before)
+            page = await self.memory.list_page("owner", limit=2, include_former=former, before_reference=before)
             listed += page.memories
             if not page.more:
                 return listed
