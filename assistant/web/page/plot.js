@@ -33,7 +33,7 @@ export function Plot({ times, series, label, height = 220 }) {
   useEffect(() => {
     let plot = null;
     let gone = false;
-    const resized = () => plot?.setSize({ width: place.current.clientWidth, height });
+    const resized = () => place.current && plot?.setSize({ width: place.current.clientWidth, height });
     load().then((uPlot) => {
       if (gone) return;
       const [ink, line, accent] = ["--quiet", "--line", "--accent"].map(resolve);

@@ -100,12 +100,14 @@ export default function Talk({ rest }) {
 
   // A keyboard on the screen, or a turned telephone: the end stays in sight.
   useEffect(() => {
-    const resized = new ResizeObserver(() => follows.current && !place && (list.current.scrollTop = list.current.scrollHeight));
+    const resized = new ResizeObserver(() => list.current && follows.current && !place && (list.current.scrollTop = list.current.scrollHeight));
     resized.observe(list.current);
     return () => resized.disconnect();
   }, [place]);
 
   const scrolled = () => {
+    // An event that was on its way as another page was opened.
+    if (!list.current) return;
     const { scrollTop, scrollHeight, clientHeight } = list.current;
     follows.current = scrollHeight - scrollTop - clientHeight < NEAR;
   };
