@@ -46,7 +46,7 @@ from assistant.core.memories import (
     MemoriesAsOf,
     MemoryCounts,
     MemoryHit,
-    MemoryPage,
+    MemoryListPage,
     MemoryProvenance,
     MemorySearchExplanation,
     MemoryState,
@@ -124,7 +124,7 @@ def search(
 @click.option("--former", is_flag=True, help="Also those that are no longer current.")
 @click.option("--before", default="", metavar="ID", help="Only what was said before this one.")
 @_limit
-async def list_memories(context: CommandContext, former: bool, before: str, limit: int) -> MemoryPage:
+async def list_memories(context: CommandContext, former: bool, before: str, limit: int) -> MemoryListPage:
     """List memories, newest first. Also what was noted and is no memory yet.
 
     > assistant memory list --former --json
@@ -135,7 +135,7 @@ async def list_memories(context: CommandContext, former: bool, before: str, limi
     )
 
 
-def _more_note(page: MemoryPage) -> str:
+def _more_note(page: MemoryListPage) -> str:
     return f"There are older ones: `--before {page.memories[-1].reference}` lists them." if page.more else ""
 
 

@@ -24,7 +24,7 @@ def measure_view_parts(view: ContextView, tools: int, frame: int, volatile: int,
     """The parts of a turn's request in their order, in uncorrected tokens: `tools` and `frame` (which has them) as the
     session's frame was measured, `volatile` of the block that is recalled for the turn."""
     sizes = [size[0] for size in view.sizes] or [counter.count_message(row) for row in view.messages]
-    summary = sum(size for row, size in zip(view.messages, sizes, strict=True) if row.metadata and row.is_summary)
+    summary = sum(size for row, size in zip(view.messages, sizes, strict=True) if row.is_summary)
     opener = turn_start(view.messages)
     opener = len(view.messages) if opener < 0 else opener
     history = sum(sizes[:opener]) - summary

@@ -259,8 +259,8 @@ class MemoryList:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryPage:
-    """Some of a scope."""
+class MemoryListPage:
+    """A page of the list of what a scope remembers."""
 
     memories: tuple[MemoryState, ...]  # newest first
     more: bool  # whether there are older ones

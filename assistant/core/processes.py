@@ -2,7 +2,7 @@
 garbage collector.
 
 A process counts as ended once its pipes are at their end as well. One that nobody reads, because what it said is no
-longer wanted, never gets there: who waited for the process would wait for ever, and what is collected after its
+longer wanted, never gets there: a wait for the process would never end, and what is collected after its
 loop has ended cannot be closed any more. So the pipes are closed first.
 """
 

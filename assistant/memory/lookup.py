@@ -18,7 +18,7 @@ from assistant.core.memories import (
     JournalEntry,
     Memory,
     MemoryList,
-    MemoryPage,
+    MemoryListPage,
     MemoryState,
     parse_memory_reference,
     resolve_id_prefix,
@@ -80,7 +80,7 @@ class MemoryLookup:
         bare = [self._entry_state(entry, self._entry(entry.superseded_by, scope)) for entry in pending]
         return MemoryList(_in_order([*_with_corrections(memories.values(), by), *bare]), note)
 
-    async def list_page(self, scope: str, limit: int, before_reference: str, *, include_former: bool) -> MemoryPage:
+    async def list_page(self, scope: str, limit: int, before_reference: str, *, include_former: bool) -> MemoryListPage:
         """The newest of `list_all`, of those before the one that a reference names. It reads no more than it lists, and
         in their places what is not listed. Raises `UsageError` for a reference that names nothing."""
         end = _place(await self.find(before_reference, scope)) if before_reference else None
@@ -91,7 +91,7 @@ class MemoryLookup:
             states = [state for state in reversed(everything.memories) if include_former or state.memory.is_current]
             states = [state for state in states if end is None or _place(state) < end]
             note = everything.note
-        return MemoryPage(tuple(states[:limit]), len(states) > limit, note)
+        return MemoryListPage(tuple(states[:limit]), len(states) > limit, note)
 
     def list_as_of(self, scope: str, at: datetime) -> MemoryList:
         """The same as it was at a time. Semantic memory is not asked: what it made of the journal is written there."""

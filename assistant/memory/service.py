@@ -23,7 +23,7 @@ from assistant.core.memories import (
     MemoryCounts,
     MemoryHit,
     MemoryList,
-    MemoryPage,
+    MemoryListPage,
     MemoryProvenance,
     MemorySearchExplanation,
     MemoryState,
@@ -111,7 +111,7 @@ class MemoryService:
 
     async def list_page(
         self, scope: str, *, limit: int, include_former: bool = False, before_reference: str = ""
-    ) -> MemoryPage:
+    ) -> MemoryListPage:
         """The newest, those before the one that a reference names. Raises `UsageError`, `StoreError`."""
         return await self._lookup.list_page(scope, limit, before_reference, include_former=include_former)
 

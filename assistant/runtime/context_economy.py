@@ -152,9 +152,7 @@ class ContextEconomy:
     def _state(self, view: ContextView, terms: CompactionLimits) -> ContextState:
         counter, preserve = terms.counter, self._policy.preserve_messages
         rows = [
-            size
-            for row, size in zip(view.messages, _sizes(view, terms), strict=True)
-            if not row.metadata or not is_compaction_prefix(row)
+            size for row, size in zip(view.messages, _sizes(view, terms), strict=True) if not is_compaction_prefix(row)
         ]
         small = replace(terms.budgets, tokens=min(terms.budgets.tokens, _SMALL))
         return ContextState(
@@ -190,7 +188,7 @@ def _sizes(view: ContextView, terms: CompactionLimits) -> list[int]:
 
 def added_per_call(view: ContextView) -> float:
     """Tokens of a message and what followed it, on average."""
-    said = [row for row in view.messages if not row.metadata or not is_compaction_prefix(row)]
+    said = [row for row in view.messages if not is_compaction_prefix(row)]
     calls = sum(row.role == "user" for row in said)
     tokens = view.tokens if len(said) == len(view.messages) else sum(len(row.content) // 4 for row in said)
     return (tokens + _PRIOR_CALLS * _PRIOR_ADDED) / (calls + _PRIOR_CALLS)

@@ -25,7 +25,6 @@ from assistant.core.ports import ToolContext, WordsOfCall
 from assistant.core.records import ContextView, Turn, strip_schedule_heading
 from assistant.core.text import STOP_WORDS, distinct_words, fold_text
 from assistant.core.time_pieces import find_times
-from assistant.models.offline.cues import fold, says
 from assistant.models.offline.intents import rank_without_items
 from assistant.models.offline.model import LIMITS, next_calls
 from assistant.models.offline.parse import AboutMe, DoOrder, Question, parse_sentence
@@ -118,7 +117,7 @@ def read_own_words(turn: Turn, zone: ZoneInfo) -> OwnWords:
 def _words_of_order(sentence: Sentence) -> str:
     """The words that count of a sentence: none of a question, of what is told those that are not quoted."""
     request = parse_sentence(sentence)
-    if isinstance(request, Question | AboutMe) or says("asks_what_was", fold(sentence.text)):
+    if isinstance(request, Question | AboutMe):
         return ""
     intent = rank_without_items(sentence.text)[0][0] if isinstance(request, DoOrder) else "statement"
     asks = isinstance(request, DoOrder) and isinstance(request.otherwise, Question | AboutMe)

@@ -23,7 +23,7 @@ from assistant.commands.usage import UsageReport, load_usage
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, UsageError
-from assistant.core.memories import MemoryHit, MemoryPage, SleepReport
+from assistant.core.memories import MemoryHit, MemoryListPage, SleepReport
 from assistant.core.messages import Media
 from assistant.core.model_api import UsageKey
 from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, LogRecord, SearchHit
@@ -172,7 +172,7 @@ class OwnerReadApi:
 
     # ------------------------------------------------------------------------------------------------------- remembered
 
-    async def memories(self, limit: int, *, former: bool, before: str) -> MemoryPage:
+    async def memories(self, limit: int, *, former: bool, before: str) -> MemoryListPage:
         """Raises `UsageError` where `before` names nothing."""
         return await self.memory.list_page(OWNER_SCOPE, limit=limit, include_former=former, before_reference=before)
 

@@ -16,7 +16,7 @@ from assistant.cli.client import SocketLink, open_socket_link
 from assistant.commands.table import CommandResult
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.errors import UsageError
-from assistant.core.memories import MemoryHit, MemoryPage, SleepReport
+from assistant.core.memories import MemoryHit, MemoryListPage, SleepReport
 from assistant.core.model_api import SpendTotals, UsageKey
 from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
 from assistant.core.telemetry import Metrics
@@ -107,8 +107,8 @@ class EmptyReadApi:
     async def read_around(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
         raise UsageError(f"There is no message {message_id} in your conversations.")
 
-    async def memories(self, limit: int, *, former: bool, before: str) -> MemoryPage:
-        return MemoryPage((), False)
+    async def memories(self, limit: int, *, former: bool, before: str) -> MemoryListPage:
+        return MemoryListPage((), False)
 
     async def recall(
         self, text: str, after: datetime | None, before: datetime | None, *, limit: int, as_of: datetime | None = None

@@ -277,6 +277,8 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     plain = phrases.patterns["courtesy_behind"].sub("", sentence.text.replace("’", "'"), count=1).strip(_ENDS)
     bare = phrases.patterns["courtesy_before"].sub("", plain, count=1)
     order = spell_order(sentence.text)
+    if says("asks_what_was", fold(plain)):
+        return as_question(bare)
     asks = _is_question(sentence, bare) or (not sentence.has_question_mark and says("asks", fold(order)))
     texts = (plain, bare) if plain and len(plain) <= _LONGEST_SENTENCE else ()
     for text in texts:

@@ -49,7 +49,7 @@ def intent_of_form(
 ) -> str:
     """The intent that the form alone tells; "" where it tells none."""
     folded, times = fold(text), find_times(text)
-    if says("recalls", folded) or says("asks_what_was", folded):
+    if says("recalls", folded):
         return "question"
     if says("resembles", folded) or (likeliest == "remind" and _tells_appointment(text, folded)):
         return "statement"
