@@ -87,6 +87,7 @@ class OutboxItem:
     created_at: datetime
     parts_sent: int = 0  # how many of its parts the network has
     parts: tuple[str, ...] = ()  # the texts of a long one, once its first send was tried
+    tried_at: datetime | None = None  # while it may have arrived: when it, or its next part, was first sent
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,7 +271,8 @@ class OutboxWorker:
         self.wake()
 
     def _is_within_dedupe_window(self, item: OutboxItem, now: datetime) -> bool:
-        return now - item.created_at < timedelta(seconds=self.bridge.capabilities.dedupe_seconds)
+        """However long it waited before: the network knows its key since the first try."""
+        return now - (item.tried_at or item.created_at) < timedelta(seconds=self.bridge.capabilities.dedupe_seconds)
 
     def _wake_later(self, now: datetime) -> None:
         """Wake this worker when the first item that is held back may be tried again; `now` is when they were read."""

@@ -234,6 +234,28 @@ async def test_f36_of_a_long_one_that_failed_in_the_middle_every_part_goes_out_o
     assert len({part.key for part in bridge.parts}) == 4
 
 
+async def test_f36_how_long_a_resend_is_safe_counts_from_the_first_try_however_long_it_waited(
+    outbox: StoredOutbox, clock: SteppingClock
+) -> None:
+    """As when somebody comes back after a month, and the daemon is killed while it delivers."""
+    bridge = RecordingBridge(send_errors=[BridgeError("cut off", ambiguous=True) for _ in range(2)])
+    outbox.push(outgoing_message("a"), clock())
+    states = []
+    for hours in (30 * 24, 1, 23):
+        clock.now += timedelta(hours=hours)
+        await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
+        states.append(recent_items(outbox, "main")[0].state)
+    assert states == ["sending", "sending", "ambiguous"] and "body of a" not in bridge.bodies
+
+
+async def test_f36_what_was_refused_for_sure_was_not_tried(outbox: StoredOutbox, clock: SteppingClock) -> None:
+    bridge = RecordingBridge(send_errors=[BridgeError("away")])
+    item = outbox.push(outgoing_message("a"), clock())
+    await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
+    kept = outbox.find_open(item.id)
+    assert kept is not None and (kept.state, kept.attempts, kept.tried_at) == ("pending", 1, None)
+
+
 async def test_i8_the_rest_of_a_long_one_is_sent_as_it_was_cut_at_first(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:

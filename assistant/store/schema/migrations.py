@@ -232,6 +232,13 @@ def index_what_is_no_message(db: Database) -> None:
     )
 
 
+@script_migrations(name="0026_outbox_tried_at")
+def add_outbox_tried_at(db: Database) -> None:
+    """When a delivery, or the part of it that is next, was first handed to its network."""
+    db.execute("ALTER TABLE outbox ADD COLUMN tried_at TEXT")
+    db.execute("UPDATE outbox SET tried_at = created_at WHERE state = 'sending'")
+
+
 character_migrations = Migrations("character")
 
 

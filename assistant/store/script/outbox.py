@@ -61,12 +61,14 @@ class StoredOutbox(DatabaseStore):
         return self._items(f"bridge = ? AND {_IS_OPEN} AND +session = ? ORDER BY id LIMIT ?", (bridge, session, limit))
 
     def set_state(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
-        """Each time an item goes to `sending` counts as an attempt; one that stays so with an error does not."""
+        """Each time an item goes to `sending` counts as an attempt; one that stays so with an error does not. Back to
+        `pending`, it is known that no try arrived."""
         with self._db.write() as db:
             db.execute(
-                "UPDATE outbox SET state = ?, attempts = attempts + ?, error = ?, updated_at = ?,"
-                " parts = iif(? = 'sent', '[]', parts) WHERE id = ?",
-                (state, state == "sending" and not error, error, now, state, item_id),
+                "UPDATE outbox SET state = ?1, attempts = attempts + ?2, error = ?3, updated_at = ?4,"
+                " tried_at = iif(?1 = 'sending', coalesce(tried_at, ?4), NULL), parts = iif(?1 = 'sent', '[]', parts)"
+                " WHERE id = ?5",
+                (state, state == "sending" and not error, error, now, item_id),
             )
 
     def give_up(
@@ -86,7 +88,7 @@ class StoredOutbox(DatabaseStore):
     def record_parts_sent(self, item_id: int, parts: int, now: datetime) -> None:
         """The network has so many of its parts, for certain; the next one was not sent yet."""
         with self._db.write() as db:
-            db.update_rows("outbox", {"id": item_id}, parts_sent=parts, state="pending", updated_at=now)
+            db.update_rows("outbox", {"id": item_id}, parts_sent=parts, state="pending", tried_at=None, updated_at=now)
 
     def redirect(self, item_id: int, bridge: str, target: str, now: datetime) -> None:
         with self._db.write() as db:
@@ -140,7 +142,7 @@ def _redirect_item(db: Database, item_id: int, bridge: str, target: str, now: da
     ids has not passed it."""
     db.execute(
         "UPDATE outbox SET id = (SELECT max(id) + 1 FROM outbox), bridge = ?, target = ?, state = 'pending',"
-        " parts_sent = 0, parts = '[]', error = '', updated_at = ? WHERE id = ?",
+        " parts_sent = 0, parts = '[]', error = '', tried_at = NULL, updated_at = ? WHERE id = ?",
         (bridge, target, now, item_id),
     )
 
@@ -220,7 +222,7 @@ class StuckItems(DatabaseStore):
     def _update_state(self, item_id: int, state: str, now: datetime, where: str) -> bool:
         with self._db.write() as db:
             changed = db.execute(
-                f"UPDATE outbox SET state = ?, updated_at = ? WHERE id = ? AND {where}",
+                f"UPDATE outbox SET state = ?, tried_at = NULL, updated_at = ? WHERE id = ? AND {where}",
                 (state, now, item_id),
             )
         return bool(changed)
