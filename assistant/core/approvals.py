@@ -36,7 +36,7 @@ _LONGEST_ANSWER = 20
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPattern:
-    """The set of calls of a tool that one permission can cover: `key` identifies it, `allows` describes it for people."""
+    """A set of calls of a tool that one permission can cover: `key` identifies it, `allows` describes it."""
 
     key: str
     allows: str
