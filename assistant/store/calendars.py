@@ -1,8 +1,8 @@
-"""What was last read of calendars and address books: calendars.db, which is derived and may be thrown away.
+"""Cache of calendars and address books: calendars.db, a derived database.
 
-What always holds: one process at a time writes, the child that reads a source (`assistant/calendars/worker.py`), in one
-transaction for a source; everybody else opens it for a single look. So an agenda has all of a source as it was at one
-moment, also while it is read anew, and one that is damaged or missing costs nothing but being read again.
+Only one process writes at a time, the child that reads a source (`assistant/calendars/worker.py`), with one transaction
+per source; readers open it per query. So a query always sees a consistent state of a source, and a damaged or missing
+database only has to be read again.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ _EVENT_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class StoredCollection:
-    """A calendar or an address book of a source, and how far it was read. `tag` and `token`: what its server calls the
-    state that was read."""
+    """A collection of a source. `tag` and `token` are the server's sync state as of the last read."""
 
     url: str
     name: str
@@ -49,19 +48,19 @@ class StoredCollection:
 
 @dataclass(frozen=True, slots=True)
 class StoredResource:
-    """One file of a collection: an event with all its occurrences, or a contact."""
+    """One resource of a collection: an event with its occurrences, or a contact."""
 
     url: str
     collection: str
     tag: str
-    text: str = ""  # of what repeats, to find its occurrences again
+    text: str = ""  # of recurring events, to expand them again
     events: Sequence[CalendarEvent] = ()
     contacts: Sequence[Contact] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarReader:
-    """Looks into the store of a home, which need not be there. Every method raises `StoreError`."""
+    """Reads the cache of a home, which may not exist. Methods raise `StoreError`."""
 
     home: Path
 
@@ -71,14 +70,14 @@ class CalendarReader:
         return {row["name"]: _source_state(row) for row in rows}
 
     def list_collections(self, source: str = "") -> list[tuple[str, StoredCollection]]:
-        """With the name of their source; of one source, or of all."""
+        """Return collections with the names of their sources, of one source or all."""
         with self._open() as db:
             where, values = (" WHERE source = ?", (source,)) if source else ("", ())
             rows = db.rows(f"SELECT * FROM collections{where} ORDER BY source, name", values) if db else []
         return [(row["source"], _read_collection(row)) for row in rows]
 
     def count_entries(self) -> dict[str, tuple[int, int]]:
-        """Events and contacts of each source."""
+        """Return the number of events and contacts by source."""
         with self._open() as db:
             if db is None:
                 return {}
@@ -91,10 +90,11 @@ class CalendarReader:
     def list_events(
         self, start: datetime, end: datetime, words: Sequence[str] = (), *, limit: int = MOST_EVENTS
     ) -> list[CalendarEvent]:
-        """What is on between two moments, in order; `words`: only what has all of them in its title, place or notes."""
+        """Return events between two moments, in order; with `words`, only those that contain all of them in title,
+        place or notes."""
         likes = [f"%{_escaped(fold_text(word))}%" for word in words]
         query = (
-            # What has no duration is on at its moment.
+            # An event without a duration counts at its start.
             "SELECT * FROM events WHERE ends >= ? AND (ends > ? OR starts >= ?) AND starts < ?"
             + " AND folded LIKE ? ESCAPE '\\'" * len(likes)
             + " ORDER BY starts, ends, id LIMIT ?"
@@ -108,7 +108,7 @@ class CalendarReader:
             return db.read_one(_read_event, "SELECT * FROM events WHERE ref = ?", (ref,)) if db else None
 
     def find_contacts(self, words: Sequence[str], *, limit: int = 50) -> list[Contact]:
-        """Those whose name, organization or addresses have all of the words."""
+        """Return contacts whose name, organization or addresses contain all words."""
         likes = [f"%{_escaped(fold_text(word))}%" for word in words]
         query = f"SELECT * FROM contacts WHERE 1{' AND folded LIKE ? ESCAPE ?' * len(likes)} ORDER BY name, id LIMIT ?"
         values = [part for like in likes for part in (like, "\\")]
@@ -138,10 +138,10 @@ class CalendarReader:
 
 
 class CalendarWriter:
-    """The store, open for the child that reads a source."""
+    """Write access for the child process that reads sources."""
 
     def __init__(self, home: Path, now: datetime) -> None:
-        """Raises `StoreError`."""
+        """Open the cache, replacing a damaged one. Raises `StoreError`."""
         path = home / FOLDER / _FILE
         try:
             self._db = open_derived(path, calendar_migrations, now)
@@ -154,7 +154,7 @@ class CalendarWriter:
         self._db.close()
 
     def load_state(self, source: str, made_of: str) -> tuple[dict[str, Any], str]:
-        """What was noted of a source, and on which day its series were expanded; nothing where it was another one."""
+        """Return a source's saved state and the date of expansion; empty if the source changed."""
         row = self._db.row("SELECT * FROM sources WHERE name = ? AND made_of = ?", (source, made_of))
         if row is None or row["read_at"] is None:
             return {}, ""
@@ -165,12 +165,12 @@ class CalendarWriter:
         return [_read_collection(row) for row in rows]
 
     def load_tags(self, source: str, collection: str) -> dict[str, str]:
-        """The tag of each resource, by its address."""
+        """Return resource tags by URL."""
         query = "SELECT url, tag FROM resources WHERE source = ? AND collection = ?"
         return {row["url"]: row["tag"] for row in self._db.rows(query, (source, collection))}
 
     def load_series(self, source: str) -> list[StoredResource]:
-        """What repeats."""
+        """Return recurring events."""
         query = "SELECT * FROM resources WHERE source = ? AND text <> ''"
         rows = self._db.rows(query, (source,))
         return [StoredResource(row["url"], row["collection"], row["tag"], row["text"]) for row in rows]
@@ -189,7 +189,7 @@ class CalendarWriter:
         now: datetime,
         anew: bool,
     ) -> None:
-        """All that was read of a source. `removed`: addresses by collection. `anew`: what was there before goes."""
+        """Save the result of reading a source. `removed`: URLs by collection. `anew`: replaces all earlier content."""
         with self._db.write():
             if anew:
                 self._forget_entries(source)
@@ -218,7 +218,7 @@ class CalendarWriter:
             )
 
     def save_failure(self, source: str, made_of: str, error: str, now: datetime) -> None:
-        """What was read before stays, unless it was of another source under the same name."""
+        """Record a failed read. Earlier content is kept unless the source under this name changed."""
         with self._db.write():
             row = self._db.row("SELECT made_of FROM sources WHERE name = ?", (source,))
             if row is not None and row["made_of"] == made_of:
@@ -238,7 +238,7 @@ class CalendarWriter:
             )
 
     def save_changed_resource(self, source: str, resource: StoredResource) -> None:
-        """One resource, as it is after a change was written to it."""
+        """Save a resource after it was changed."""
         with self._db.write():
             self.save_resource(source, resource)
 
@@ -247,14 +247,14 @@ class CalendarWriter:
             self._remove_resources(source, [url])
 
     def keep_only(self, sources: Collection[str]) -> None:
-        """Forget sources that are not in the settings any more."""
+        """Delete sources that are no longer in the settings."""
         stored = {row["name"] for row in self._db.rows("SELECT name FROM sources")}
         with self._db.write():
             for name in stored - set(sources):
                 self._forget_source(name)
 
     def save_resource(self, source: str, resource: StoredResource) -> None:
-        """Inside a transaction."""
+        """Save a resource, within a transaction."""
         self._remove_resources(source, [resource.url])
         values = {name: getattr(resource, name) for name in ("url", "collection", "tag", "text")}
         self._db.insert_row("resources", source=source, **values)

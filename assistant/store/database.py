@@ -1,9 +1,9 @@
-"""One SQLite database of a data folder: opened, migrated, written and read through here and nowhere else.
+"""Access to one SQLite database of a data folder: opening, migration, reading and writing.
 
-What always holds: there is one write path, `write()`. It takes the write lock at once (`BEGIN IMMEDIATE`), refuses to
-nest, and ends in a commit or a rollback, so that no transaction is ever left open. A commit is on the disk when
-`write()` returns (WAL with `synchronous=FULL`); with `durable=False` it is there with the next one that is. Errors of
-SQLite leave as `StoreError` with a line for people; after one the connection works again as soon as its cause is gone.
+All writes use `write()`. It acquires the write lock immediately (`BEGIN IMMEDIATE`), does not nest, and always commits
+or rolls back. A commit is durable when `write()` returns (WAL with `synchronous=FULL`); with `durable=False`, at the
+next durable commit. SQLite errors are raised as `StoreError` with a text for people; the connection stays usable once
+the cause is gone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from assistant.core.imports import hidden_modules
 
-with hidden_modules("numpy", "pandas"):  # whose arrays it could store
+with hidden_modules("numpy", "pandas"):  # unused array support
     import sqlite_utils
 from sqlite_utils import Migrations
 
@@ -44,7 +44,7 @@ _EACH = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA temp_store = MEMORY",
 )
-# A daemon has some ten connections open for years, and each fills its cache: what is not there, the system has.
+# A daemon keeps some ten connections open for years, each with its cache; the OS caches the file anyway.
 _WRITER_CACHE, _READER_CACHE = "PRAGMA cache_size = -2048", "PRAGMA cache_size = -1024"
 
 SqlParameters = Sequence[Any]
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class Database:
-    """An open database. One thread at a time may use it; a reader beside the daemon opens its own (`reader`)."""
+    """An open database, to be used by one thread at a time; concurrent readers open their own (`open_reader`)."""
 
     def __init__(self, path: Path, utils: sqlite_utils.Database) -> None:
         self.path = path
@@ -65,8 +65,7 @@ class Database:
 
     @classmethod
     def open(cls, path: Path, migrations: Migrations, now: datetime, *, keep_copy: bool = True) -> Database:
-        """Open for reading and writing, created and migrated as needed; with `keep_copy` it is copied before that.
-
+        """Open for reading and writing; create and migrate as needed, with a backup before migrating if `keep_copy`.
         Raises `HomeError`, `NewerSchema`, `StoreError`."""
         prepare_home(path.parent)
         create_private_file(path)
@@ -81,19 +80,19 @@ class Database:
 
     @classmethod
     def open_reader(cls, path: Path) -> Database:
-        """Open for reading only, while another process or thread writes. Raises `StoreError` where there is none."""
+        """Open read-only, concurrently with a writer. Raises `StoreError` if it does not exist."""
         try:
             return cls._connected(path, "ro", (*_EACH, _READER_CACHE))
         except StoreError as error:
             if getattr(error.__cause__, "sqlite_errorcode", 0) != sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise
-        # A crash cut off the first write to a new database. A connection that may write takes it back.
+        # An interrupted first write to a new database must be rolled back by a writable connection.
         cls._connected(path, "rw", ("PRAGMA schema_version",)).close()
         return cls._connected(path, "ro", (*_EACH, _READER_CACHE))
 
     @classmethod
     def open_unmigrated(cls, path: Path) -> Database:
-        """Open one that is there, for writing, whatever version it has: nothing is migrated. Raises `StoreError`."""
+        """Open an existing database for writing without migrating. Raises `StoreError`."""
         return cls._connected(path, "rw", (*_SETUP, *_EACH, _WRITER_CACHE))
 
     @classmethod
@@ -121,14 +120,14 @@ class Database:
     # ---------------------------------------------------------------------------------------------------- reading
 
     def rows(self, sql: str, parameters: SqlParameters = ()) -> list[sqlite3.Row]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         try:
             return self._run(sql, parameters).fetchall()
         except sqlite3.Error as error:
             raise explain_error(self.path, error) from error
 
     def row(self, sql: str, parameters: SqlParameters = ()) -> sqlite3.Row | None:
-        """The first row of a query, or None."""
+        """Return the first row of a query, or None."""
         try:
             row: sqlite3.Row | None = self._run(sql, parameters).fetchone()
             return row
@@ -136,34 +135,34 @@ class Database:
             raise explain_error(self.path, error) from error
 
     def value(self, sql: str, parameters: SqlParameters = ()) -> Any:
-        """The first column of the first row, or None."""
+        """Return the first column of the first row, or None."""
         row = self.row(sql, parameters)
         return None if row is None else row[0]
 
     def read_all(self, read: Callable[[sqlite3.Row], T], sql: str, parameters: SqlParameters = ()) -> list[T]:
-        """What `read` makes of each row of a query."""
+        """Apply `read` to each row of a query."""
         rows = self.rows(sql, parameters)
         with unreadable_rows_explained(self.path):
             return [read(row) for row in rows]
 
     def read_one(self, read: Callable[[sqlite3.Row], T], sql: str, parameters: SqlParameters = ()) -> T | None:
-        """What `read` makes of the first row of a query, or None."""
+        """Apply `read` to the first row of a query, or return None."""
         row = self.row(sql, parameters)
         with unreadable_rows_explained(self.path):
             return None if row is None else read(row)
 
     def iterate(self, sql: str, parameters: SqlParameters = ()) -> Iterator[sqlite3.Row]:
-        """The rows of a query one by one, for those that do not fit in memory."""
+        """Yield the rows of a query one by one, for large results."""
         with translated_errors(self.path):
             yield from self._run(sql, parameters)
 
     def column_names(self, table: str) -> frozenset[str]:
-        """Empty where there is no such table."""
+        """Return the column names of a table; empty if it does not exist."""
         return frozenset(row["name"] for row in self.rows("SELECT name FROM pragma_table_info(?)", (table,)))
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Queries inside see one state of the database, whatever is committed meanwhile."""
+        """Run queries within one consistent read transaction."""
         with translated_errors(self.path):
             self._connection.execute("BEGIN")
             try:
@@ -175,10 +174,11 @@ class Database:
 
     @contextmanager
     def write(self, *, references: bool = True, durable: bool = True) -> Iterator[Database]:
-        """The one write path: everything inside is committed together, or nothing of it. Raises `StoreError`.
+        """Run a write transaction. Raises `StoreError`.
 
-        `references=False` leaves foreign keys unchecked meanwhile, for a table that is made again as a whole.
-        `durable=False` does not wait for the disk: for what a start can do without, and the next commit syncs too."""
+        `references=False` disables foreign keys meanwhile, for rebuilding a table. `durable=False` does not wait for
+        the disk, for data that may be lost; the next durable commit syncs it too.
+        """
         if not self._writing.acquire(blocking=False):
             raise RuntimeError(f"{self.path.name}: a transaction within a transaction")
         try:
@@ -206,13 +206,13 @@ class Database:
             yield
             self._connection.execute("COMMIT")
         except BaseException:
-            # Some errors end the transaction by themselves.
+            # Some errors already end the transaction.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
 
     def execute(self, sql: str, parameters: SqlParameters = ()) -> int:
-        """Run one writing statement inside `write()`; the number of rows it changed."""
+        """Run a writing statement within `write()`; returns the number of changed rows."""
         self._require_transaction()
         return self._run(sql, parameters).rowcount
 
@@ -222,25 +222,25 @@ class Database:
             self._run(sql, each)
 
     def insert_row(self, table: str, /, **columns: Any) -> int:
-        """Insert a row inside `write()`; its id."""
+        """Insert a row within `write()`; returns its id."""
         self._require_transaction()
         return self._run(insert_sql(table, (*columns,)), (*columns.values(),)).lastrowid or 0
 
     def insert_if_new(self, table: str, /, **columns: Any) -> bool:
-        """Insert a row inside `write()`, unless one with its key is there: whether it was inserted."""
+        """Insert a row within `write()` unless its key exists; returns whether it was inserted."""
         return bool(self.execute(insert_sql(table, (*columns,), ()), (*columns.values(),)))
 
     def upsert_row(self, table: str, key: tuple[str, ...], /, **columns: Any) -> None:
-        """Insert a row inside `write()`, or update the one that has the same values in the columns `key`."""
+        """Insert a row within `write()`, or update the one with the same `key` columns."""
         self.execute(insert_sql(table, (*columns,), key), (*columns.values(),))
 
     def update_rows(self, table: str, where: Mapping[str, Any], /, **columns: Any) -> int:
-        """Update the rows that have these values, inside `write()`; how many there are."""
+        """Update matching rows within `write()`; returns their number."""
         return self.execute(update_sql(table, (*columns,), (*where,)), (*columns.values(), *where.values()))
 
     def _run(self, sql: str, parameters: SqlParameters) -> sqlite3.Cursor:
-        """Times are written in their stored form, and text that has no UTF-8 form is cleaned (`encoding`)."""
-        # Most statements have no time among their values, and all of a turn come through here.
+        """Run a statement; times are converted to their stored form, and invalid Unicode is cleaned (`encoding`)."""
+        # Most statements have no times, and all of a turn pass here.
         if datetime in map(type, parameters):
             parameters = [format_time(value) if isinstance(value, datetime) else value for value in parameters]
         try:
@@ -250,14 +250,14 @@ class Database:
             return self._connection.execute(sql, cleaned)
 
     def after_commit(self, callback: Callable[[], None]) -> None:
-        """Have `callback` called once this transaction is committed; never if it is rolled back."""
+        """Call `callback` after this transaction is committed; never after a rollback."""
         self._require_transaction()
         self._after.append(callback)
 
     def require_writable(self) -> None:
-        """Raises `StoreError` where nothing can be written now. Writes nothing, and finds no disk that is just full."""
+        """Raises `StoreError` if the database is not writable. Writes nothing, so it does not detect a full disk."""
         self.require_same_file()
-        # A write that is under way shows that it can.
+        # A write in progress proves it.
         if self._writing.acquire(blocking=False):
             try:
                 self._require_writable()
@@ -265,8 +265,8 @@ class Database:
                 self._writing.release()
 
     def require_same_file(self) -> None:
-        """Raises `StoreError` while the file is away, `HomeReplaced` where another one is at its place: nobody would
-        ever find what is written to a file that was taken away, with its data folder or its disk."""
+        """Raises `StoreError` if the file is missing, `HomeReplaced` if it was replaced: writes to an unlinked file
+        would be lost."""
         identity = file_identity(self.path)
         if identity is None:
             raise StoreError(
@@ -279,11 +279,11 @@ class Database:
             )
 
     def is_at(self, path: Path) -> bool:
-        """Whether the file that was opened is the one that lies there now."""
+        """Return whether the open file is the one at `path`."""
         return self._file is not None and file_identity(path) == self._file
 
     def _require_writable(self) -> None:
-        """SQLite falls back to reading only, silently and for good, when it could not open the file for writing."""
+        """Raise if SQLite has silently opened the file read-only."""
         with translated_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -296,21 +296,20 @@ class Database:
             raise RuntimeError(f"{self.path.name}: a write outside of `write()`")
 
     def checkpoint(self) -> None:
-        """Bring what the write-ahead log holds into the database file, as far as no reader is in the way; done
-        while idle, it is not left to a turn."""
+        """Checkpoint the WAL as far as readers permit; done while idle, so that turns do not have to."""
         self.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def set_lock_timeout(self, milliseconds: int) -> None:
-        """How long from now on another's lock is waited for."""
+        """Set how long to wait for locks of other connections."""
         self.rows(f"PRAGMA busy_timeout = {milliseconds}")
 
     def overwrite_deleted(self) -> None:
-        """From now on what is deleted is overwritten."""
+        """Overwrite deleted content from now on."""
         self.rows("PRAGMA secure_delete = ON")
 
     def vacuum(self) -> None:
-        """Write the file again from what is left, since pages that were rearranged keep words beside their cells, and
-        empty the write-ahead log. Raises `StoreError`, also where another process still reads what was."""
+        """Rewrite the file without freed space, which may contain deleted text, and truncate the WAL. Raises
+        `StoreError`, also if another process still reads an older state."""
         self.rows("VACUUM")
         if self.value("PRAGMA wal_checkpoint(TRUNCATE)"):
             raise StoreError(
@@ -332,16 +331,16 @@ class Database:
                 migrations.apply(self.utils)
 
     def require_schema(self, migrations: Migrations) -> None:
-        """Raises `NewerSchema`, and `OlderSchema` where opening it for writing would migrate it first."""
+        """Raises `NewerSchema`, and `OlderSchema` if opening for writing would migrate it."""
         require_current_schema(self.path, self.applied_migrations(), migrations)
 
     def copy_to(self, target: Path, on_progress: Callable[[int], None] | None = None) -> None:
-        """Everything that is in it, or that its snapshot sees, into an empty file, which may be written meanwhile as
-        it is not read yet; `on_progress` is called with the bytes of each step. Raises `StoreError`."""
+        """Copy the content (or the current snapshot) to an empty file; `on_progress` receives the bytes of each step.
+        Raises `StoreError`."""
         with translated_errors(target):
             copy = sqlite3.connect(target, isolation_level=None)
             try:
-                # The copy is never rolled back: an unfinished one is thrown away.
+                # An unfinished copy is discarded, so no journal is needed.
                 for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -2048"):
                     copy.execute(f"PRAGMA {pragma}")
                 size = int(self._connection.execute("PRAGMA page_size").fetchone()[0])
@@ -351,12 +350,12 @@ class Database:
                 copy.close()
 
     def applied_migrations(self) -> list[str]:
-        """The names of the migrations that it has, in their order."""
+        """Return the names of applied migrations, in order."""
         with translated_errors(self.path):
             return [migration.name for migration in Migrations(self.path.stem).applied(self.utils)]
 
     def backup(self, now: datetime, reason: str) -> Path:
-        """A consistent copy in `backups/` of the data folder, durable on return. Raises `StoreError`."""
+        """Make a consistent copy in the data folder's `backups/`, durable on return. Raises `StoreError`."""
         folder = self.path.parent / "backups"
         target = folder / f"{self.path.stem}-{now:%Y%m%dT%H%M%SZ}-{reason}.db"
         partial = folder / f"{self.path.stem}.partial"
@@ -374,7 +373,7 @@ class Database:
 
 
 class DatabaseStore:
-    """What reads and writes some tables of a database."""
+    """Base class of stores that use some tables of a database."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

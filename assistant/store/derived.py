@@ -1,9 +1,7 @@
-"""Databases that are made of others, and may therefore be thrown away: checked when they are opened, set aside when
-they are damaged, and made again.
+"""Derived databases, which can be rebuilt from other data: checked on opening, set aside when damaged, and rebuilt.
 
-What always holds: what was set aside stays beside the new one until that is complete, so that its name tells, to any
-process and after any crash, that something is still being made again; then it is removed, since it holds words that
-somebody may have forgotten by now.
+A damaged database is kept next to the new one until that is complete, so that its presence tells any process, also
+after a crash, that a rebuild is in progress; then it is deleted, since it may contain erased text.
 """
 
 from __future__ import annotations
@@ -31,17 +29,17 @@ _PARTS = ("-wal", "-shm", "")
 
 
 def open_derived(path: Path, migrations: Migrations, now: datetime) -> Database:
-    """As `Database.open`, with every page looked at. Raises `CorruptStore` for one that is damaged (see `set_aside`),
+    """Open like `Database.open`, after checking every page. Raises `CorruptStore` if it is damaged (see `set_aside`),
     `HomeError`, `NewerSchema`, `StoreError`."""
-    # Before anything is migrated: whoever does that to a damaged one gets errors of every kind.
+    # Check before migrating, which would raise arbitrary errors on a damaged database.
     if path.is_file() and path.stat().st_size and (problems := check_database_pages(path)):
         raise CorruptStore(f"{path}: {problems[0]}. It is made again.")
     return Database.open(path, migrations, now, keep_copy=path.name == MEMORY_DB)
 
 
 def set_aside(path: Path) -> None:
-    """Move a damaged database out of the way, with what belongs to it; one that was set aside before gives way to it.
-    In the place of one that is missing something empty is set aside. Raises `StoreError`."""
+    """Move a damaged database with its WAL files aside, replacing an earlier one; for a missing one an empty file is
+    created. Raises `StoreError`."""
     try:
         for part in _PARTS:
             whole = path.with_name(path.name + part)
@@ -58,17 +56,17 @@ def set_aside(path: Path) -> None:
 
 
 def is_set_aside(path: Path) -> bool:
-    """Whether a damaged database lies beside the one that is being made in its place."""
+    """Return whether a rebuild is in progress."""
     return path.with_name(path.name + _ASIDE).exists()
 
 
 def is_the_one_set_aside(database: Database) -> bool:
-    """Whether an open database was set aside since, by somebody else in this data folder."""
+    """Return whether the open database was set aside meanwhile by another process."""
     return database.is_at(database.path.with_name(database.path.name + _ASIDE))
 
 
 def remove_set_aside(path: Path) -> None:
-    """The new one is complete. Raises `StoreError`."""
+    """Delete the set-aside database after the rebuild. Raises `StoreError`."""
     try:
         for part in _PARTS:
             path.with_name(path.name + _ASIDE + part).unlink(missing_ok=True)
@@ -78,7 +76,7 @@ def remove_set_aside(path: Path) -> None:
 
 
 def remake_problems(home: Path) -> Iterator[str]:
-    """What is being made again, a line each."""
+    """Yield a line for each rebuild in progress."""
     for name, source in _SOURCES.items():
         if is_set_aside(home / name):
             yield (

@@ -1,16 +1,14 @@
-"""What a compaction is going to do to a view, decided without any model. Pure.
+"""Plans compactions without a model. Pure.
 
-The order of what is tried, each step only where the one before it does not do:
-
-1. Mask: old tool output and verbose old answers by reference, all at once (`sleep/compaction/fallback.py`).
-2. Cut: everything before the preserve window leaves, and one summary takes its place. The target binds: the person's
-   own words come first in it, those in the window counted. Where they and the window do not fit together, the
-   assistant's long texts in the window are shown by reference, the oldest first; where that is not enough, the window
-   shrinks, down to the last exchange.
-3. Merge: where the summaries that stand already leave no room for another, the two oldest become one first.
+Each step is tried only if the one before is not enough:
+1. Mask: replace old tool output and long old answers by references, all at once (`sleep/compaction/fallback.py`).
+2. Cut: everything before the preserve window is replaced by one summary. The target is binding: the user's own messages
+   have priority in it, including those in the window. If they do not fit, the assistant's long texts in the window are
+   truncated, oldest first; then the window shrinks, down to the last exchange.
+3. Merge: if existing summaries leave no room for another, the two oldest are merged first.
 
 Never cut: the newest request and what follows it, a call and its results. Never lost: the last result of each protected
-tool, marks of stopped turns, open requests, the person's newest words (`sleep/compaction/draft_view.py`).
+tool, marks of stopped turns, open requests, the user's newest messages (`sleep/compaction/draft_view.py`).
 """
 
 from __future__ import annotations
@@ -49,13 +47,13 @@ from sleep.compaction.values import (
 
 Places = Mapping[int, LogLocation]
 
-# Below this many tokens a summary is hardly shorter than what it stands for.
+# Below this many tokens a summary is hardly shorter than its source.
 _LEAST_LEAVING = 400
-# Of the room below the target, what summaries may take together.
+# Share of the room below the target for all summaries.
 _SHARE_OF_SUMMARIES = 0.5
-# Of the same room, what open requests have for themselves, before the preserve window.
+# Share of the same room reserved for open requests.
 _SHARE_OF_REQUESTS = 0.2
-# Triggers that ask for more than masks: somebody wants a summary, there are too many messages, the provider refused.
+# Triggers for which masking is not enough: a requested summary, too many messages, an overflow.
 _MORE_THAN_MASKS = frozenset({"manual", "messages", "overflow"})
 
 
@@ -69,8 +67,8 @@ def plan_compaction(
     *,
     trigger: str,
 ) -> CompactionPlan:
-    """The plan for `view`; one that changes nothing where nothing can be gained. `places` tells for the messages of the
-    view where the log has them; a message that is not in it is never shortened."""
+    """Return the plan for `view`; without changes if nothing can be gained. `places` has the log locations of its
+    messages; messages without one are never shortened."""
     draft = DraftView(view, limits)
     tail = _preserved(draft, policy, trigger)
     if policy.strategy == "mask":
@@ -86,8 +84,8 @@ def plan_compaction(
 
 
 def _preserved(draft: DraftView, policy: CompactionPolicy, trigger: str) -> int:
-    """Index at which the preserve window starts: the last messages by number or by weight, whichever is more (by number
-    where there are too many), the newest turn always, whole blocks only."""
+    """Return the start of the preserve window: the last messages by count or by tokens, whichever is more (by count if
+    there are too many), always including the newest turn, at a block boundary."""
     by_number = len(draft.rows) - policy.preserve_messages
     room = policy.preserve_share * draft.limits.budgets.tokens
     by_weight = len(draft.rows)
@@ -123,7 +121,7 @@ def _masked(draft: DraftView, tail: int, places: Places, trigger: str) -> Compac
 
 
 class _CutPlanner:
-    """Where to cut a view, what to keep of what leaves, and how long the summary of the rest may be."""
+    """Chooses where to cut a view, what to retain, and the length of the summary."""
 
     def __init__(
         self,
@@ -138,7 +136,7 @@ class _CutPlanner:
         self.policy, self.inputs, self.now, self.trigger = policy, inputs, now, trigger
         self.counter = draft.limits.counter
         budgets = draft.limits.budgets
-        # Uncorrected tokens below the target, the frame and the answer's room taken off.
+        # Uncorrected tokens below the target, without the frame and the reserve.
         room = max(0, draft.free_tokens(PromptSize(), draft.limits.target_pressure))
         share = int(room * _SHARE_OF_SUMMARIES)
         self.sections = make_sections(inputs.checkpoints)
@@ -151,14 +149,14 @@ class _CutPlanner:
         kinds = {"sliding_window": (), "deletion": (), "selective": ("user", "assistant")}.get(
             policy.strategy, ("user",)
         )
-        # Before each index, the tokens of words that may be kept.
+        # Cumulative tokens of retainable messages before each index.
         self.words_before = list(
             accumulate(
                 (_word_tokens(row, size, kinds) for row, size in zip(draft.rows, draft.sizes, strict=True)), initial=0
             )
         )
         self.summaries_room = max(share, 2 * (self.new_section + SECTION_TOKENS))
-        # About what all summaries take after this plan, merges included.
+        # Approximate tokens of all summaries after this plan, including merges.
         standing = min(self.sections_tokens, max(0, self.summaries_room - self.new_section))
         self.summaries_tokens = standing + self.new_section + SECTION_TOKENS + CLOSING_TOKENS
 
@@ -188,8 +186,8 @@ class _CutPlanner:
     # ---------------------------------------------------------------------------------------------------------- cutting
 
     def _cut(self, tail: int) -> int:
-        """Index of the first row that stays: the preserve window's, or a later boundary where the target would not
-        hold; at the latest before the last exchange, or before the newest turn where that passes the threshold."""
+        """Return the index of the first row that stays: the preserve window's start, or a later boundary if needed for
+        the target; at the latest before the last exchange, or before the newest turn if that exceeds the threshold."""
         draft, limits = self.draft, self.draft.limits
         boundaries, _, exchange = draft.cut_boundaries()
         if not boundaries:
@@ -209,8 +207,8 @@ class _CutPlanner:
         return boundaries[-1] if enough is None else exchange
 
     def _prefix_size(self) -> PromptSize:
-        """About what stands before the tail at the least: summaries, protected results, and open requests as far as
-        they have room of their own."""
+        """Return the approximate minimum size of the prefix: summaries, protected results, and open requests within
+        their reserved room."""
         draft = self.draft
         open_ids = {request.message_id for request in self.inputs.open_requests}
         requests = [
@@ -224,17 +222,17 @@ class _CutPlanner:
         return sum_sizes(list(last.values())) + PromptSize(tokens, 4 * tokens)
 
     def _copied_words(self, cut: int) -> PromptSize:
-        """What the words that are kept of the rows before `cut` take."""
+        """Return the size of the retained messages from before `cut`."""
         tokens = min(self.words_before[cut], self._words_room(cut))
         return PromptSize(tokens, 4 * tokens)
 
     def _words_room(self, cut: int) -> int:
-        """The most that words kept of the rows before `cut` may take: the newest words are those behind it."""
+        """Return the limit for retained messages from before `cut`: the newer ones after it come first."""
         behind = 0 if self.policy.strategy == "selective" else self.words_before[-1] - self.words_before[cut]
         return max(0, self.user_budget - behind)
 
     def _shorten_window(self, cut: int) -> None:
-        """Show the assistant's long texts before the newest turn by reference, until the words to keep have room."""
+        """Truncate the assistant's long texts before the newest turn until the retained messages have room."""
         draft = self.draft
         prefix = self._prefix_size() + self._copied_words(cut)
         for index in draft.long_texts(cut, draft.newest_turn_start):
@@ -273,7 +271,7 @@ class _CutPlanner:
         size, limits = sum_sizes(self.draft.sizes[cut:]) + summaries, self.draft.limits
         room = self.draft.free_tokens(size, limits.target_pressure)
         if room <= 0:
-            # The last exchange alone passes the target: that must not cost all of the person's words.
+            # The last exchange alone exceeds the target: still keep some of the user's messages.
             room = self.draft.free_tokens(size, self.policy.sleep_threshold) // 2
         requests = [request.message_id for request in self.inputs.open_requests]
         newest = find_user_messages(self.draft, cut)
@@ -297,7 +295,7 @@ class _CutPlanner:
         )
 
     def _merge(self) -> tuple[int, ...]:
-        """The two oldest checkpoints, where another one would be too many or find no room."""
+        """Return the two oldest checkpoints if another one would be too many or find no room."""
         live = sorted(self.inputs.checkpoints, key=lambda checkpoint: checkpoint.from_message_id)
         too_many = len(live) >= self.policy.max_checkpoints
         too_long = self.sections_tokens + self.new_section > self.summaries_room
@@ -338,6 +336,6 @@ class _CutPlanner:
 
 
 def _word_tokens(row: Message, size: PromptSize, kinds: Collection[str]) -> int:
-    """The tokens of a row whose words may be kept; 0 for others. `kinds` are the roles whose words may."""
+    """Return the tokens of a row that may be retained, else 0. `kinds` are the roles to retain."""
     may_stay = row.role in kinds and (row.role != "user" or is_said_by_person(row)) and not row.tool_calls
     return size.tokens if may_stay else 0

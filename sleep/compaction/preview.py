@@ -1,8 +1,7 @@
-"""A dry run: a compaction carried out on a copy in memory, by the code that carries it out for real.
+"""A dry run: executes a compaction with the real code on an in-memory copy.
 
-What always holds: nothing is written and no model is called. Where no model would be asked, what comes of it is what
-the compaction then comes to, number by number; a summary by a model is taken to be as long as it may be, so that the
-context comes down at least as far as is said.
+Nothing is written and no model is called. Without a model the result is exact; a model's summary is assumed to have its
+maximum length, so the real result is at least as small.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from sleep.compaction.values import (
 
 @dataclass(frozen=True, slots=True)
 class CompactionPreview:
-    """What a compaction would come to."""
+    """The predicted result of a compaction."""
 
     result: CompactionResult
-    plans: tuple[CompactionPlan, ...]  # those that would be carried out, in their order
-    estimates: tuple[SummaryEstimate, ...]  # of the summaries that a model would be asked for
+    plans: tuple[CompactionPlan, ...]  # in order of execution
+    estimates: tuple[SummaryEstimate, ...]  # of summaries that would call a model
 
     @property
     def planned_changes(self) -> tuple[PlannedChange, ...]:
@@ -48,7 +47,7 @@ class CompactionPreview:
 
     @property
     def estimate(self) -> SummaryEstimate | None:
-        """About what all summaries take together; None where no model would be asked."""
+        """The sum of all estimates; None if no model would be called."""
         if not self.estimates:
             return None
         known = [estimate.usd for estimate in self.estimates if estimate.usd is not None]
@@ -62,7 +61,7 @@ class CompactionPreview:
 
 
 class ViewCopy:
-    """A session's view and checkpoints, on which compactions are committed in memory."""
+    """A copy of a session's view and checkpoints that commits compactions in memory."""
 
     def __init__(self, store: CompactionStore, session: str, counter: TokenCounter) -> None:
         self._store = store
@@ -148,7 +147,7 @@ class ViewCopy:
 
 @dataclass(frozen=True, slots=True)
 class SummaryForecast(Summariser):
-    """Summarises where that takes no model; otherwise estimates, and gives the longest summary that could come."""
+    """Summarises if no model is needed; otherwise records an estimate and returns a placeholder of maximum length."""
 
     estimates: list[SummaryEstimate] = field(default_factory=list, kw_only=True)
 
@@ -162,7 +161,7 @@ class SummaryForecast(Summariser):
     ) -> Summary:
         estimate = await self.estimate(material, cached_prompt=cached_prompt)
         if without_model or not estimate.calls:
-            # As in a class with slots, `super()` without arguments does not work.
+            # `super()` without arguments does not work in a class with slots.
             return await Summariser.summarise(self, material, without_model=True)
         self.estimates.append(estimate)
         count = self.count_for(estimate.model).count_text
@@ -172,7 +171,7 @@ class SummaryForecast(Summariser):
 
 @dataclass(frozen=True, slots=True)
 class PreviewDeps(CompactionDeps):
-    """What a dry run works with: the same, but that nothing is recorded."""
+    """Dependencies of a dry run, which record nothing."""
 
     summariser: SummaryForecast
 

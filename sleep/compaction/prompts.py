@@ -1,11 +1,10 @@
-"""How a model is asked for a summary: our instructions, and everything that others said as quoted material. Pure.
+"""Builds the requests for summaries: our instructions, and quoted material. Pure.
 
-What always holds:
-- The system prompt is ours alone, whatever the material says (I10). What goes beside the material (open tasks, what
-  is known or told already) is bounded, so that a request is known to fit before it is made (F05).
-- In a transcript each message is one paragraph, headed by its number, day and speaker. Only a heading begins at the
-  edge of a line, so that no text can pretend to be somebody else's message (F26); none of our tags in it keeps its
-  power (F19). Calls stand with their results; what a tool returned is shortened, pictures are named and counted.
+- The system prompt is independent of the material (I10). Additional context (open tasks, known facts, earlier
+  summaries) is bounded, so that the request size is known before the call (F05).
+- In a transcript each message is one paragraph with a heading (id, date, speaker). Only headings start at the beginning
+  of a line, so no text can imitate another message (F26); our tags are escaped (F19). Calls are kept with their
+  results; tool results are shortened, pictures are named and counted.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ _OPENING_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class SummaryPrompts:
-    """The texts of `config/prompts/`, or your own. `$budget` is replaced by the tokens that a summary may take."""
+    """The texts of `config/prompts/`, or the user's own. `$budget` is replaced by the token limit of the summary."""
 
     summary: str
     merge: str
-    prefix: str  # `$until` is replaced by the beginning of the last message that the summary is of
+    prefix: str  # `$until` is replaced by the beginning of the last message to summarise
 
 
 def build_summary_request(
@@ -55,8 +54,8 @@ def build_summary_request(
     max_context_tokens: int,
     max_output: int,
 ) -> ModelRequest:
-    """The request for one piece of a material: its `transcript`, what was summarised of the pieces before it, and what
-    was wrong with the last answer, "" where there was none. What goes beside it takes at most `max_context_tokens`."""
+    """Return the request for one chunk (`transcript`), with the summary of earlier chunks and the error of the last
+    attempt ("" if none). Additional context takes at most `max_context_tokens`."""
     what = "The records" if material.depth > 1 else "The conversation"
     words = [*_extra_context(material, max_context_tokens, count, earlier=True)]
     if summary_so_far:
@@ -76,7 +75,7 @@ def render_instructions(prompts: SummaryPrompts, material: SummaryInput) -> str:
 def render_cached_prompt_question(
     prompts: SummaryPrompts, material: SummaryInput, max_context_tokens: int, count: Count
 ) -> str:
-    """What is appended to a prompt that the provider still has. Earlier summaries stand in it already."""
+    """Return the question to append to a prompt in the provider's cache, which already has earlier summaries."""
     until = next((row.content for row in reversed(material.rows) if _is_said(row)), "")
     begins = " ".join(escape_boundaries(until[: 4 * _OPENING_CHARACTERS]).split())[:_OPENING_CHARACTERS]
     question = Template(prompts.prefix).safe_substitute(budget=material.budget, until=begins).strip()
@@ -84,7 +83,7 @@ def render_cached_prompt_question(
 
 
 def _extra_context(material: SummaryInput, most: int, count: Count, *, earlier: bool) -> list[str]:
-    """What the record has to name, and what it need not say again; a quarter of the room for each of the lists."""
+    """Return the additional context: what to mention and what not to repeat; each list gets a quarter of the room."""
     parts: list[str] = []
     if material.focus.strip():
         focus = shorten_middle(escape_boundaries(material.focus), most // 4, count)
@@ -115,8 +114,8 @@ _NO_WORDS = "(no words)"
 
 
 def split_transcript(rows: Sequence[Message], most: int, count: Count, *, partial: bool) -> list[str]:
-    """The rows as transcripts of about `most` tokens each, calls and their results together where that fits. A row that
-    is larger by itself is shown with both its ends or, in a partial summary, only described."""
+    """Split rows into transcripts of about `most` tokens, keeping calls with their results if possible. A larger row is
+    truncated to both ends, or only described in a partial summary."""
     made: list[list[str]] = [[]]
     used = 0
     for texts in _units([row for row in rows if not row.metadata.get("internal")], most, count, partial):
@@ -130,15 +129,14 @@ def split_transcript(rows: Sequence[Message], most: int, count: Count, *, partia
 
 
 def split_evenly(texts: Sequence[str], most: int) -> list[Sequence[str]]:
-    """Neighbouring texts in at most so many groups, whose numbers differ by one."""
+    """Split into at most `most` contiguous groups of nearly equal length."""
     groups = min(most, len(texts))
     edges = [len(texts) * n // groups for n in range(groups + 1)]
     return [texts[start:end] for start, end in pairwise(edges)]
 
 
 def render_row(row: Message, most: int, count: Count) -> str:
-    """One row as a paragraph of about `most` tokens: its heading, its words with both their ends, its calls, and its
-    pictures by name."""
+    """Render a row as a paragraph of about `most` tokens: heading, text (both ends), calls, and media names."""
     calls = "".join(f" [{_one_line(f'calls {call.name} {dict(call.arguments)}')}]" for call in row.tool_calls)
     beside = f"{calls}{describe_media(row.media)}"
     allowed = min(most, _TOOL_TOKENS) if row.role == "tool" else most
@@ -147,13 +145,13 @@ def render_row(row: Message, most: int, count: Count) -> str:
 
 
 def describe_row(row: Message, tokens: int) -> str:
-    """A row that is too large to be sent, by what is known of it."""
+    """Describe a row that is too large to be sent."""
     begins = " ".join(escape_boundaries(row.content[: 2 * _DESCRIPTION_CHARACTERS]).split())[:_DESCRIPTION_CHARACTERS]
     return f"{render_heading(row)}: [about {tokens} tokens, not shown; it begins: {begins}…]{describe_media(row.media)}"
 
 
 def render_heading(row: Message) -> str:
-    """`#12 2026-03-04 09:15 user`; a summary that is material itself has no number."""
+    """Return `#12 2026-03-04 09:15 user`; a summary used as material has no id."""
     number = original_id(row)
     when = f" {row.ts:%Y-%m-%d %H:%M}" if row.ts and number else ""
     match row.role:
@@ -169,7 +167,7 @@ def render_heading(row: Message) -> str:
 
 
 def describe_media(media: Sequence[Media]) -> str:
-    """` [2 pictures: boat.jpg, crew.jpg] [1 file: map.pdf]`."""
+    """Return ` [2 pictures: boat.jpg, crew.jpg] [1 file: map.pdf]`."""
     words = ""
     for kind, noun in (("image", "picture"), ("file", "file")):
         names = [_one_line(medium.name or medium.mime)[:_NAME_CHARACTERS] for medium in media if medium.kind == kind]
@@ -179,7 +177,7 @@ def describe_media(media: Sequence[Media]) -> str:
 
 
 def shorten_middle(text: str, most: int, count: Count) -> str:
-    """The text in about `most` tokens: both its ends, and how much is left out between."""
+    """Shorten to about `most` tokens by replacing the middle with a note of its length."""
     tokens = count(text)
     if tokens <= most:
         return text
@@ -196,7 +194,7 @@ def _ends(text: str, half: int) -> str:
 
 
 def _units(rows: Sequence[Message], most: int, count: Count, partial: bool) -> Iterator[list[str]]:
-    """What is not torn apart: blocks that fit into a chunk, if need be with their rows shortened further."""
+    """Yield indivisible groups: blocks that fit into a chunk, further shortened if necessary."""
     starts = sorted({0, *block_starts(rows)}) if rows else []
     for start, end in pairwise([*starts, len(rows)]):
         block = rows[start:end]

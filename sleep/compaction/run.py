@@ -1,9 +1,8 @@
-"""One request for a compaction being carried out: plan, summarise, commit, look again.
+"""Executes one compaction request: plan, summarise, commit, measure again.
 
-What always holds: what was planned is committed only where the view is still the one that it was planned on; whatever
-fails leaves the view as it was (I4). What would not make the context smaller is not committed, no matter who asked for
-it (I7); where a model was asked a record says so, and the same messages are not summarised again. Where a person waits,
-no model is asked: what is told of the messages then is marked, so that a model's summary takes its place later.
+A plan is committed only if the view is unchanged; failures leave the view as it was (I4). A compaction that would not
+shrink the context is never committed (I7); if a model was called, a failed checkpoint records it, so that the same
+messages are not summarised again. While a user waits no model is called: such summaries are redone by a model later.
 """
 
 from __future__ import annotations
@@ -28,25 +27,25 @@ from sleep.compaction.preview import ViewCopy
 from sleep.compaction.render import RECORD_TIERS
 from sleep.compaction.values import CachedPrompt, CompactionRequest, CompactionResult, Summary, SummaryInput
 
-# From this many compactions of a generation on, the person is told what long threads cost.
+# From this many compactions of a generation on, the user is informed about the effects of long conversations.
 _MANY = 3
-_MOST_PLANS = 8  # for one request: merges, and new tries where the view changed meanwhile
-# How many summaries more than usual may stand until there is time to merge them with a model.
+_MOST_PLANS = 8  # per request: merges, and retries after changes of the view
+# Number of extra checkpoints tolerated until there is time to merge with a model.
 _MERGES_THAT_WAIT = 2
 _RECALLED_HEADING = "Recalled again and again:"
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedCompaction:
-    """What only has to be committed."""
+    """A compaction ready to be committed."""
 
     request: CompactionRequest
-    compactions: tuple[Compaction, ...]  # at least one, each made for the view that the one before it leaves
+    compactions: tuple[Compaction, ...]  # at least one, each planned for the view after the previous one
     notices: tuple[Notice, ...] = ()
 
 
 class CompactionRun:
-    """One request being carried out."""
+    """Executes one request."""
 
     def __init__(self, deps: CompactionDeps, request: CompactionRequest, notices: Sequence[Notice] = ()) -> None:
         self._deps = deps
@@ -54,7 +53,7 @@ class CompactionRun:
         self._conversation = deps.conversation
         self._merger = CheckpointMerger(deps, request, lambda material: self._ask(material, None))
         self.checkpoints: list[Checkpoint] = []
-        self.plans: list[CompactionPlan] = []  # those that were carried out
+        self.plans: list[CompactionPlan] = []  # executed ones
         self.notices: list[Notice] = list(notices)
         self.stuck_reason = ""
         self.busy = False
@@ -66,13 +65,13 @@ class CompactionRun:
         return measure_pressure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
 
     async def run_plans(self) -> None:
-        """Plan and commit until a plan without a merge is carried out, or nothing changes."""
+        """Plan and commit until a plan without a merge was executed or nothing changes."""
         for _ in range(_MOST_PLANS):
             await self._deps.yield_to_chat(self._request)
             plan = await self._deps.make_plan(self._request)
             await self._deps.yield_to_chat(self._request)
             if self._request.trigger != "manual" and plan.minimum.ratio > self._request.terms.threshold:
-                # No summary could bring this down far enough: none is paid for (F02).
+                # No summary could shrink this enough, so none is paid for (F02).
                 return
             if self._was_refused(plan):
                 self.gains_nothing = True
@@ -86,7 +85,7 @@ class CompactionRun:
                 else:
                     self._commit(plan.as_compaction(), *plan.notices)
             except StaleView:
-                # Somebody undid or compacted meanwhile: what stands now is planned for anew.
+                # The view changed meanwhile: plan again.
                 continue
             if self.gains_nothing:
                 return
@@ -95,16 +94,15 @@ class CompactionRun:
                 return
 
     def _was_refused(self, plan: CompactionPlan) -> bool:
-        """Whether its summary was made before and not committed. What takes no model is made again: it costs
-        nothing."""
+        """Return whether its summary was made before and rejected. Without a model it is free to try again."""
         pending = plan.pending_summary
         if pending is None or self._request.urgent:
             return False
         return self._deps.would_gain_nothing(plan.session, pending.removed.rows)
 
     def _must_merge(self, plan: CompactionPlan) -> bool:
-        """Whether two checkpoints become one first. Where a person waits that is left for later as long as it can be:
-        without a model two summaries would be cut down to one."""
+        """Return whether to merge two checkpoints first. While a user waits, merging is deferred as long as possible:
+        without a model, two summaries would be truncated to one."""
         if not plan.merge_ids or not self._request.urgent:
             return bool(plan.merge_ids)
         view = self._conversation.load_view(self._request.session)
@@ -112,8 +110,8 @@ class CompactionRun:
         return len(live) >= self._deps.policy.max_checkpoints + _MERGES_THAT_WAIT
 
     async def prepare(self) -> PreparedCompaction | None:
-        """What a run would do, not committed, with at most one merge before it; None where it changes nothing, or the
-        view was changed."""
+        """Do everything but the commit, with at most one merge before it; None if nothing would change or the view
+        did."""
         plan = await self._deps.make_plan(self._request)
         if self._was_refused(plan):
             return None
@@ -129,28 +127,28 @@ class CompactionRun:
         compaction = plan.as_compaction() if pending is None else await self._make_summary(pending)
         if compaction is not None and not _makes_smaller(compaction):
             if not plan.merge_ids:
-                # After another merge it may gain something.
+                # Another merge may make it worthwhile.
                 self._note_refused(compaction, compaction.prefix_rev - len(merged))
             compaction = None
         made = merged if compaction is None else (*merged, compaction)
         return PreparedCompaction(self._request, made, tuple(self.notices)) if made else None
 
     async def _plan_after(self, merged: Compaction) -> CompactionPlan:
-        """The plan for the view that a merge will leave."""
+        """Return the plan for the view after a merge."""
         copy = ViewCopy(self._conversation, merged.session, self._request.terms.counter)
         copy.commit_compaction(merged, self._deps.clock())
         return await replace(self._deps, conversation=copy).make_plan(self._request)
 
     def commit_prepared(self, prepared: PreparedCompaction, trigger: str) -> bool:
-        """Whether the view was still the one that it was made for."""
+        """Commit the prepared compaction; returns False if the view has changed."""
         with suppress(StaleView):
             for compaction in prepared.compactions:
                 self._commit(replace(compaction, trigger=trigger))
         return bool(self.checkpoints)
 
     async def replace_deterministic(self, checkpoint: Checkpoint) -> bool:
-        """A model's summary takes the place of one that was made without a model because a person was waiting, unless
-        the view was changed meanwhile; False where no model gives one."""
+        """Replace a checkpoint that was made without a model by a model's summary, unless the view changed meanwhile;
+        returns False if no model produced one."""
         prefix_rev = self._conversation.load_view(self._request.session).prefix_rev
         summary = await self._merger.summarise_again(checkpoint)
         await self._deps.yield_to_chat(self._request)
@@ -160,7 +158,7 @@ class CompactionRun:
         return True
 
     def add_to_summary(self, lines: Mapping[int, str]) -> None:
-        """The newest summary, with these lines at its end; nothing where no summary has words."""
+        """Append lines to the newest summary with text, if there is one."""
         view = self._conversation.load_view(self._request.session)
         live = self._deps.live_checkpoints(self._request.session, view.generation)
         told = [checkpoint for checkpoint in live if checkpoint.tier not in RECORD_TIERS]
@@ -184,11 +182,11 @@ class CompactionRun:
             merged = self._merger.compaction(ids, summary, prefix_rev)
             self._commit(replace(merged, trigger=trigger, key_facts={**merged.key_facts, **facts}))
         except StaleView:
-            # Taken back or merged meanwhile: then there is nothing to replace.
+            # Undone or merged meanwhile: nothing to replace.
             return
 
     def finish(self, before: Pressure) -> CompactionResult:
-        """What came of it, once all is committed."""
+        """Return the result, after all commits."""
         if self.checkpoints:
             self.merge_records()
             self._deps.sync_journal(self._deps.clock())
@@ -204,7 +202,7 @@ class CompactionRun:
         )
 
     def run_fallback(self) -> None:
-        """What is above the threshold still is brought down without a model, or the person told why it cannot be."""
+        """If still above the threshold, shrink the context without a model, or report why that is impossible."""
         view = self._conversation.load_view(self._request.session)
         ids = [message.id for message in view.messages if message.id is not None]
         places, now = self._conversation.find_log_places(ids), self._deps.clock()
@@ -215,14 +213,13 @@ class CompactionRun:
         try:
             self._commit(plan.as_compaction(), *notices)
         except StaleView:
-            # What the next call sees is measured again, and shortened then.
+            # The next call measures and shortens again.
             return
         self.plans.append(plan)
         self.stuck_reason = plan.stuck_reason
 
     def merge_records(self) -> None:
-        """Checkpoints without a summary say where messages stand, and one says it for many: beyond the most that may
-        stand side by side neighbours become one, which takes no model."""
+        """Merge adjacent checkpoints without a summary beyond the maximum number; needs no model."""
         while True:
             view = self._conversation.load_view(self._request.session)
             live = self._deps.live_checkpoints(self._request.session, view.generation)
@@ -240,8 +237,8 @@ class CompactionRun:
     # ------------------------------------------------------------------------------------------------------------ steps
 
     def _commit(self, compaction: Compaction | None, *notices: Notice) -> bool:
-        """What the person is told goes out in the same transaction. False where it would gain nothing: then nothing is
-        changed."""
+        """Commit a compaction with its notices in one transaction. Returns False, without changes, if it would gain
+        nothing."""
         if compaction is not None and not _makes_smaller(compaction):
             self.gains_nothing = True
             if compaction.attempts:
@@ -263,7 +260,7 @@ class CompactionRun:
         return True
 
     def _note_refused(self, compaction: Compaction, prefix_rev: int) -> None:
-        """Keep a record of what was made in advance and would gain nothing, unless the view is another one."""
+        """Record a prepared compaction that would gain nothing, unless the view changed."""
         now, ids = self._deps.clock(), (compaction.from_message_id, compaction.to_message_id)
         until = now + self._deps.lease_duration
         with suppress(StaleView):
@@ -274,8 +271,8 @@ class CompactionRun:
                 self._conversation.abandon_compaction(started, GAINED_NOTHING)
 
     def _length_notices(self, compaction: Compaction, told: Sequence[Notice]) -> list[Notice]:
-        """At its floor a context is compacted with every message, which is told once (F02), and is enough then. What is
-        compacted to save money is no sign of a long conversation."""
+        """Return the notice about a long conversation, if due. Not if the context is stuck, which has its own notice
+        (F02), nor for compactions that save money."""
         is_stuck = any(notice.kind is NoticeKind.CONTEXT_STAYS_FULL for notice in told)
         saves = compaction.trigger in ECONOMY_TRIGGERS
         if is_stuck or saves or not compaction.prefix or "merged" in compaction.key_facts:
@@ -294,8 +291,8 @@ class CompactionRun:
     async def _commit_under_lease(
         self, plan: CompactionPlan, ids: tuple[int, int], make: Callable[[], Awaitable[Compaction]]
     ) -> None:
-        """Make a compaction of the messages `ids` (first, last), which takes a while, and commit it, unless another
-        process is at it. Where a person waits it takes no while, and another one is overtaken. Raises `StaleView`."""
+        """Make a compaction of the messages `ids` (first, last) under a lease and commit it, unless another process
+        holds the lease. Urgent requests need no lease and overtake others. Raises `StaleView`."""
         if self._request.urgent:
             self._commit(await make(), *plan.notices)
             return
@@ -333,7 +330,7 @@ class CompactionRun:
         return replace(compaction, key_facts={**compaction.key_facts, "awaits_summary": True})
 
     async def _merge(self, plan: CompactionPlan) -> None:
-        """The two checkpoints that the plan names become one. Raises `StaleView`."""
+        """Merge the two checkpoints that the plan names. Raises `StaleView`."""
         first, last = self._merger.find(plan.merge_ids)
 
         async def make() -> Compaction:
@@ -359,7 +356,6 @@ class CompactionRun:
 
 
 def _makes_smaller(compaction: Compaction) -> bool:
-    """Whether the context is smaller after it. Of too many light messages it is enough that they are fewer; what takes
-    the place of checkpoints alone is measured by nothing."""
+    """Return whether the context becomes smaller. With too many messages, fewer are enough; merges are not measured."""
     before, after = compaction.key_facts.get("pressure", (1.0, 0.0))
     return compaction.trigger == "messages" or after < before

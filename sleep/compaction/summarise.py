@@ -1,18 +1,14 @@
-"""A summary of what leaves a view, in the best tier that can be had: full, partial, extractive, both ends.
+"""Summarises removed messages at the best available tier: full, partial, extractive, both ends.
 
-What always holds:
-- Every tier gives a checked `Summary`: what the originals name and the text lacks is appended word for word, our
-  boundaries are escaped, and it is smaller than what it stands for. A model's answer that is anything else is not
-  used (F12, F25).
-- No request is larger than the window of the model that gets it: what was said is sent in chunks of a quarter of the
-  smaller of both models' windows, and what would not fit is not sent (F05). Chunks are summarised side by side, each
-  in its part of the length, and their answers stand one behind the other; where a part would be too short, or a sleep's
-  budget is counted call by call, a call carries on the record of the chunks before it.
-- The prompt that the provider has in its cache is used again where that is cheaper than the economical model (F23).
-- Every call is counted, and its cost, before its answer is looked at. A failure is one of three, since each is
-  followed by something else: too long (a smaller piece), of no use (asked again, or left), nobody to ask (what needs
-  no model).
-- The model part ends in time. What fails is told in `failures`; nothing is raised but cancellation and `StoreError`.
+- Every tier returns a checked `Summary`: values missing in the text are appended verbatim, our delimiters are escaped,
+  and it is smaller than its source. Other model answers are rejected (F12, F25).
+- No request exceeds its model's window: text is sent in chunks of a quarter of the smaller of both models' windows
+  (F05). Chunks are summarised concurrently, each with a part of the length, and concatenated; if parts would be too
+  short, or a sleep budget is counted per call, each call extends the summary of earlier chunks.
+- The provider's cached prompt is reused if that is cheaper than the economical model (F23).
+- Calls and costs are counted before the answer is parsed. Failures are of three kinds with different consequences: too
+  long (smaller chunks), unusable (retry or give up), unavailable (no model).
+- Models are limited in time. Errors are listed in `failures`; only cancellation and `StoreError` are raised.
 """
 
 from __future__ import annotations
@@ -55,10 +51,10 @@ from sleep.rules.secrets import find_secret_values, leave_out_secrets
 
 _SHARE_OF_WINDOW = 4
 _LEAST_CHUNK = 500
-# Chunks are summarised side by side as long as each has so many tokens of the summary.
+# Chunks are summarised concurrently if each has at least this many tokens of the summary.
 _LEAST_PART = 150
 _ROOM_FOR_MEMORIES = 800
-# In a small context what may be put back is little, and wishes are not fewer in it.
+# Even in a small context, standing wishes need this room.
 _ROOM_FOR_WISHES = 400
 _ROOM_OF_BUDGET = 1.5
 _TRIES = 2
@@ -67,11 +63,11 @@ _ANOTHER_LANGUAGE = "the answer was in another language than the conversation"
 
 @dataclass(frozen=True, slots=True)
 class _SummaryJob:
-    """One material being summarised.
+    """A summary in progress.
 
-    - `models`: those that the summary is planned for and made with, whatever is chosen meanwhile.
-    - `source`: the tokens that the material takes in the view.
-    - `most`: the tokens of a chunk.
+    - `models`: fixed for the whole summary.
+    - `source`: tokens of the material in the view.
+    - `most`: tokens per chunk.
     """
 
     material: SummaryInput
@@ -83,42 +79,42 @@ class _SummaryJob:
     sleep_budget: SleepBudget | None = None
 
     async def texts(self, most: int, *, partial: bool) -> list[str]:
-        """The material in chunks of `most` tokens. Beside the loop, since it may be long."""
+        """Return the material in chunks of `most` tokens; in a thread, since it may be long."""
         return await asyncio.to_thread(
             split_transcript, self.material.rows, most, self.counter.count_text, partial=partial
         )
 
     @property
     def context_tokens(self) -> int:
-        """What may be told beside a chunk, in tokens."""
+        """Limit of the additional context of a chunk."""
         return self.most // 2
 
     @property
     def room(self) -> int:
-        """The longest answer to ask for, in tokens."""
+        """Output limit in tokens."""
         return int(self.material.budget * _ROOM_OF_BUDGET) + _ROOM_FOR_MEMORIES
 
 
 @dataclass(frozen=True, slots=True)
 class Summariser:
-    """Summarises materials. Holds nothing between calls."""
+    """Summarises material. Stateless between calls."""
 
     use_models: UseModels
     prompts: SummaryPrompts
     count_for: Callable[[str], TokenCounter]
     cost: CostFunction
-    restored_max_tokens: int = field(kw_only=True)  # the most that is appended word for word
+    restored_max_tokens: int = field(kw_only=True)  # maximum appended verbatim
     timeout_seconds: float = field(kw_only=True)  # for all calls of a summary
-    # of (provider, model): from how many tokens on its prices rise; None where they never do
+    # by (provider, model): the prompt size from which prices rise; None if they never do
     price_rise: Callable[[str, str], int | None] = field(kw_only=True, default=lambda provider, model: None)
 
     async def max_chunk_tokens(self) -> int:
-        """The most that one call is given to summarise, in tokens."""
+        """Return the maximum tokens to summarise in one call."""
         with self.use_models() as models:
             return await self._max_chunk_tokens(models)
 
     async def _max_chunk_tokens(self, models: ModelPair) -> int:
-        """A quarter of the smaller window; with what is told next to it below the size at which the price rises."""
+        """Return a quarter of the smaller window, and at most half the size from which prices rise."""
         windows = [(await model.limits()).window for model in (models.writing, models.answering)]
         most = min(windows) // _SHARE_OF_WINDOW
         if (rise := self.price_rise(models.writing.provider, models.writing.name)) is not None:
@@ -133,12 +129,12 @@ class Summariser:
         without_model: bool = False,
         sleep_budget: SleepBudget | None = None,
     ) -> Summary:
-        """`without_model` asks none, nor does a `sleep_budget` that is used up. Raises `StoreError` where a call cannot
-        be metered."""
+        """Summarise; without a model if `without_model` is set or `sleep_budget` is exhausted. Raises `StoreError` if a
+        call cannot be metered."""
         with self.use_models() as models:
             job = replace(self._job(material, models), sleep_budget=sleep_budget)
             answer = None if without_model else await self._ask_models(job, cached_prompt)
-        # In a thread: of thousands of messages this takes a second, and others are being answered.
+        # In a thread: thousands of messages take a second.
         if answer is not None:
             return await asyncio.to_thread(self._checked, *answer, job)
         return await asyncio.to_thread(self._without_model, job)
@@ -157,7 +153,7 @@ class Summariser:
             return None
 
     async def estimate(self, material: SummaryInput, *, cached_prompt: CachedPrompt | None = None) -> SummaryEstimate:
-        """About what `summarise` would take, all going well."""
+        """Return the approximate usage of `summarise` if no retries are needed."""
         with self.use_models() as models:
             writer, answerer = models.writing, models.answering
             if writer.provider == OFFLINE:
@@ -176,8 +172,8 @@ class Summariser:
     # ------------------------------------------------------------------------------------------------------------ tiers
 
     async def _by_model(self, job: _SummaryJob, live: CachedPrompt | None) -> tuple[SummaryAnswer, SummaryTier] | None:
-        """The answer and its tier; None where no model gives one. What is too long is halved once, then told in part.
-        What is of no use otherwise would be so again, unless a message was too large to be shown whole."""
+        """Return the answer and its tier, or None. Chunks that are too long are halved once, then summarised partially.
+        Other failures are final, unless a message was too large to be shown in full."""
         if live is not None and (answer := await self._over_live(live, job)) is not None:
             return answer, "full"
         size = job.most
@@ -200,8 +196,7 @@ class Summariser:
                     return None
 
     async def _side_by_side(self, job: _SummaryJob, texts: list[str]) -> SummaryAnswer:
-        """The chunks in as many groups as the length has room for, one answer for each group. Raises
-        `SummaryUnusable`."""
+        """Summarise chunks in as many groups as the length permits. Raises `SummaryUnusable`."""
         if not texts:
             raise SummaryUnusable("there was nothing to summarise")
         most = 1 if job.sleep_budget is not None and job.sleep_budget.is_limited else job.material.budget // _LEAST_PART
@@ -216,14 +211,14 @@ class Summariser:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _rolling(self, job: _SummaryJob, texts: Sequence[str]) -> SummaryAnswer:
-        """Chunk by chunk, each call carrying on the record so far. Raises `SummaryUnusable`."""
+        """Summarise chunks in sequence, each call extending the summary. Raises `SummaryUnusable`."""
         so_far = SummaryAnswer("")
         for text in texts:
             so_far = merge_answers(so_far, await self._piece(job, text, so_far.text))
         return so_far
 
     async def _piece(self, job: _SummaryJob, text: str, so_far: str) -> SummaryAnswer:
-        """One chunk, asked for once more with what was wrong. Raises `SummaryUnusable`."""
+        """Summarise one chunk, with one retry that names the error. Raises `SummaryUnusable`."""
         model, why = job.models.writing, ""
         limits = await model.limits()
         for _ in range(_TRIES):
@@ -249,7 +244,7 @@ class Summariser:
         raise BadSummaryAnswer(why)
 
     async def _ask(self, model: Model, request: ModelRequest, job: _SummaryJob) -> SummaryAnswer:
-        """The answer within its length and in the conversation's language. Raises `SummaryUnusable`."""
+        """Return an answer of valid length and language. Raises `SummaryUnusable`."""
         if job.sleep_budget is not None and not job.sleep_budget.allows_call(model, request):
             raise SummaryUnusable(job.sleep_budget.exhausted_reason)
         answer = await request_summary(model, request, job.material.session, self.cost, job.attempts, job.sleep_budget)
@@ -264,8 +259,7 @@ class Summariser:
     # ------------------------------------------------------------------------------------------------------------- live
 
     async def _over_live(self, live: CachedPrompt, job: _SummaryJob) -> SummaryAnswer | None:
-        """Over the prompt that the provider has: the same request with one message more (F23). None where that is
-        dearer, or no use."""
+        """Ask over the cached prompt, with one message added (F23). None if that is more expensive or unusable."""
         if await self._reused(live, job) is None:
             return None
         model = job.models.answering
@@ -284,8 +278,8 @@ class Summariser:
             return None
 
     async def _reused(self, live: CachedPrompt, job: _SummaryJob) -> Usage | None:
-        """What a call over the live prompt would use, where it is of the model that would answer, has all that leaves
-        in it, fits with the question, and costs less than the economical model."""
+        """Return the usage of a call over the cached prompt if it is for the answering model, contains all removed
+        messages, fits, and is cheaper than the economical model; else None."""
         model, writer = job.models.answering, job.models.writing
         if live.model != model.name or job.material.depth > 1 or not _holds(live.request, job.material):
             return None
@@ -299,7 +293,7 @@ class Summariser:
         return usage if reused is not None and chunked is not None and reused < chunked else None
 
     async def _chunked(self, job: _SummaryJob) -> tuple[Usage, int]:
-        """About what chunk by chunk uses, and in how many calls."""
+        """Return the approximate usage and number of calls of chunked summarising."""
         texts = await job.texts(job.most, partial=False)
         around = job.counter.count_text(render_instructions(self.prompts, job.material))
         tokens = sum(job.counter.count_text(text) + around for text in texts)
@@ -314,14 +308,14 @@ class Summariser:
         return self._checked(SummaryAnswer(text, facts=collect_key_facts(job.material)), tier, job)
 
     def _checked(self, answer: SummaryAnswer, tier: SummaryTier, job: _SummaryJob) -> Summary:
-        """With what the text lacks at its end: never as much as it stands for, nor half as much again as was asked; and
-        room for wishes beside that."""
+        """Append missing values, with limits that keep the summary smaller than its source, and extra room for
+        wishes."""
         material, count, attempts = job.material, job.counter.count_text, job.attempts
         shorter = job.source - 1 - count(answer.text)
         most = min(self.restored_max_tokens, material.restored_max_tokens, material.budget // 2, shorter)
         wishes = min(max(most, _ROOM_FOR_WISHES), shorter - most)
         checked = restore_missing_values(answer.text, material, count, most, wishes)
-        # What is sent with every request has no password in it; the journal has it, and recall where it is asked for.
+        # Passwords are not sent with every request; the journal has them, and recall on demand.
         secrets = find_secret_values(row.content for row in material.rows)
         text = leave_out_secrets(checked.text, secrets)
         facts = {
@@ -343,7 +337,7 @@ class Summariser:
 
 
 def _holds(request: ModelRequest, material: SummaryInput) -> bool:
-    """Whether the request shows every message with words that leaves."""
+    """Return whether the request contains every removed message with text."""
     there = {message.id for message in request.messages}
     return all(
         row.id in there
@@ -360,8 +354,7 @@ def _tokens_of(request: ModelRequest, counter: TokenCounter) -> int:
 
 @dataclass(slots=True)
 class SummaryAttempts:
-    """What was tried for one summary: a line for each failure, the calls, what they cost (None where that is not known
-    of one of them), who answered last."""
+    """Record of attempts for one summary. `cost_usd` is None once a cost is unknown; `model` answered last."""
 
     failures: list[str] = field(default_factory=list)
     calls: int = 0
@@ -382,8 +375,8 @@ async def request_summary(
     attempts: SummaryAttempts,
     sleep_budget: SleepBudget | None = None,
 ) -> SummaryAnswer | str:
-    """The answer, or in a few words why it is none; with a `sleep_budget` it is a call of a sleep. Raises
-    `SummaryOverflow`, and `SummaryUnusable` where nobody answered."""
+    """Return the answer, or a short reason why it is unusable; with a `sleep_budget` it counts as background. Raises
+    `SummaryOverflow`, and `SummaryUnusable` if no model answered."""
     attempts.calls += 1
     try:
         reply = await complete(model, request, "summary" if sleep_budget is None else "sleep_summary", session)

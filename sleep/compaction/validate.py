@@ -1,17 +1,15 @@
-"""Whether a summary says what it must, in the language of its conversation (F05, F24, F25): no model asked. Pure.
+"""Checks that a summary is complete and in the language of its conversation, without a model (F05, F24, F25). Pure.
 
-What the originals name and the summary does not (wishes on how to answer, tasks, identifiers, numbers, names) is
-appended word for word, the most important first, under a budget of its own. What does not fit is in the log, and
-`aihistory diff` lists it. Of what tools returned nothing is taken: what mattered of it was said, and nobody's output
-gets into the record by itself (F26).
+Values in the originals that the summary lacks (wishes about answers, tasks, identifiers, numbers, names) are appended
+verbatim, most important first, within their own budget. The rest is in the log, and `aihistory diff` lists it. Tool
+results are ignored: what mattered was said, and no tool output enters the summary on its own (F26).
 
-Values are found by their form alone, in any language that has such forms: an identifier mixes letters with digits or
-signs, a name begins with a capital where no sentence does, a task begins with what asks for something. The number of
-a message, as in #12, is no number of anything.
+Values are recognised by form, in any language: identifiers mix letters with digits or signs, names are capitalised
+within a sentence, tasks start with a request. Message ids as in #12 are not numbers.
 
-The language is told by script, and within the Latin one by small words. Only what clearly is another language is
-refused. Where it cannot be told (too few words, names and code only, a language unknown here), it is taken to be the
-same: a wrong refusal costs a good summary.
+Language is detected by script, and for Latin script by function words. Only a clear mismatch is rejected: if in doubt
+(too few words, only names and code, an unknown language) it counts as the same, since a wrong rejection costs a good
+summary.
 """
 
 from __future__ import annotations
@@ -40,13 +38,13 @@ _SPOKEN = ("user", "assistant")
 _LONGEST_LINE = 240
 _LONGEST_TASK = 300
 _AROUND = 40
-# A line of a record that names the message it is of.
+# A summary line that cites its message.
 _TOLD_LINE = lazy_regex(r"- #(\d+)(?: \d{4}-\d\d-\d\d)?(?: user| assistant)?: (.+)")
-# (kind, who said it), the most important first; of one kind, the person's words come before the assistant's. Names come
-# late, since what begins with a capital is in some languages any noun.
+# (kind, role), most important first; the user before the assistant. Names come late, since some languages capitalise
+# all nouns.
 _ORDER = [
     ("wishes", "user"),
-    ("wishes", "assistant"),  # in a record of what the person said
+    ("wishes", "assistant"),  # in summaries of the user's messages
     ("tasks", "user"),
     ("identifiers", "user"),
     ("numbers", "user"),
@@ -60,15 +58,15 @@ _ORDER = [
 
 @dataclass(frozen=True, slots=True)
 class CheckedSummary:
-    """A summary with what it had left out at its end."""
+    """A summary with missing values appended."""
 
     text: str
-    restored: tuple[str, ...] = ()  # the lines that were added
+    restored: tuple[str, ...] = ()  # the appended lines
 
 
 @dataclass(frozen=True, slots=True)
 class _MissingValue:
-    """A value of a message that the summary does not have."""
+    """A value of a message that the summary lacks."""
 
     kind: str
     value: str
@@ -78,8 +76,8 @@ class _MissingValue:
 def restore_missing_values(
     text: str, material: SummaryInput, count: Count, restored_max_tokens: int, wishes_max_tokens: int = 0
 ) -> CheckedSummary:
-    """The summary, and in at most `restored_max_tokens` more what it does not say; `wishes_max_tokens` more for wishes,
-    which are few and count with every answer."""
+    """Return the summary with at most `restored_max_tokens` of missing values appended; `wishes_max_tokens` more for
+    wishes, which are few and affect every answer."""
     lines: list[str] = []
     left = restored_max_tokens - count(f"\n{RESTORED_HEADING}\n")
     left_for_wishes = wishes_max_tokens
@@ -101,8 +99,7 @@ def restore_missing_values(
 
 
 def _missing_lines(text: str, material: SummaryInput) -> Iterator[tuple[str, list[str], str]]:
-    """Lines that say what the summary does not, most important first, each with the values that it is for (none for an
-    open task, which is said as a whole) and their kind."""
+    """Yield lines with missing values, most important first, with their values (none for open tasks) and kind."""
     there = FoldedText(text)
     for task in dict.fromkeys(" ".join(task.split()) for task in material.tasks):
         if task and not there.contains(task):
@@ -113,13 +110,13 @@ def _missing_lines(text: str, material: SummaryInput) -> Iterator[tuple[str, lis
         yield f"- {_shorten_line(shown, _LONGEST_TASK)}", [], "media"
     lacks = _missing_by_kind(there, material)
     for kind, role in _ORDER:
-        # The newest first: of what does not fit, the oldest is missed least.
+        # Newest first: if not all fit, the oldest matter least.
         for of_message in reversed(lacks.get((kind, role), [])):
             yield from ((line, values, kind) for line, values in _lines(of_message))
 
 
 def _missing_by_kind(there: FoldedText, material: SummaryInput) -> dict[tuple[str, str], list[list[_MissingValue]]]:
-    """By kind and role, what each message has that the summary has not; each value where it was said first."""
+    """Return missing values by kind and role, grouped by message; each value only where it was said first."""
     missing: dict[tuple[str, str], list[list[_MissingValue]]] = {}
     seen: set[str] = set()
     for row in _units(material):
@@ -136,14 +133,14 @@ def _missing_by_kind(there: FoldedText, material: SummaryInput) -> dict[tuple[st
 
 
 def _find_wishes(row: Message, material: SummaryInput) -> Iterator[tuple[str, str]]:
-    """How the person wants to be answered from now on. Of records of messages their lines tell it."""
+    """Yield how the user wants to be answered in future; in summaries, any line may state it."""
     if row.role == "user" or material.depth > 1:
         for wish in find_standing_wishes(row.content):
             yield "wishes", wish
 
 
 def _units(material: SummaryInput) -> Iterator[Message]:
-    """The messages; of records of messages each line by itself, under the number that it names."""
+    """Yield the messages, or the single lines of summaries under the ids they cite."""
     if material.depth == 1:
         yield from (replace(row, content=original_words(row)) for row in material.rows)
         return
@@ -157,7 +154,7 @@ def _units(material: SummaryInput) -> Iterator[Message]:
 
 
 def _lines(lacks: list[_MissingValue]) -> Iterator[tuple[str, list[str]]]:
-    """What one message has of one kind, in lines that are not too long; each value with the words before it."""
+    """Yield one message's missing values as lines of limited length; each value with preceding words."""
     row = lacks[0].row
     number = original_id(row)
     head = f"- #{number}: " if number else "- earlier: "
@@ -176,7 +173,7 @@ def _lines(lacks: list[_MissingValue]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _with_context(content: str, value: str) -> str:
-    """The value with the words before it: a bare number says nothing."""
+    """Return the value with the words before it, since a bare number says nothing."""
     flat, wanted = " ".join(content.split()), " ".join(value.split())
     at = flat.find(wanted)
     if at < 0:
@@ -203,13 +200,13 @@ _END = ".,;:!?)]}"
 
 
 class FoldedText:
-    """A text that is asked whether it has this or that in it, in whatever width or case it is written."""
+    """A text normalised for substring queries."""
 
     def __init__(self, text: str) -> None:
         self._folded = fold_width_and_case(text)
 
     def contains(self, value: str) -> bool:
-        """A number is there only by itself: 12 is not in 2012, nor in 12.50."""
+        """Return whether the text has the value; a number must match completely: 12 is not in 2012 or 12.50."""
         wanted = fold_width_and_case(value)
         if wanted not in self._folded:
             return False
@@ -220,7 +217,7 @@ class FoldedText:
 
 
 def find_named_values(text: str) -> Iterator[tuple[str, str]]:
-    """(kind, value) of what a text names; kinds "tasks", "identifiers", "numbers", "names", in this order."""
+    """Yield (kind, value) for "tasks", "identifiers", "numbers", "names", in this order."""
     rest = text
     for kind, form in _FORMS:
         pieces, at = [], 0
@@ -235,8 +232,8 @@ def find_named_values(text: str) -> Iterator[tuple[str, str]]:
 
 
 def find_missing_values(source_texts: Iterable[str], summary: str) -> dict[str, list[str]]:
-    """What the sources name and the summary does not, by kind ("identifiers", "numbers", "names", "tasks"), in their
-    order, each once; kinds of which nothing is missing are left out."""
+    """Return values in the sources that the summary lacks, by kind ("identifiers", "numbers", "names", "tasks"), in
+    order and without duplicates; only kinds with missing values."""
     there = FoldedText(summary)
     missing: dict[str, dict[str, None]] = {}
     for text in source_texts:
@@ -247,7 +244,7 @@ def find_missing_values(source_texts: Iterable[str], summary: str) -> dict[str, 
 
 
 def fold_width_and_case(text: str) -> str:
-    """The text in one width and case, with single spaces."""
+    """Normalise width, case and white space."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
@@ -263,24 +260,24 @@ _SCRIPTS = (
     ("thai", lazy_regex(r"[\u0e00-\u0e7f]")),
     ("latin", lazy_regex(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")),
 )
-# One character of these says about as much as three Latin letters.
+# A character of these scripts counts as three Latin letters.
 _DENSE = frozenset({"kana", "hangul", "han"})
-# Code, addresses, paths and identifiers are the same in every language.
+# Code, addresses, paths and identifiers are language-independent.
 _NOT_WORDS = lazy_regex(r"```.*?(?:```|\Z)|`[^`\n]*`|(?<![!-~])[!-~]*[\d/\\@_<>{}=][!-~]*", re.DOTALL)
-# Languages that share most of their small words are taken for one.
+# Groups of languages that share most of their function words.
 _ALIKE = (frozenset({"no", "da", "sv"}), frozenset({"es", "pt", "it"}), frozenset({"pl", "cs"}))
 _LOOKED_AT = 20_000
 _OF_A_ROW = 2_000
 _ENOUGH_CHARACTERS = 20
 _MOST_OF_IT = 0.5
-# A summary with at least this share of the conversation's script in it is no summary in another script.
+# With at least this share of the conversation's script, a summary is accepted.
 _SOME_OF_IT = 0.15
 _ENOUGH_STOPS = 6
 _CLEARLY = 1.5
 
 
 def is_same_language(text: str, material: SummaryInput) -> bool:
-    """Whether the summary is in the language of the person or, where they write in two, of the assistant."""
+    """Return whether the summary is in the language of the user, or of the assistant if they differ."""
     mine = _prose(text)
     spoken = [_prose(_text_of_role(material, role)) for role in _SPOKEN]
     shares = _shares(mine)
@@ -297,7 +294,7 @@ def is_same_language(text: str, material: SummaryInput) -> bool:
 
 
 def _text_of_role(material: SummaryInput, role: str) -> str:
-    """Words of one side, some of each message, the newest messages first."""
+    """Return text of one role, newest messages first, limited per message."""
     return " ".join(row.content[:_OF_A_ROW] for row in reversed(material.rows) if row.role == role)[:_LOOKED_AT]
 
 
@@ -306,10 +303,10 @@ def _prose(text: str) -> str:
 
 
 def _shares(text: str) -> dict[str, float]:
-    """The share of each script in a text; nothing where there are too few letters to tell."""
+    """Return the share of each script; empty for too few letters."""
     counts = {name: len(form.findall(text)) * (3 if name in _DENSE else 1) for name, form in _SCRIPTS}
     if counts["kana"] > 0.1 * (counts["kana"] + counts["han"]):
-        # Japanese is written with both; Chinese with one of them only.
+        # Japanese uses both; Chinese only Han.
         counts["kana"] += counts["han"]
         counts["han"] = 0
     total = sum(counts.values())
@@ -321,7 +318,7 @@ def _main_script(shares: dict[str, float]) -> str | None:
 
 
 def _language(text: str) -> str | None:
-    """The language whose small words the text has by far the most of; None where that is not clear."""
+    """Return the language with clearly the most function words, or None."""
     words = Counter(re.findall(r"[^\W\d_]+", text.casefold()))
     small_words = read_words("language_words")
     counts = sorted(

@@ -1,1 +1,1 @@
-"""What was learned, in character.db: journal, consolidations, profiles, to-dos, memory files and their edits."""
+"""Stores of character.db: journal, consolidations, profiles, to-dos, memory files and their edits."""

@@ -1,15 +1,14 @@
-"""Which journal entries went into which memories, the plans of memory changes, and what was known at an earlier time,
-which follows from both. Implements `ConsolidationsPort` over character.db.
+"""Which journal entries were consolidated into which memories, the plans of memory changes, and the knowledge as of an
+earlier time, which follows from both. Implements `ConsolidationsPort` over character.db.
 
-What always holds:
-- A plan's body is the whole plan as JSON, so a plan that a crash interrupted is carried out as it was decided (I4).
-- That a plan was carried out, which memories its entries went into and what they supersede is one transaction.
-- An entry is pending until it has a row in `consolidated_entry_ids`, whatever that row says.
-- "Known" means known to the assistant: an entry from the moment it was noted, a memory from the moment its plan was
-  written, however long before that it was said. Plans hold whole memories, so the state at a time is the result of all
-  plans up to then, in order, without those that were undone by then (no later plan builds on an undone one). What was
-  erased is in no plan and no entry any more, so it is not returned for any time.
-- Every query about an earlier time is limited to one scope (I10).
+- A plan is stored completely, as JSON, so that an interrupted one is applied as decided (I4).
+- Marking a plan applied, mapping its entries to memories and superseding entries is one transaction.
+- An entry is pending until it has a row in `consolidated_entry_ids`, whatever its content.
+- "Known" refers to the assistant: an entry since it was stored, a memory since its plan was saved, however long ago it
+  was said. Plans contain complete memories, so the state at a time results from all plans until then, in order, without
+  those already undone (no later plan builds on an undone one). Erased content is in no plan or entry, so it is never
+  returned.
+- Queries about an earlier time are limited to one scope (I10).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from assistant.store.character.journal import UNDONE_NOTE, entry_subject, read_e
 from assistant.store.character.memory_listing import PENDING, MemoryListing
 from assistant.store.rows import dump_json, format_time, from_json, parse_time
 
-# No id has a character behind this one.
+# Sorts after every id.
 _LAST = "\U0010ffff"
 _PLANS = "SELECT p.id, p.body, p.undone_at FROM change_plans p WHERE p.scope = ? AND p.at <= ?"
 _UNDONE_BY = (
@@ -37,7 +36,7 @@ _KINDS = ("fact", "preference", "decision", "task")
 
 @dataclass
 class _PlanEffects:
-    """What plans made: memories by id; entries that were found worth nothing, or whose plan was taken back."""
+    """The effects of plans: memories by id, rejected entries, and entries of undone plans."""
 
     memories: dict[str, Memory] = field(default_factory=dict)
     rejected: set[int] = field(default_factory=set)
@@ -45,23 +44,22 @@ class _PlanEffects:
 
 
 class KnowledgeAsOf(MemoryListing):
-    """Reads what was known at an earlier time. Every method raises `StoreError`."""
+    """Reads the knowledge as of an earlier time. Methods raise `StoreError`."""
 
     def first_noted_at(self, scope: str) -> datetime | None:
-        """When the first entry that is still there was noted; None where there is none."""
+        """Return when the first existing entry was stored, or None."""
         at = self._db.value("SELECT min(created_at) FROM journal WHERE scope = ?", (scope,))
         return parse_time(at) if at else None
 
     def latest_entry(self, scope: str, at: datetime) -> tuple[datetime, int] | None:
-        """The latest time of which anything told that was noted by then, and the largest id among that."""
+        """Return the latest timestamp and largest id among entries stored by then, or None."""
         sql = "SELECT max(id) AS id, max(timestamp) AS at FROM journal WHERE scope = ? AND created_at <= ?"
         row = self._db.row(sql, (scope, at))
         return (parse_time(row["at"]), row["id"]) if row is not None and row["id"] is not None else None
 
     def known_as_of(self, scope: str, at: datetime) -> MemorySnapshot:
-        """What was known at a time, that moment included: what had been noted by then, made into memories as far as
-        that was decided, and not taken back by then. What was erased since is not there. Importance is as it is now
-        for what was no memory yet."""
+        """Return what was known at a time (inclusive): entries stored by then, and memories planned by then and not yet
+        undone. Content erased since is missing. Unconsolidated entries have their current importance."""
         effects = _apply_plans(self._db.rows(f"{_PLANS} ORDER BY p.id", (scope, at)), at)
         settled = effects.rejected | effects.taken_back
         settled |= {entry for memory in effects.memories.values() for entry in memory.entries}
@@ -78,8 +76,8 @@ class KnowledgeAsOf(MemoryListing):
         )
 
     def memories_by_entry(self, entry_ids: Sequence[int], scope: str, at: datetime) -> dict[int, Memory]:
-        """By entry what it was then: the memory that it was in, or itself alone. Those that were not to be found then
-        are left out."""
+        """Return, by entry, its memory at that time, or the entry itself as one. Entries not findable then are
+        omitted."""
         entries = self._entries(entry_ids, scope, at)
         effects = self._about(map(entry_subject, entries), scope, at)
         effects = self._about([*effects.memories, *map(entry_subject, entries)], scope, at)
@@ -105,7 +103,7 @@ class KnowledgeAsOf(MemoryListing):
     # ----------------------------------------------------------------------------------------------------------- steps
 
     def _about(self, subjects: Iterable[str], scope: str, at: datetime) -> _PlanEffects:
-        """What the plans about these made; a memory that is not among them may have been changed by others, too."""
+        """Return the effects of plans concerning these subjects; other memories in the result may be incomplete."""
         rows = self._db.rows(
             f"{_PLANS} AND p.id IN (SELECT s.plan FROM plan_subjects s"
             " WHERE s.subject IN (SELECT value FROM json_each(?))) ORDER BY p.id",
@@ -114,7 +112,7 @@ class KnowledgeAsOf(MemoryListing):
         return _apply_plans(rows, at)
 
     def _entries(self, entry_ids: Iterable[int], scope: str, at: datetime) -> dict[int, JournalEntry]:
-        """Without those that a sleep wrote and that were taken back with it."""
+        """Return entries, without those extracted by a cycle and undone with it."""
         rows = self._db.rows(
             "SELECT * FROM journal WHERE id IN (SELECT value FROM json_each(?)) AND scope = ? AND created_at <= ?"
             f" AND NOT EXISTS ({_UNDONE_BY} AND c.cycle IS journal.cycle)",
@@ -141,7 +139,7 @@ def _apply_plans(rows: Iterable[Row], at: datetime) -> _PlanEffects:
         if row["undone_at"] is not None and row["undone_at"] <= format_time(at):
             effects.taken_back.update(plan.entries)
             continue
-        # What was forgotten is named among neither.
+        # Erased entries are removed from `plan.entries`.
         effects.rejected.update({entry for entry, _ in plan.rejected} & set(plan.entries))
         for change in plan.changes:
             effects.memories[change.memory.id] = change.memory
@@ -149,7 +147,7 @@ def _apply_plans(rows: Iterable[Row], at: datetime) -> _PlanEffects:
 
 
 def entry_as_memory(entry: JournalEntry) -> Memory:
-    """What an entry is as long as no memory was made of it."""
+    """Represent an entry without a memory as one."""
     kind = next((tag for tag in entry.tags if tag in _KINDS), "fact")
     return Memory("", entry.scope, entry.content, entry.timestamp, kind, entry.importance, (entry.id or 0,))
 
@@ -178,7 +176,7 @@ class StoredConsolidations(KnowledgeAsOf):
             save_reading(db, reading, now)
 
     def memory_ids_by_entry(self, entry_ids: Sequence[int]) -> dict[int, str]:
-        """Memory ids by entry id, for those that went into one."""
+        """Return memory ids by entry id, for consolidated entries."""
         rows = self._db.rows(
             "SELECT entry_id, memory_id FROM consolidated_entry_ids"
             " WHERE memory_id <> '' AND entry_id IN (SELECT value FROM json_each(?))",
@@ -224,7 +222,7 @@ class StoredConsolidations(KnowledgeAsOf):
             self._add_plan(plan, "planned", now)
 
     def _add_plan(self, plan: ChangePlan, state: str, at: datetime) -> None:
-        """Inside `write()`."""
+        """Insert a plan, within `write()`."""
         columns = {"key": plan.key, "cycle": plan.cycle, "scope": plan.scope, "body": dump_json(plan)}
         number = self._db.insert_row("change_plans", **columns, state=state, at=at)
         subjects = [*(change.memory.id for change in plan.changes), *map(entry_subject, plan.entries)]
@@ -239,7 +237,7 @@ class StoredConsolidations(KnowledgeAsOf):
         return self._db.read_all(_read_plan, sql, (cycle,))
 
     def iterate_applied_plans(self, cycle: int, scope: str) -> Iterator[ChangePlan]:
-        """Oldest first, one by one."""
+        """Yield plans, oldest first."""
         sql = "SELECT body FROM change_plans WHERE cycle = ? AND scope = ? AND state = 'applied' ORDER BY id"
         return map(_read_plan, self._db.iterate(sql, (cycle, scope)))
 
@@ -283,7 +281,7 @@ class StoredConsolidations(KnowledgeAsOf):
                 db.execute("UPDATE change_plans SET accepted_at = ? WHERE key = ?", (now, key))
 
     def accepted_keys(self, cycle: int) -> set[str]:
-        """Of the plans of a sleep, those that a person accepted."""
+        """Return the keys of a cycle's plans that a person confirmed."""
         rows = self._db.rows("SELECT key FROM change_plans WHERE cycle = ? AND accepted_at IS NOT NULL", (cycle,))
         return {row["key"] for row in rows}
 
@@ -316,8 +314,8 @@ class StoredConsolidations(KnowledgeAsOf):
                 self._record_entry(entry.id, "", UNDONE_NOTE, entry.cycle, now)
 
     def _restore_superseded(self, plan: ChangePlan) -> None:
-        """The entries that the plan superseded: by what stood there before, or was written in their place by others
-        than a sleep that was taken back; else by nothing."""
+        """Restore `superseded_by` of the plan's superseded entries: to the previous successor, or to one written by
+        other means than an undone cycle, else NULL."""
         previous = {
             entry_id: change.before.superseded_by
             for change in plan.changes
@@ -338,7 +336,7 @@ class StoredConsolidations(KnowledgeAsOf):
         return self._db.read_one(_read_plan, "SELECT body FROM change_plans WHERE key = ? AND state = ?", (key, state))
 
     def _record_entry(self, entry_id: int | None, memory_id: str, note: str, cycle: int | None, now: datetime) -> None:
-        """What was forgotten meanwhile is not there any more."""
+        """Insert or update an entry's row; does nothing if the entry was erased meanwhile."""
         self._db.execute(
             "INSERT INTO consolidated_entry_ids (entry_id, memory_id, note, cycle, at)"
             " SELECT id, ?, ?, ?, ? FROM journal WHERE id = ?"

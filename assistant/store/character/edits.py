@@ -1,11 +1,10 @@
-"""Edits of memory files and profiles, each with the whole text before and after it (character.db); what a file said at
-an earlier time follows from them.
+"""Edits of memory files and profiles with their full texts before and after (character.db), from which earlier file
+contents are derived.
 
-What always holds:
-- An edit is written in the transaction of the change that it records; its key is bound to its scope and to what was
-  changed, so that no one's key can stand for somebody else's change (I10).
-- An edit says when it was made and undone. What a person writes into the file is no edit: it shows in that the next
-  edit found another text than the last one left.
+- An edit is written in the transaction of its change; its key is bound to scope and target, so that keys cannot collide
+  across scopes (I10).
+- Manual edits of files are not recorded, but visible: the next edit starts from a different text than the last one
+  left.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ class EditStore:
         self._db = db
 
     def add(self, edit: UndoableEdit, key: str | None) -> UndoableEdit:
-        """Inside `write()`: the edit with its id."""
+        """Insert an edit, within `write()`; returns it with its id."""
         edit_id = self._db.insert_row("edits", **{**to_row(edit), "key": _key(key, edit.scope, edit.target)})
         return replace(edit, id=edit_id)
 
     def find_by_key(self, key: str | None, scope: str, target: str) -> UndoableEdit | None:
-        """The edit of a file, or of any profile, that was made under a key."""
+        """Return the edit of a file, or of any profile, with this key."""
         return self._db.read_one(_read_edit, "SELECT * FROM edits WHERE key = ?", (_key(key, scope, target),))
 
     def list_edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
-        """Newest first."""
+        """Return edits, newest first."""
         return self._db.read_all(
             _read_edit,
             "SELECT * FROM edits WHERE scope = ? AND target = coalesce(?, target) ORDER BY id DESC LIMIT ?",
@@ -47,13 +46,13 @@ class EditStore:
         )
 
     def edits_of_cycle(self, cycle: int) -> list[UndoableEdit]:
-        """Of every scope, newest first, but for those that were taken back."""
+        """Return a cycle's edits in all scopes, newest first, without undone ones."""
         return self._db.read_all(
             _read_edit, "SELECT * FROM edits WHERE cycle = ? AND undone_at IS NULL ORDER BY id DESC", (cycle,)
         )
 
     def require_undoable(self, edit_id: int, scope: str) -> UndoableEdit:
-        """Raises `UsageError` where the scope has no such edit, or it was taken back."""
+        """Return the edit. Raises `UsageError` if the scope has none with this id, or it was undone."""
         row = self._db.row("SELECT * FROM edits WHERE id = ? AND scope = ?", (edit_id, scope))
         if row is None:
             raise UsageError(f"There is no change {edit_id} to undo. Nothing was changed.")
@@ -66,25 +65,26 @@ class EditStore:
         return self._db.read_one(_read_edit, "SELECT * FROM edits WHERE id = ?", (edit_id,))
 
     def mark_undone(self, edit: UndoableEdit, at: datetime | None) -> UndoableEdit:
-        """Inside `write()`. None: it was not taken back after all."""
+        """Set or clear (None) the undo time, within `write()`."""
         self._db.execute("UPDATE edits SET undone_at = ? WHERE id = ?", (at, edit.id))
         return replace(edit, undone_at=at)
 
     def mark_accepted(self, edit_id: int, scope: str, at: datetime) -> None:
-        """Inside `write()`."""
+        """Mark an edit confirmed, within `write()`."""
         self._db.execute("UPDATE edits SET accepted_at = ? WHERE id = ? AND scope = ?", (at, edit_id, scope))
 
     def delete(self, edit: UndoableEdit) -> None:
-        """Inside `write()`: an edit that was not made after all."""
+        """Delete an edit whose change failed, within `write()`."""
         self._db.execute("DELETE FROM edits WHERE id = ?", (edit.id,))
 
     def delete_all(self, scope: str, target: str) -> None:
-        """Inside `write()`: everything that is kept of the target's earlier texts."""
+        """Delete all edits of a target, within `write()`."""
         self._db.execute("DELETE FROM edits WHERE scope = ? AND target = ?", (scope, target))
 
 
 def _key(key: str | None, scope: str, target: str) -> str | None:
-    """A profile's id is not known before it is written: one key stands for one change among all the profiles."""
+    """Bind a key to scope and target. A new profile's id is unknown in advance, so all profiles of a scope share one
+    namespace."""
     changed = PROFILE_TARGET if target.startswith(PROFILE_TARGET) else target
     return None if key is None else clean_text(f"{changed} {scope} {key}")
 
@@ -95,7 +95,8 @@ _Step = tuple[datetime, int, str, str]
 def file_text_as_of(
     edits: Sequence[UndoableEdit], at: datetime, current_text: str, changed_at: datetime | None
 ) -> FileSnapshot:
-    """`edits` of one file in any order; `now` is what it says now, last changed at `changed_at`."""
+    """Derive a file's content at a time from its `edits` (in any order) and `current_text`, last changed at
+    `changed_at`."""
     steps = sorted(_steps(edits))
     before = [step for step in steps if step[0] <= at]
     after = [step for step in steps if step[0] > at]
@@ -109,7 +110,7 @@ def file_text_as_of(
 
 
 def _steps(edits: Sequence[UndoableEdit]) -> Iterator[_Step]:
-    """When a text took the place of which."""
+    """Yield (time, order, text before, text after) of edits and undos."""
     for edit in edits:
         yield edit.at, 2 * (edit.id or 0), edit.before, edit.after
         if edit.undone_at is not None:

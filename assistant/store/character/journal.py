@@ -1,9 +1,7 @@
-"""The journal: what was learned, entry by entry, and how far each phase of sleep has read. Implements the port
-`Journal` over character.db.
+"""The journal of learned entries, and each sleep phase's reading position. Implements `Journal` over character.db.
 
-What always holds: an entry's key is deterministic, so an entry that is written twice exists once (I4); the position up
-to which a phase has read is written in the transaction of what it read there; every query is limited to one scope
-(I10).
+Keys make inserting entries idempotent (I4); a phase's reading position is saved in the transaction of its results;
+queries are limited to one scope (I10).
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from assistant.store.database import Database
 from assistant.store.rows import class_row, clean_text, dump_json, parse_time, to_row
 
 UNDONE_NOTE = "taken back"
-# What a sleep extracted, and was taken back with it.
+# Entries extracted by a cycle and undone with it.
 _NOT_UNDONE = (
     "NOT EXISTS (SELECT 1 FROM consolidated_entry_ids c"
     f" WHERE c.entry_id = journal.id AND c.note = '{UNDONE_NOTE}' AND c.cycle IS journal.cycle)"
@@ -48,7 +46,7 @@ class StoredJournal:
         return written
 
     def _add(self, entry: JournalEntry, now: datetime) -> JournalEntry | None:
-        """The entry with its id; None where its key is there already."""
+        """Insert an entry and return it with its id; None if its key exists."""
         if self._db.row("SELECT 1 FROM journal WHERE key = ?", (entry.key,)) is not None:
             return None
         columns = {**to_row(entry), "created_at": now}
@@ -91,7 +89,7 @@ class StoredJournal:
         )
 
     def entries_from(self, sessions: Collection[str], scope: str) -> list[int]:
-        """The ids of the entries that were learned in these sessions."""
+        """Return the ids of entries learned in these sessions."""
         rows = self._db.rows(
             "SELECT id FROM journal WHERE scope = ? AND session IN (SELECT value FROM json_each(?)) ORDER BY id",
             (scope, dump_json(sorted(sessions))),
@@ -99,7 +97,7 @@ class StoredJournal:
         return [row["id"] for row in rows]
 
     def list_current(self, scope: str, *, limit: int) -> list[JournalEntry]:
-        """The newest entries that may name a day and that nothing took the place of."""
+        """Return the newest current entries that may mention a day."""
         return self._db.read_all(
             read_entry,
             "SELECT * FROM journal WHERE scope = ? AND superseded_by IS NULL AND source_type <> 'context_synthesis'"
@@ -119,7 +117,8 @@ class StoredJournal:
         return self._db.value("SELECT max(id) FROM sleep_cycles WHERE ended_at IS NOT NULL") or 0
 
     def interrupt_cycles(self) -> None:
-        """One process sleeps at a time: at its start, and when a cycle begins, whatever runs still was cut off."""
+        """Mark running cycles as interrupted; called at start-up and when a cycle begins, since only one process runs
+        cycles."""
         if self._db.value("SELECT 1 FROM sleep_cycles WHERE state = 'running'"):
             with self._db.write() as db:
                 db.execute("UPDATE sleep_cycles SET state = 'interrupted' WHERE state = 'running'")
@@ -137,7 +136,8 @@ class StoredJournal:
             db.update_rows("sleep_cycles", {"id": report.id}, **columns)
 
     def list_cycles(self, *, limit: int = 10, other_process_may_sleep: bool = False) -> list[SleepReport]:
-        """One that runs, and was not begun here, is one that a crash cut off: the process that sleeps is asked."""
+        """Return cycles, newest first; see `Journal.list_cycles`. A running cycle not begun by this process was
+        interrupted by a crash."""
         reports = self._db.read_all(_read_report, "SELECT * FROM sleep_cycles ORDER BY id DESC LIMIT ?", (limit,))
         return [
             replace(report, state="interrupted")
@@ -156,12 +156,12 @@ class StoredJournal:
 
 
 def entry_subject(entry_id: int) -> str:
-    """A journal entry among what plans of memory changes are about; a memory stands there by its id."""
+    """Return the subject of a journal entry in `plan_subjects`; a memory's subject is its id."""
     return f"entry {entry_id}"
 
 
 def save_reading(db: Database, reading: PhaseCursor, now: datetime) -> None:
-    """Inside `write()`: how far a phase has read; it never goes back."""
+    """Save a phase's reading position, within `write()`; it never decreases."""
     db.execute(
         "INSERT INTO readings (phase, session, generation, seq, at) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq), at = excluded.at",

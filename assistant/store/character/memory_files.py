@@ -1,13 +1,12 @@
-"""MEMORY.md and the daily notes. Implements `MemoryFilesPort` over the home's directory and character.db.
+"""MEMORY.md and the daily notes. Implements `MemoryFilesPort` over the data folder and character.db.
 
-What always holds:
-- A person may edit any of the files at any time, and what they wrote wins: a text is replaced only while it is the one
-  that the change was made for; a note is appended to whatever is there.
-- A change of a file is an `UndoableEdit` in character.db and a waiting text beside the file. The text is written first,
-  the edit is committed, then the text takes the file's place: killed anywhere, crash recovery (and the next change of
-  that file) finds either no edit, and removes the waiting text, or an edit whose text still waits, and finishes it.
-- The key of a note is stored with its edit, not in the file: a person who deletes a note does not get it back, and
-  nothing but words is read with every prompt.
+- People may edit these files at any time and take precedence: a text is replaced only if it is still the one the change
+  was based on; notes are appended to whatever is there.
+- A change is an `UndoableEdit` in character.db and a pending file: the text is written to the pending file, the edit
+  committed, then the file moved into place. After a crash, recovery (also run by the next change of the file) removes a
+  pending file without an edit, or completes an edit whose file is pending.
+- Idempotency keys are stored with edits, not in files: a note deleted by a person does not reappear, and prompts
+  contain nothing but text.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ MEMORY_FILE = "MEMORY.md"
 DAILY_NOTES_FOLDER = "memory"
 MEMORY_FILE_TARGET = f"{FILE_TARGET}{MEMORY_FILE}"
 _LONGEST_LINE = 2000
-# Each edit keeps the whole text before and after it.
+# Each edit stores the full text before and after.
 _MAX_NOTE_BYTES = 64 * 1024
 _TRIES = 5
 _UNDOING = "-undo"
@@ -42,7 +41,7 @@ _MARK = lazy_regex(rf"(\d{{1,18}})({_UNDOING})?")
 
 
 class StoredMemoryFiles:
-    """`max_tokens` is how many MEMORY.md may have, by `count_tokens`."""
+    """Reads and changes memory files. `max_tokens` limits MEMORY.md, by `count_tokens`."""
 
     def __init__(self, home: Path, db: Database, *, count_tokens: Callable[[str], int], max_tokens: int) -> None:
         self._home = home
@@ -54,18 +53,17 @@ class StoredMemoryFiles:
     # ---------------------------------------------------------------------------------------------------------- reading
 
     def read_memory_file(self) -> str:
-        """Raises `StoreError` for what is no text file."""
+        """Return MEMORY.md. Raises `StoreError` if it is not a text file."""
         return self._file(MEMORY_FILE_TARGET).read()
 
     def memory_file_as_of(self, at: datetime) -> FileSnapshot:
-        """MEMORY.md as it was at a time, by the edits that are kept of it. Raises `StoreError` for what is no text
-        file."""
+        """Return MEMORY.md as of a time, from its edits. Raises `StoreError` if it is not a text file."""
         file = self._file(MEMORY_FILE_TARGET)
         edits = self._edits.list_edits(OWNER_SCOPE, target=MEMORY_FILE_TARGET, limit=-1)
         return file_text_as_of(edits, at, file.read(), file.changed_at())
 
     def read_daily_note(self, scope: str, day: date) -> str:
-        """Raises `StoreError` for what is no text file."""
+        """Return a daily note. Raises `StoreError` if it is not a text file."""
         return self._file(_day_target(scope, day)).read()
 
     def list_edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
@@ -79,7 +77,8 @@ class StoredMemoryFiles:
     def replace_memory_file(
         self, text: str, base: str, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
     ) -> UndoableEdit:
-        """What changes nothing is no edit and gets no id. A text over the limit may still become shorter."""
+        """Replace the file; see `MemoryFilesPort`. Without a change no edit is stored (no id). A text over the limit
+        may still be shortened."""
         self._recover(MEMORY_FILE_TARGET)
         earlier = self._edits.find_by_key(key, OWNER_SCOPE, MEMORY_FILE_TARGET)
         if earlier is not None:
@@ -94,9 +93,9 @@ class StoredMemoryFiles:
     def append_daily_note(
         self, scope: str, day: date, time: str, lines: Sequence[str], key: str, *, cycle: int | None = None
     ) -> bool:
-        """Each line stays one line, cut at 2,000 characters; what was noted on the day before is not noted again, also
-        where a person took it out. The edit is dated by the day alone. Raises `UsageError` where the day's file is
-        full, `StaleView` where somebody edits it again and again."""
+        """Append lines, each truncated to 2,000 characters; lines noted that day before are skipped, even if a person
+        removed them. The edit is dated by day only. Raises `UsageError` if the file is full, `StaleView` if it is
+        edited repeatedly meanwhile."""
         target = _day_target(scope, day)
         self._recover(target)
         if self._edits.find_by_key(key, scope, target) is not None:
@@ -127,14 +126,14 @@ class StoredMemoryFiles:
         return UndoableEdit(target, scope, "sleep", current, text, datetime.combine(day, clock.min, UTC))
 
     def accept_edit(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
-        """A person said that it is right. Raises `UsageError` where the scope has no such edit, or it was undone."""
+        """Mark an edit as confirmed by a person. Raises `UsageError` if the scope has no such edit or it was undone."""
         edit = self._edits.require_undoable(edit_id, scope)
         with self._db.write():
             self._edits.mark_accepted(edit_id, scope, now)
         return edit
 
     def undo_edit(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
-        """A day's file that was not there before is gone afterwards; a MEMORY.md is empty."""
+        """Undo an edit. A daily note that did not exist before is deleted; MEMORY.md becomes empty."""
         edit = self._edits.require_undoable(edit_id, scope)
         if edit.target.startswith(PROFILE_TARGET):
             return undo_profile(self._db, self._edits, edit, now)
@@ -156,7 +155,7 @@ class StoredMemoryFiles:
         return undone
 
     def _remove_empty(self, file: TextFile) -> None:
-        # An empty file is as good as none: it is not worth failing for.
+        # An empty file is harmless, so failures are ignored.
         with suppress(StoreError):
             if not file.path.is_symlink() and not file.read():
                 file.remove()
@@ -164,8 +163,8 @@ class StoredMemoryFiles:
     # --------------------------------------------------------------------------------------------------------- settling
 
     def recover_after_crash(self) -> list[str]:
-        """At start: finish or take back what a crash cut off; what could not be settled, a line each. A MEMORY.md that
-        is no text any more is set aside, and what was last written there is put back."""
+        """At start-up, complete or roll back interrupted changes; returns a line per failure. A MEMORY.md that is not
+        text any more is set aside and restored from its last edit."""
         failed = self._put_back_damaged()
         for target in sorted({_target_of(self._home, path) for path in self._pending_files()}):
             try:
@@ -214,7 +213,7 @@ class StoredMemoryFiles:
                 self._give_up(edit, pending, undoing=undoing)
 
     def _find_edit(self, mark: str, target: str) -> tuple[UndoableEdit | None, bool]:
-        """The committed edit that a waiting text belongs to, and whether it takes that back."""
+        """Return the committed edit that a pending file belongs to, and whether it is an undo."""
         match = _MARK.fullmatch(mark)
         edit = self._edits.find_by_id(int(match[1])) if match else None
         undoing = bool(match and match[2])
@@ -223,7 +222,7 @@ class StoredMemoryFiles:
         return edit, undoing
 
     def _give_up(self, edit: UndoableEdit, pending: TextFile, *, undoing: bool) -> None:
-        """A person was faster: the change was not made, and may be made anew under its key."""
+        """Roll back after a concurrent edit by a person; the change may be repeated with the same key."""
         with self._db.write():
             if undoing:
                 self._edits.mark_undone(edit, None)
@@ -247,7 +246,7 @@ class StoredMemoryFiles:
             pending.move_to(self._file(edit.target))
         except (StaleView, StoreError):
             if not pending.path.exists():
-                # It is in its place, if not for sure after a power cut; that would leave it waiting, to be settled.
+                # It is in place, but perhaps not durably; after a power cut, recovery finds it pending.
                 return
             self._give_up(edit, pending, undoing=undoing)
             raise
@@ -280,7 +279,7 @@ def _day_target(scope: str, day: date) -> str:
 
 
 def _target_of(home: Path, waiting: Path) -> str:
-    """The target of a waiting text, `.NAME.MARK.partial`."""
+    """Return the target of a pending file named `.NAME.MARK.partial`."""
     name = waiting.name[1:].rsplit(".", 2)[0]
     return f"{FILE_TARGET}{waiting.with_name(name).relative_to(home).as_posix()}"
 

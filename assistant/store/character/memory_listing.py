@@ -1,6 +1,4 @@
-"""Memories in the order in which they were said, some at a time, as the journal knows them. What is read does not grow
-with how much there is.
-"""
+"""Paged listing of memories in chronological order, from the journal. Cost is independent of the total number."""
 
 from __future__ import annotations
 
@@ -16,12 +14,12 @@ PENDING = (
     "SELECT * FROM journal WHERE source_type <> 'context_synthesis'"
     " AND NOT EXISTS (SELECT 1 FROM consolidated_entry_ids c WHERE c.entry_id = journal.id)"
 )
-# No stored time is behind this one.
+# Later than every stored time.
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 class MemoryListing:
-    """Over character.db. Every method raises `StoreError`."""
+    """Lists memories from character.db. Methods raise `StoreError`."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -29,8 +27,8 @@ class MemoryListing:
     def first_entries(
         self, scope: str, before_entry: tuple[datetime, int] | None, limit: int
     ) -> list[tuple[JournalEntry, str]]:
-        """The first entry of each memory with the memory's id, and pending entries with "", newest first; those before
-        a place (when, and which entry)."""
+        """Return the first entry of each memory with the memory's id, and pending entries with "", newest first,
+        optionally before a (time, entry id)."""
         at, number = before_entry or (_END_OF_TIME, 0)
         return self._db.read_all(
             lambda row: (read_entry(row), row["memory_id"] or ""),
@@ -44,7 +42,7 @@ class MemoryListing:
         )
 
     def pending_successors(self, memory_ids: Sequence[str]) -> dict[str, JournalEntry]:
-        """By memory the pending entry that took its place."""
+        """Return by memory id the pending entry that supersedes it."""
         return dict(
             self._db.read_all(
                 lambda row: (row["memory_id"], read_entry(row)),
@@ -56,13 +54,13 @@ class MemoryListing:
         )
 
     def sample_memory_ids(self, count: int) -> list[str]:
-        """At most so many, evenly spread by their ids; all where there are no more."""
+        """Return at most `count` ids, evenly distributed; all if there are no more."""
         rows = self._db.rows(
             "SELECT DISTINCT memory_id AS id FROM consolidated_entry_ids WHERE memory_id > '' LIMIT ?", (count + 1,)
         )
         if len(rows) <= count:
             return [row["id"] for row in rows]
-        # Ids are hashes: as many lie between any two of these.
+        # Ids are hashes, so they are evenly distributed.
         starts = [f"{number * 16**8 // count:08x}" for number in range(count)]
         sql = "SELECT memory_id FROM consolidated_entry_ids WHERE memory_id >= ? ORDER BY memory_id LIMIT 1"
         return list(dict.fromkeys(filter(None, (self._db.value(sql, (start,)) for start in starts))))

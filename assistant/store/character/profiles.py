@@ -1,8 +1,8 @@
-"""Profiles of the people and things that conversations come back to. Implements `ProfilesPort` over character.db.
+"""Profiles of people and things. Implements `ProfilesPort` over character.db.
 
-What always holds: every query is limited to one scope (I10); a profile and the `UndoableEdit` that records its change
-are written in one transaction; what was written under a key is not written again. A profile's text in an edit is its
-JSON, one value a line, so that a change can be shown as lines.
+Queries are limited to one scope (I10); a profile and its `UndoableEdit` are written in one transaction; writing is
+idempotent by key. The text of a profile in an edit is JSON with one value per line, so that changes can be shown as a
+line diff.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from assistant.store.rows import class_row, from_values, json_safe, to_row
 MAX_PROFILE_BYTES = 64 * 1024
 MAX_PROFILE_NAME_CHARACTERS = 200
 _LONGEST_READ = 100_000
-# What a profile says: neither its id nor when it was changed.
+# The content of a profile, without id and time.
 _OWN_FIELDS = ("kind", "name", "aliases", "summary", "attributes")
 _SPACELESS = lazy_regex("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
@@ -38,7 +38,7 @@ class StoredProfiles:
         self._edits = EditStore(db)
 
     def list_profiles(self, scope: str, *, after_name: str = "", limit: int | None = None) -> list[Profile]:
-        """By name; those behind a name, and so many of them."""
+        """Return profiles by name, optionally after a name and limited."""
         return self._db.read_all(
             read_profile,
             "SELECT * FROM entity_profiles WHERE scope = ? AND folded > ? ORDER BY folded, id LIMIT ?",
@@ -46,7 +46,7 @@ class StoredProfiles:
         )
 
     def find(self, name: str, scope: str) -> Profile | None:
-        """By name or alias, in any case and with or without accents; a name goes before another profile's alias."""
+        """Find a profile by name or alias, ignoring case and accents; names take precedence over aliases."""
         folded = fold_name(name)
         if not folded:
             return None
@@ -54,8 +54,8 @@ class StoredProfiles:
         return self._find_by_name(folded, scope) or next(aliased, None)
 
     def find_in_text(self, text: str, scope: str, *, limit: int = 8) -> list[Profile]:
-        """Profiles whose name or alias a text has as a word, in the order in which they are named. Of a very long text
-        the beginning is read."""
+        """Return profiles whose name or alias occurs as a word, in order of occurrence. Only the beginning of a very
+        long text is searched."""
         folded = fold_name(text[:_LONGEST_READ])
         rows = self._db.rows(
             "SELECT id, folded, aliases FROM entity_profiles WHERE scope = ? ORDER BY folded, id", (scope,)
@@ -70,8 +70,8 @@ class StoredProfiles:
     def save(
         self, profile: Profile, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
     ) -> Profile:
-        """Raises `UsageError` for a name that is empty, too long or somebody else's, a profile that is too large, and
-        an id that the scope does not have."""
+        """Save a profile. Raises `UsageError` for an empty, long or taken name, a profile that is too large, and an
+        unknown id."""
         checked = _checked(profile)
         with self._db.write():
             edit = self._edits.find_by_key(key, profile.scope, PROFILE_TARGET)
@@ -87,7 +87,7 @@ class StoredProfiles:
         return replace(checked, id=profile_id, updated_at=now)
 
     def remove(self, profile_id: int, scope: str) -> None:
-        """With everything that its edits keep of it: none of its words is left in these tables."""
+        """Delete a profile with its edits, leaving none of its text in these tables."""
         with self._db.write() as db:
             if not db.execute("DELETE FROM entity_profiles WHERE id = ? AND scope = ?", (profile_id, scope)):
                 raise UsageError(f"There is no profile {profile_id}. Nothing was changed.")
@@ -98,7 +98,7 @@ class StoredProfiles:
         return self._db.read_one(read_profile, sql, (scope, folded))
 
     def _find_previous(self, profile: Profile) -> Profile | None:
-        """What is there already. Raises `UsageError` where the name is taken or the id is not there."""
+        """Return the existing version, or None. Raises `UsageError` if the name is taken or the id unknown."""
         same_name = self._find_by_name(fold_name(profile.name), profile.scope)
         if profile.id is None:
             return same_name
@@ -113,7 +113,7 @@ class StoredProfiles:
 
 
 def undo_profile(db: Database, edits: EditStore, edit: UndoableEdit, now: datetime) -> UndoableEdit:
-    """Put back what stood before. Raises `UsageError` where the profile was changed since."""
+    """Restore the state before an edit. Raises `UsageError` if the profile changed since."""
     profile_id = _profile_id(edit)
     with db.write():
         current = profile_by_id(db, profile_id, edit.scope)
@@ -137,13 +137,13 @@ def profile_by_id(db: Database, profile_id: int, scope: str) -> Profile | None:
 
 
 def profile_columns(profile: Profile) -> dict[str, Any]:
-    """What a row says of a profile itself."""
+    """Return the columns for a profile's content."""
     columns = to_row(profile)
     return {**{name: columns[name] for name in _OWN_FIELDS}, "folded": fold_name(profile.name)}
 
 
 def write_profile(db: Database, profile: Profile, previous: Profile | None, now: datetime) -> int:
-    """Inside `write()`: write a profile in place of the previous one, or anew; its id."""
+    """Insert or update a profile, within `write()`; returns its id."""
     columns = {**profile_columns(profile), "updated_at": now}
     if previous is None or previous.id is None:
         return db.insert_row("entity_profiles", **columns, created_at=now, scope=profile.scope)
@@ -155,7 +155,7 @@ def write_profile(db: Database, profile: Profile, previous: Profile | None, now:
 
 
 def profile_to_text(profile: Profile) -> str:
-    """The profile as an edit keeps it, one value a line; its id and the time of its change are not part of it."""
+    """Serialise a profile for an edit, one value per line, without id and time."""
     content = {name: getattr(profile, name) for name in _OWN_FIELDS}
     return json.dumps(json_safe(content), ensure_ascii=False, indent=1)
 
@@ -165,7 +165,7 @@ def profile_from_text(text: str, scope: str) -> Profile:
 
 
 def _checked(profile: Profile) -> Profile:
-    """The profile as it is stored: clean text, one line a name. Raises `UsageError`."""
+    """Return the normalised profile. Raises `UsageError` if it is invalid."""
     text = profile_to_text(profile)
     if len(text.encode()) > MAX_PROFILE_BYTES:
         raise UsageError(
@@ -181,8 +181,7 @@ def _checked(profile: Profile) -> Profile:
 
 
 def _places(names: Sequence[str], text: str) -> Iterator[int]:
-    """Where a text has one of the names as a word, all of them folded; scripts without spaces have no words to stand
-    in."""
+    """Yield where a folded text contains a name as a word; in scripts without spaces anywhere."""
     for name in names:
         if not name or name not in text:
             continue

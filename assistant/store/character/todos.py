@@ -1,7 +1,7 @@
-"""The to-dos of each scope, on lists that have names. A change carries a key and is applied once, however often it is
-called: the result of the first call is stored with the key, in the same transaction, and returned again.
+"""To-dos by scope, on named lists. Changes are idempotent by key: the first result is stored with the key in the same
+transaction, and returned for repeated calls.
 
-The ordinary list has the name "". Names are the same whatever their case and accents; the first spelling stays.
+The default list is named "". Names ignore case and accents; the first spelling is kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from assistant.core.text import fold_text
 from assistant.store.database import Database
 from assistant.store.rows import class_row, dump_json, from_json
 
-# Of anybody but the owner: what they write down must not fill the home.
+# For guests and rooms: they must not be able to fill the disk.
 MAX_GUEST_TODOS = 200
 MAX_GUEST_TODO_CHARACTERS = 1000
 
@@ -24,26 +24,26 @@ _read_todo = class_row(TodoItem, done=lambda row: row["state"] != "open")
 
 
 class StoredTodos:
-    """The to-dos in character.db. What is removed stays as a row, out of sight."""
+    """To-dos in character.db. Removed ones stay as hidden rows."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def list_todos(self, scope: str, *, include_done: bool = False, list_name: str | None = None) -> list[TodoItem]:
-        """Of one list, or of all; those of a list together."""
+        """Return to-dos of one list or all, grouped by list."""
         states = "IN ('open', 'done')" if include_done else "= 'open'"
         sql = f"SELECT * FROM todos WHERE scope = ? AND state {states} ORDER BY id"
         todos = _of_list(self._db.read_all(_read_todo, sql, (scope,)), list_name)
         return sorted(todos, key=lambda todo: fold_text(todo.list))
 
     def list_due(self, scope: str, until: str) -> list[TodoItem]:
-        """What is open and due on that local day or before it, the oldest first."""
+        """Return open to-dos due on a local day or earlier, oldest first."""
         sql = "SELECT * FROM todos WHERE scope = ? AND state = 'open' AND due IS NOT NULL AND due < ? ORDER BY due, id"
-        # "~" comes after every time of the day.
+        # "~" sorts after every time of day.
         return self._db.read_all(_read_todo, sql, (scope, f"{until}~"))
 
     def list_done(self, scope: str, since: datetime, *, limit: int, list_name: str | None = None) -> list[TodoItem]:
-        """What was done since then, the newest first, of one list or of all."""
+        """Return to-dos completed since a time, newest first, of one list or all."""
         sql = "SELECT * FROM todos WHERE scope = ? AND state = 'done' AND done_at >= ? ORDER BY done_at DESC LIMIT ?"
         return _of_list(self._db.read_all(_read_todo, sql, (scope, since, limit)), list_name)
 
@@ -90,7 +90,7 @@ class StoredTodos:
         list_name: str | None = None,
         due: str | None = None,
     ) -> list[TodoItem]:
-        """New `texts`, in the order of `ids`; another list; another day, "" for none. None: as it was."""
+        """Change texts (in the order of `ids`), list, or due date ("" removes it). None: unchanged."""
 
         def change() -> list[int]:
             values: dict[str, str | None] = {} if list_name is None else {"list": self._spelling(scope, list_name)}
@@ -106,7 +106,7 @@ class StoredTodos:
         return self._once(scope, key, now, change)
 
     def clear(self, scope: str, list_name: str, key: str, now: datetime) -> list[TodoItem]:
-        """Remove all that is on a list, open or done. Raises `UsageError` where there is no such list."""
+        """Remove everything on a list, open or done. Raises `UsageError` if the list does not exist."""
 
         def remove_all() -> list[int]:
             ids = [todo.id for todo in self.list_todos(scope, include_done=True, list_name=list_name)]
@@ -129,7 +129,7 @@ class StoredTodos:
             raise UsageError(f"There is no to-do {', '.join(missing)}. Nothing was changed; `/todo` lists them.")
 
     def _spelling(self, scope: str, list_name: str) -> str:
-        """As the list is called already, if there is one of that name."""
+        """Return the existing spelling of a list's name, if any."""
         return next((todo.list for todo in self.list_todos(scope, list_name=list_name)), list_name)
 
     def _once(self, scope: str, key: str, now: datetime, change: Callable[[], list[int]]) -> list[TodoItem]:
