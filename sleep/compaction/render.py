@@ -1,11 +1,8 @@
-"""What takes the place of messages that left the view: the one summary row, and records of where messages are stored.
-Pure.
+"""Renders what replaces removed messages: the summary row, and position records. Pure.
 
-The summary row has a section for each live checkpoint, oldest first. It is rendered anew whenever the checkpoints
-change, from what they hold and never from an earlier rendering, so that no text is a copy of a copy. Checkpoints
-without a summary (their messages left because nothing else would do) share a line that says where their messages are
-stored. However often the fallback runs, its records are merged into one; summaries that tell what was said stay as
-they are, in their order.
+The summary row has a section per live checkpoint, oldest first. It is rendered from the checkpoints whenever they
+change, never from an earlier rendering. Checkpoints without a summary share a line with the messages' locations;
+records of repeated fallbacks are merged, while summaries keep their order.
 """
 
 from __future__ import annotations
@@ -23,24 +20,24 @@ from assistant.core.text import pluralize
 from sleep.compaction.values import STRATEGIES_WITHOUT_SUMMARY, Summary
 
 FALLBACK_TIER = "floor"
-# What a record costs, about.
+# Approximate tokens of a record.
 RECORD_TOKENS = 120
 
 
 ByteRange = tuple[str, int, int]
-"""A log file's path relative to the home, and bytes [start, end) of it."""
+"""A log file's path relative to the home, and its bytes [start, end)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedRows:
-    """The messages that leave the view."""
+    """Messages removed from the view."""
 
-    rows: tuple[Message, ...]  # as they were in the view, oldest first, each with an id, by the home's clock
+    rows: tuple[Message, ...]  # as in the view, oldest first, each with an id, in local time
     tokens: int  # of the rows
-    places: Mapping[int, LogLocation]  # where the log has them, by id
+    places: Mapping[int, LogLocation]  # log locations by id
 
     def as_section(self, text: str = "", tier: str = FALLBACK_TIER) -> SummarySection:
-        """What a checkpoint of them puts into the summary, if `text` is what it says of them."""
+        """Return the summary section of a checkpoint of these rows with this text."""
         since, until = (row.ts.date().isoformat() if row.ts else "" for row in (self.rows[0], self.rows[-1]))
         places = [self.places[row.id] for row in self.rows if row.id is not None and row.id in self.places]
         ranges = merge_byte_ranges((place.path, place.span.start, place.span.end) for place in places)
@@ -49,22 +46,22 @@ class RemovedRows:
 
     @property
     def key_facts(self) -> dict[str, Any]:
-        """What a checkpoint keeps of them."""
+        """The facts a checkpoint stores about them."""
         section = self.as_section()
         ranges = [list(span) for span in section.ranges]
         return {"since": section.since, "until": section.until, "byte_ranges": ranges}
 
 
 def is_position_record(message: Message) -> bool:
-    """Whether this summary only says where messages stand."""
+    """Return whether a summary only records locations."""
     return message.is_summary and message.metadata.get("tier") == FALLBACK_TIER
 
 
 def append_position_record(
     earlier: Sequence[Message], removed: RemovedRows, counter: TokenCounter, now: datetime
 ) -> tuple[Message, ...]:
-    """The summaries of the new view: the earlier ones, and as the last one a system message in the form of a summary
-    that says where the messages are which leave now, and those that an earlier such record named."""
+    """Return the summaries of the new view: the earlier ones, then a record of the locations of messages removed now
+    and of those in a preceding record, with which it is merged."""
     section = removed.as_section()
     if earlier and is_position_record(earlier[-1]):
         section = join_sections(_section_of_record(earlier[-1]), section, "")
@@ -99,7 +96,7 @@ def _metadata(sections: Sequence[SummarySection], content: str, counter: TokenCo
 
 
 def render_position_record(section: SummarySection) -> str:
-    """How many messages left, which, when, and how to read them; it does not say what was said."""
+    """Describe how many messages were removed, which, when, and how to read them; not their content."""
     where = ", ".join(f"{path} bytes {low}-{high}" for path, low, high in section.ranges)
     count = pluralize(section.count, "earlier message")
     return (
@@ -110,7 +107,7 @@ def render_position_record(section: SummarySection) -> str:
 
 
 def merge_byte_ranges(ranges: Iterable[ByteRange]) -> tuple[ByteRange, ...]:
-    """(path, start, end) in bytes, one a log file: a session's records stand one behind the other."""
+    """Merge ranges to one (path, start, end) per log file; a session's records are contiguous."""
     by_path: dict[str, tuple[int, int]] = {}
     for path, low, high in ranges:
         start, end = by_path.get(path, (low, high))
@@ -119,7 +116,7 @@ def merge_byte_ranges(ranges: Iterable[ByteRange]) -> tuple[ByteRange, ...]:
 
 
 RECORD_TIERS = STRATEGIES_WITHOUT_SUMMARY | {FALLBACK_TIER}
-# What the heading of a section and the closing line cost, about, in tokens.
+# Approximate tokens of a section's heading and of the closing line.
 SECTION_TOKENS = 40
 CLOSING_TOKENS = 60
 
@@ -131,16 +128,16 @@ _CLOSING = (
 
 @dataclass(frozen=True, slots=True)
 class SummarySection:
-    """What one checkpoint puts into the summary."""
+    """A checkpoint's section of the summary."""
 
     from_id: int
     to_id: int
-    count: int  # of the messages
-    tokens: int  # that they took
-    since: str  # the day of the first one; "" where it is not known
-    until: str  # the day of the last one
-    ranges: tuple[ByteRange, ...]  # where the log has them
-    text: str  # what it says of them; "" for a mere record
+    count: int  # number of messages
+    tokens: int  # of the messages
+    since: str  # date of the first message; "" if unknown
+    until: str  # date of the last message
+    ranges: tuple[ByteRange, ...]  # locations in the log
+    text: str  # summary text; "" for a record
     tier: str
 
     @property
@@ -172,14 +169,14 @@ def make_sections(checkpoints: Sequence[Checkpoint]) -> list[SummarySection]:
 
 
 def render_summary_row(sections: Sequence[SummarySection], counter: TokenCounter, now: datetime) -> Message:
-    """The system message that stands for everything that left the view. `sections` are in the order of their ranges."""
+    """Return the system message that replaces everything removed. `sections` are ordered by range."""
     parts = [_rendered(section) for section in _records_joined(sections)]
     content = "\n\n".join([SUMMARY_MARKER, *parts, _CLOSING])
     return Message("system", content, ts=now, metadata=_metadata(sections, content, counter, now))
 
 
 def count_section_tokens(sections: Iterable[SummarySection], counter: TokenCounter) -> int:
-    """About what these sections take in the row."""
+    """Return the approximate tokens of the sections in the summary row."""
     return sum(counter.count_text(section.text) + SECTION_TOKENS for section in sections)
 
 
@@ -190,7 +187,7 @@ def _rendered(section: SummarySection) -> str:
 
 
 def _records_joined(sections: Sequence[SummarySection]) -> list[SummarySection]:
-    """Neighbouring records are told as one."""
+    """Merge adjacent records."""
     joined: list[SummarySection] = []
     for section in sections:
         if joined and not section.text and not joined[-1].text:
@@ -201,7 +198,7 @@ def _records_joined(sections: Sequence[SummarySection]) -> list[SummarySection]:
 
 
 def join_sections(first: SummarySection, second: SummarySection, text: str) -> SummarySection:
-    """Two neighbouring sections as one that says `text`."""
+    """Merge two adjacent sections to one with `text`."""
     return SummarySection(
         first.from_id,
         second.to_id,
@@ -216,7 +213,7 @@ def join_sections(first: SummarySection, second: SummarySection, text: str) -> S
 
 
 def checkpoint_facts(summary: Summary) -> dict[str, Any]:
-    """What a checkpoint keeps of a summary beside its text."""
+    """Return what a checkpoint stores of a summary besides its text."""
     facts: dict[str, Any] = {kind: list(values) for kind, values in summary.key_facts.items()}
     lines = {"memories": summary.memories, "restored": summary.restored, "failures": summary.failures}
     return facts | {name: list(values) for name, values in lines.items() if values}

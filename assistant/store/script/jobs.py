@@ -1,9 +1,8 @@
-"""Reminders and schedules, and what became of each of their slots (F37).
+"""Reminders and schedules, and the outcome of each slot (F37).
 
-What always holds: every query that returns words names a scope. The end of a slot, its job's next slot, and the outbox
-or inbox row that comes of it are one transaction, so that a slot ends once and its reminder is sent once, whenever the
-process is killed. That a reminder was sent goes into the log right after, under the message id that its outbox row was
-given; what a crash leaves unlogged is logged at start.
+Queries of text name a scope. The end of a slot, its job's next slot, and the resulting outbox or inbox row are one
+transaction, so that a slot ends once and its reminder is sent once, even across a crash. A sent reminder is logged
+right afterwards, under the message id assigned with its outbox row; after a crash, start-up logs the rest.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from assistant.store.script.sessions import ensure_session
 
 _IS_WAITING = "state IN ('active', 'paused')"
 _LOGGED_PER_QUERY = 100
-# What waited for quiet hours was to come then.
+# Slots delayed by quiet hours came as planned.
 _UNSEEN = (
     "FROM slots INDEXED BY slots_unseen WHERE state <> 'ran' AND seen_at IS NULL"
     " AND (state = 'missed' OR note NOT LIKE 'waited for quiet hours%')"
@@ -52,7 +51,7 @@ def _due_of_row(row: Row) -> DueSlot | None:
 
 
 def _spec_of_row(row: Row) -> ScheduleSpec:
-    # A union is not a type to mypy.
+    # mypy does not accept a union as a type argument.
     spec: ScheduleSpec = from_json(ScheduleSpec, row["spec"])  # type: ignore[arg-type]
     return spec
 
@@ -63,7 +62,7 @@ _read_slot = class_row(EndedSlot)
 
 
 class Jobs:
-    """Reminders and schedules."""
+    """Stores reminders and schedules."""
 
     def __init__(self, db: Database, appender: Appender) -> None:
         self._db = db
@@ -73,8 +72,8 @@ class Jobs:
     # ------------------------------------------------------------------------------------------------------- making
 
     def add(self, new: NewJob, limit: int, now: datetime) -> Job:
-        """Make a job, or give the one that was made under the same key. Raises `UsageError` where `limit` of the scope
-        wait already, or one of them has the name."""
+        """Create a job, or return the one with the same key. Raises `UsageError` if the scope has `limit` waiting jobs,
+        or one with the name."""
         with self._db.write() as db:
             job = db.read_one(read_job, "SELECT * FROM jobs WHERE key = ?", (new.key,))
             if job is not None:
@@ -120,12 +119,12 @@ class Jobs:
         return self._db.read_one(read_job, sql, (job_id, scope, kind))
 
     def find_by_name(self, name: str, scope: str) -> Job | None:
-        """The schedule of that name which waits or is paused."""
+        """Return the active or paused schedule with this name."""
         sql = f"SELECT * FROM jobs WHERE scope = ? AND name = ? AND name <> '' AND {_IS_WAITING}"
         return self._db.read_one(read_job, sql, (scope, name))
 
     def list_waiting(self, scope: str, kind: JobKind, *, limit: int = 1000) -> list[Job]:
-        """Those that are active or paused, the next due first."""
+        """Return active and paused jobs, next due first."""
         return self._db.read_all(
             read_job,
             f"SELECT * FROM jobs WHERE scope = ? AND kind = ? AND {_IS_WAITING} ORDER BY next_due_at, id LIMIT ?",
@@ -133,7 +132,7 @@ class Jobs:
         )
 
     def cancel(self, job_id: int, scope: str, kind: JobKind, key: str, now: datetime) -> Job:
-        """Raises `UsageError` for one that does not wait, unless it was cancelled under the same key."""
+        """Cancel a job, idempotently by key. Raises `UsageError` if it is not waiting."""
         with self._db.write() as db:
             job = self.get_job(job_id, scope, kind)
             repeated = db.value("SELECT end_key FROM jobs WHERE id = ?", (job_id,)) == key
@@ -148,8 +147,8 @@ class Jobs:
     def change(
         self, job_id: int, scope: str, key: str, now: datetime, text: str, due: tuple[ScheduleSpec, DueSlot] | None
     ) -> Job:
-        """Give a reminder another text, and other times; one that came already waits again then. The same key changes
-        it once. Raises `UsageError` where there is none."""
+        """Change a reminder's text and times, once per key; a past one becomes active again. Raises `UsageError` if
+        there is none."""
         with self._db.write() as db:
             job = self.get_job(job_id, scope, "reminder")
             if job is None or job.state == "cancelled":
@@ -165,7 +164,7 @@ class Jobs:
             return db.read_all(read_job, "SELECT * FROM jobs WHERE id = ?", (job_id,))[0]
 
     def list_recent(self, scope: str, since: datetime, *, limit: int) -> list[tuple[Job, datetime]]:
-        """Reminders that came since then and wait no more, with when that was, the newest first."""
+        """Return reminders that came since a time and have ended, with when, newest first."""
         return self._db.read_all(
             lambda row: (read_job(row), parse_time(row["ended_at"])),
             "SELECT * FROM jobs WHERE scope = ? AND kind = 'reminder' AND state = 'done' AND ended_at >= ?"
@@ -178,20 +177,20 @@ class Jobs:
             db.update_rows("jobs", {"id": job_id, "scope": scope, "state": "active"}, state="paused")
 
     def resume(self, job_id: int, scope: str, due: DueSlot | None, now: datetime) -> None:
-        """Go on at a slot; None: there is none left, it is done."""
+        """Resume a paused job at a slot, or mark it done if `due` is None."""
         with self._db.write() as db:
             if db.value("SELECT 1 FROM jobs WHERE id = ? AND scope = ?", (job_id, scope)):
                 self._move(job_id, due, "paused", now)
 
     def origin_of_turn(self, turn: str) -> tuple[DeliveryTarget, int] | None:
-        """Where the newest message of a turn came from, and its message id."""
+        """Return where a turn's newest message came from, and its message id."""
         row = self._db.row("SELECT * FROM inbox WHERE turn = ? ORDER BY id DESC LIMIT 1", (turn,))
         return None if row is None else (_read_target(row), row["message_id"])
 
     # ------------------------------------------------------------------------------------------------------- firing
 
     def list_due(self, after: datetime | None, until: datetime, *, limit: int) -> list[Job]:
-        """Active jobs whose next slot is after the first and not after the second moment, the oldest first."""
+        """Return active jobs with a next slot in (after, until], oldest first."""
         return self._db.read_all(
             read_job,
             "SELECT * FROM jobs WHERE state = 'active' AND next_due_at > ? AND next_due_at <= ?"
@@ -204,7 +203,7 @@ class Jobs:
         return None if at is None else parse_time(at)
 
     def apply_firing(self, firing: FiringBatch, now: datetime) -> None:
-        """End slots, move jobs on, store what goes out and the prompts that begin turns: all in one transaction."""
+        """End slots, advance jobs, and store outgoing messages and prompts, in one transaction."""
         with self._db.write():
             for job in firing.jobs:
                 self._end_slots(job, now)
@@ -230,7 +229,7 @@ class Jobs:
             )
 
     def _move(self, job_id: int, due: DueSlot | None, state: str, now: datetime) -> None:
-        """A job in that state waits for its next slot; with None it has none left and is done."""
+        """Set the next slot of a job in `state`; None marks it done."""
         where = {"id": job_id, "state": state}
         if due is None:
             self._db.update_rows("jobs", where, state="done", next_due_at=None, next_key=None, ended_at=now)
@@ -252,8 +251,8 @@ class Jobs:
     # ------------------------------------------------------------------------------------------------------ logging
 
     def log_sent_reminders(self, now: datetime) -> int:
-        """Log the reminders that went out and are not in their conversations yet: how many these were. Called after
-        `apply_firing`, and at start for what a crash left."""
+        """Log reminders that were sent but not logged, and return their number. Called after `apply_firing`, and at
+        start-up."""
         logged = 0
         while rows := self._unlogged():
             for session, group in groupby(rows, lambda row: str(row["session"])):
@@ -270,7 +269,7 @@ class Jobs:
 
     def _log_session(self, key: str, rows: Sequence[Row], now: datetime) -> int:
         session = self._appender.current_session(key, now)
-        # What was logged before, and not noted, is found in the index then.
+        # Finds records that were logged before a crash.
         self._appender.catch_up_index(key, now)
         drafts = [
             self._appender.draft_record(
@@ -301,7 +300,7 @@ class Jobs:
     def ended_slots(
         self, scope: str, *, kind: JobKind | None = None, job_id: int | None = None, limit: int = 100
     ) -> list[EndedSlot]:
-        """Slots that have ended, the newest first."""
+        """Return ended slots, newest first."""
         return self._db.read_all(
             _read_slot,
             "SELECT s.*, j.kind, j.name, j.text FROM slots s JOIN jobs j ON j.id = s.job_id"
@@ -311,13 +310,12 @@ class Jobs:
         )
 
     def count_unseen(self) -> dict[str, int]:
-        """How many slots were missed, or late without having waited for quiet hours, and not looked at since, by
-        scope."""
+        """Return the number of unseen slots by scope: missed, or late for another reason than quiet hours."""
         rows = self._db.rows(f"SELECT scope, count(*) AS slots {_UNSEEN} GROUP BY scope")
         return {row["scope"]: row["slots"] for row in rows}
 
     def list_unseen(self, scope: str, *, limit: int) -> list[EndedSlot]:
-        """The newest of these."""
+        """Return the newest unseen slots."""
         sql = (
             "SELECT s.*, j.kind, j.name, j.text FROM slots s JOIN jobs j ON j.id = s.job_id"
             f" WHERE s.id IN (SELECT id {_UNSEEN} AND scope = ? ORDER BY id DESC LIMIT ?) ORDER BY s.id DESC"
@@ -325,25 +323,25 @@ class Jobs:
         return self._db.read_all(_read_slot, sql, (scope, limit))
 
     def mark_seen(self, now: datetime) -> None:
-        """Somebody has looked at what was missed or late."""
+        """Mark missed and late slots as seen."""
         with self._db.write() as db:
             db.execute(f"UPDATE slots SET seen_at = ? WHERE id IN (SELECT id {_UNSEEN})", (now,))
 
     def count_active(self) -> int:
-        """How many jobs have a time to come."""
+        """Return the number of active jobs with a next slot."""
         return int(self._db.value("SELECT count(*) FROM jobs WHERE state = 'active' AND next_due_at > ''"))
 
     def count_overdue(self, before: datetime) -> int:
-        """How many active jobs have a next slot before that."""
+        """Return the number of active jobs whose next slot is before a time."""
         sql = "SELECT count(*) FROM jobs WHERE state = 'active' AND next_due_at < ?"
         return int(self._db.value(sql, (before,)))
 
 
 def _spec_json(spec: ScheduleSpec) -> dict[str, str]:
-    # The start of a rule is local, without a zone: `format_time` is for moments.
+    # A rule's start is local and has no zone; `format_time` is for moments.
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(spec).items()}
 
 
 def _sent_note(body: str) -> str:
-    """What the conversation has of a reminder that went out; words in it are words, and ask for nothing."""
+    """Return the log text of a sent reminder, which asks nothing of the model."""
     return f"A reminder came due, and this was sent here. It is for the person and asks nothing of you now:\n{body}"

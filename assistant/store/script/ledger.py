@@ -1,14 +1,11 @@
-"""What models cost: reserved at the worst case before each call, settled after it, never above a cap (I9); and the
-part of the budget that guests and rooms may use (I10).
+"""The spending ledger: reserves the worst case before each call, settles it afterwards, and enforces caps (I9) and the
+shares of guests and rooms (I10).
 
-What always holds:
-- A reservation counts from the moment it is written, so that concurrent calls, and a call whose end a crash hid,
-  cannot pass a cap together.
-- The sums of a day and a month (in the configured time zone) are kept as rows, for the whole, for each role other than
-  the owner, and for work in the background; a cap is checked without adding up. Settling changes the sums of the
-  period in which the reservation was made.
-- A role with a share of nothing may only make calls that are free. What others read names none of the owner's sums.
-- A notice that a cap is near or used up is sent once, in the transaction that found it (`notices.StoredNotices`).
+- A reservation counts as soon as it is written, so that concurrent or interrupted calls cannot exceed a cap together.
+- Daily and monthly sums (in the configured zone) are stored as rows: in total, per role other than the owner, and for
+  background work, so caps are checked without summing. Settling changes the sums of the period of the reservation.
+- A role without a share may only make free calls. Texts for others contain none of the owner's sums.
+- A notice about a cap is sent once, in the transaction that detects it (`notices.StoredNotices`).
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ from assistant.store.script.usage_parts import CarriedTokens, carried_tokens, du
 
 _ROLE_NAMES = {"guest": "guests", "room": "rooms"}
 _BACKGROUND_PART = "background"
-# What a sleep asks models for.
+# Purposes of sleep cycle calls.
 _SLEEP_PURPOSES = BACKGROUND_PURPOSES - {"schedule"}
 
 _NO_PARTS: Mapping[PromptPart, Usage] = {}
@@ -55,7 +52,7 @@ _read_spend = class_row(PeriodSpend)
 
 
 class _CallRefused(BudgetExceeded):
-    """The part of the budget for guests, for rooms, or for work in the background, or all of it, is used up."""
+    """The budget, or the share of it for guests, rooms or background work, is used up."""
 
     def __init__(self, text: str, notice: BudgetNotice) -> None:
         super().__init__(text)
@@ -63,7 +60,7 @@ class _CallRefused(BudgetExceeded):
 
 
 class Ledger:
-    """What calls cost, reserved before each and settled after it; caps are of days and months of `zone`."""
+    """Reserves and settles the cost of calls; caps are per day and month of `zone`."""
 
     def __init__(
         self,
@@ -74,7 +71,7 @@ class Ledger:
         permissions: Permissions = OWNER_ONLY_PERMISSIONS,
     ) -> None:
         self._db = db
-        # Replaced where the owner changes it while the daemon runs; asked for before a call is refused.
+        # May be replaced while the daemon runs; reloaded before a call is refused.
         self.budget = budget
         self.reload_budget: Callable[[], None] = lambda: None
         self._zone = zone
@@ -121,10 +118,10 @@ class Ledger:
     def settle_reservation(
         self, reservation: Reservation, usage: Usage, now: datetime, parts: Mapping[PromptPart, Usage] = _NO_PARTS
     ) -> None:
-        """Settling again what is settled changes nothing."""
+        """Settle a reservation; idempotent."""
         tokens = usage.prompt + usage.output
         usd = usage.cost_usd if tokens or usage.cost_usd is not None else 0.0
-        # Where a power cut takes it, the reservation counts, which is the more.
+        # After a power cut the reservation still counts, which is more.
         with self._db.write(durable=False) as db:
             row = db.row("SELECT * FROM usage WHERE id = ? AND state = 'reserved'", (reservation.id,))
             if row is None:
@@ -161,19 +158,19 @@ class Ledger:
     # ------------------------------------------------------------------------------------------------------------ sums
 
     def spent_by(self, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
-        """Sums since a moment: days in order, the rest by name."""
+        """Return sums since a moment: days in order, others by name."""
         return spent_by(self._db, self._zone, key, since)
 
     def carried_tokens(self, session: str, since: datetime, until: datetime) -> CarriedTokens:
-        """What each token of the session's summary and history was billed, in the calls of that time together."""
+        """Return what the tokens of the session's summary and history were billed in the period."""
         return carried_tokens(self._db, session, since, until)
 
     def sleep_usd_since(self, since: datetime) -> float:
-        """What sleeps have spent since a moment, in US dollars."""
+        """Return what sleep cycles have spent since a moment, in US dollars."""
         return sum(total.usd for purpose, total in self.spent_by("kind", since) if purpose in _SLEEP_PURPOSES)
 
     def budget_status(self, now: datetime) -> BudgetStatus:
-        """How much of the budget is used, from a few rows."""
+        """Return the current use of the budget; reads only a few rows."""
         periods = self._periods(now)
         month = self._spent(periods["month"])
         caps = (CapNotice("reached", cap) for cap in self._caps(periods))
@@ -189,7 +186,7 @@ class Ledger:
         )
 
     def _forecast(self, month: PeriodSpend, now: datetime) -> float | None:
-        """From the first day of the month that has calls on: the data folder may be younger than the month."""
+        """Extrapolate from the month's first day with calls, since the data folder may be younger than the month."""
         local = now.astimezone(self._zone)
         first = local.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
         first_day = self._db.value(
@@ -205,7 +202,7 @@ class Ledger:
     # ------------------------------------------------------------------------------------------------------------- caps
 
     def _check(self, cost: PeriodSpend, call: ModelCall, now: datetime) -> None:
-        """Raises `BudgetExceeded` where a call of this worst case has no room in the budget, or in its part of it."""
+        """Raises `BudgetExceeded` if the worst case of a call exceeds the budget or its share."""
         periods, role = self._periods(now), _role_of_call(call.session)
         amount = f"{cost.tokens:,} tokens" if call.usd is None else f"${cost.usd:.2f}"
         if cap := first_exceeded_cap(self._caps(periods), cost.usd, cost.unpriced_tokens):
@@ -234,14 +231,14 @@ class Ledger:
                 raise _CallRefused(text, ShareNotice(role, name, periods["day"]))
 
     def _caps(self, periods: Mapping[str, str], *, background: bool = False) -> list[CapUsage]:
-        """The caps that are set, or the part of each for work in the background, with what is used."""
+        """Return the usage of configured caps, or of the background share of each."""
         part = _BACKGROUND_PART if background else ""
         spent = {unit: self._spent(period, part) for unit, period in periods.items()}
         caps = cap_usages(self._limits(), spent, periods)
         return [replace(cap, limit=cap.limit * self.budget.background_share) for cap in caps] if background else caps
 
     def _limits(self) -> dict[str, float]:
-        """Each cap by its setting; 0 is none."""
+        """Return the caps by setting; 0: none."""
         budget = self.budget
         return {
             "daily_usd": budget.daily_usd,
@@ -251,7 +248,7 @@ class Ledger:
         }
 
     def _notify_refused(self, error: BudgetExceeded, call: ModelCall, now: datetime) -> None:
-        """Why a call was refused, for the owner: once. Outside of any transaction."""
+        """Notify the owner, once, why a call was refused. Outside of transactions."""
         with self._db.write():
             if isinstance(error, RepeatedRequestBlocked):
                 blocked = self._repeats.block(call.fingerprint, self._next_day(now))
@@ -261,21 +258,21 @@ class Ledger:
                 self._send_once(error.notice, now)
 
     def _send_once(self, notice: BudgetNotice, now: datetime) -> None:
-        """Inside a transaction. Of a limit of nothing, which was set on purpose, there is no notice."""
+        """Send a notice once, within a transaction; not for a cap of zero, which is intentional."""
         if not isinstance(notice, CapNotice) or notice.cap.limit:
             self.notices.send_once(notice.name, self._render_notice(notice, self._zone), now)
 
     # ------------------------------------------------------------------------------------------------- sums of periods
 
     def _spent(self, period: str, part: str = "") -> PeriodSpend:
-        """What a day or month has cost; or what a part of it has, in US dollars and tokens without a price."""
+        """Return the spending of a period, or of a part of the budget (US dollars and unpriced tokens)."""
         sql, values = "SELECT * FROM usage_totals WHERE period = ?", [period]
         if part:
             sql, values = f"SELECT {_PART_COLUMNS} FROM usage_by_role WHERE period = ? AND role = ?", [period, part]
         return self._db.read_one(_read_spend, sql, values) or PeriodSpend()
 
     def _add(self, periods: Mapping[str, str], purpose: str, session: str | None, spend: PeriodSpend) -> None:
-        """Inside a transaction: to the whole, and to those parts of the budget that the call counts against."""
+        """Add to a period's sums and those of the affected parts, within a transaction."""
         usd, unpriced = spend.usd, spend.unpriced_tokens
         parts = {_role_of_call(session), *([_BACKGROUND_PART] if purpose in BACKGROUND_PURPOSES else [])} - {"owner"}
         for period in periods.values():
@@ -303,12 +300,12 @@ class Ledger:
 
 
 def _spend(usd: float | None, tokens: int, calls: int = 0) -> PeriodSpend:
-    """What a call costs; without `usd` it has no price."""
+    """Return the spending of a call; without `usd` it is unpriced."""
     return PeriodSpend(usd or 0.0, tokens, tokens if usd is None else 0, calls)
 
 
 def _role_of_call(session: str | None) -> str:
-    """Calls without a session are the owner's."""
+    """Return the role a call counts for; without a session, the owner."""
     return "owner" if session is None else session_role(session)
 
 

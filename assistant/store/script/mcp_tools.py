@@ -1,4 +1,4 @@
-"""What MCP servers say of their tools, and what of it the owner approved, in script.db."""
+"""MCP tool descriptions as last seen and as approved, in script.db."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _read_pin = class_row(McpToolPin, seen=_read_seen, approved=_read_approved)
 
 class StoredMcpTools(DatabaseStore):
     def list_tools(self, server: str | None = None) -> list[McpToolPin]:
-        """Of one server, or of all."""
+        """Return the tools of one server, or of all."""
         where = "WHERE ?1 IS NULL OR server = ?1 ORDER BY server, name"
         return self._db.read_all(_read_pin, f"SELECT * FROM mcp_tools {where}", (server,))
 
     def record(self, server: str, definitions: Iterable[McpToolDefinition]) -> None:
-        """What a server says now. What it said before and nobody approved is forgotten."""
+        """Replace a server's current descriptions; unapproved old ones are deleted."""
         with self._db.write() as db:
             db.execute("DELETE FROM mcp_tools WHERE server = ? AND approved = ''", (server,))
             db.update_rows("mcp_tools", {"server": server}, seen="")
@@ -43,7 +43,7 @@ class StoredMcpTools(DatabaseStore):
                 db.upsert_row("mcp_tools", ("server", "name"), **row)
 
     def approve(self, server: str, tools: Iterable[str], now: datetime) -> None:
-        """These, as the server was last seen to say of them; what it does not have any more is forgotten."""
+        """Approve tools as currently described; tools the server no longer has are deleted."""
         with self._db.write() as db:
             db.execute("DELETE FROM mcp_tools WHERE server = ? AND seen = ''", (server,))
             for name in tools:
@@ -51,6 +51,6 @@ class StoredMcpTools(DatabaseStore):
                 db.execute(f"UPDATE mcp_tools SET approved = seen, approved_at = ? {where}", (now, server, name))
 
     def remove(self, server: str) -> int:
-        """Forget all of it; how many tools there were."""
+        """Delete a server's tools; returns their number."""
         with self._db.write() as db:
             return db.execute("DELETE FROM mcp_tools WHERE server = ?", (server,))

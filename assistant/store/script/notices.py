@@ -1,7 +1,7 @@
-"""Notices, each sent once, and the models that do not answer.
+"""Notices, each sent once, and models that do not answer.
 
-What always holds: a notice is stored in the transaction of its mark, so that a crash neither loses nor repeats it.
-That a model answers again is told, in the transaction that notes it, wherever its outage was told.
+A notice is stored in the transaction of its mark, so that a crash neither loses nor repeats it. The end of an outage is
+reported, in the transaction that records it, wherever the outage was.
 """
 
 from __future__ import annotations
@@ -26,38 +26,37 @@ _read_outage = class_row(ModelOutage)
 
 
 class StoredNotices(DatabaseStore):
-    """Marks of what was said once, under names."""
+    """Marks of notices that were sent."""
 
     def was_sent(self, name: str) -> bool:
         return self._db.value("SELECT 1 FROM notice_marks WHERE name = ?", (name,)) is not None
 
     def mark_sent(self, name: str, now: datetime) -> None:
-        """On its own; setting it again changes nothing."""
+        """Set a mark; idempotent."""
         with self._db.write() as db:
             db.insert_if_new("notice_marks", name=name, at=now)
 
     def clear(self, notice: Notice) -> None:
-        """What it says is over: it is sent again when it is true again."""
+        """Clear the mark of a notice that no longer applies, so that it can be sent again."""
         if self.was_sent(notice.mark):
             with self._db.write() as db:
                 db.execute("DELETE FROM notice_marks WHERE name = ?", (notice.mark,))
 
     def clear_ahead(self, kind: NoticeKind, after: datetime) -> None:
-        """Those of a kind that are marked later than that were sent by a clock that was ahead: they are sent again when
-        their time comes."""
+        """Clear marks of a kind dated after a moment: they were set by a clock that was ahead."""
         kinds = f"{kind.name.lower()}:*"
         if self._db.value("SELECT 1 FROM notice_marks WHERE name GLOB ? AND at > ?", (kinds, after)) is not None:
             with self._db.write() as db:
                 db.execute("DELETE FROM notice_marks WHERE name GLOB ? AND at > ?", (kinds, after))
 
     def send_once(self, name: str, notice: Notice, now: datetime) -> None:
-        """Inside a transaction: give a notice about the budget to the owner, unless it was given under that name."""
+        """Send a budget notice to the owner once per name, within a transaction."""
         if self._db.insert_if_new("notice_marks", name=name, at=now):
             place = find_recent_place(self._db, OWNER_SCOPE)
             insert_outgoing(self._db, [notice.to_message(f"budget:{name}", **asdict(place))], now)
 
     def send(self, notices: Iterable[Notice], address: NoticeAddress, now: datetime) -> bool:
-        """Send those that were not sent yet, in one message to each place; whether there were any."""
+        """Send notices that were not sent yet, as one message per place; returns whether there were any."""
         new = [notice for notice in notices if address.may_see(notice) and not self.was_sent(notice.mark)]
         if not new:
             return False
@@ -65,7 +64,7 @@ class StoredNotices(DatabaseStore):
             return send_in_transaction(db, new, address, now)
 
     def recent_place(self, scope: str, session: str = MAIN_SESSION) -> DeliveryTarget:
-        """Where the person with the scope wrote last, for a notice about one of their conversations."""
+        """Return where the owner of the scope last wrote from, for a notice about one of their sessions."""
         place = find_recent_place(self._db, scope)
         if place.scope != OWNER_SCOPE:
             return place
@@ -86,7 +85,7 @@ def send_in_transaction(db: Database, notices: Iterable[Notice], address: Notice
     combined = replace(new[0], text=text, buttons=buttons)
     key = combined.mark
     if db.value("SELECT 1 FROM outbox WHERE key = ?", (f"{key}#1",)) is not None:
-        # It was over, and is true again.
+        # Sent before, cleared, and true again.
         key = f"{key}@{now.isoformat()}"
     messages = [
         combined.to_message(f"{key}#{number}", **asdict(to.target), inbox_id=to.inbox_id)
@@ -97,14 +96,14 @@ def send_in_transaction(db: Database, notices: Iterable[Notice], address: Notice
 
 
 def _knows_of_outage(db: Database, address: NoticeAddress) -> bool:
-    """Whether each place was told of a model that does not answer yet."""
+    """Return whether all places know of a current outage."""
     asked = "SELECT 1 FROM model_outage_places WHERE session = ? AND bridge = ? AND target = ?"
     targets = (place.target for place in address.places)
     return all(db.value(asked, (to.session, to.bridge, to.target)) is not None for to in targets)
 
 
 def find_recent_place(db: Database, scope: str) -> DeliveryTarget:
-    """Where the person with the scope wrote last; the terminals where nobody of it did."""
+    """Return where the owner of the scope last wrote from; the terminals if nowhere."""
     place = db.read_one(
         _read_place,
         "SELECT * FROM inbox INDEXED BY inbox_scope WHERE scope = ? AND sender NOT LIKE ? ORDER BY id DESC LIMIT 1",
@@ -114,21 +113,21 @@ def find_recent_place(db: Database, scope: str) -> DeliveryTarget:
 
 
 class StoredOutages(DatabaseStore):
-    """Models that do not answer, and the places that were told so."""
+    """Models that do not answer, and the places that were notified."""
 
     def record_failure(self, outage: ModelOutage) -> ModelOutage:
-        """The outage with when it began, and how it fails now."""
+        """Record a failure, and return the outage with its start."""
         with self._db.write() as db:
             db.insert_if_new("model_outages", **asdict(outage))
             db.update_rows("model_outages", {"model": outage.model}, kind=outage.kind, reason=outage.reason)
         return self._get(outage.model) or outage
 
     def list_outages(self) -> list[ModelOutage]:
-        """The oldest first."""
+        """Return outages, oldest first."""
         return self._db.read_all(_read_outage, "SELECT * FROM model_outages ORDER BY began_at, model")
 
     def add_places(self, places: Iterable[DeliveryTarget], model: str = "") -> None:
-        """These places were told of what is out now: of one `model`, or of all."""
+        """Record that places were notified of the current outages, or that of one `model`."""
         outages = [outage for outage in self.list_outages() if model in ("", outage.model)]
         for place in places if outages else ():
             with self._db.write() as db:
@@ -136,7 +135,7 @@ class StoredOutages(DatabaseStore):
                     db.insert_if_new("model_outage_places", model=outage.model, **asdict(place))
 
     def end(self, model: str, render: Callable[[ModelOutage, DeliveryTarget], Notice], now: datetime) -> bool:
-        """The model answers: say so where its outage was told; whether it was out."""
+        """End a model's outage and notify its places; returns whether there was one."""
         outage = self._get(model)
         if outage is None:
             return False
@@ -147,7 +146,7 @@ class StoredOutages(DatabaseStore):
         return True
 
     def drop(self, is_unasked: Callable[[str], bool]) -> None:
-        """These models are not asked any more."""
+        """Delete outages of models that are not used any more."""
         for outage in self.list_outages():
             if is_unasked(outage.model):
                 with self._db.write() as db:

@@ -1,11 +1,9 @@
-"""Replies and notices on their way out, what got stuck and what a person decides about it, and the files of a turn.
+"""The outbox of replies and notices, stuck deliveries and decisions about them, and the files of a turn.
 
-What always holds:
-- One key, one body, for ever (I8). What may have arrived is sent again only on the owner's word, under the same
-  key.
-- No person decides about what is being sent at this moment: its `error` is empty.
-- Files of a turn are kept while it runs and go out with its answer. A tool that runs again after a crash adds its
-  file once; a turn that fails sends none.
+- One key, one body (I8). What may have arrived is sent again only if the owner says so, with the same key.
+- Items being sent right now cannot be changed by people: their `error` is empty.
+- Files of a turn are stored while it runs and sent with its answer, once even if the tool runs again; a failed turn
+  sends none.
 """
 
 from __future__ import annotations
@@ -56,13 +54,13 @@ class StoredOutbox(DatabaseStore):
         return next(iter(self._items(f"id = ? AND {_IS_OPEN}", (item_id,))), None)
 
     def list_open(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
-        """Those of a session's items that wait to be sent on a bridge, oldest first."""
-        # The plus keeps it to the index of what is open: a session has years of what was sent.
+        """Return a session's unsent items for a bridge, oldest first."""
+        # The plus makes SQLite use the index of open items: a session has years of sent ones.
         return self._items(f"bridge = ? AND {_IS_OPEN} AND +session = ? ORDER BY id LIMIT ?", (bridge, session, limit))
 
     def set_state(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
-        """Each time an item goes to `sending` counts as an attempt; one that stays so with an error does not. Back to
-        `pending`, it is known that no try arrived."""
+        """Set an item's state. Changing to `sending` without an error counts as an attempt; `pending` means that no
+        attempt arrived."""
         with self._db.write() as db:
             db.execute(
                 "UPDATE outbox SET state = ?1, attempts = attempts + ?2, error = ?3, updated_at = ?4,"
@@ -80,13 +78,13 @@ class StoredOutbox(DatabaseStore):
                 insert_outgoing(db, [notice], now)
 
     def save_parts(self, item_id: int, texts: Sequence[str], now: datetime) -> None:
-        """Another version of the program may cut the body at other places, or this one with another parser: a part has
-        one body for ever."""
+        """Store the texts of the parts, since another version of the program or parser might split differently; part
+        bodies are immutable."""
         with self._db.write() as db:
             db.update_rows("outbox", {"id": item_id}, parts=dump_json(list(texts)), updated_at=now)
 
     def record_parts_sent(self, item_id: int, parts: int, now: datetime) -> None:
-        """The network has so many of its parts, for certain; the next one was not sent yet."""
+        """Record how many parts the network has confirmed; the next one was not sent yet."""
         with self._db.write() as db:
             db.update_rows("outbox", {"id": item_id}, parts_sent=parts, state="pending", tried_at=None, updated_at=now)
 
@@ -95,7 +93,7 @@ class StoredOutbox(DatabaseStore):
             _redirect_item(db, item_id, bridge, target, now)
 
     def count_by_state(self) -> dict[OutboxState, int]:
-        """Items by state; states without items are left out."""
+        """Return the number of items by state, for states with items."""
         counts: dict[OutboxState, int] = {
             row["state"]: row["items"]
             for row in self._db.rows("SELECT state, count(*) AS items FROM outbox WHERE state <> 'sent' GROUP BY state")
@@ -109,7 +107,7 @@ class StoredOutbox(DatabaseStore):
     def list_between(
         self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
     ) -> list[OutboxItem]:
-        """A session's items on a bridge with ids between the two, in every state, oldest first."""
+        """Return a session's items on a bridge with ids between the two, in any state, oldest first."""
         until = _LAST_ID if before is None else before
         return self._items(
             "session = ? AND bridge = ? AND id > ? AND id < ? ORDER BY id LIMIT ?",
@@ -117,17 +115,17 @@ class StoredOutbox(DatabaseStore):
         )
 
     def newest(self, bridge: str, session: str, until: int | None = None) -> OutboxItem | None:
-        """The one of them with the largest id, up to an id."""
+        """Return a session's newest item on a bridge, up to an id."""
         where = "session = ? AND bridge = ? AND id <= ? ORDER BY id DESC LIMIT 1"
         return next(iter(self._items(where, (session, bridge, _LAST_ID if until is None else until))), None)
 
     def first_since(self, bridge: str, session: str, at: datetime) -> OutboxItem | None:
-        """The one of them with the smallest id that was made later than that."""
+        """Return a session's first item on a bridge that was created after a time."""
         where = "session = ? AND bridge = ? AND created_at > ? ORDER BY id LIMIT 1"
         return next(iter(self._items(where, (session, bridge, at))), None)
 
     def has(self, key: str, scope: str) -> bool:
-        """Whether there ever was an item of a scope under a key."""
+        """Return whether an item with this key was ever stored in a scope."""
         return self._db.value("SELECT 1 FROM outbox WHERE key = ? AND scope = ?", (key, scope)) is not None
 
     def list_by_turn(self, turn: str) -> list[OutboxItem]:
@@ -138,8 +136,7 @@ class StoredOutbox(DatabaseStore):
 
 
 def _redirect_item(db: Database, item_id: int, bridge: str, target: str, now: datetime) -> None:
-    """Inside a transaction: it goes there instead, as the newest item: a reader there that counts deliveries by their
-    ids has not passed it."""
+    """Change an item's destination, within a transaction. It gets a new id, so that readers that track ids see it."""
     db.execute(
         "UPDATE outbox SET id = (SELECT max(id) + 1 FROM outbox), bridge = ?, target = ?, state = 'pending',"
         " parts_sent = 0, parts = '[]', error = '', tried_at = NULL, updated_at = ? WHERE id = ?",
@@ -150,8 +147,8 @@ def _redirect_item(db: Database, item_id: int, bridge: str, target: str, now: da
 def insert_outgoing(
     db: Database, outgoing: Sequence[OutgoingMessage], now: datetime, *, generation: int = 0, turn: str | None = None
 ) -> None:
-    """Inside a transaction: store what is to be sent; a key that exists keeps its first body. Without `generation`,
-    each goes out in the current generation of its session."""
+    """Enqueue messages, within a transaction; existing keys are kept. Without `generation`, the session's current one
+    is used."""
     for message in outgoing:
         columns = field_values(message) | {
             "buttons": dump_json([[button.label, button.command] for button in message.buttons]),
@@ -162,23 +159,23 @@ def insert_outgoing(
 
 
 _IS_STUCK = "state IN ('ambiguous', 'failed', 'withheld')"
-# Tried, and waits for another try.
+# Failed and to be retried.
 _IS_RETRYING = f"({_IS_OPEN} AND error <> '')"
-# As the index has it. With a plus before the id that is not what is looked through: of years all but a few were sent.
+# Must match the index; with a plus before the id only the few unsent items are scanned.
 _IS_UNSENT = "state <> 'sent'"
 
 
 class StuckItems(DatabaseStore):
-    """What a person decides about: items that were not delivered, and those that wait for another try."""
+    """Undelivered items that need a decision, and those that wait for a retry."""
 
     def list_stuck(self, *, limit: int = 100) -> list[UndeliveredItem]:
-        """The newest of them, oldest first."""
+        """Return the newest of them, in chronological order."""
         where = f"{_IS_UNSENT} AND ({_IS_STUCK} OR {_IS_RETRYING})"
         sql = f"SELECT * FROM outbox WHERE {where} ORDER BY +id DESC LIMIT ?"
         return self._db.read_all(_read_undelivered, sql, (limit,))[::-1]
 
     def find(self, item_id: int) -> UndeliveredItem | None:
-        """None where it was sent, or dropped."""
+        """Return an item unless it was sent or dropped."""
         sql = f"SELECT * FROM outbox WHERE id = ? AND ({_IS_STUCK} OR {_IS_OPEN})"
         return self._db.read_one(_read_undelivered, sql, (item_id,))
 
@@ -186,27 +183,27 @@ class StuckItems(DatabaseStore):
         return self._db.read_one(_read_outcome, "SELECT state, error FROM outbox WHERE key = ?", (key,))
 
     def retry(self, item_id: int, now: datetime) -> bool:
-        """Have it sent once more; False where it is not stuck."""
+        """Queue a stuck item again; False if it is not stuck."""
         return self._update_state(item_id, "pending", now, _IS_STUCK)
 
     def drop(self, item_id: int, now: datetime) -> bool:
-        """It goes nowhere any more; False where it is neither stuck nor waits for another try."""
+        """Drop an item; False if it is neither stuck nor waiting for a retry."""
         return self._update_state(item_id, "dropped", now, f"({_IS_STUCK} OR {_IS_RETRYING})")
 
     def count_open_by_bridge(self) -> dict[str, int]:
-        """How many are to go out, by bridge."""
+        """Return the number of unsent items by bridge."""
         rows = self._db.rows(f"SELECT bridge, count(*) AS items FROM outbox WHERE {_IS_OPEN} GROUP BY bridge")
         return {row["bridge"]: row["items"] for row in rows}
 
     def mark_ambiguous(self, bridge: str, now: datetime) -> None:
-        """The bridge has another account from now on, whose network knows no key of the one before: it will never be
-        known what became of a send that was cut off."""
+        """Mark sends in progress as ambiguous, because the bridge gets another account, whose network does not know
+        earlier keys."""
         with self._db.write() as db:
             _mark_ambiguous(db, bridge, "cut off when its bridge got another account", now)
 
     def redirect_to_home(self, bridge: str, home: str, now: datetime, *, ended: bool) -> RedirectResult:
-        """What waits there for the owner goes to the bridge `home` instead, in its session. `ended`: the bridge runs no
-        more, so that it will never be known what became of a send that was cut off."""
+        """Redirect the owner's pending items to the bridge `home`. `ended`: the bridge was removed, so sends in
+        progress become ambiguous."""
         with self._db.write() as db:
             if ended:
                 _mark_ambiguous(db, bridge, "cut off when its bridge was removed", now)
@@ -234,10 +231,10 @@ def _mark_ambiguous(db: Database, bridge: str, error: str, now: datetime) -> Non
 
 
 class TurnFiles(DatabaseStore):
-    """Files that go out with the answer of the turn that runs."""
+    """Files to be sent with a running turn's answer."""
 
     def add(self, media: Media, context: ToolContext) -> None:
-        """Under the context's key, once. Durable when it returns; gone where the turn fails."""
+        """Add a file, once per key of the context. Deleted if the turn fails."""
         with self._db.write() as db:
             db.insert_if_new(
                 "turn_files",
@@ -255,8 +252,8 @@ class TurnFiles(DatabaseStore):
 def complete_outgoing(
     db: Database, turn: str, outgoing: Sequence[OutgoingMessage], message_id: int | None
 ) -> list[OutgoingMessage]:
-    """Inside the transaction that ends the turn: what goes out, its replies with the turn's files, which are kept here
-    no longer, and each under the id of the logged reply unless it has one."""
+    """Within the transaction that ends a turn: return its outgoing messages with files added to replies, and the
+    reply's message id where none is set."""
     files = _read_turn_files(db, turn)
     if files:
         db.execute("DELETE FROM turn_files WHERE turn = ?", (turn,))

@@ -1,9 +1,8 @@
-"""Who is who, where the owner's conversations continue, and the codes by which people are let in.
+"""People and their accounts, the routing of the owner's sessions, and pairing codes.
 
-What always holds: an account belongs to one person at most; no account becomes the owner's except by
-`link_owner_account`, and the owner's accounts are changed by it and by `unlink` alone. Of a code only its salted
-hash is kept; it is valid until its time, is used once, and what using it changes is written in the same transaction
-as the notice of it. Expired codes are deleted when new ones are made.
+An account belongs to at most one person; only `link_owner_account` gives an account to the owner, and only it and
+`unlink` change the owner's accounts. Codes are stored as salted hashes, expire, and are used once; using one and the
+notice about it are one transaction. Expired codes are deleted when new ones are created.
 """
 
 from __future__ import annotations
@@ -33,32 +32,31 @@ OWNER_NAME = "owner"
 
 
 class People(DatabaseStore):
-    """Who is who. Only the owner's process writes here."""
+    """Known people and rooms. Written only by the daemon."""
 
     def list_people(self) -> list[Person]:
-        """The owner first, then the others, the longest known first."""
+        """Return the owner, then others by age."""
         return _read_people(self._db, "ORDER BY role <> 'owner', id")
 
     def find_by_identity(self, identity: Identity) -> Person | None:
-        """Whose account this is."""
+        """Return whose account this is."""
         return find_person(self._db, identity)
 
     # --------------------------------------------------------------------------------------------------------- changing
 
     def link_owner(self, identity: Identity, now: datetime) -> Person:
-        """The account is the owner's from now on, also where another person had it."""
+        """Give an account to the owner, even if it was another person's."""
         with self._db.write() as db:
             return link_owner_account(db, identity, now)
 
     def admit_guest(self, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
-        """The account belongs to a guest of this state, made where no person had it. The owner's accounts stay as they
-        are."""
+        """Give an account to a guest, created if necessary, with this state. The owner's accounts are unchanged."""
         with self._db.write() as db:
             return admit_guest(db, identity, name, state, now)
 
     def unlink(self, identity: Identity, now: datetime) -> bool:
-        """The account belongs to no person from now on. A guest without any account is deleted, and what was set for
-        later from it as a guest is cancelled. False where it belonged to no person."""
+        """Detach an account. A guest without accounts is deleted, and their scheduled jobs are cancelled. Returns False
+        if it belonged to nobody."""
         session = peer_session_key(identity.bridge, identity.sender)
         with self._db.write() as db:
             deleted = db.execute("DELETE FROM identities WHERE bridge = ? AND sender = ?", _account(identity))
@@ -68,7 +66,7 @@ class People(DatabaseStore):
         return bool(deleted)
 
     def set_state(self, person_id: int, state: AccessState, now: datetime) -> None:
-        """Of a guest. A denial, here and in the others, cancels what they had set for later."""
+        """Set a guest's state. Here and elsewhere, a denial cancels their scheduled jobs."""
         with self._db.write() as db:
             _set_person_state(db, _read_person(db, person_id), state, now)
 
@@ -85,12 +83,12 @@ class People(DatabaseStore):
         return self._db.read_all(_read_room, "SELECT * FROM rooms ORDER BY bridge, room")
 
     def decide_room(self, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
-        """`name` "" keeps the name that it has."""
+        """Set a room's state; `name` "" keeps the current name."""
         with self._db.write() as db:
             set_room_state(db, bridge, room, name, state, now)
 
     def notify_once(self, outgoing: OutgoingMessage, now: datetime) -> bool:
-        """Store the notice, unless its session (that of a stranger, or of a room) had one before."""
+        """Store a notice unless its session had one before."""
         with self._db.write() as db:
             is_new = db.insert_if_new("told", session=outgoing.session, told_at=now)
             if is_new:
@@ -99,34 +97,33 @@ class People(DatabaseStore):
 
 
 class ConversationRoutes(DatabaseStore):
-    """Which of the owner's conversations continues where they write."""
+    """Which of the owner's sessions a reply target uses."""
 
     def session_at(self, bridge: str, target: str) -> str:
-        """`main` where nothing else was chosen."""
+        """Return the session of a target; `main` by default."""
         sql = "SELECT session FROM places WHERE bridge = ? AND target = ?"
         return self._db.value(sql, (bridge, target)) or MAIN_SESSION
 
     def choose_session(self, bridge: str, target: str, session: str, now: datetime) -> None:
-        """From now on this place talks to that conversation of the owner's."""
+        """Let a target use another session of the owner."""
         with self._db.write() as db:
             db.upsert_row("places", ("bridge", "target"), bridge=bridge, target=target, session=session, chosen_at=now)
 
     def account_at(self, bridge: str, target: str) -> str | None:
-        """The account that writes from there, and not in a room; None where no admitted account did."""
+        """Return the admitted account that writes from a target (not in a room), or None."""
         account: str | None = self._db.value(
             "SELECT account FROM accounts_at WHERE bridge = ? AND target = ?", (bridge, target)
         )
         return account
 
     def record_account(self, bridge: str, target: str, account: str) -> None:
-        """An account that was let in writes from there."""
+        """Record which admitted account writes from a target."""
         if self.account_at(bridge, target) != clean_text(account):
             with self._db.write() as db:
                 db.upsert_row("accounts_at", ("bridge", "target"), bridge=bridge, target=target, account=account)
 
     def find_owner_target(self, bridge: str) -> str | None:
-        """Where the owner is written to on that bridge: the place that one of their accounts wrote from, the newest
-        one; None where none did."""
+        """Return the target from which the owner last wrote on a bridge, or None."""
         target: str | None = self._db.value(
             "SELECT a.target FROM accounts_at a JOIN identities i ON i.bridge = a.bridge AND i.sender = a.account"
             " JOIN people p ON p.id = i.person_id WHERE a.bridge = ? AND p.role = 'owner'"
@@ -197,7 +194,7 @@ def _set_person_state(db: Database, person: Person, state: AccessState, now: dat
 
 
 def _cancel_jobs(db: Database, scope: str, now: datetime) -> None:
-    """Nothing comes due any more for a person or room that is not answered."""
+    """Cancel the scheduled jobs of a person or room that is not answered any more."""
     db.execute(
         "UPDATE jobs SET state = 'cancelled', ended_at = ? WHERE scope = ? AND state IN ('active', 'paused')",
         (now, scope),
@@ -224,10 +221,10 @@ _SELECT_PENDING = "SELECT * FROM pairings WHERE state IN ('pending', 'locked') A
 
 
 class Pairings(DatabaseStore):
-    """Codes that were given out. What is past its time is as if it were not there."""
+    """Issued codes; expired ones are ignored."""
 
     def pending_pairings(self, now: datetime) -> list[Pairing]:
-        """Codes that are valid, locked ones too, oldest first."""
+        """Return valid codes, including locked ones, oldest first."""
         return self._db.read_all(_read_pairing, f"{_SELECT_PENDING} ORDER BY id", (now,))
 
     def request_access(
@@ -236,9 +233,9 @@ class Pairings(DatabaseStore):
         offer: PairingOffer,
         notices: Callable[[int], Sequence[OutgoingMessage]],
     ) -> bool:
-        """Keep the code of somebody who asks to be let in, with the notices, made of the pairing's id, that give it to
-        them (`code_notice_key`) and ask the owner (`access_request_key`). False, and nothing kept, where too many wait
-        already. A requester who has a valid code gets no other: True, and nothing kept."""
+        """Store a requester's code with the notices (built from the pairing's id) to them (`code_notice_key`) and to
+        the owner (`access_request_key`). Returns False, storing nothing, if too many are pending; True, storing
+        nothing, if the requester already has a valid code."""
         with self._db.write() as db:
             pending = db.read_all(_read_pairing, f"{_SELECT_PENDING} AND kind = 'knock'", (offer.valid_from,))
             if any(_is_from(pairing, request.bridge, request.sender, request.room) for pairing in pending):
@@ -250,7 +247,7 @@ class Pairings(DatabaseStore):
         return True
 
     def offer_link(self, bridge: str, offer: PairingOffer) -> bool:
-        """Keep a code that the owner sends from that bridge. False where too many wait already."""
+        """Store a code for the owner to send from a bridge. Returns False if too many are pending."""
         with self._db.write() as db:
             if len(db.rows(f"{_SELECT_PENDING} AND kind = 'link'", (offer.valid_from,))) >= offer.max_pending:
                 return False
@@ -258,7 +255,7 @@ class Pairings(DatabaseStore):
         return True
 
     def record_wrong_code(self, pairings: Sequence[Pairing], limit: int) -> bool:
-        """Note a wrong code on each of these; from `limit` on they are locked. Whether one of them is now."""
+        """Count a wrong code for each of these; locks them at `limit`. Returns whether one is locked now."""
         with self._db.write() as db:
             db.execute_many(
                 "UPDATE pairings SET tries = tries + 1, state = iif(tries + 1 >= ?, 'locked', state)"
@@ -269,7 +266,7 @@ class Pairings(DatabaseStore):
         return "locked" in states
 
     def approve(self, pairing: Pairing, *, as_owner: bool, outgoing: OutgoingMessage, now: datetime) -> None:
-        """The requester is let in (as a guest, or as the owner; a room is allowed) and notified, the code used."""
+        """Admit the requester (as guest or owner; a room is allowed), notify them, and mark the code used."""
         identity = Identity(pairing.bridge, pairing.sender)
         with self._db.write() as db:
             if not self._use(pairing):
@@ -284,21 +281,21 @@ class Pairings(DatabaseStore):
             insert_outgoing(db, [outgoing], now)
 
     def redeem(self, pairing: Pairing, identity: Identity, outgoing: OutgoingMessage, now: datetime) -> None:
-        """The account that sent the owner's code is the owner's, and notified, the code used."""
+        """Give the account that sent the owner's code to the owner, notify them, and mark the code used."""
         with self._db.write() as db:
             if self._use(pairing):
                 link_owner_account(db, identity, now)
-                # An owner who mistyped the code first was taken for a stranger.
+                # An owner who first mistyped the code was treated as a stranger.
                 _delete_requests(db, identity.bridge, identity.sender, None, now)
                 insert_outgoing(db, [outgoing], now)
 
     def remove_codes(self, bridge: str, sender: str, room: str | None, now: datetime) -> None:
-        """The codes of somebody on whom the owner decided otherwise."""
+        """Delete the codes of someone on whom the owner decided otherwise."""
         with self._db.write() as db:
             _delete_requests(db, bridge, sender, room, now)
 
     def _use(self, pairing: Pairing) -> bool:
-        """Whether the code was not used before."""
+        """Mark a code used; returns whether it was unused."""
         return bool(self._db.update_rows("pairings", {"id": pairing.id, "state": "pending"}, state="used"))
 
     def _insert(self, kind: PairingKind, request: AccessRequest, offer: PairingOffer) -> int:
@@ -315,17 +312,17 @@ class Pairings(DatabaseStore):
 
 
 def access_request_key(pairing_id: int) -> str:
-    """The key of the message that asks the owner."""
+    """Return the key of the question to the owner."""
     return f"knock:{pairing_id}"
 
 
 def code_notice_key(pairing_id: int) -> str:
-    """The key of the message that gives a stranger their code."""
+    """Return the key of the message with a stranger's code."""
     return f"pairing:{pairing_id}"
 
 
 def _withdraw_notices(db: Database, pairing_id: int, now: datetime) -> None:
-    """What waits to be sent of a request that was decided: the question, and the code, which nobody needs any more."""
+    """Drop undelivered messages about a decided request: the question and the code."""
     db.execute(
         "UPDATE outbox SET state = 'dropped', error = 'decided before it was sent', updated_at = ?"
         " WHERE key IN (?, ?) AND state = 'pending'",
@@ -342,7 +339,7 @@ def _delete_requests(db: Database, bridge: str, sender: str, room: str | None, n
 
 
 def _is_from(pairing: Pairing, bridge: str, sender: str, room: str | None) -> bool:
-    """A room asks once, whichever person speaks there."""
+    """Return whether a pairing is this requester's; a room counts as one, whoever speaks."""
     if (pairing.bridge, pairing.room) != (clean_text(bridge), room and clean_text(room)):
         return False
     return room is not None or pairing.sender == clean_text(sender)

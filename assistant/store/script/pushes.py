@@ -1,8 +1,8 @@
-"""Notifications to services outside, such as ntfy: what to send, and what became of each at each service.
+"""Push notifications to external services such as ntfy, and their outcome per service.
 
-What always holds: a notification is written as `sending` before its service is asked, so that after a kill it is known
-that nobody knows, and it is not sent again; one that a service took is never sent there again. No words are kept here:
-they are read anew from what waits for the person.
+A notification is recorded as `sending` before the service is called, so that after a crash its outcome is known to be
+uncertain, and it is not repeated; neither is one that the service accepted. No text is stored: it is derived from the
+pending messages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_UNSEEN = 20
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """One notification at one service. `error`: why it failed; `retry_at`: when it may be tried again."""
+    """A notification at one service. `error`: why it failed; `retry_at`: when to retry."""
 
     key: str
     service: str
@@ -36,7 +36,7 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class UnseenMessage:
-    """A message to the owner that no bridge has delivered yet."""
+    """An undelivered message to the owner."""
 
     key: str
     body: str
@@ -48,7 +48,7 @@ _read_unseen = class_row(UnseenMessage)
 
 class StoredPushes(DatabaseStore):
     def list_unseen_reminders(self, since: datetime, before: datetime) -> list[UnseenMessage]:
-        """Those that were due between the two moments and that no bridge has delivered, oldest first."""
+        """Return undelivered reminders created between two moments, oldest first."""
         return self._db.read_all(
             _read_unseen,
             "SELECT key, body FROM outbox INDEXED BY outbox_unsent WHERE state <> 'sent'"
@@ -58,7 +58,7 @@ class StoredPushes(DatabaseStore):
         )
 
     def list_unseen_approvals(self, since: datetime, before: datetime) -> list[UnseenMessage]:
-        """What waits for a yes or no and was asked in a message that no bridge has delivered: `body` is the effect."""
+        """Return pending approvals whose question is undelivered; `body` is the effect."""
         return self._db.read_all(
             _read_unseen,
             "SELECT 'approval:' || a.id AS key, a.effect AS body FROM approvals a WHERE a.state = 'pending'"
@@ -95,13 +95,13 @@ class StoredPushes(DatabaseStore):
             db.update_rows("pushes", where, state=state, error=error, retry_at=retry_at, updated_at=now)
 
     def recover_after_crash(self, now: datetime) -> None:
-        """At start: what was being sent may have arrived. What is long over is dropped."""
+        """At start-up, mark interrupted pushes as uncertain, and delete old ones."""
         with self._db.write() as db:
             db.update_rows("pushes", {"state": "sending"}, state="uncertain", updated_at=now)
             db.execute("DELETE FROM pushes WHERE updated_at < ?", (now - _KEPT,))
 
     def newest_by_service(self, services: Sequence[str]) -> dict[str, Push]:
-        """The one that was tried last at each."""
+        """Return the most recent push per service."""
         sql = "SELECT * FROM pushes WHERE service = ? ORDER BY updated_at DESC LIMIT 1"
         found = (self._db.read_one(_read_push, sql, (service,)) for service in services)
         return {push.service: push for push in found if push is not None}

@@ -1,8 +1,7 @@
-"""The sessions and the running totals of their views, one row a generation.
+"""Sessions and the running totals of their views, one row per generation.
 
-What always holds: a turn changes totals by what it adds or takes away; nothing counts a view again. `prefix_rev` goes
-up with every change to what comes before the tail, and with nothing else, so that a plan made on one revision can be
-committed by compare-and-swap.
+Totals are updated incrementally; views are never recounted in a turn. `prefix_rev` increases with every change before
+the tail, and only then, so that plans can be committed by compare-and-swap.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from assistant.store.rows import class_row
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One generation of a session, mostly the current one."""
+    """One generation of a session, usually the current one."""
 
     key: str
     generation: int
@@ -29,18 +28,18 @@ class Session:
 
     @property
     def row_key(self) -> tuple[str, int]:
-        """What its rows are found by: the values of `session = ? AND generation = ?`."""
+        """Values for `session = ? AND generation = ?`."""
         return self.key, self.generation
 
     @property
     def columns(self) -> dict[str, str | int]:
-        """The columns that every row of a session starts with."""
+        """The leading columns of every row of a session."""
         return {"session": self.key, "generation": self.generation, "scope": self.scope}
 
 
 @dataclass(frozen=True, slots=True)
 class ViewSize:
-    """What rows of a view add up to."""
+    """The total size of rows of a view."""
 
     messages: int = 0
     tokens: int = 0
@@ -80,12 +79,12 @@ def find_session(db: Database, key: str) -> Session | None:
 
 
 def current_generation(db: Database, key: str) -> int:
-    """1 where there is no such session yet."""
+    """Return the current generation, 1 if the session does not exist."""
     return db.value("SELECT max(generation) FROM sessions WHERE key = ?", (key,)) or 1
 
 
 def require_session(db: Database, key: str) -> Session:
-    """Raises `StoreError` where there is no such session."""
+    """Raises `StoreError` if the session does not exist."""
     session = find_session(db, key)
     if session is None:
         raise _unknown_session(key)
@@ -97,9 +96,8 @@ def _unknown_session(key: str) -> StoreError:
 
 
 def ensure_session(db: Database, key: str, scope: str, now: datetime) -> Session:
-    """The current generation of a session, begun (inside a transaction) where there is none.
-
-    Raises `StoreError` where the session belongs to another scope."""
+    """Return the current generation of a session, created (within a transaction) if necessary. Raises `StoreError` if
+    it belongs to another scope."""
     session = find_session(db, key)
     if session is None:
         insert_session(db, key, 1, scope, now)
@@ -115,7 +113,7 @@ def insert_session(db: Database, key: str, generation: int, scope: str, now: dat
 
 
 def extend_import(db: Database, session: Session, times: Collection[datetime]) -> None:
-    """Inside a transaction: an imported conversation lasted from its first message to its last."""
+    """Extend an imported session to the times of its messages, within a transaction."""
     if not times:
         return
     db.execute(
@@ -126,12 +124,12 @@ def extend_import(db: Database, session: Session, times: Collection[datetime]) -
 
 
 def update_session(db: Database, session: Session, **columns: str | int | datetime | None) -> None:
-    """Inside a transaction."""
+    """Within a transaction."""
     db.update_rows("sessions", {"key": session.key, "generation": session.generation}, **columns)
 
 
 def add_to_totals(db: Database, session: Session, delta: ViewSize) -> None:
-    """Add to the running totals; `prefix_rev` stays."""
+    """Add to the running totals without changing `prefix_rev`."""
     db.execute(
         "UPDATE sessions SET view_messages = view_messages + ?, view_tokens = view_tokens + ?,"
         " view_bytes = view_bytes + ?, view_images = view_images + ? WHERE key = ? AND generation = ?",
@@ -140,13 +138,13 @@ def add_to_totals(db: Database, session: Session, delta: ViewSize) -> None:
 
 
 def add_to_totals_and_bump(db: Database, session: Session, delta: ViewSize) -> None:
-    """Add to the running totals after a change of the prefix: `prefix_rev` goes up by one."""
+    """Add to the running totals and increment `prefix_rev`, after a change of the prefix."""
     add_to_totals(db, session, delta)
     db.execute("UPDATE sessions SET prefix_rev = prefix_rev + 1 WHERE key = ? AND generation = ?", session.row_key)
 
 
 def recount_totals(db: Database, session: Session) -> None:
-    """Recount the totals from the rows, as an undo or a repair does; `prefix_rev` goes up by one."""
+    """Recompute the totals from the rows (for undo and repair) and increment `prefix_rev`."""
     db.execute(
         "UPDATE sessions SET (view_messages, view_tokens, view_bytes, view_images) = (SELECT count(*),"
         " coalesce(sum(tokens), 0), coalesce(sum(bytes), 0), coalesce(sum(images), 0) FROM conversation_history h"
@@ -157,12 +155,12 @@ def recount_totals(db: Database, session: Session) -> None:
 
 
 def read_view_floor(db: Database, session: Session) -> int:
-    """The position above which the view begins."""
+    """Return the position above which the view begins."""
     return db.value("SELECT view_floor FROM sessions WHERE key = ? AND generation = ?", session.row_key) or 0
 
 
 def require_prefix_rev(db: Database, key: str, prefix_rev: int) -> Session:
-    """The session, if its view is still at `prefix_rev`. Raises `StaleView`."""
+    """Return the session if its view is still at `prefix_rev`. Raises `StaleView`."""
     row = find_session_row(db, key)
     if row is None or row["prefix_rev"] != prefix_rev:
         raise StaleView
@@ -170,7 +168,7 @@ def require_prefix_rev(db: Database, key: str, prefix_rev: int) -> Session:
 
 
 def branch_ancestry(db: Database, key: str) -> list[str]:
-    """A session and those that it branched from."""
+    """Return a session and its ancestors."""
     rows = db.rows(
         "WITH RECURSIVE line (key) AS (SELECT ? UNION SELECT s.parent_session FROM line"
         " JOIN sessions s ON s.key = line.key WHERE s.parent_session IS NOT NULL) SELECT key FROM line",
@@ -180,15 +178,15 @@ def branch_ancestry(db: Database, key: str) -> list[str]:
 
 
 def sort_parents_first(sessions: Collection[str]) -> list[str]:
-    """Sessions in an order in which every branch comes after what it branched from."""
+    """Sort sessions so that branches follow their parents."""
     return sorted(
         sessions, key=lambda key: (key.startswith(BRANCH_PREFIX), len(key) if key.startswith(BRANCH_PREFIX) else 0, key)
     )
 
 
 def count_messages(after: str, until: str) -> str:
-    """SQL that counts the messages of a generation `s` whose seq is in a range: records are numbered without a gap, so
-    only those that are no message, or were undone, are looked at; in a long conversation that takes no longer."""
+    """Return SQL that counts messages of generation `s` in a seq range. Records are numbered without gaps, so only the
+    exceptions (other kinds, undone) are counted, which stays fast in long sessions."""
     return f"""
     coalesce(max(0, ({until}) - ({after}) - (SELECT count(*) FROM messages u WHERE u.session = s.key
      AND u.generation = s.generation AND (u.kind <> 'message' OR u.hidden_by IS NOT NULL)
@@ -196,14 +194,14 @@ def count_messages(after: str, until: str) -> str:
 """
 
 
-# What is out of view and was not read for the journal (F28): what live checkpoints cover, and ended generations.
+# Messages out of view that are not extracted yet (F28): in live checkpoints and ended generations.
 _UNEXTRACTED = count_messages(
     "max(s.extracted_seq, s.from_seq - 1)",
     "iif(s.ended_at IS NULL, (SELECT max(c.to_seq) FROM checkpoints c WHERE c.session_id = s.key"
     " AND c.generation = s.generation AND c.state = 'live'),"
     " (SELECT n.from_seq - 1 FROM sessions n WHERE n.key = s.key AND n.generation = s.generation + 1))",
 )
-# `seq` counts log records; `checkpoints` are the compactions that were not undone.
+# `seq` counts log records; `checkpoints` counts compactions that were not undone.
 _SELECT_INFOS = f"""
     SELECT s.*, (SELECT min(f.started_at) FROM sessions f WHERE f.key = s.key) AS begun_at, m.ts AS last_at,
      coalesce(m.seq, 0) AS seq, {_UNEXTRACTED} AS unextracted,
@@ -214,7 +212,7 @@ _SELECT_INFOS = f"""
 """
 _IS_CURRENT = "WHERE s.generation = (SELECT max(generation) FROM sessions g WHERE g.key = s.key)"
 _IS_IMPORTED = f"s.key GLOB '{IMPORT_PREFIX}*'"
-# Of many thousands of messages nothing is counted: that one waits is enough.
+# Messages are not counted: it is enough to know that one is unread.
 _UNREAD_IMPORTS = f"""
     SELECT s.*, s.started_at AS begun_at, s.ended_at AS last_at, 1 AS unextracted, 0 AS checkpoints,
      (SELECT max(seq) FROM messages l WHERE l.session = s.key) AS seq
@@ -228,28 +226,28 @@ _read_info = class_row(SessionInfo, started_at="begun_at", messages="seq", paren
 
 
 def list_session_infos(db: Database) -> list[SessionInfo]:
-    """The current generation of every session, the latest spoken in first; nothing that was imported."""
+    """Return the current generations of all sessions except imported ones, latest activity first."""
     return db.read_all(_read_info, f"{_SELECT_INFOS} {_IS_CURRENT} AND NOT {_IS_IMPORTED} ORDER BY m.ts DESC, s.key")
 
 
 def list_unread_generations(db: Database) -> list[SessionInfo]:
-    """Ended generations of which something waits to be read for the journal, those that ended first before."""
+    """Return ended generations with messages not extracted yet, in the order in which they ended."""
     where = f"WHERE s.ended_at IS NOT NULL AND NOT {_IS_IMPORTED} AND {_UNEXTRACTED} > 0"
     return db.read_all(_read_info, f"{_SELECT_INFOS} {where} ORDER BY s.ended_at, s.key")
 
 
 def list_unread_imports(db: Database, limit: int) -> list[SessionInfo]:
-    """Imported conversations of which something waits to be read for the journal, the earliest first."""
+    """Return imported sessions with messages not extracted yet, earliest first."""
     return db.read_all(_read_info, _UNREAD_IMPORTS, (limit,))
 
 
 def find_session_info(db: Database, key: str) -> SessionInfo | None:
-    """The current generation of a session, also of one that was imported."""
+    """Return the current generation of a session, which may be imported."""
     return db.read_one(_read_info, f"{_SELECT_INFOS} {_IS_CURRENT} AND s.key = ?", (key,))
 
 
 def session_info(db: Database, key: str) -> SessionInfo:
-    """Raises `StoreError` where there is no such session."""
+    """Raises `StoreError` if the session does not exist."""
     info = find_session_info(db, key)
     if info is None:
         raise _unknown_session(key)

@@ -1,15 +1,13 @@
-"""Turns, the tools they ran, tasks given to helpers (F22), and what people asked for (F18), as rows of script.db; and
-pinned words that are in every prompt of a session (F21, character.db).
+"""Turns, their tool runs, delegated tasks (F22) and user requests (F18) in script.db; and pins (F21) in character.db.
 
-What always holds:
-- A task is written before a helper starts on it, and ends once. A call that is repeated under its key after a crash
-  finds its tasks: those with a result keep it, the others run again.
-- A user's message that was taken up is a request, written in the transaction that takes it up. Its answer closes it,
-  unless it is a task: that stays open until somebody says that it is done, or, where only a reminder was wanted, until
-  that is set. What a schedule asks is closed by its answer, since it will be asked again. Its words are in the log.
-- A message is pinned once, a text as often as somebody pins it; a removed pin is deleted.
+- A task is stored before its helper starts, and ends once. A call repeated with its key after a crash finds its tasks:
+  finished ones keep their result, others run again.
+- A message taken up by a turn is a request, stored in the same transaction. Its answer closes it unless it is a task,
+  which stays open until it is reported done, or, for a mere reminder, until that is set. A schedule's request is closed
+  by its answer. The text is in the log.
+- A message is pinned at most once, a text any number of times; removed pins are deleted.
 
-Functions that write are called inside a transaction; classes open their own.
+Functions that write run within a caller's transaction; classes open their own.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ _read_delegation = class_row(Delegation)
 
 
 def turn_id_of_message(message_id: int) -> str:
-    """A turn is named for the message it answers, so that a repeated start finds the same turn."""
+    """Return the turn id, derived from the message so that a repeated start finds the same turn."""
     return f"t{message_id:08d}"
 
 
@@ -45,13 +43,13 @@ def turn_of_row(row: Row, items: tuple[InboxItem, ...]) -> Turn:
 
 
 def require_running_turn(db: Database, turn: Turn) -> None:
-    """Raises `StoreError` where the turn has ended: nothing more may be said in its name."""
+    """Raises `StoreError` if the turn has ended."""
     if db.value("SELECT state FROM turns WHERE id = ?", (turn.id,)) != "running":
         raise StoreError(f"Turn {turn.id} has ended. Nothing was written.")
 
 
 def end_turn(db: Database, turn: Turn, state: TurnState, error: str, now: datetime) -> None:
-    """A tool that is still marked as started was interrupted."""
+    """End a turn; tools still marked as started were interrupted."""
     db.update_rows("turns", {"id": turn.id}, state=state, error=error, ended_at=now)
     db.update_rows("tool_runs", {"turn": turn.id, "state": "started"}, state="interrupted", ended_at=now)
 
@@ -70,7 +68,7 @@ def insert_tool_run(db: Database, turn: Turn, call: ToolCall, now: datetime) -> 
 
 
 class Delegations(DatabaseStore):
-    """Tasks given to helpers (script.db): written before a helper starts, so that a restart can report them (F22)."""
+    """Delegated tasks (script.db), stored before a helper starts, so that a restart can report them (F22)."""
 
     def begin(
         self, key: str, turn: str, session: str, scope: str, tasks: Sequence[str], now: datetime
@@ -97,7 +95,7 @@ class Delegations(DatabaseStore):
     def list_for_session(
         self, session: str, *, state: DelegationState | None = None, limit: int = 50
     ) -> list[Delegation]:
-        """Newest first."""
+        """Return delegations, newest first."""
         return self._db.read_all(
             _read_delegation,
             "SELECT * FROM delegations WHERE session = ? AND (? IS NULL OR state = ?) ORDER BY id DESC LIMIT ?",
@@ -105,7 +103,7 @@ class Delegations(DatabaseStore):
         )
 
     def interrupt_running(self, now: datetime) -> list[Delegation]:
-        """At start: those an earlier process left running are `interrupted`."""
+        """At start-up, mark running delegations of an earlier process `interrupted`."""
         with self._db.write() as db:
             running = db.read_all(
                 _read_delegation,
@@ -132,7 +130,7 @@ _REMINDERS_ARE_SET = (
 
 
 class UserRequests:
-    """What people asked for, with their words from the log."""
+    """User requests, with their text from the log."""
 
     def __init__(self, db: Database, log: LogFiles) -> None:
         self._db = db
@@ -146,7 +144,7 @@ class UserRequests:
         )
 
     def list_open_tasks(self, session: str, *, limit: int) -> list[UserRequest]:
-        """Those of them that ask for more than an answer, newest first."""
+        """Return open requests that need more than an answer, newest first."""
         return self._list(
             f"{_SELECT_REQUESTS} WHERE r.session = ? AND r.state = 'open' AND r.task <> ?"
             " ORDER BY r.message_id DESC LIMIT ?",
@@ -154,7 +152,7 @@ class UserRequests:
         )
 
     def list_open_in_scope(self, scope: str, *, limit: int) -> list[UserRequest]:
-        """Of all conversations of a scope, newest first."""
+        """Return open requests of all sessions of a scope, newest first."""
         return self._list(
             f"{_SELECT_REQUESTS} WHERE r.scope = ? AND r.state = 'open' ORDER BY r.message_id DESC LIMIT ?",
             (scope, limit),
@@ -185,7 +183,7 @@ class UserRequests:
         return [request for message_id in ids for request in self._list(by_id, (message_id,))]
 
     def _list(self, sql: str, values: Sequence[str | int]) -> list[UserRequest]:
-        """But those whose words are lost, which nobody can do any more."""
+        """Run a query, omitting requests whose text is lost."""
         found = self._db.read_all(self._read, sql, values)
         return [request for request in found if request.text != LOST_PLACEHOLDER]
 
@@ -197,7 +195,7 @@ class UserRequests:
 def open_request(
     db: Database, session: Session, item: InboxItem, turn: str, classify: ClassifyRequest, now: datetime
 ) -> None:
-    """Inside the transaction that takes up the message."""
+    """Within the transaction that takes up the message."""
     task = RequestKind.ANSWER if is_from_schedule(item.incoming) else classify(item.incoming.content)
     db.insert_if_new(
         "requests",
@@ -211,8 +209,8 @@ def open_request(
 
 
 def answer_requests(db: Database, turn: str, reply_id: int, now: datetime) -> None:
-    """Inside the transaction that ends the turn: its questions are closed, its tasks have an answer; what asked for
-    reminders alone is done where the turn has set as many."""
+    """Within the transaction that ends the turn: close its questions, record the answer for tasks, and close reminder
+    requests if enough reminders were set."""
     db.execute("UPDATE requests SET answered_by = ? WHERE turn = ?", (reply_id, turn))
     for kind, by, condition in (
         (RequestKind.ANSWER, "answer", ""),
@@ -225,7 +223,7 @@ def answer_requests(db: Database, turn: str, reply_id: int, now: datetime) -> No
 
 
 def withdraw_requests(db: Database, undo: LogRecord) -> None:
-    """Inside the transaction that hides messages: what they asked for is wanted no longer."""
+    """Within the transaction that hides messages: supersede their open requests."""
     db.execute_many(
         f"{_CLOSE} WHERE message_id = ? AND state = 'open'",
         [("superseded", "user", dump_json([undo.id]), undo.ts, message_id) for message_id in undo.refs],
@@ -236,14 +234,14 @@ _read_pin = class_row(Pin)
 
 
 class Pins(DatabaseStore):
-    """Text that is in every prompt of a session (character.db)."""
+    """Text in every prompt of a session (character.db)."""
 
     def list_pins(self, session: str) -> list[Pin]:
-        """Oldest first."""
+        """Return pins, oldest first."""
         return self._db.read_all(_read_pin, "SELECT * FROM pins WHERE session = ? ORDER BY id", (session,))
 
     def add(self, session: str, scope: str, text: str, role: str, message_id: int | None, now: datetime) -> Pin:
-        """A message that is pinned already keeps its pin."""
+        """Add a pin; a pinned message keeps its existing one."""
         with self._db.write() as db:
             pin = db.read_one(
                 _read_pin, "SELECT * FROM pins WHERE session = ? AND message_id = ?", (session, message_id)
@@ -256,7 +254,7 @@ class Pins(DatabaseStore):
             return db.read_all(_read_pin, "SELECT * FROM pins WHERE id = ?", (pin_id,))[0]
 
     def remove(self, session: str, pin_ids: Sequence[int]) -> list[Pin]:
-        """Raises `UsageError` naming the ids that do not exist; then none is removed."""
+        """Remove pins. Raises `UsageError`, without removing any, if some do not exist."""
         with self._db.write() as db:
             pins = {pin.id: pin for pin in self.list_pins(session)}
             unknown = [str(pin_id) for pin_id in pin_ids if pin_id not in pins]
