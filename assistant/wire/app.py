@@ -1,7 +1,6 @@
-"""The composition root: from settings to a running assistant (`App`). The only package that knows every room.
+"""The composition root: builds a running assistant (`App`) from settings. The only package that knows every room.
 
-What is heavy (provider SDKs, the web framework, vocabularies) is imported by the adapter that needs it, when it is
-first used.
+Heavy dependencies (SDKs, web framework, vocabularies) are imported on first use, by the adapter that needs them.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ from tools.toolbox import MAX_RESULT_BYTES, delegate_tool
 
 
 class App:
-    """Everything of one data folder that runs: what the daemon serves and the commands change."""
+    """All running parts of a data folder: what the daemon serves and commands use."""
 
     def __init__(
         self,
@@ -94,8 +93,8 @@ class App:
         *,
         listens: bool,
     ) -> None:
-        """Each part is built from parts that are there already; `models` answer and write instead of the configured
-        ones. `listens`: the web API is served over TCP as well, if it has a port."""
+        """Build parts in dependency order; `models` replace the configured ones. `listens`: also serve the web API over
+        TCP, if it has a port."""
         self._listens = listens
         self.stores, self._clock = stores, clock
         self.started_at = clock()
@@ -251,7 +250,7 @@ class App:
     # ------------------------------------------------------------------------------------------------------- life cycle
 
     async def start(self) -> None:
-        """Finish what an earlier process left half done, then receive and answer. Raises `StoreError`."""
+        """Recover what an earlier process left unfinished, then start receiving. Raises `StoreError`."""
         await self.runtime.start(self._recover)
         await self.dispatcher.start(self.inbound)
 
@@ -296,7 +295,7 @@ class App:
         timeouts: ShutdownTimeouts = SHUTDOWN_TIMEOUTS,
         force_stop: asyncio.Event | None = None,
     ) -> None:
-        """End the turns (see `Runtime.stop`), send what they said, and close the bridges."""
+        """End the turns (see `Runtime.stop`), flush deliveries, and close the bridges."""
         await self.runtime.stop(drain_seconds, timeouts, force_stop)
         await self.background_compaction.stop()
         await self.calendars.stop()
@@ -304,11 +303,11 @@ class App:
         await self.dispatcher.stop(timeouts)
 
     def serve(self) -> AbstractAsyncContextManager[None]:
-        """The control socket, and TCP where the settings ask for it, served while the context is open."""
+        """Serve the control socket, and TCP if configured, within the context."""
         return self.web.serve()
 
     def check_due(self) -> None:
-        """Something may be due by the wall clock: called at every wake-up."""
+        """Check everything that may be due; called at every wake-up."""
         self.watch.check_files()
         self.clock_changes.check()
         self.networks.check_due(self.dispatcher)
@@ -325,7 +324,7 @@ class App:
         self.resets.check_due()
 
     async def warm(self) -> None:
-        """Load what is heavy and was not needed to be ready: the provider's SDK, the model's limits, the index."""
+        """Preload what was not needed to be ready: the SDK, the model's limits, the index."""
         await self.models.answering.limits()
         await self.maintenance.index_new_messages()
         await self.maintenance.remake_memories()

@@ -1,9 +1,8 @@
-"""Conversations: `store_ports.Conversation` over script.db and the message log.
+"""Implements `store_ports.Conversation` over script.db and the message log.
 
-What always holds: a message is accepted by SQLite, then logged, then shown, in that order (I1). The first two are
-durable before the next, what is shown before somebody outside learns of it. Every method either takes effect as a whole
-or raises and leaves what was; what a crash, or a full disk, leaves between log and database is repaired by
-`recover_after_crash`, or before the session is next written.
+A message is stored in the inbox, then logged, then added to the view (I1). The first two are durable before the next
+step, the view before anyone outside learns of it. Every method is atomic; inconsistencies between log and database
+after a crash or full disk are repaired by `recover_after_crash`, or before the session is next written.
 """
 
 from __future__ import annotations
@@ -172,7 +171,7 @@ class StoredConversation:
         return self.appender.appending(session, drafts, now, durable=durable)
 
     def _take_up(self, session: Session, item: InboxItem, turn: str, now: datetime) -> tuple[InboxItem, ...]:
-        """Inside a transaction: a turn takes up an item."""
+        """Within a transaction: a turn takes up an item."""
         items = self._inbox.mark_running([item], turn)
         mark_waiting_logged(self._db, items, turn)
         open_request(self._db, session, item, turn, self._classify_request, now)
@@ -250,7 +249,7 @@ class StoredConversation:
         return logged
 
     def supersede_items(self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime) -> None:
-        """One transaction for each session, with the outgoing messages of that session."""
+        """Supersede items in one transaction per session, with its outgoing messages."""
         by_session = dict.fromkeys(item.incoming.session for item in items)
         for key in by_session:
             session = self.appender.current_session(key, now)
@@ -373,7 +372,7 @@ class StoredConversation:
     # ------------------------------------------------------------------------------------------------------ writing
 
     def run_maintenance(self) -> None:
-        """Some milliseconds of work that turns need not do: called when nothing else is to be done."""
+        """Run maintenance of some milliseconds; called while idle."""
         for key in tuple(self._discarding):
             with self._db.write() as db:
                 if not delete_discarded_rows(db, self.views, session_rows.require_session(db, key)):
@@ -387,7 +386,7 @@ class StoredConversation:
         return [self.appender.with_tokens(clean_message(message)) for message in messages]
 
     def _append(self, session: Session, message: Message, origin: RecordOrigin, now: datetime) -> LogRecord:
-        """Say something outside of any turn."""
+        """Log a message outside of turns."""
         draft = self.appender.draft_record(session, message, origin, now)
         with self.appender.appending(session, [draft], now):
             # Not by the draft's id: of what an earlier call logged and could not index, that one's record is taken.

@@ -1,9 +1,8 @@
-"""A database made again from what can be read of a damaged one, and of copies from backups where that has holes.
+"""Rebuilds a damaged database from what is readable, filling gaps from backups.
 
-What always holds: the damaged file is only read, and a copy of it at that. Rows of a table are read in both directions
-and around what cannot be read, so that one bad page costs its own rows. A table that could be read whole has exactly
-its rows: what was deleted from it stays deleted. Only the holes of the others are filled, from the newest copy that has
-the row. Nothing newer than a copy is lost because that was made.
+Only a copy of the damaged file is read. Rows are read in both directions and around unreadable parts, so that a bad
+page costs only its own rows. A table that was read completely is used as it is (deleted rows stay deleted); gaps in
+other tables are filled from the newest copy that has the row. Rows newer than all copies are kept if they are readable.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ Rows = Generator[Row, None, bool]
 
 @dataclass
 class SalvagedTable:
-    """How a table came to its rows."""
+    """How the rows of a table were recovered."""
 
     read: int = 0
     from_copy: int = 0
@@ -57,7 +56,7 @@ class SalvagedTable:
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """What became of a database."""
+    """The result of salvaging a database."""
 
     tables: Mapping[str, SalvagedTable] = field(default_factory=dict)
 
@@ -77,7 +76,7 @@ class Salvage:
 def salvage_database(
     damaged: Path, copies: Sequence[Path], target: Path, migrations: Migrations, now: datetime
 ) -> Salvage:
-    """Make `target` of what can be read of `damaged`, and of `copies`, which are whole and migrated, newest first.
+    """Build `target` from what is readable of `damaged` and from `copies`, which are intact and migrated, newest first.
     Raises `StoreError`."""
     tables: dict[str, SalvagedTable] = {}
     with closing(Database.open(target, migrations, now, keep_copy=False)) as made:
@@ -91,8 +90,8 @@ def salvage_database(
 
 
 def find_damage(path: Path, migrations: Migrations) -> str:
-    """What is wrong with a database whose pages may be intact, as the end of a sentence; "" where nothing is. Reads
-    all of it."""
+    """Describe what is wrong with a database whose pages may be intact, as the end of a sentence; "" if nothing. Reads
+    everything."""
     if not path.exists():
         return ""
     try:
@@ -109,7 +108,7 @@ def find_damage(path: Path, migrations: Migrations) -> str:
 
 
 def _lacks_columns(database: Database, migrations: Migrations) -> bool:
-    """Whether a table or column is not there that the migrations which it has have made."""
+    """Return whether a table or column of an applied migration is missing."""
     whole = sqlite_utils.Database(memory=True)
     names = [migration.name for migration in migrations.pending(whole)]
     if not {*names} <= {*database.applied_migrations()}:
@@ -132,7 +131,7 @@ def _table_names(database: Database) -> list[str]:
 
 @contextmanager
 def _opened_copy(damaged: Path, at: Path, healthy: Path) -> Iterator[sqlite3.Connection | None]:
-    """A copy of a damaged database, opened as well as it goes; None where there is nothing to read."""
+    """Open a copy of a damaged database as well as possible; None if nothing is readable."""
     if not damaged.is_file() or damaged.stat().st_size < _HEADER:
         yield None
         return
@@ -161,7 +160,7 @@ def _opened_copy(damaged: Path, at: Path, healthy: Path) -> Iterator[sqlite3.Con
 
 
 def _mend_header(path: Path, healthy: Path) -> None:
-    """Where the header is none, that of a database with the same settings; its counts of pages are not believed."""
+    """If the header is invalid, use that of a database with the same settings; its page counts are not trusted."""
     with path.open("r+b") as file:
         header = file.read(_HEADER)
         model = bytearray(healthy.read_bytes()[:_HEADER])
@@ -177,7 +176,7 @@ def _mend_header(path: Path, healthy: Path) -> None:
 
 
 class _Table:
-    """One table of the database that is made."""
+    """One table of the rebuilt database."""
 
     def __init__(self, made: Database, name: str) -> None:
         self._made = made
@@ -300,7 +299,7 @@ def _read_table(
     has_rowid: bool,
     note_hole: Callable[[], None],
 ) -> Iterator[Row]:
-    """The rows that can be read. `note_hole` is called where there may be others."""
+    """Yield the readable rows; `note_hole` is called where rows may be missing."""
     select = f"SELECT {', '.join(columns)} FROM {table}"
     if not has_rowid:
         order = ", ".join(keys)
