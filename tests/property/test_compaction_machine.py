@@ -351,3 +351,4 @@ TestCompactions.settings = settings(  # type: ignore[attr-defined]
     stateful_step_count=25,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
+pytestmark = pytest.mark.timeout(600)
