@@ -1,19 +1,19 @@
-"""Whether a context is compacted because that is cheaper, when, and to which size. Pure: the runtime and the simulator
-(`make economy`) ask the same function.
+"""Decides whether to compact a context to save money, when, and to which size. Pure: used by both the runtime and the
+simulator (`make economy`).
 
-With N tokens in view and S after it, D = N - S of them leave. P is the price of an input token, w and r what writing it
-to the provider's cache and reading it from there cost as multiples of P, p and o the prices of the model that writes
-summaries, s the tokens of a summary. Then:
+Of N tokens in view, D = N - S are removed and S remain. P is the price of an input token; w and r are the prices of
+cache writes and reads as multiples of P; p and o are the input and output prices of the model that writes summaries; s
+is the length of a summary. Then:
+- Cold (the cache has expired and the prompt is written again anyway): compacting costs pD + os and saves wPD on the
+  next call, so it pays at once if D(wP - p) > os.
+- Warm: the prompt after the frame must be rewritten too, which costs pD + os + (w - r)PS and saves rPD per call. It
+  pays if the number of calls until the cache is cold exceeds the quotient.
+- The optimal distance between compactions is about n = sqrt(2R / (aP(r + g(w - r)))) calls, where a call adds a tokens,
+  a share g of the calls is cold, and one compaction costs R: sooner, summaries cost more than they save; later, the
+  carried context does.
 
-- Cold (the provider has forgotten the prompt, which is written anew in any case): compacting costs pD + os and saves
-  wPD with the very next call, so that it pays at once if D(wP - p) > os.
-- Warm: the prompt behind the frame is written anew, too, so that it costs pD + os + (w - r)PS and saves rPD a call. It
-  pays if more calls follow before the cache is cold than the one divided by the other.
-- Compactions are apart by about n = sqrt(2R / (aP(r + g(w - r)))) calls, where a call adds a tokens, a share g of the
-  calls is cold, and one compaction costs R: sooner, the summaries cost more than they save, later what is carried does.
-
-Money alone would keep as little as it can; how little is decided by what has to stay: the frame, the newest messages
-whole, room for the person's words, open requests and summaries. Without known prices all is counted in input tokens.
+Cost alone would keep as little as possible; the minimum is what has to stay: the frame, the newest messages in full,
+room for the user's text, open requests and summaries. Without known prices, everything is counted in input tokens.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LIFETIME_SECONDS: Mapping[CacheLifetime, float] = {"5m": 300.0, "1h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class CallPrices:
-    """Prices of a token: of the model that answers, with what it pays for its cache, and of the one that writes
-    summaries. In US dollars where prices are known, else in input tokens of the model that answers."""
+    """Prices per token of the answering model (with its cache) and of the one that writes summaries, in US dollars if
+    known, else in input tokens of the answering model."""
 
     input: float
     output: float
@@ -54,20 +54,20 @@ class ContextState:
     """A session's context between two calls, in tokens."""
 
     prompt: int  # of the next request, if nothing is done
-    frame: int  # of it, what stands around the history
-    recent: int  # of it, the newest messages that are to stay whole
+    frame: int  # the part of `prompt` around the history
+    recent: int  # the part of `prompt` that must stay: the newest messages
     window: int  # the effective context
-    target: float  # the share of a context that is in use after a compaction
-    summary: int  # the longest summary of one compaction
+    target: float  # share of the context in use after a compaction
+    summary: int  # maximum length of one summary
 
 
 @dataclass(frozen=True, slots=True)
 class CallForecast:
-    """What is expected of the coming day."""
+    """The forecast for the coming day."""
 
     calls: float
-    cold_share: float  # of the calls, those that find the cache cold
-    added: float  # tokens that a call adds to the context
+    cold_share: float  # share of calls with a cold cache
+    added: float  # tokens added per call
 
     @property
     def calls_until_cold(self) -> float:
@@ -76,8 +76,8 @@ class CallForecast:
 
 @dataclass(frozen=True, slots=True)
 class EconomyDecision:
-    """`prepare`: the summary is worth making now and committing once the cache is cold. `size` is the context that a
-    compaction plans for; `saving` what it saves over the coming day, its own cost taken off."""
+    """What to do. `prepare`: make the summary now and commit it once the cache is cold. `size` is the context to plan a
+    compaction for; `saving` is net of `cost`, over the coming day."""
 
     step: EconomyStep
     size: int
@@ -86,17 +86,17 @@ class EconomyDecision:
     saving: float = 0.0
 
 
-# The smallest context that is planned for, and how much of the newest messages it has room for.
+# Minimum planned context, and the share of the newest messages it has room for.
 _LEAST_CONTEXT: Mapping[EconomyMode, int] = {"off": 0, "balanced": 20_000, "thrifty": 14_000}
 _RECENT_SHARE: Mapping[EconomyMode, float] = {"off": 1.0, "balanced": 1.0, "thrifty": 0.5}
-# Detail is worth something too: so few tokens are not taken out of view for any price.
+# Detail has value too: fewer tokens than this are never removed for money.
 _LEAST_REMOVED: Mapping[EconomyMode, int] = {"off": 0, "balanced": 1_600, "thrifty": 1_000}
 
 
 def decide(
     context: ContextState, prices: CallPrices, forecast: CallForecast, mode: EconomyMode, *, is_cold: bool
 ) -> EconomyDecision:
-    """What to do now, when nobody waits."""
+    """Return what to do now, when nobody is waiting."""
     size = economic_size(context, mode)
     kept = int(size * context.target)
     removed = context.prompt - kept
@@ -120,7 +120,7 @@ def decide(
 
 
 def economic_size(context: ContextState, mode: EconomyMode) -> int:
-    """The context that compactions plan for: small, but with room for all that has to stay."""
+    """Return the context size that compactions plan for: small, with room for everything that has to stay."""
     needed = (context.frame + _RECENT_SHARE[mode] * context.recent + context.summary) / context.target
     return min(context.window, max(_LEAST_CONTEXT[mode], int(needed)))
 
@@ -128,12 +128,12 @@ def economic_size(context: ContextState, mode: EconomyMode) -> int:
 def choose_cache_lifetime(
     rhythm: Rhythm, prices: Mapping[CacheLifetime, CallPrices], prompt: int, added: float
 ) -> CacheLifetime:
-    """How long the provider is asked to keep the prompt: an hour where the person's gaps make that cheaper."""
+    """Return the cache lifetime to request: an hour if the user's rhythm makes that cheaper."""
     costs = {
         lifetime: _call_cost(rhythm.share_longer(LIFETIME_SECONDS[lifetime]), price, prompt, added)
         for lifetime, price in prices.items()
     }
-    # Five minutes unless an hour is clearly cheaper: each change has the prompt written anew.
+    # Requires a clear advantage: each change rewrites the cache.
     return "1h" if "1h" in costs and costs["1h"] < _CLEARLY * costs["5m"] else "5m"
 
 
@@ -147,17 +147,17 @@ def _call_cost(cold: float, prices: CallPrices, prompt: int, added: float) -> fl
 
 
 def price_in_view(prices: CallPrices, forecast: CallForecast) -> float:
-    """What a token that stays in view is expected to cost over the coming day."""
+    """Return the expected cost of a token in view over the coming day."""
     return _carrying(prices, forecast) * forecast.calls
 
 
 def _carrying(prices: CallPrices, forecast: CallForecast) -> float:
-    """What a token in view costs a call: P(r + g(w - r))."""
+    """Return the cost per call of a token in view: P(r + g(w - r))."""
     return prices.cache_read + forecast.cold_share * (prices.cache_write - prices.cache_read)
 
 
 def _distance(cost: float, prices: CallPrices, forecast: CallForecast) -> float:
-    """The tokens that are added between two compactions of that cost."""
+    """Return the optimal number of tokens added between compactions of this cost."""
     carrying = max(_carrying(prices, forecast), 1e-12)
     added = max(forecast.added, 1.0)
     return added * sqrt(2 * cost / (added * carrying))

@@ -1,7 +1,7 @@
-"""Times that a question tells by an event ("before the move", "two weeks after Easter"), and questions that several
-messages answer ("how many times", "in which order", "the last three times"). Pure.
+"""Recognises times relative to an event ("before the move", "two weeks after Easter"), and questions that need several
+messages ("how many times", "in which order", "the last three times"). Pure.
 
-What always holds: an event that the calendar has is a day here; any other is words, which a search has to find.
+Public holidays are resolved to a day here; other events are returned as words to search for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _EVENT = lazy_regex(
     r"(?P<event>(?:(?!\b(?:what|where|who|when|which|how|why|did|do|does|was|were|is|are)\b)[^,.?!;\n]){2,60})",
     re.IGNORECASE,
 )
-# These are no events, or days that a search is given anyhow.
+# Not events, or dates that are handled by the search itself.
 _NO_EVENT = lazy_regex(
     rf"(?:(?:last |next |the )?(?:{WEEKDAY_PATTERN}|(?:\d\d? )?{MONTH_PATTERN}(?: \d+)?)"
     r"|that|this|it|then|now|all|long|today|tomorrow|yesterday|\d[\d: ./-]*+(?:am|pm)?|noon|midnight|(?:the )?last \w+"
@@ -53,16 +53,16 @@ _LAST_TIMES = lazy_regex(
 
 @dataclass(frozen=True, slots=True)
 class EventReference:
-    """A time that is told by an event."""
+    """A time relative to an event."""
 
     event: str  # its words
     side: str  # "before", "after"
-    count: int  # how many units lie between; 0 where that is open
+    count: int  # number of units in between; 0 if open
     unit: str
     rest: str  # the question without it
 
     def days_around(self, day: date) -> tuple[date | None, date | None]:
-        """[first, last) of the time, where the event was on `day`; None where it is open."""
+        """Return the period [first, last) relative to the event's day; None for an open end."""
         if not self.count:
             return (None, day) if self.side == "before" else (day, None)
         between = timedelta(self.count * _DAYS[self.unit])
@@ -71,7 +71,7 @@ class EventReference:
         return middle - tolerance, middle + tolerance + timedelta(1)
 
     def feast_day(self, today: date) -> date | None:
-        """The day of an event that the calendar has: the last one whose time has begun."""
+        """Return the holiday's date: the latest one whose period has begun; None for other events."""
         match = _FEAST.fullmatch(self.event)
         if match is None:
             return None
@@ -94,7 +94,7 @@ def find_event_reference(question: str) -> EventReference | None:
 
 
 def asks_for_several(question: str) -> bool:
-    """Whether it is answered by several messages, if that many say something of it."""
+    """Return whether the question may need several messages to answer."""
     return bool(_SEVERAL.search(question) or _ORDER.search(question))
 
 
@@ -103,14 +103,14 @@ def asks_for_order(question: str) -> bool:
 
 
 def last_times(question: str) -> int:
-    """How many of the last times a question asks for; 0 where it asks for none."""
+    """Return how many of the last occurrences a question asks for, or 0."""
     match = _LAST_TIMES.search(question)
     return _number(match["count"] or "1") if match else 0
 
 
 def _feast(name: str, year: int) -> date:
     if name == _EASTER:
-        from dateutil.easter import easter  # needed for few questions
+        from dateutil.easter import easter  # rarely needed
 
         found: date = easter(year)
         return found

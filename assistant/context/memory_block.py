@@ -1,8 +1,8 @@
-"""What is remembered as text for a prompt: MEMORY.md, the notes of two days, and profiles. Pure.
+"""Formats memory for a prompt: MEMORY.md, the notes of two days, and profiles. Pure.
 
-What always holds: in a prompt the words are data, quoted between boundaries that they cannot close (I10); MEMORY.md is
-shown to the owner's sessions alone (F33), whatever is handed in; the same input gives the same text, so that a cached
-prompt stays valid; nothing is longer than its budget, and what is left out is said.
+In a prompt, memory is quoted data that cannot escape its delimiters (I10); MEMORY.md is only included in owner sessions
+(F33), whatever is passed; output is deterministic, so that cached prompts stay valid; nothing exceeds its budget, and
+omissions are marked.
 """
 
 from __future__ import annotations
@@ -34,9 +34,8 @@ def memory_block(
     file_max_tokens: int,
     day_max_tokens: int,
 ) -> str:
-    """`curated` is MEMORY.md; `days` are notes with their date, the newest first. "" where nothing is to be said.
-
-    `file_max_tokens` and `day_max_tokens`, counted by `count`, are of MEMORY.md and of all the days' notes together."""
+    """Return the memory block, or "". `curated` is MEMORY.md; `days` are notes by date, newest first. Limits are in
+    tokens of `count`: for MEMORY.md, and for all daily notes together."""
     records = []
     if role == "owner" and (shown := _lines_that_fit(_plain(curated), count, file_max_tokens, newest=False)):
         records.append(quote_in_tag(RECORD_TAG, f"MEMORY.md:\n{shown}"))
@@ -48,7 +47,7 @@ def memory_block(
         if shown:
             notes.append(quote_in_tag(RECORD_TAG, f"Notes of {day.isoformat()}:\n{shown}"))
         if shown != whole:
-            # Behind a gap nothing older follows, even where it is short.
+            # No older notes after a gap, even if they would fit.
             break
         left -= count(shown)
     records += reversed(notes)
@@ -56,8 +55,8 @@ def memory_block(
 
 
 def profiles_block(profiles: Sequence[Profile], count: CountTokens, max_tokens: int, zone: tzinfo) -> str:
-    """Profiles in their order, within `max_tokens`: whole, or without what no longer holds, or not at all. Dates as
-    `zone` has them."""
+    """Format profiles in order within `max_tokens`: complete, or without outdated attributes, or omitted. Dates are in
+    `zone`."""
     shown: list[str] = []
     for profile in profiles:
         whole = _profile(profile, zone, with_former=True)
@@ -94,7 +93,7 @@ def _attribute(attribute: ProfileAttribute, zone: tzinfo) -> str:
 
 
 def _day(moment: datetime, zone: tzinfo) -> str:
-    # The very first and last days of the calendar have no form in every zone.
+    # The first and last dates of the calendar overflow in some zones.
     try:
         return moment.astimezone(zone).date().isoformat()
     except OverflowError:
@@ -113,8 +112,8 @@ def _plain(text: str) -> str:
 
 
 def _lines_that_fit(text: str, count: CountTokens, limit: int, *, newest: bool) -> str:
-    """As many whole lines as fit: from the start, or from the end, where the newest notes are; "" where not even the
-    note of what was left out does."""
+    """Return as many whole lines as fit, from the start, or from the end (`newest`); "" if not even the omission marker
+    fits."""
     if not text or limit <= 0:
         return ""
     if count(text) <= limit:
@@ -131,6 +130,6 @@ def _lines_that_fit(text: str, count: CountTokens, limit: int, *, newest: bool) 
 
 
 def today_and_yesterday(now: datetime, zone: tzinfo) -> tuple[date, date]:
-    """Today and yesterday, as the person's calendar has them."""
+    """Return today's and yesterday's local dates."""
     today = now.astimezone(zone).date()
     return today, today - timedelta(days=1)

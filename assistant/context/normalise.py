@@ -1,21 +1,20 @@
-"""From the view as stored to messages that every provider accepts; runs before every model call (I5).
+"""Converts a stored view to messages that every provider accepts, before every model call (I5).
 
-What a view holds can be broken: a crash between call and result, an undone message, a cut made by an older version.
-One message that a provider refuses would be refused for ever, so what is sent never depends on the view being whole:
+Views may be inconsistent: a crash between call and result, an undone message, a cut by an older version. A message that
+a provider rejects would be rejected forever, so the output is always well-formed:
+- every tool call has exactly one result, directly after it; missing ones become `aborted`, results without a call and
+  duplicates are dropped;
+- internal rows, duplicates, and copies whose original is present are dropped;
+- old user messages kept by a compaction are marked as history (F18);
+- runtime notes (role system) become labelled text in the next user message, never instructions;
+- in a room, each message names its speaker;
+- no message is empty; NUL and lone surrogates are removed; no text can forge our tags;
+- a user message is first, and a user message or tool result is last;
+- thinking is kept, verbatim, in the open tool loop only;
+- pictures beyond the limit keep their name but lose their data, oldest first.
 
-- every tool call has exactly one result, right behind it; a missing one is given as `aborted`; results without a call
-  and second results are left out;
-- internal rows, rows that appear twice, and copies of what is there in the original are left out;
-- what a person said long ago, kept by a compaction, is marked as history (F18);
-- notes of the runtime (role system) are given as labelled text in the next user message, never as instructions;
-- in a room, each message says who speaks;
-- no message is without words; NUL and lone surrogates are gone; nobody's text can forge one of our boundaries;
-- a user message comes first, and a user message or a tool result last;
-- thinking is in the open tool loop only, verbatim;
-- pictures beyond the budget keep their name and lose their data, oldest first.
-
-The order of what was said is never changed, neighbours are not merged (the forms do that), and a row that needs no
-change is passed on as the same object.
+The order never changes, adjacent messages are not merged (the adapters do that), and unchanged messages are passed on
+as the same object.
 """
 
 from __future__ import annotations
@@ -49,17 +48,17 @@ RETAINED_WORDS_END = "The conversation goes on here."
 
 @dataclass(frozen=True, slots=True)
 class MediaLimits:
-    """What one request may carry. None: no bound."""
+    """Limits of one request. None: unlimited."""
 
     images: int | None = None  # number of pictures
-    bytes: int | None = None  # of words and pictures together
+    bytes: int | None = None  # text and pictures together
 
 
 _NO_MEDIA_LIMITS = MediaLimits()
 
 
 def normalise(messages: Sequence[Message], limits: MediaLimits = _NO_MEDIA_LIMITS) -> tuple[Message, ...]:
-    """The messages of a request. Pure, total: any sequence gives a well-formed one, the same for the same input."""
+    """Return the messages of a request. Pure and total: any input gives a well-formed result."""
     rows = _spoken(_paired(_visible(messages)))
     return tuple(_within_media_limits(_thinking_in_loop(_framed(list(rows))), limits))
 
@@ -80,7 +79,7 @@ def _visible(messages: Sequence[Message]) -> list[Message]:
 
 
 def _paired(messages: Sequence[Message]) -> Iterator[Message]:
-    """Each call with one result right behind it, in the order of the calls."""
+    """Yield each call followed by its results, in call order."""
     results = _results(messages)
     for index, message in enumerate(messages):
         if message.role == "tool":
@@ -92,8 +91,8 @@ def _paired(messages: Sequence[Message]) -> Iterator[Message]:
 
 
 def _results(messages: Sequence[Message]) -> dict[tuple[int, int], Message]:
-    """(index of the assistant message, place of the call in it) -> its first result. An id that a provider gives out
-    again belongs to the latest message that used it."""
+    """Map (assistant message index, call position) to the call's first result. A reused id belongs to the latest
+    message that used it."""
     waiting: dict[str, list[tuple[int, int]]] = {}
     results: dict[tuple[int, int], Message] = {}
     for index, message in enumerate(messages):
@@ -112,8 +111,8 @@ def _aborted(call: ToolCall) -> Message:
 
 
 def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
-    """Every row with words in it that can be sent; notes folded into the user message that follows them. Words that an
-    earlier compaction kept stand between two notes that say so (F18)."""
+    """Yield all rows with sendable text; notes are merged into the following user message. User messages kept by a
+    compaction are enclosed in notes (F18)."""
     notes: list[str] = []
     within_retained = False
     words_by_id: dict[int, str] = {}
@@ -145,7 +144,7 @@ def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 def _worded(message: Message) -> Message | None:
-    """The row with text that can be sent; None for an assistant message that says and calls nothing."""
+    """Return the row with sendable text; None for an empty assistant message."""
     content = message.content
     blank = not content or content.isspace()
     if message.role == "assistant":
@@ -196,7 +195,7 @@ def _thinking_in_loop(rows: list[Message]) -> list[Message]:
 
 
 def _within_media_limits(rows: list[Message], bounds: MediaLimits) -> list[Message]:
-    """Newest pictures first, as many as fit; the others are named only."""
+    """Keep as many pictures as fit, newest first; name the others."""
     if not any(row.media for row in rows):
         return rows
     images = len(rows) if bounds.images is None else bounds.images

@@ -1,8 +1,8 @@
-"""How full the context is: three budgets (tokens, bytes, images), each of which a provider refuses on (F17).
+"""Measures how full the context is, by three budgets (tokens, bytes, images), each enforced by providers (F17).
 
-Pressure is a share of the effective context. It counts what is about to be added and the room kept for the answer. The
-provider's own count is used where it measured this very view (same prefix_rev) and estimates fill in what was added
-since; a count of another view says nothing about this one (F04).
+Pressure is the used share of the effective context, including what is about to be added and the reserve for the answer.
+The provider's own count is used if it measured the current view (same prefix_rev), plus estimates for later additions;
+a count of another view is ignored (F04).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BudgetKind = Literal["tokens", "bytes", "images"]
 
 @dataclass(frozen=True, slots=True)
 class PromptSize:
-    """What something adds to a request."""
+    """Size of a part of a request."""
 
     tokens: int = 0  # uncorrected count
     bytes: int = 0  # UTF-8 and base64
@@ -41,7 +41,7 @@ EMPTY_SIZE = PromptSize()
 
 @dataclass(frozen=True, slots=True)
 class RequestBudgets:
-    """What a request may hold at most."""
+    """Limits of a request."""
 
     tokens: int  # the effective context
     reserve: int  # the part of `tokens` kept free for the answer
@@ -49,20 +49,21 @@ class RequestBudgets:
     images: int  # of the whole request
 
     def after_overflow(self, prompt_tokens: int) -> RequestBudgets:
-        """The budgets after a provider refused a prompt that we took for `prompt_tokens`: its window is no larger."""
+        """Reduce the budgets after a provider rejected a prompt of an estimated size: its window is no larger than
+        that."""
         tokens = max(1, min(self.tokens, prompt_tokens))
         return RequestBudgets(tokens, self.reserve * tokens // self.tokens, self.bytes, self.images)
 
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """What the next request would hold, and how that compares with the budgets."""
+    """The size of the next request, relative to the budgets."""
 
     prompt_tokens: int  # corrected, without the reserve
     bytes: int
     images: int
     budgets: RequestBudgets
-    source: Literal["reported", "estimated"] = "estimated"  # whether the provider counted most of it, or we did
+    source: Literal["reported", "estimated"] = "estimated"  # whether most of it was counted by the provider
 
     @property
     def _used_and_allowed(self) -> dict[BudgetKind, tuple[int, int]]:
@@ -74,7 +75,7 @@ class Pressure:
 
     @property
     def shares(self) -> dict[BudgetKind, float]:
-        # A model without eyes is sent no pictures, so that they cannot be too many.
+        # A model without vision is sent no pictures, so they cannot exceed the limit.
         return {kind: used / allowed if allowed else 0.0 for kind, (used, allowed) in self._used_and_allowed.items()}
 
     @property
@@ -87,7 +88,7 @@ class Pressure:
         return max(self.shares.values())
 
     def describe(self) -> str:
-        """One line: the share and numbers of the budget that binds."""
+        """Describe the fullest budget in one line."""
         kind = self.fullest_budget
         used, allowed = self._used_and_allowed[kind]
         reserve = f" (with {self.budgets.reserve:,} kept for the answer)" if kind == "tokens" else ""
@@ -97,7 +98,8 @@ class Pressure:
 def effective_budgets(
     limits: ModelLimits, *, max_context_tokens: int, reserve_tokens: int, max_request_bytes: int, max_images: int
 ) -> RequestBudgets:
-    """The effective budgets of a model under the settings (0: what the model allows, at most `FULL_CONTEXT` tokens)."""
+    """Return a model's effective budgets under the settings (0: the model's own limits, at most
+    `FULL_CONTEXT_TOKENS`)."""
     tokens = max(1, min(limits.window, max_context_tokens or FULL_CONTEXT_TOKENS))
     reserve = min(reserve_tokens, reserve_tokens * tokens // FULL_CONTEXT_TOKENS)
     return RequestBudgets(
@@ -115,8 +117,8 @@ def measure_pressure(
     fixed: PromptSize,
     adding: PromptSize = EMPTY_SIZE,
 ) -> Pressure:
-    """The pressure of the next call. `fixed` is what surrounds the history (rules, persona, tools), `adding` what is
-    about to be added to the view as it stands (a volatile block, a message not yet in it)."""
+    """Return the pressure of the next call. `fixed` is the frame (rules, persona, tools), `adding` what is about to be
+    added (a volatile block, a message not in the view yet)."""
     size, images = view.bytes + fixed.bytes + adding.bytes, view.images + adding.images
     if view.reported is None or view.reported[0] != view.prefix_rev:
         tokens = counter.corrected(estimate_prompt_tokens(view, counter, fixed, adding))
@@ -133,19 +135,19 @@ def measure_pressure(
 def estimate_prompt_tokens(
     view: ContextView, counter: TokenCounter, fixed: PromptSize, adding: PromptSize = EMPTY_SIZE
 ) -> int:
-    """The uncorrected count of the whole prompt: what calibration compares with the provider's."""
+    """Return the uncorrected token count of the whole prompt, which calibration compares with the provider's."""
     start = max(0, tool_loop_start(view.messages))
     thinking = sum(counter.count_thinking(message) for message in view.messages[start:] if message.thinking)
     return fixed.tokens + view.tokens + adding.tokens + thinking
 
 
 def message_size(message: Message, counter: TokenCounter) -> PromptSize:
-    """What a message adds to a view."""
+    """Return the size of a message in a view."""
     return PromptSize(counter.count_message(message), message_bytes(message), message_images(message))
 
 
 def message_bytes(message: Message) -> int:
-    """Bytes of a message's words, arguments and pictures."""
+    """Return the bytes of a message's text, arguments and pictures."""
     total = utf8_length(message.content)
     for call in message.tool_calls:
         total += len(call.name) + utf8_length(str(call.arguments))
@@ -163,6 +165,5 @@ def utf8_length(text: str) -> int:
 
 
 def answer_token_limit(limits: ModelLimits, pressure: Pressure, max_output_tokens: int) -> int:
-    """The longest answer to ask for, in tokens: providers refuse a prompt and an answer that together pass the
-    window."""
+    """Return the output limit in tokens: prompt and answer together must fit the window."""
     return min(max_output_tokens, limits.max_output, max(MIN_ANSWER_TOKENS, limits.window - pressure.prompt_tokens))

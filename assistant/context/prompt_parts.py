@@ -1,9 +1,8 @@
-"""What the parts of a prompt cost: from the provider's own figures, by where each part stands. Pure.
+"""Attributes the cost of a prompt to its parts, from the provider's figures and the position of each part. Pure.
 
-A provider reports how much of a prompt it read from its cache, how much it wrote to it, and how much is neither. What
-is read is the beginning of the prompt, what is written follows it, and the rest is paid in full; so each part's share
-of the three follows from its place and its size. Sizes are ours (as far as a view or a counter knows them) and are
-scaled to what was billed, so that the parts add up to the provider's figures exactly.
+A provider reports how many tokens were read from cache, written to it, or neither. Reads are the start of the prompt,
+writes follow, the rest is uncached; so each part's share of the three follows from its position and size. Sizes are our
+estimates, scaled so that they add up exactly to the billed total.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ _CHARACTERS_A_TOKEN = 4
 
 
 def measure_view_parts(view: ContextView, tools: int, frame: int, volatile: int, counter: TokenCounter) -> PromptParts:
-    """The parts of a turn's request in their order, in uncorrected tokens: `tools` and `frame` (which has them) as the
-    session's frame was measured, `volatile` of the block that is recalled for the turn."""
+    """Return the parts of a turn's request in order, in uncorrected tokens: `tools` and `frame` (which includes them)
+    as measured, `volatile` for the recalled block."""
     sizes = [size[0] for size in view.sizes] or [counter.count_message(row) for row in view.messages]
     summary = sum(size for row, size in zip(view.messages, sizes, strict=True) if row.is_summary)
     opener = turn_start(view.messages)
@@ -40,14 +39,14 @@ def measure_view_parts(view: ContextView, tools: int, frame: int, volatile: int,
 
 
 def measure_request_parts(request: ModelRequest) -> PromptParts:
-    """The parts of any other request: its rules, and what it is about."""
+    """Return the parts of any other request."""
     rules = sum(len(block.text) for block in request.system) // _CHARACTERS_A_TOKEN
     tools = sum(len(str(tool.schema)) + len(tool.description) for tool in request.tools) // _CHARACTERS_A_TOKEN
     return (("tools", tools), ("rules", rules), ("new", sum(map(_length, request.messages)) // _CHARACTERS_A_TOKEN))
 
 
 def split_usage(parts: PromptParts, usage: Usage, cost: Callable[[Usage], float] | None) -> Mapping[PromptPart, Usage]:
-    """What each part was billed, with its price where `cost` tells it; "answer" is what came out."""
+    """Return the usage billed per part, with prices if `cost` is given; "answer" is the output."""
     edges = _edges([size for _, size in parts], usage.prompt)
     read_to, written_to = usage.cache_read, usage.cache_read + usage.cache_write
     split: dict[PromptPart, Usage] = {}
@@ -64,7 +63,7 @@ def split_usage(parts: PromptParts, usage: Usage, cost: Callable[[Usage], float]
 
 
 def _edges(sizes: Sequence[int], total: int) -> list[tuple[int, int]]:
-    """Where each part starts and ends in a prompt of `total` tokens."""
+    """Return the start and end of each part in a prompt of `total` tokens."""
     whole, so_far, edges = max(1, sum(sizes)), 0, []
     for size in sizes:
         edges.append((so_far * total // whole, (so_far + size) * total // whole))

@@ -1,8 +1,7 @@
-"""What a model has read that the person did not say now. Pure.
+"""Identifies untrusted content that a model has read. Pure.
 
-What always holds: whatever may stand in a prompt and is neither the person's own message, nor the rules and the
-persona, nor what the model itself said, is named here. It may say anything, and its author gives no orders: what
-is done in such a turn needs the person's word (I10, `docs/approvals.md`).
+Everything in a prompt other than the user's own message, the rules and persona, and the model's own output is reported
+here. Its authors give no orders: effects in such a turn need the user's request or approval (I10, `docs/approvals.md`).
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ def find_untrusted(
     pins: Sequence[tuple[str, str]] = (),
     silent_tools: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """The kinds of it, each once.
+    """Return the kinds of untrusted content, each once.
 
-    - `messages`: the view as stored.
-    - `volatile`, `memory`, `pins`: what else the prompt has.
-    - `silent_tools`: the tools whose results quote nothing that is stored.
+    - `messages`: the stored view.
+    - `volatile`, `memory`, `pins`: other parts of the prompt.
+    - `silent_tools`: tools whose results never quote stored text.
     """
     kinds = [RECALLED] if _has_more_than_time(volatile) else []
     kinds += [MEMORY] if memory else []
@@ -47,7 +46,7 @@ def _kinds(message: Message, silent_tools: Collection[str]) -> Iterator[str]:
         if message.name not in silent_tools or FOREIGN_TEXT in message.content:
             yield TOOL_RESULT
     elif message.role == "system":
-        # A person who edited or deleted a message of theirs said so themselves.
+        # Edits and deletions of the user's own messages are the user's words.
         if not (message.content.startswith(ABORTED_MARKER) or is_edit_or_deletion(message)):
             yield NOTE
     elif message.role == "user":
@@ -60,5 +59,5 @@ def _kinds(message: Message, silent_tools: Collection[str]) -> Iterator[str]:
 
 
 def _has_more_than_time(volatile: str) -> bool:
-    """The block begins with the time, and what else it has is in paragraphs of its own."""
+    """Return whether the block has more than its first paragraph, the time."""
     return "\n\n" in volatile.strip()

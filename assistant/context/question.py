@@ -1,9 +1,8 @@
-"""What a message asks: whether it is a question, what of it may be looked up, and what past time it is about ("last
-spring", "in March", "on Tuesday", "two weeks ago" as a period of the calendar). Pure.
+"""Analyses a message: whether it is a question, what to search for, and which past period it refers to ("last spring",
+"in March", "on Tuesday", "two weeks ago"). Pure.
 
-What always holds: a period lies in the past, or has begun; where words could name a time to come ("what do I have on
-Friday?"), or several times, there is none, and the question is looked up by its words alone. Seasons are those of the
-northern hemisphere, by whole months.
+A period is in the past or has begun; if the words may refer to the future ("what do I have on Friday?") or to several
+times there is none, and only the words are searched. Seasons are those of the northern hemisphere, in whole months.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _EDGE_LENGTH = 2_000
 
 _QUESTION = lazy_regex(
     r"(?<![^.!?？؟。！\n])[^.!?？؟。！\n]*+[?？؟]"
-    # Asked without the mark: by a word that asks, or told to find something.
+    # Without a question mark: starts with a question word or a request to find something.
     r"|(?:^|(?<=[.!\n]))[^\S\n]*+(?:(?:please|and|so|ok|hey)[, ]+)*(?:who|what|when|where|which|why|how|whose|find|show"
     r"|tell|remind|give|look up|wer|was|wann|wo|welche\w*|warum|wie|finde|zeig\w*|qui|quand|où|combien|quel\w*"
     r"|trouve|qué|quién|cuándo|dónde|cuál|cómo|hvem|hva|når|hvor|hvilke\w*|finn)\b[^.!?\n]*",
@@ -42,13 +41,13 @@ _PLEASANTRIES = lazy_regex(
 
 
 def is_question(text: str) -> bool:
-    """Whether it asks for something, with a question mark or without."""
+    """Return whether it asks for something, with or without a question mark."""
     return bool(_QUESTION.search(text))
 
 
 def searchable_text(question: str) -> str:
-    """What of a message may be looked up: of a long one its questions (of its beginning and its end, where a question
-    about what was said before would stand), of any nothing where pleasantries are all."""
+    """Return the part of a message to search for: of a long one its questions (only start and end are examined); "" if
+    it is only pleasantries."""
     if len(question) > 2 * _EDGE_LENGTH:
         question = f"{question[:_EDGE_LENGTH]}\n{question[-_EDGE_LENGTH:]}"
     text = question.strip()
@@ -80,11 +79,11 @@ _SPACE = lazy_regex(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class PastPeriod:
-    """A time, [after, before)."""
+    """A period [after, before)."""
 
     after: datetime
     before: datetime
-    matched_words: str  # the words of the question that name it
+    matched_words: str  # the words that name it
 
 
 _Days = tuple[date, date]
@@ -92,7 +91,7 @@ _Reading = Callable[[re.Match[str], date], _Days | None]
 
 
 def find_past_period(question: str, now: datetime, zone: tzinfo) -> PastPeriod | None:
-    """The past time that a question names, days being those of `zone`; None where it names none, or another one."""
+    """Return the past period that a question names, with days in `zone`, or None."""
     if _TO_COME.search(question):
         return None
     today = now.astimezone(zone).date()
@@ -109,7 +108,7 @@ def find_past_period(question: str, now: datetime, zone: tzinfo) -> PastPeriod |
 
 
 def names_date_within(text: str, after: datetime | None, before: datetime | None) -> bool:
-    """Whether a text names a day, a month or a year that lies within a time."""
+    """Return whether a text names a day, month or year within a period."""
     return any(
         (after is None or after.date() <= last) and (before is None or first < before.date())
         for first, last in _dates_named(text)
@@ -117,7 +116,7 @@ def names_date_within(text: str, after: datetime | None, before: datetime | None
 
 
 def _dates_named(text: str) -> Iterator[_Days]:
-    """First and last day of each date in a text that has its year."""
+    """Yield first and last day of each date with a year in a text."""
     for match in _DATED.finditer(text):
         year = int(match["y1"] or match["y2"])
         number = int(match["m2"]) if match["m2"] else month_number(match["m1"])
@@ -157,12 +156,12 @@ def _read_unit(match: re.Match[str], today: date) -> _Days:
 
 
 def _read_last_units(match: re.Match[str], today: date) -> _Days:
-    """The last few days, up to now."""
+    """Return the last few units, up to now."""
     return _days_back(today, _count(match), match["unit"]), today + timedelta(1)
 
 
 def _read_units_ago(match: re.Match[str], today: date) -> _Days:
-    """Around a time that is told roughly: the rougher, the larger the unit."""
+    """Return a period around an approximate time; the tolerance grows with the unit."""
     unit, day = match["unit"].lower(), _days_back(today, _count(match), match["unit"])
     tolerance = {"day": 0, "week": 4, "month": 16, "year": 120}[unit.rstrip("s")]
     return day - timedelta(tolerance), min(day + timedelta(tolerance + 1), today + timedelta(1))
@@ -286,7 +285,7 @@ def _start_of_day(day: date, zone: tzinfo) -> datetime:
 
 
 def _month_span(year: int, month: int) -> _Days:
-    """First day of a month and of the next; months beyond the year are those of the years beside it."""
+    """Return the first days of a month and of the next; months outside 1-12 carry over into adjacent years."""
     years, index = divmod(year * 12 + month - 1, 12)
     after, following = divmod(year * 12 + month, 12)
     return date(years, index + 1, 1), date(after, following + 1, 1)

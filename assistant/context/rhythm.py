@@ -1,7 +1,7 @@
-"""When a person writes: gaps between their messages, by the hour of the day, learnt from the inbox. Pure.
+"""The rhythm of a user's messages: gaps between them by hour of the day, learned from the inbox. Pure.
 
-What always holds: shares lie within 0 and 1, whatever the clock did (a gap that is negative, or that began in the
-future, says nothing); few observations are answered mostly by a prior, and those of one hour by those of the day.
+Shares are within 0 and 1 whatever the clock does (negative gaps and times in the future are ignored); with few
+observations the prior dominates, and those of an hour are backed by those of the whole day.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from itertools import pairwise
 from assistant.core.dataclass import dataclass
 
 LEARNING_PERIOD = timedelta(days=14)
-# What is believed of a person nobody knows yet: of five messages one comes after more than five minutes, of ten one
-# after more than an hour, and there are twenty a day. It weighs as much as so many gaps, or days, that were seen.
+# Prior for an unknown user: one in five messages comes after more than five minutes, one in ten after more than an
+# hour, twenty per day. It weighs as much as this many observed gaps or days.
 _PRIOR_GAPS, _PRIOR_DAYS = 8.0, 2.0
 _PRIOR_CALLS_A_DAY = 20.0
 _PRIOR_SECONDS, _PRIOR_SHARE, _PRIOR_EXPONENT = 300.0, 0.2, 0.28
-# Of the hours beside the one that is asked for, one on each side counts as the same.
+# Adjacent hours are pooled.
 _NEAR_HOURS = (-1, 0, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """Gaps between messages: the hour of the day at which each began, by the home's clock, and its seconds."""
+    """Gaps between messages: local hour at which each began, and its length in seconds."""
 
     gaps: tuple[tuple[int, float], ...] = ()
-    days: float = 0.0  # how long was looked at
+    days: float = 0.0  # observed time span
 
     @property
     def calls_a_day(self) -> float:
         return (len(self.gaps) + _PRIOR_DAYS * _PRIOR_CALLS_A_DAY) / (self.days + _PRIOR_DAYS)
 
     def share_longer(self, seconds: float, *, hour: int | None = None, idle: float = 0.0) -> float:
-        """Of gaps that last longer than `idle` seconds, the share that lasts longer than `seconds`, about `hour`."""
+        """Return the share of gaps longer than `seconds` among those longer than `idle`, around `hour`."""
         prior = min(1.0, _prior_share(seconds) / _prior_share(idle))
         everything = _share([gap for _, gap in self.gaps], seconds, idle, prior)
         if hour is None:
@@ -44,7 +44,7 @@ class Rhythm:
 
 
 def learn_rhythm(times: Iterable[datetime], zone: tzinfo, now: datetime) -> Rhythm:
-    """The rhythm of messages that came at `times`, oldest first."""
+    """Learn the rhythm from message times, oldest first."""
     since = now - LEARNING_PERIOD
     recent = [at for at in times if since <= at <= now]
     gaps = [(a.astimezone(zone).hour, (b - a).total_seconds()) for a, b in pairwise(recent) if b >= a]

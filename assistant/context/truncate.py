@@ -1,13 +1,12 @@
-"""Long texts as the model sees them: both their ends, what was left out counted, and how to read it back; and a tool
-result that is represented by one line. Pure.
+"""Truncates long texts for the model, keeping both ends, with the omitted amount and a reference; and replaces old tool
+results by one line. Pure.
 
-The message log keeps every message whole. A view holds at most what the policy allows of a tool result, cut once, when
-it is written; a message that turns out too large later is shown by reference in the same way.
+The message log keeps every message complete. The view keeps at most what the policy allows of a tool result, cut once
+when it is written; messages that turn out too large later are truncated the same way.
 
-What always holds: the result is never longer than the limit, in the unit of the limit; a cut never falls inside a
-surrogate pair or between a letter and the marks that belong to it; the same message gives the same result. The one line
-is short enough to be cheap and says enough for the model to know whether it has to look: asking again for what it knows
-it has is how assistants go in circles after a compaction (F03).
+The result never exceeds the limit, in the limit's unit; cuts never separate surrogate pairs or combining marks; output
+is deterministic. The one-line form is cheap but tells the model whether it has to look: repeating a call for known
+results is how assistants loop after a compaction (F03).
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ _LONGEST_CLUSTER = 32
 
 @dataclass(frozen=True, slots=True)
 class TruncationPolicy:
-    """How tool output is cut when it is written."""
+    """How tool output is truncated on write."""
 
-    kind: Literal["tokens", "bytes", "none"]  # unit of `limit`; "none" leaves output whole
+    kind: Literal["tokens", "bytes", "none"]  # unit of `limit`; "none": no truncation
     limit: int
-    allowance: float = 1.2  # for what JSON adds when it is sent: the limit is multiplied by it
-    split: float = 0.5  # share of what is kept that is taken from the start; the rest is from the end
+    allowance: float = 1.2  # factor on the limit for JSON overhead when sent
+    split: float = 0.5  # share of the kept text taken from the start, the rest from the end
 
     @property
     def allowed(self) -> int:
@@ -53,8 +52,8 @@ class TruncationPolicy:
 
 
 def truncate_for_view(message: Message, place: LogLocation, policy: TruncationPolicy, count: MeasureText) -> Message:
-    """The message as it enters the working context: a long tool result cut by the policy, anything else as it is.
-    `count` gives the tokens of a text."""
+    """Return the message as added to the view: long tool results truncated by the policy. `count` counts the tokens of
+    a text."""
     if message.role != "tool" or policy.kind == "none":
         return message
     if policy.kind == "bytes":
@@ -63,22 +62,21 @@ def truncate_for_view(message: Message, place: LogLocation, policy: TruncationPo
 
 
 def truncate_to_reference(message: Message, place: LogLocation, keep_tokens: int, count: MeasureText) -> Message:
-    """A message too large for the context, shown with both its ends in `keep_tokens`. Thinking goes with the rest: it
-    is signed for the whole text. The message itself where its words fit already."""
+    """Truncate a message that is too large for the context to both its ends in `keep_tokens`; unchanged if it fits.
+    Thinking is dropped: it is signed for the full text."""
     shortened = _shortened(message, place, keep_tokens, "tokens", 0.5, count)
     return shortened if shortened is message else replace(shortened, thinking=())
 
 
 def original_words(message: Message) -> str:
-    """What was said: without the heading of a scheduled prompt, and of a message that was cut both its ends without the
-    words of the cut, which nobody said."""
+    """Return what was originally said: without schedule headings, and without truncation markers."""
     if not message.metadata.get("truncated"):
         return strip_schedule_heading(message.content)
     return _MARKER.sub("\n", strip_schedule_heading(_undo_earlier_cut(message, "tokens")[0])).strip()
 
 
 def without_image_data(message: Message) -> Message:
-    """The message with its media named and no longer shown."""
+    """Return the message with its media named but without data."""
     return replace(message, media=tuple(replace(medium, data=None) for medium in message.media))
 
 
@@ -94,8 +92,8 @@ def _shortened(
 
 
 def _undo_earlier_cut(message: Message, unit: LengthUnit) -> tuple[str, int, int]:
-    """The text without what an earlier cut wrote around it, the lines of the whole, and (about, where that cut was
-    made by another unit) what it left out."""
+    """Return the text without the markers of an earlier cut, the line count of the full text, and the amount cut
+    (approximate if measured in the other unit)."""
     text = message.content
     earlier = message.metadata.get("truncated")
     if not isinstance(earlier, dict):
@@ -111,21 +109,21 @@ def _undo_earlier_cut(message: Message, unit: LengthUnit) -> tuple[str, int, int
 
 @dataclass(frozen=True, slots=True)
 class _Truncation:
-    """One text being cut."""
+    """A truncation in progress."""
 
     text: str
     lines: int
-    total: int  # what the whole measures, in `unit`
+    total: int  # size of the full text in `unit`
     unit: LengthUnit
     message: Message
     place: LogLocation
 
     def fit(self, limit: int, split: float, measure: MeasureText) -> tuple[str, int]:
-        """The cut text, within `limit`, and how much of the whole it leaves out."""
+        """Return the truncated text within `limit`, and the omitted amount."""
         for detail in (2, 1, 0):
             room = limit - measure(self._assembled("", "", self.total, detail))
             if detail == 2 and room < limit // 2:
-                # Words of the text tell more than where exactly the rest is.
+                # Text is more useful than the exact location of the rest.
                 continue
             while room > 0:
                 head = _prefix(self.text, int(room * split), measure)
@@ -140,7 +138,7 @@ class _Truncation:
         return self._bare(limit, measure)
 
     def _bare(self, limit: int, measure: MeasureText) -> tuple[str, int]:
-        """Not even the marker fits beside some text: the marker, or the first characters."""
+        """If not even the marker fits next to some text: return the marker alone, or the first characters."""
         marker = f"…{self.total} {self.unit} truncated…"
         content = marker if measure(marker) <= limit else _prefix(self.text, limit, measure)
         return content, self.total
@@ -171,19 +169,19 @@ class _Truncation:
 
 
 def _prefix(text: str, room: int, measure: MeasureText) -> str:
-    """About the longest start of `text` that measures at most `room`."""
+    """Return about the longest prefix of size at most `room`."""
     return text[: _boundary(text, _longest(text, room, measure, from_end=False), step=-1)]
 
 
 def _suffix(text: str, room: int, measure: MeasureText) -> str:
-    """About the longest end of `text` that measures at most `room`."""
+    """Return about the longest suffix of size at most `room`."""
     length = _longest(text, room, measure, from_end=True)
     return text[_boundary(text, len(text) - length, step=1) :]
 
 
 def _longest(text: str, room: int, measure: MeasureText, *, from_end: bool) -> int:
-    """How many characters from that end fit into `room`: guessed from the density, and corrected by measuring. Looks
-    at a few times the answer only, however long the text is."""
+    """Return how many characters from one end fit into `room`, extrapolated from density and corrected by measuring;
+    examines only a few times the result, however long the text is."""
     if room <= 0 or not text:
         return 0
 
@@ -208,7 +206,7 @@ def _longest(text: str, room: int, measure: MeasureText, *, from_end: bool) -> i
 
 
 def _boundary(text: str, at: int, *, step: int) -> int:
-    """The nearest place from `at` on, in the direction of `step`, at which the text may be cut."""
+    """Return the nearest valid cut position from `at` in the direction of `step`."""
     for _ in range(_LONGEST_CLUSTER):
         if not 0 < at < len(text) or not _holds_together(text[at - 1], text[at]):
             break
@@ -230,7 +228,7 @@ _WORD = lazy_regex(r"(?<!\w)[^\W\d_][\w'’-]{3,30}(?!\w)")
 _CHARACTERS_READ = 4_000
 _EXCERPT_LENGTH = 24
 _CANDIDATES = 40
-# Words that every text has say nothing of this one.
+# Common words that do not characterise a text.
 _COMMON_WORDS = """
 about above after again against also been before being below between both cannot could does doing down during each else
 every from further have having here into itself just like line lines made make many more most much must name none null
@@ -244,8 +242,8 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 
 
 def topic_words(text: str, limit: int = 5) -> tuple[str, ...]:
-    """The words that stand in it most often and mean something, in the order in which they come; the first characters
-    of a text in a script without spaces. The first 4,000 characters are looked at."""
+    """Return the most frequent significant words in order of occurrence, or the first characters of a text without such
+    words (scripts without spaces). Only the first 4,000 characters are examined."""
     start = text[:_CHARACTERS_READ]
     folded = start.lower()
     counted = Counter(_WORD.findall(folded))
@@ -254,7 +252,7 @@ def topic_words(text: str, limit: int = 5) -> tuple[str, ...]:
         first = " ".join(start.split())[:_EXCERPT_LENGTH]
         return (first,) if first else ()
     best = sorted(telling, key=lambda word: (-counted[word], -len(word)))[:limit]
-    # Lower case has as many characters in nearly all scripts; where it has not, it is shown as it is.
+    # Lower case may differ in length in a few scripts; then it is shown in lower case.
     spelled = start if len(start) == len(folded) else folded
     places = sorted((folded.find(word), len(word)) for word in best)
     return tuple(spelled[place : place + length] for place, length in places)
@@ -273,8 +271,8 @@ def mask_tool_result(
     repeats: int = 1,
     latest: int | None = None,
 ) -> Message:
-    """The tool result `message` (of `call`, which took `tokens`) by reference. `repeats` is how often the same call
-    is in view, `latest` the message with its newest result, where that is another one."""
+    """Return a one-line replacement for a tool result of `tokens` tokens. `repeats` counts the same call in the view,
+    `latest` is the message with its newest result, if another one."""
     when = f", {message.ts:%Y-%m-%d %H:%M}" if message.ts else ""
     topics = topic_words(quoted_words(original_words(message)))
     about = f"; about: {', '.join(topics)}" if topics else ""
@@ -291,7 +289,7 @@ def mask_tool_result(
 
 
 def call_signature(call: ToolCall) -> str:
-    """The same for calls that ask for the same thing."""
+    """Return a key that is equal for equivalent calls."""
     return f"{call.name}({json.dumps(dict(call.arguments), sort_keys=True, ensure_ascii=False, default=str)})"
 
 

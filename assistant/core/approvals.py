@@ -1,8 +1,8 @@
-"""Effects that wait for the owner's word.
+"""Approval requests: effects that wait for the owner's decision.
 
-What always holds: an effect is carried out under its key, with exactly the arguments that were shown; whether it was is
-known, or said to be unknown. What an approval allows beyond its own call is what its tool says of it and no more, for a
-time, until the owner takes it back.
+An approved effect runs at most once per key, with exactly the arguments that were shown; its outcome is recorded, or
+recorded as unknown. A standing permission covers only the calls that match the tool's pattern, until it expires or the
+owner revokes it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from assistant.core.messages import ToolCall
 from assistant.core.text import fold_text
 
 ApprovalState = Literal["pending", "approved", "done", "failed", "uncertain", "declined", "lapsed", "refused"]
-"""`pending` waits; `approved` is being carried out, and then `done`, `failed` or `uncertain`; `refused` was never
-asked: in the conversation of a guest or room, or where too many wait."""
+"""`pending`: not decided; `approved`: being executed, ends as `done`, `failed` or `uncertain`; `refused`: never shown
+to the owner (a guest's or room's session, or too many pending requests)."""
 
-# What a call that needs the person's word is answered with begins with this.
+# Prefix of the tool result of a call that needs approval and was not executed.
 NOT_DONE = "[not done]"
 
 Answer = Literal["yes", "no", "always"]
-"""`always`: yes, and what is like it is allowed for some time."""
+"""`always`: approve, and allow similar calls for some time."""
 
 _ANSWERS: dict[Answer, tuple[str, ...]] = {
     "yes": ("yes", "y", "yes please", "ja", "oui", "si", "sí"),
@@ -36,7 +36,7 @@ _LONGEST_ANSWER = 20
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPattern:
-    """What of a tool's calls may be allowed at once: `key` says it exactly, `allows` as a person reads it."""
+    """A set of calls of a tool that one permission can cover: `key` identifies it, `allows` describes it."""
 
     key: str
     allows: str
@@ -44,12 +44,12 @@ class ApprovalPattern:
 
 @dataclass(frozen=True, slots=True)
 class ProposedEffect:
-    """What a model wanted to do and nobody asked for.
+    """An effect that the model proposed and the user did not ask for.
 
-    - `key`: of the effect: carried out twice under it, it happens once.
-    - `effect`: what will happen, as a person reads it.
-    - `bridge`, `target`: where it is asked.
-    - `pattern`, `allows`: what may be allowed with it, as in `ApprovalPattern`; "" where each call is asked about.
+    - `key`: idempotency key of the effect.
+    - `effect`: what will happen, described for people.
+    - `bridge`, `target`: where the question is sent.
+    - `pattern`, `allows`: as in `ApprovalPattern`; "" where every call needs its own approval.
     """
 
     key: str
@@ -75,8 +75,11 @@ class ProposedEffect:
 
 @dataclass(frozen=True, slots=True)
 class Approval(ProposedEffect):
-    """A proposed effect as it is stored. `decided_by`: the turn whose message answered it; "" for a command.
-    `allowed_until`: calls of its pattern are done without a question until then; `uses` counts them."""
+    """A stored approval request.
+
+    - `decided_by`: the turn whose message answered it; "" for a command.
+    - `allowed_until`: calls that match its pattern run without a question until then; `uses` counts them.
+    """
 
     id: int
     state: ApprovalState
@@ -90,7 +93,7 @@ class Approval(ProposedEffect):
 
 
 def read_answer(text: str) -> Answer | None:
-    """The answer that a message is; None where it is anything else."""
+    """Return the answer if the whole message is one, else None."""
     if len(text) > _LONGEST_ANSWER:
         return None
     word = fold_text(text.strip().rstrip(".!").replace(",", ""))
@@ -108,7 +111,7 @@ APPROVAL_STATE_WORDS: dict[ApprovalState, str] = {
 
 
 def describe_outcome(approval: Approval, zone: tzinfo) -> str:
-    """What became of one, and what it allows from now on, as Markdown."""
+    """Describe the outcome of a request, and what it allows from now on, as Markdown."""
     outcome = _describe_end(approval)
     if approval.allowed_until is None:
         return outcome

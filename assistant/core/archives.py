@@ -1,9 +1,9 @@
-"""The archive of ended generations, whole, and the object store below it, which knows where and nothing of what.
+"""Archives of ended generations, and the object store that keeps them.
 
-`store` returns only when the archive was read back from where it is kept and was, byte for byte, what was meant;
-until then nothing may be cleared. An archive has the log's own lines of its generation, so that chain and
-commitments can be proved from it alone. All of it is slow (a network may lie between): called in a worker thread,
-never on the event loop. What reads the index alone (`find_entry`, `list_archives`) is as fast as any store.
+`store` returns only after the archive was read back and matches byte for byte; nothing may be cleared before. An
+archive contains the log lines of its generation unchanged, so the hash chain and commitments can be verified from it
+alone. These calls may use the network: run them in a worker thread, never on the event loop. Calls that only read the
+index (`find_entry`, `list_archives`) are fast.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from assistant.core.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEntry:
-    """Where one generation was archived. One without a record is not archived: `records` is 0 and `url` ""."""
+    """The index entry of an archived generation. `records` is 0 and `url` "" if the generation had no records."""
 
     session: str
     generation: int
     scope: str
-    url: str  # of the object, without credentials; in the home's own folder a path within the home
+    url: str  # of the object, without credentials; relative to the home if it is inside it
     records: int  # all log lines, messages or not
     first_id: int
     last_id: int
     from_seq: int
     to_seq: int
-    bytes: int  # of the object as it is stored, compressed and encrypted
-    sha256: str  # of the same bytes
+    bytes: int  # size of the stored object, compressed and encrypted
+    sha256: str  # of the stored object
     encrypted: bool
     archived_at: datetime
     reason: str
@@ -39,15 +39,15 @@ class ArchiveEntry:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveNotes:
-    """What an archive's header says in words."""
+    """The texts in an archive's header."""
 
-    handover: str  # what was handed over to the next generation
-    summary: str  # the last one
+    handover: str  # the handover to the next generation
+    summary: str  # the latest summary
 
 
 @dataclass(frozen=True, slots=True)
 class LogRestoreResult:
-    """Records of the log."""
+    """How many log records a restore added or found already present."""
 
     already_present: int
     restored: int
@@ -55,7 +55,7 @@ class LogRestoreResult:
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object as it is stored."""
+    """Metadata of an object in an object store."""
 
     url: str
     bytes: int
@@ -70,26 +70,26 @@ class FetchedObject:
 
 
 class ObjectStore(Protocol):
-    """Keeps objects by name, encrypted where it should. Names are relative, parts joined by slashes. Every method
-    raises `ArchiveUnavailable`."""
+    """Stores objects by name, encrypted if configured. Names are relative paths with slashes. Methods raise
+    `ArchiveUnavailable` unless stated otherwise."""
 
     def url_of(self, name: str) -> str:
-        """Where an object of this name is, or would be. Never raises."""
+        """Return the URL that an object of this name has or would have. Never raises."""
 
     def put(self, name: str, data: bytes, require_intact: Callable[[bytes], None]) -> StoredObject:
-        """Keep an object in place of what had this name. It is written under another name, read back, decrypted, given
-        to `require_intact` (which raises `ArchiveUnavailable`), then moved, and read back again."""
+        """Store an object, replacing one of the same name. It is written under a temporary name, read back, decrypted,
+        checked by `require_intact` (which raises `ArchiveUnavailable`), moved, and read back again."""
 
     def get(self, url: str) -> FetchedObject:
-        """Raises `ArchiveMissing` where there is none."""
+        """Raises `ArchiveMissing` if there is no such object."""
 
     def exists(self, url: str) -> bool: ...
 
     def is_local(self, url: str) -> bool:
-        """Whether it is a file of this machine. Never raises."""
+        """Return whether it is a file on this machine. Never raises."""
 
     def remove(self, url: str) -> None:
-        """None there is as good."""
+        """Remove an object. Does nothing if it does not exist."""
 
     def remove_partial(self) -> None:
-        """Remove what was being written when an attempt was cut off."""
+        """Remove leftovers of interrupted writes."""

@@ -1,4 +1,4 @@
-"""Backups as values: one archive file each, whose name says when and why it was made, and whose manifest lists its
+"""Value types for backups: one archive file each, whose name contains time and kind, and whose manifest lists the
 files. Pure.
 """
 
@@ -19,7 +19,7 @@ BACKUP_DATABASES = ("script.db", "character.db", "memory.db")
 BACKUP_FILES = ("config.toml", "PERSONA.md", "MEMORY.md", "chat_history")
 BACKUP_FOLDERS = ("prompts", "memory", "log", "archive", "workspace")
 BACKUP_PARTS = frozenset((*BACKUP_DATABASES, *BACKUP_FILES, *BACKUP_FOLDERS))
-"""What may be at the top of a backup; all else of a home is made again or belongs to a running process."""
+"""Top-level names that a backup may contain; the rest of a home is rebuilt or belongs to a running process."""
 
 _STAMP = "%Y%m%dT%H%M%SZ"
 _NAME = lazy_regex(r"nocturne-(\d{8}T\d{6}Z)(?:-(\d{1,4}))?-(daily|manual)\.tar\.gz")
@@ -27,44 +27,44 @@ _NAME = lazy_regex(r"nocturne-(\d{8}T\d{6}Z)(?:-(\d{1,4}))?-(daily|manual)\.tar\
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A file in the folder of backups."""
+    """A file in the backup folder."""
 
     name: str
-    made_at: datetime  # the moment of the data folder that it has
+    made_at: datetime  # the time of the snapshot
     kind: BackupKind  # "daily" ones are made and removed automatically
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class BackupEntry:
-    """A file in a backup."""
+    """A file inside a backup."""
 
-    path: str  # in the data folder
+    path: str  # relative to the data folder
     bytes: int
     sha256: str
 
 
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
-    """What a backup has."""
+    """The manifest of a backup."""
 
     program: str
     made_at: datetime
     kind: BackupKind
     files: tuple[BackupEntry, ...]
-    schemas: Mapping[str, Sequence[str]]  # by database the names of its migrations
-    logs: Mapping[str, int]  # the length of each log, by its path
-    left_out: Mapping[str, str]  # what of the data folder is not in it, and why
+    schemas: Mapping[str, Sequence[str]]  # migration names by database
+    logs: Mapping[str, int]  # log lengths in bytes by path
+    left_out: Mapping[str, str]  # excluded files, and why
 
     @property
     def bytes(self) -> int:
-        """Of all its files, unpacked."""
+        """Total unpacked size of the files."""
         return sum(entry.bytes for entry in self.files)
 
 
 @dataclass(frozen=True, slots=True)
 class BackupResult:
-    """A backup that was made and verified."""
+    """A backup that was created and verified."""
 
     backup: Backup
     files: int
@@ -74,13 +74,13 @@ class BackupResult:
 
 
 def backup_name(made_at: datetime, kind: BackupKind, number: int = 1) -> str:
-    """The file name of a backup; `number` tells those of the same second apart."""
+    """Return the file name of a backup; `number` distinguishes backups of the same second."""
     again = f"-{number}" if number > 1 else ""
     return f"nocturne-{made_at.astimezone(UTC):{_STAMP}}{again}-{kind}{BACKUP_SUFFIX}"
 
 
 def parse_backup_name(name: str, size: int) -> Backup | None:
-    """The backup that a file is by its name; None for any other file."""
+    """Return the backup that a file name describes, or None for any other file."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None

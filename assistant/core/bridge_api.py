@@ -1,10 +1,10 @@
-"""Bridges: what comes in from a network, what goes out to it, the port between, and the state of a bridge and of what
-was not delivered. Times are aware and in UTC.
+"""The bridge interface: inbound and outbound messages, the ports between bridge and gateway, and the state of bridges
+and deliveries. Times are aware and in UTC.
 
-A bridge decides nothing about who may talk (I10) and stores nothing of its own: it hands what it receives to the
-gateway, which returns once it is stored, together with the position from which the bridge continues receiving (I1).
-What goes out comes in parts with a key each, one body for ever (I8). One bridge's failure is its own (F39): it raises
-`BridgeError`, and is run again after a pause.
+A bridge makes no access decisions (I10) and persists nothing: it passes what it receives to the gateway, which returns
+once the message and the bridge's position (resume token) are stored (I1). Outbound messages are sent in parts, each
+with a key and an immutable body (I8). Bridges fail independently (F39): one that raises `BridgeError` is restarted
+after a pause.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from assistant.core.text import preview_line
 
 @dataclass(frozen=True, slots=True)
 class InboundMessage:
-    """A message as it comes in from a bridge, before its sender is looked up. A button that was pressed arrives as its
-    command."""
+    """A message received by a bridge, before its sender is resolved. A pressed button arrives as its command."""
 
     bridge: str
     external_id: str
@@ -34,49 +33,50 @@ class InboundMessage:
     content: str
     sender_name: str = ""  # as the account names itself
     media: tuple[Media, ...] = ()
-    target: str = ""  # where an answer goes
-    room: str | None = None  # None between two
+    target: str = ""  # where the reply is sent
+    room: str | None = None  # None in a direct chat
     room_name: str = ""
-    addressed: bool = True  # in a room: whether it is for the assistant
-    position: str = ""  # from where the bridge continues receiving after this message
+    addressed: bool = True  # in a room: whether the assistant is addressed
+    position: str = ""  # where the bridge resumes receiving after this message
 
 
 @dataclass(frozen=True, slots=True)
 class MessageChange:
-    """A message that was edited or deleted on the network after it had arrived."""
+    """An edit or deletion of an earlier message."""
 
     bridge: str
     external_id: str  # of the message
-    change_id: str  # the network's own, of the change
+    change_id: str  # the network's id of the change
     kind: Literal["edit", "delete"]
-    sender: str  # "" where a network does not say who deleted it
-    content: str = ""  # the new text; "" where it was deleted
+    sender: str  # "" if the network does not say who deleted it
+    content: str = ""  # the new text; "" for a deletion
     room: str | None = None
     position: str = ""
 
 
 class InboundPort(Protocol):
-    """Where a bridge hands in what it received. Every call is durable when it returns, and raises `StoreError` where
-    nothing was stored: the bridge then acknowledges nothing, and asks the network again."""
+    """Where a bridge hands in what it received. Calls are durable when they return, and raise `StoreError` if nothing
+    was stored: the bridge then must not acknowledge, and fetches again."""
 
     async def receive(self, arrival: InboundMessage) -> InboxReceipt | None:
-        """Acknowledge to the network after this, never before. None: no answer of a model follows. The same pair of
-        bridge and external_id is kept once."""
+        """Store a message, once per (bridge, external_id). Acknowledge to the network only after this returns. Returns
+        None if no model reply will follow."""
 
     def accepts_from(self, bridge: str, sender: str, room: str | None, *, addressed: bool) -> bool:
-        """Whether a message from there is stored: asked before a file is fetched, which anybody could send for ever."""
+        """Return whether a message from this sender would be stored. Called before a file is downloaded, so that
+        strangers cannot make us download without limit."""
 
     async def receive_change(self, change: MessageChange) -> None:
-        """A change of a message that was never stored has no effect."""
+        """Apply an edit or deletion. Does nothing if the message was never stored."""
 
     def load_position(self, bridge: str) -> str:
-        """From where the bridge continues receiving; "" where it never did."""
+        """Return the position at which the bridge resumes receiving, or "" if there is none."""
 
     def save_position(self, bridge: str, position: str) -> None:
-        """The bridge came this far, and there was nothing to store."""
+        """Store a new position when there was no message to store."""
 
     def mark_connected(self, bridge: str) -> None:
-        """The network answers: its status is green, and what waits for it is sent."""
+        """Record that the network answers: the bridge is connected, and pending deliveries are sent."""
 
 
 # ----------------------------------------------------------------------------------------------------------- going out
@@ -84,21 +84,21 @@ class InboundPort(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BridgeCapabilities:
-    """What a bridge can do."""
+    """What a bridge supports."""
 
-    edit: bool = False  # sent messages can be changed: live text is shown in one message
+    edit: bool = False  # sent messages can be edited: streamed text is shown in one message
     typing: bool = False
-    media: bool = False  # it sends files; without it a file is only named
-    buttons: bool = False  # without it the text has the command of a button
-    max_length: int | None = None  # of one message, in `length_unit`; longer texts come in parts
+    media: bool = False  # can send files; otherwise a file is only named
+    buttons: bool = False  # otherwise the command of a button is in the text
+    max_length: int | None = None  # of one message, in `length_unit`; longer texts are split
     length_unit: Literal["characters", "utf-16", "utf-8"] = "characters"
-    dedupe_seconds: float = 0  # for how long a resend under the same key is shown once; 0: never
-    shows_sessions: bool = False  # it shows sessions to everybody who looks at them, rather than places
+    dedupe_seconds: float = 0  # how long the network deduplicates resends by key; 0: never
+    shows_sessions: bool = False  # shows whole sessions to all connected clients, not single targets
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingPart:
-    """One network message of an outgoing message. Buttons come with the last one."""
+    """One network message of an outgoing message. Buttons are in the last one."""
 
     item: OutboxItem
     number: int  # from 1
@@ -108,16 +108,17 @@ class OutgoingPart:
 
     @property
     def key(self) -> str:
-        """The same for the same part, for ever; another one for every other."""
+        """The idempotency key of the part: stable across retries, unique per part."""
         key = self.item.outgoing.key
         return key if self.number == 1 else f"{key}#{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEvent:
-    """What happens while a turn runs; provisional, never durable. Kinds and their `data`:
+    """Transient progress of a running turn; never stored. Kinds and their `data`:
     `turn` {state: "started"|"answered"|"failed"|"aborted", message_ids}, `delta` {text}, `tool` {name, state, call},
-    `notice` {text}, `discard` {} (what was streamed so far is withdrawn: the call failed or turned to tools)."""
+    `notice` {text}, `discard` {} (withdraws the text streamed so far: the call failed or returned tool calls).
+    """
 
     kind: Literal["turn", "delta", "tool", "notice", "discard"]
     session: str
@@ -126,7 +127,7 @@ class TurnEvent:
 
 
 class Bridge(Protocol):
-    """A way in and out."""
+    """A connection to a chat network or client."""
 
     @property
     def name(self) -> str: ...
@@ -134,22 +135,23 @@ class Bridge(Protocol):
     def capabilities(self) -> BridgeCapabilities: ...
 
     async def check(self) -> str:
-        """Ask the network who we are there, as in "@nocturne_bot": for set-up and the doctor. Raises `BridgeError`."""
+        """Return the bot's account name on the network, e.g. "@nocturne_bot"; used by set-up and the doctor. Raises
+        `BridgeError`."""
 
     async def run(self, inbound: InboundPort) -> None:
-        """Receive until cancelled; call `inbound.mark_connected` once connected. Raises `BridgeError` where it cannot
-        go on; it is run again after a pause. May be run again after it was cancelled, too."""
+        """Receive until cancelled; call `inbound.mark_connected` once connected. Raises `BridgeError` if it cannot
+        continue; it is restarted after a pause, and may be restarted after cancellation."""
 
     async def send(self, part: OutgoingPart) -> None:
-        """Deliver under `part.key`. Returns once the network has it. Raises `BridgeError`, `ambiguous` where it may
-        have arrived. Called for one part at a time, also before `run` and after it was cancelled."""
+        """Deliver under `part.key`; returns once the network has it. Raises `BridgeError`, with `ambiguous` set if the
+        part may have arrived. Called for one part at a time, also before `run` and after its cancellation."""
 
     def show(self, event: TurnEvent, target: str) -> None:
-        """Provisional display at a target; must not block and must not raise. For terminals `target` is "": there it is
-        shown to everybody who looks at the session."""
+        """Show transient progress at a target; must not block or raise. For terminals `target` is "": all clients that
+        watch the session see it."""
 
     async def aclose(self) -> None:
-        """Close what was opened, after `run` was cancelled."""
+        """Close all resources, after `run` was cancelled."""
 
 
 # Each has a section in config.toml.
@@ -160,21 +162,21 @@ BridgeState = Literal["connected", "connecting", "paused", "failing", "off"]
 
 @dataclass(frozen=True, slots=True)
 class BridgeStatus:
-    """One bridge."""
+    """The state of one bridge."""
 
     name: str
     state: BridgeState
-    account: str = ""  # who we are there; "" where that is not known yet
-    since: datetime | None = None  # when it came into this state
-    waiting: int = 0  # how many messages are to be sent there
-    error: str = ""  # the last one; "" where there is none
+    account: str = ""  # the bot's account name; "" if not known yet
+    since: datetime | None = None  # when it entered this state
+    waiting: int = 0  # number of pending deliveries
+    error: str = ""  # the latest; "" if none
 
 
 @dataclass(frozen=True, slots=True)
 class UndeliveredItem:
-    """A message that is not sent automatically any more: it may or may not have arrived (`ambiguous`), was refused
-    (`failed`), or must not be sent (`withheld`); or one that is still to be sent (`pending`, `sending`), with an
-    `error` where a try failed."""
+    """A message whose delivery is unfinished. Not sent automatically any more: `ambiguous` (may have arrived), `failed`
+    (refused) and `withheld` (must not be sent). Still to be sent: `pending` and `sending`, with an `error` if an
+    attempt failed."""
 
     id: int
     state: OutboxState
@@ -184,25 +186,25 @@ class UndeliveredItem:
     scope: str
     body: str
     error: str
-    parts_sent: int  # how many of its parts the network has for certain
+    parts_sent: int  # parts that the network has confirmed
     attempts: int
     created_at: datetime
     updated_at: datetime
 
     @property
     def is_sent_automatically(self) -> bool:
-        """Whether it is sent without a decision of the owner."""
+        """Whether it is sent without a decision by the owner."""
         return self.state in ("pending", "sending")
 
     @property
     def preview(self) -> str:
-        """Its beginning on one line; of words for others than the owner only for whom they are."""
+        """Its beginning on one line; for anyone else's message, only whom it is for."""
         return preview_line(self.body) if self.scope == OWNER_SCOPE else f"(for {self.session})"
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryOutcome:
-    """What became of one delivery."""
+    """The result of one delivery."""
 
     state: OutboxState
     error: str
@@ -210,15 +212,15 @@ class DeliveryOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RedirectResult:
-    """What became of the deliveries that waited for a bridge."""
+    """What happened to the pending deliveries of a bridge."""
 
-    redirected: int  # the owner's, which go to the terminal
-    still_waiting: int  # those for others
+    redirected: int  # the owner's, redirected to the terminal
+    still_waiting: int  # other people's
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceLogin:
-    """A device of a Matrix account."""
+    """A device login of a Matrix account."""
 
     user: str
     device: str

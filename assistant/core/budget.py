@@ -1,7 +1,7 @@
-"""Spending caps of a day and a month as values: how much of each is used, and who used it. Pure.
+"""Daily and monthly spending caps: how much is used, and by whom. Pure.
 
-Sums come from rows that are kept with each call (the ledger), so that asking costs the same after years. A
-reservation that is not settled counts at its worst case.
+Sums come from rows that the ledger maintains per call, so that a query's cost does not grow over the years. An
+unsettled reservation counts at its worst case.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ from typing import Literal
 from assistant.core.dataclass import dataclass
 
 WARNING_SHARE = 0.8
-"""The share of a cap from which the owner is warned."""
+"""The share of a cap at which the owner is warned."""
 
-# A sum of many amounts is off by less than this: a cap that is used to the cent is used up, and what just fits, fits.
+# Tolerance for the sum of many floats: a cap that is used to the cent counts as used up, and an exact fit is allowed.
 _ROUNDING = 1e-9
 
 CAP_PERIODS = {"daily": "day", "monthly": "month"}
-"""The periods that caps are of, by the first word of their settings."""
+"""Period names by the prefix of a cap's setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodSpend:
-    """What a period has cost."""
+    """Usage within a period."""
 
     usd: float = 0.0
     tokens: int = 0
-    unpriced_tokens: int = 0  # of calls without a known price
+    unpriced_tokens: int = 0  # tokens of calls without a known price
     calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class CapUsage:
-    """One cap that is set, and what of it is used."""
+    """Usage of one cap."""
 
-    setting: str  # its key in `[budget]`, as in "daily_usd"
-    period: str  # its day or month, as in "2026-11-20" or "2026-11"
+    setting: str  # key in `[budget]`, e.g. "daily_usd"
+    period: str  # e.g. "2026-11-20" or "2026-11"
     used: float  # US dollars or tokens
     limit: float  # US dollars or tokens
-    reached: bool = False  # a call was refused for it
+    reached: bool = False  # a call was refused because of it
 
     @property
     def name(self) -> str:
-        """ "daily" or "monthly"."""
+        """ "daily" or "monthly" (the prefix of the setting)."""
         return self.setting.partition("_")[0]
 
     @property
     def unit(self) -> str:
-        """ "day" or "month"."""
+        """The period: "day" or "month"."""
         return CAP_PERIODS[self.name]
 
     @property
@@ -68,13 +68,13 @@ class CapUsage:
         return f"${value:,.2f}" if self.setting.endswith("_usd") else f"{value:,.0f} tokens"
 
     def describe(self) -> str:
-        """As in "$1.20 of $5.00"."""
+        """Return e.g. "$1.20 of $5.00"."""
         return f"{self.amount(self.used)} of {self.amount(self.limit)}"
 
 
 @dataclass(frozen=True, slots=True)
 class BlockedRequest:
-    """A background request that was repeated too often, and is not sent again before `until`."""
+    """A background request that repeated too often and is blocked until `until`."""
 
     purpose: str
     times: int
@@ -87,21 +87,21 @@ class BlockedRequest:
 
 @dataclass(frozen=True, slots=True)
 class CapNotice:
-    """To the owner: a cap is near or used up, or the part of it for work in the background is."""
+    """A notice to the owner: a cap, or the background work's share of it, is nearly or completely used up."""
 
     kind: Literal["near", "reached", "background"]
     cap: CapUsage
 
     @property
     def name(self) -> str:
-        """Under this name it is stored that it was sent: once a period, and again for a cap that was changed."""
+        """Deduplication name of the notice: sent once per period, and again if the cap changes."""
         level = "background:reached" if self.kind == "background" else self.kind
         return f"{level}:{self.cap.setting}:{self.cap.period}:{self.cap.limit:g}"
 
 
 @dataclass(frozen=True, slots=True)
 class ShareNotice:
-    """To the owner, once a day: others have used their part of the budget."""
+    """A notice to the owner, at most daily: a role has used up its share of the budget."""
 
     role: str
     cap: str  # "daily" or "monthly"
@@ -113,26 +113,27 @@ class ShareNotice:
 
 
 BudgetNotice = CapNotice | ShareNotice | BlockedRequest
-"""What the owner is told of the budget, each once under its name."""
+"""Budget notices to the owner; each is sent once per name."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetStatus:
-    """What is used of the budget."""
+    """The current state of the budget."""
 
-    today: str  # local day, as in "2026-11-20"
+    today: str  # local day, e.g. "2026-11-20"
     day: PeriodSpend
     month: PeriodSpend
-    caps: tuple[CapUsage, ...] = ()  # those that are set, the daily ones first
-    background: tuple[CapUsage, ...] = ()  # the part of each that work in the background may use
-    forecast_usd: float | None = None  # for the month at this rate; None on its first day
+    caps: tuple[CapUsage, ...] = ()  # the configured ones, daily first
+    background: tuple[CapUsage, ...] = ()  # the share of each cap for background work
+    forecast_usd: float | None = None  # for the month at the current rate; None on its first day
     stopped: tuple[BlockedRequest, ...] = ()
 
 
 def cap_usages(
     limits: Mapping[str, float], sums: Mapping[str, PeriodSpend], periods: Mapping[str, str]
 ) -> list[CapUsage]:
-    """Those of `limits` (by setting, 0 is none) that are set, against the sums of "day" and "month"."""
+    """Return the usage of each configured cap. `limits` maps settings to limits (0: none), `sums` maps "day" and
+    "month" to what was spent."""
     usages: list[CapUsage] = []
     for setting, limit in limits.items():
         if limit:
@@ -144,7 +145,7 @@ def cap_usages(
 
 
 def first_exceeded_cap(usages: Iterable[CapUsage], usd: float, unpriced_tokens: int) -> CapUsage | None:
-    """The first cap that a call of this worst case would exceed. What is free exceeds none."""
+    """Return the first cap that a call with this worst case would exceed. Free calls exceed none."""
     for cap in usages:
         cost = usd if cap.setting.endswith("_usd") else float(unpriced_tokens)
         if cost and exceeds_cap(cap.used, cost, cap.limit):
@@ -153,12 +154,12 @@ def first_exceeded_cap(usages: Iterable[CapUsage], usd: float, unpriced_tokens: 
 
 
 def exceeds_cap(used: float, requested: float, limit: float) -> bool:
-    """Whether `requested` on top of `used` is more than `limit`."""
+    """Return whether `used` + `requested` exceeds `limit`."""
     return used + requested > limit + _ROUNDING
 
 
 def forecast_spend(usd: float, since: datetime, now: datetime, until: datetime) -> float | None:
-    """What a period from `since` to `until`, all aware UTC, costs at the rate until now; None within its first day,
-    whose hours differ too much."""
+    """Extrapolate what the period from `since` to `until` (aware UTC) will cost at the current rate. None during its
+    first day, when the rate is too noisy."""
     elapsed, whole = (now - since).total_seconds(), (until - since).total_seconds()
     return usd * whole / elapsed if elapsed >= 86_400 else None

@@ -1,11 +1,11 @@
-"""The wall clock; local times of a zone and the moments they stand for; the names of days and months in English; which
-night is due; and when a conversation is quiet enough to be compacted during the day.
+"""Clock and local-time functions, English day and month names, the sleep schedule, and when a quiet conversation may be
+compacted.
 
-Only the daemon and the command line read the clock; everything else is given the time as `now`. What always holds:
-- Each local time is exactly one moment: one that comes twice in autumn is the first of the two; one that spring leaves
-  out is the moment at which the clocks were put forward.
-- There is one night for each day of the home's zone: an hour that comes twice has one, and in an hour that is left out
-  it comes when that hour would have been. What a wrong clock dated in the future keeps no night from coming.
+Only the daemon and the command line read the clock; everything else takes `now`. Invariants:
+- A local time maps to exactly one moment: the first of two if ambiguous (autumn), the moment of the clock change if it
+  does not exist (spring).
+- There is one night per day of the home's zone, also across clock changes. Timestamps from a wrong clock in the future
+  do not suppress a night.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBERS = "one two three four five six seven eight nine ten eleven twelve"
 WEEKDAYS = tuple(_WEEKDAYS.split())
 MONTHS = tuple(_MONTHS.split())
 NUMBER_WORDS = {word: number for number, word in enumerate(_NUMBERS.split(), start=1)}
-# Regular expressions of their names, whole or shortened, in small letters.
+# Regular expressions of full and abbreviated names, in lower case.
 WEEKDAY_PATTERN = (
     r"(?:mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?)"
 )
@@ -36,12 +36,12 @@ MONTH_PATTERN = (
 
 
 def weekday_number(name: str) -> int:
-    """0 (Monday) to 6, for a name or its first three letters."""
+    """Return 0 (Monday) to 6 for a name or its first three letters."""
     return [day[:3] for day in WEEKDAYS].index(name[:3].lower())
 
 
 def month_number(name: str) -> int:
-    """1 to 12, for a name or its first three letters."""
+    """Return 1 to 12 for a name or its first three letters."""
     return [month[:3] for month in MONTHS].index(name[:3].lower()) + 1
 
 
@@ -50,7 +50,7 @@ def utc_now() -> datetime:
 
 
 def local_to_utc(local: datetime, zone: tzinfo) -> datetime:
-    """The moment, in UTC, that a local (naive) time stands for."""
+    """Convert a naive local time to UTC."""
     first = local.replace(tzinfo=zone, fold=0)
     at = first.astimezone(UTC)
     if utc_to_local(at, zone) == local:
@@ -59,17 +59,17 @@ def local_to_utc(local: datetime, zone: tzinfo) -> datetime:
 
 
 def utc_to_local(at: datetime, zone: tzinfo) -> datetime:
-    """What the clocks of the zone show, naive."""
+    """Return the naive local time of a moment in the zone."""
     return at.astimezone(zone).replace(tzinfo=None, fold=0)
 
 
 def local_slot_key(local: datetime) -> str:
-    """The name of a slot."""
+    """Return the key of a local time slot (ISO format)."""
     return local.isoformat(timespec="seconds" if local.second else "minutes")
 
 
 def _clock_change(before: datetime, after: datetime, zone: tzinfo) -> datetime:
-    """The first moment, to the second, at which the clocks of the zone are as they are `after`."""
+    """Return the moment, to the second, at which the zone changes to the UTC offset of `after` (binary search)."""
     offset = after.astimezone(zone).utcoffset()
     while after - before > timedelta(seconds=1):
         middle = (before + (after - before) / 2).replace(microsecond=0)
@@ -83,18 +83,18 @@ def _clock_change(before: datetime, after: datetime, zone: tzinfo) -> datetime:
 
 
 def format_moment(at: datetime, zone: tzinfo) -> str:
-    """A moment as people read it: "Saturday 2026-11-21 09:00"."""
+    """Format a moment for people: "Saturday 2026-11-21 09:00"."""
     local = utc_to_local(at, zone)
     return f"{local:%A %Y-%m-%d %H:%M}" + (f":{local:%S}" if local.second else "")
 
 
 def format_due(due: str) -> str:
-    """A local day or time as people read it: "Friday 2026-03-13", "Friday 2026-03-13 17:00"."""
+    """Format a local day or time for people: "Friday 2026-03-13", "Friday 2026-03-13 17:00"."""
     return f"{datetime.fromisoformat(due):%A} {due[:16].replace('T', ' ')}"
 
 
 def format_local_time(moment: datetime, zone: tzinfo) -> str:
-    """`moment` as people of `zone` read it: "Fri 2026-11-20 14:03"."""
+    """Format a moment in `zone`: "Fri 2026-11-20 14:03"."""
     return moment.astimezone(zone).strftime("%a %Y-%m-%d %H:%M")
 
 
@@ -104,14 +104,14 @@ _A_DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class SleepSchedule:
-    """When a home sleeps."""
+    """When the nightly sleep is due."""
 
-    at: str  # time of day as in "03:30"; "" for a home that never sleeps automatically
+    at: str  # time of day, e.g. "03:30"; "" disables automatic sleep
     zone: tzinfo
 
     def find_due_night(self, slept_at: datetime | None, since: datetime | None, now: datetime) -> datetime | None:
-        """The night that should have begun by now and was not slept. `slept_at` is when the last whole sleep began,
-        `since` when the home was begun: before that there were no nights, and none where it is None."""
+        """Return the latest scheduled night if it was not slept yet, else None. `slept_at` is the start of the last
+        complete sleep, `since` the start of the home: nights before it do not count, and None means there are none."""
         if not self.at or since is None:
             return None
         slot = max(moment for moment in self._nights_around(now) if moment <= now)
@@ -119,7 +119,7 @@ class SleepSchedule:
         return slot if all(moment < slot for moment in awake) else None
 
     def find_missed_night(self, slept_at: datetime | None, since: datetime | None, now: datetime) -> datetime | None:
-        """The first night that was not slept, where that is more than a day ago."""
+        """Return the first night that was not slept if that is more than a day ago, else None."""
         if slept_at is not None and _is_of_a_wrong_clock(slept_at, now):
             slept_at = None
         awake = _later(slept_at, since)
@@ -129,7 +129,7 @@ class SleepSchedule:
         return slot if now - slot > _A_DAY else None
 
     def _nights_around(self, moment: datetime) -> Iterator[datetime]:
-        """The nights close to a moment, in UTC."""
+        """The nights within two days of a moment, in UTC."""
         day = moment.astimezone(self.zone).date()
         return (self._night_of_day(day + timedelta(days=days)) for days in range(-2, 3))
 
@@ -138,12 +138,12 @@ class SleepSchedule:
 
 
 def find_first_message_time(sessions: Sequence[SessionInfo]) -> datetime | None:
-    """Since when something is said in a home; None where nothing ever was."""
+    """Return when the first session with messages began, or None if there is none."""
     return min((info.started_at for info in sessions if info.messages), default=None)
 
 
 def is_late_start(slot: datetime, now: datetime) -> bool:
-    """Whether a night that begins now is one that was missed when it was due."""
+    """Return whether a night starting now was missed at its scheduled time."""
     return now - slot > _ON_TIME
 
 
@@ -156,18 +156,18 @@ def _later(slept_at: datetime | None, since: datetime | None) -> datetime | None
 
 
 def is_nap_due(last_at: datetime | None, nap_minutes: float, running: bool, now: datetime) -> bool:
-    """Whether nothing was said for long enough, and nothing is being answered. `nap_minutes` 0: never. A clock that was
-    set back makes a nap due later, never sooner."""
+    """Return whether the session was silent for `nap_minutes` (0: never) and no turn is running. A clock that was set
+    back only delays a nap."""
     return nap_minutes > 0 and last_at is not None and not running and now - last_at >= timedelta(minutes=nap_minutes)
 
 
 def read_date_phrase(
     text: str, base: datetime, languages: Sequence[str], *, prefer: Literal["past", "future"], parts: Sequence[str] = ()
 ) -> tuple[datetime | None, str]:
-    """The local time that dateparser reads, and how exactly ("time", "part_of_day", "day", "week", "month", "year").
-
-    `base` is the local time now. None where it reads none, or where one of `parts` ("day", "month") is not named."""
-    from dateparser.date import DateDataParser  # takes a while to import
+    """Parse a date phrase with dateparser, relative to the local time `base`. Returns the local time and its precision
+    ("time", "part_of_day", "day", "week", "month", "year"); None if nothing was parsed or one of `parts` ("day",
+    "month") is missing."""
+    from dateparser.date import DateDataParser  # slow to import
 
     settings = {
         "PREFER_DATES_FROM": prefer,
@@ -179,7 +179,7 @@ def read_date_phrase(
     try:
         data = DateDataParser(languages=list(languages), settings=settings).get_date_data(text)
     except (ValueError, OverflowError, TypeError, KeyError, AttributeError, re.error):
-        # Some texts that are no dates make it stumble.
+        # dateparser raises these for some texts that are not dates.
         return None, "day"
     return data.date_obj, str(data.period)
 
@@ -190,7 +190,7 @@ _DAY = rf"{WEEKDAY_PATTERN}s?"
 _PART = r"(?:morning|noon|midday|afternoon|evening|night|midnight|weekday|weekdays|workday|workdays|weekend|weekends)"
 _CLOCK = r"(?:\d{1,2}(?::\d{2})?\s?(?:am|pm|a\.m\.|p\.m\.|h|o'clock)?)"
 _DATE = r"(?:\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}\S*)?|\d{1,2}\.\d{1,2}\.(?:\d{4})?|\d{1,2}/\d{1,2}(?:/\d{2,4})?)"
-# Words that a time may begin with; after them come these and the others.
+# Words that a time phrase may begin with; `_WORD` and these may follow.
 _FIRST = (
     rf"(?:today|tonight|tomorrow|tmrw|the day after tomorrow|day after tomorrow|daily|hourly|weekly|monthly|yearly"
     rf"|in (?:{_NUMBER}|the) |in half an|at (?:{_CLOCK}|noon|midnight|night)"
@@ -204,7 +204,7 @@ _WORD = (
     r"|tomorrow|tmrw|daily|hourly|weekly|monthly|yearly|day|after|in|at|on|the|of|next|this|every|each|and|from|starting|first|second"
     r"|third|fourth|last|am|pm|o'clock|now|past|quarter(?: to)?|to (?=fri))"
 )
-# Possessive: what was taken for time is never taken back, so that no text takes long.
+# Possessive (no backtracking), so that matching takes linear time.
 _ONLY_TIME = lazy_regex(rf"(?>{_FIRST})\s*(?:(?>{_WORD}(?!\w))[\s,]*)*+", re.IGNORECASE)
 _WORD_STARTS = lazy_regex(r"(?<![^\s,:-])\w")
 _REQUEST = lazy_regex(r"^(?:please )?(?:remind me|me)\b[\s,:]*", re.IGNORECASE)
@@ -213,7 +213,7 @@ _LONGEST = 2000
 
 
 def split_reminder(text: str) -> tuple[str, str]:
-    """What, and when; "" for a time that is not there."""
+    """Split a reminder request into what and when; when is "" if no time is given."""
     request = _REQUEST.sub("", text.strip(), count=1).rstrip(" .!?")
     if len(request) > _LONGEST:
         return request, ""

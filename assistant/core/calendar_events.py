@@ -1,4 +1,4 @@
-"""What calendars and address books have: events, contacts, and how each of them was read last."""
+"""Value types for calendars and address books: events, contacts, and the sync state of sources."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SourceKind = Literal["caldav", "carddav", "ics", "vcard"]
 
 @dataclass(frozen=True, slots=True)
 class CalendarEvent:
-    """One occurrence of an event. Everything of it is somebody's text, and no order."""
+    """One occurrence of an event. All its texts are untrusted third-party content."""
 
     source: str  # name in the settings
-    url: str  # of the resource that has it; the UID in a file
-    calendar: str  # as people call it
+    url: str  # of its resource; the UID in a file
+    calendar: str  # display name
     uid: str
     occurrence: (
         str  # of a series, which one: its first start, as "20260301T080000Z" or "20260301"; "" of a single event
@@ -31,20 +31,20 @@ class CalendarEvent:
     place: str = ""
     notes: str = ""
     state: EventState = "confirmed"
-    answer: InvitationAnswer = ""  # of the owner, to an invitation
+    answer: InvitationAnswer = ""  # the owner's answer to an invitation
     organizer: str = ""
-    guests: int = 0  # how many others are invited
+    guests: int = 0  # number of other invitees
     repeats: bool = False
 
     @property
     def ref(self) -> str:
-        """What tools and people call it by; the same as long as the event exists."""
+        """A stable short id for tools and people."""
         return hashlib.sha256(f"{self.source}\n{self.uid}\n{self.occurrence}".encode()).hexdigest()[:10]
 
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """Somebody in an address book."""
+    """An entry of an address book."""
 
     source: str
     url: str
@@ -57,25 +57,25 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """How a calendar or an address book was read last."""
+    """The sync state of a calendar or address book."""
 
     name: str
-    read_at: datetime | None = None  # when it was read whole; None: never
+    read_at: datetime | None = None  # last complete read; None: never
     tried_at: datetime | None = None
-    error: str = ""  # why it was not read when it was tried last
-    remark: str = ""  # what of it could not be read
+    error: str = ""  # why the latest attempt failed
+    remark: str = ""  # what could not be parsed
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarChange:
-    """A change of a calendar that was asked for: what the owner approves. `key` is the key of the effect; times are
-    local, as in "2026-03-01T09:00", or days as in "2026-03-01"."""
+    """A requested change of a calendar, as the owner approves it. `key` is the idempotency key; times are local, e.g.
+    "2026-03-01T09:00", or days, e.g. "2026-03-01"."""
 
     action: Literal["add", "move", "cancel", "answer"]
     key: str
     source: str
-    collection: str = ""  # address of the calendar, to add to
-    url: str = ""  # of the resource that is changed
+    collection: str = ""  # address of the target calendar, for "add"
+    url: str = ""  # of the changed resource
     uid: str = ""
     occurrence: str = ""  # "" for the whole event or series
     title: str = ""
@@ -87,12 +87,12 @@ class CalendarChange:
 
 
 def birthday_on(birthday: str, day: date) -> bool:
-    """Whether a birthday is on a day; one of 29 February is on 1 March in years without."""
+    """Return whether `day` is the birthday; 29 February falls on 1 March in other years."""
     if birthday[-5:] == "02-29" and (day.month, day.day) == (3, 1):
         return not (day.year % 4 == 0 and (day.year % 100 != 0 or day.year % 400 == 0))
     return birthday[-5:] == f"{day:%m-%d}"
 
 
 def age_on(birthday: str, day: date) -> int | None:
-    """How old somebody gets on their birthday; None where the year is not known."""
+    """Return the age reached in the year of `day`, or None if the birth year is unknown."""
     return day.year - int(birthday[:4]) if birthday[:4].isdigit() else None

@@ -1,5 +1,5 @@
-"""Compactions, before and after they are committed (checkpoints), and what they must not lose: open requests, pins,
-delegations; and circuit breakers. Frozen values; all times are aware and in UTC.
+"""Value types for compactions and checkpoints (committed compactions), what they must not lose (open requests, pins,
+delegations), and circuit breakers. Frozen; all times are aware and in UTC.
 """
 
 from __future__ import annotations
@@ -19,46 +19,46 @@ CheckpointState = Literal["started", "live", "masked", "absorbed", "undone", "fa
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """A change to a view, ready to commit in one transaction; the commit compares and swaps `prefix_rev`."""
+    """A planned change of a view, committed in one transaction that compares and swaps `prefix_rev`."""
 
     session: str
-    prefix_rev: int  # the revision that the plan was made on
+    prefix_rev: int  # the view revision it was planned on
     trigger: str
     tier: str
-    from_message_id: int  # of what the prefix replaces; without a prefix, the first message that is shortened
-    to_message_id: int  # the last row that the prefix replaces; without a prefix, the last message that is shortened
+    from_message_id: int  # first message that is replaced; without a prefix, first that is shortened
+    to_message_id: int  # last row that is replaced; without a prefix, last message that is shortened
     messages_compressed: int
-    prefix: tuple[Message, ...]  # replaces every row up to `to_message_id`; without one, rows are only shortened
+    prefix: tuple[Message, ...]  # replaces all rows up to `to_message_id`; if empty, rows are only shortened
     summary: str
-    original_tokens: int  # of the replaced and shortened rows, before
-    compressed_tokens: int  # of the same, after
+    original_tokens: int  # of the affected rows, before
+    compressed_tokens: int  # of the affected rows, after
     key_facts: Mapping[str, Any] = field(default_factory=dict)
-    cost_usd: float | None = 0.0  # None where no price is known
-    # shorter forms of messages that stay in the view, put in their rows by message id
+    cost_usd: float | None = 0.0  # None if a price is unknown
+    # shortened versions of messages that stay in the view, by message id
     shortened: tuple[Message, ...] = ()
-    # live checkpoints whose ranges this one takes over (F25): those directly before its range, or, where
-    # `to_message_id` is the last one's, a run of them merged into one while nothing else leaves the view
+    # live checkpoints that this one absorbs (F25): those directly before its range, or, where `to_message_id` is the
+    # last one's, a run of them that is merged without removing anything else from the view
     absorbed_ids: tuple[int, ...] = ()
-    started_id: int | None = None  # the checkpoint that `begin_compaction` noted
-    depth: int = 1  # 1 for a summary of original messages, 2 for one of summaries
+    started_id: int | None = None  # the checkpoint row that `begin_compaction` inserted
+    depth: int = 1  # 1: summary of messages, 2: summary of summaries
     model: str = ""
     attempts: int = 0
-    # sent in the transaction of the commit
+    # sent in the same transaction
     notices: tuple[Notice, ...] = ()
     notice_address: NoticeAddress = field(default_factory=NoticeAddress)
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One compaction as it is kept.
+    """A stored compaction.
 
-    States: `started` is under way (or cut off by a crash, until start-up sets it to `failed`), `live` covers its range,
-    `masked` shortened rows and covers nothing, `absorbed` was taken over by a later one, `undone` was taken back,
-    `failed` was not installed."""
+    States: `started` is in progress (or interrupted; start-up marks it `failed`), `live` covers its range, `masked`
+    only shortened rows, `absorbed` was merged into a later one, `undone` was reverted, `failed` was not applied.
+    """
 
     id: int
     session: str
-    num: int  # of its session, in the order in which they were begun
+    num: int  # ordinal within the session
     generation: int
     from_message_id: int
     to_message_id: int
@@ -67,45 +67,45 @@ class Checkpoint:
     key_facts: Mapping[str, Any]
     original_tokens: int
     compressed_tokens: int
-    cost_usd: float | None  # None where no price is known
+    cost_usd: float | None  # None if a price is unknown
     created_at: datetime
     trigger: str
     tier: str
     state: CheckpointState
     scope: str = ""
-    depth: int = 1  # 1 for a summary of original messages, 2 for one of summaries
+    depth: int = 1  # 1: summary of messages, 2: summary of summaries
     model: str = ""
     attempts: int = 0
     note: str = ""  # why it failed
 
     @property
     def is_merge(self) -> bool:
-        """Whether it took the place of other checkpoints, or of one, and nothing else left the view."""
+        """Whether it only replaced other checkpoints, without removing anything else from the view."""
         return "merged" in self.key_facts
 
     @property
     def ratio(self) -> float:
-        """Compressed tokens for each original one; 0 where nothing was compressed."""
+        """Compressed tokens per original token; 0 if nothing was compressed."""
         return self.compressed_tokens / self.original_tokens if self.original_tokens else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class RestorePreview:
-    """What taking compactions back would leave: the size of that view."""
+    """The size of the view after undoing compactions."""
 
     checkpoint_ids: tuple[int, ...]  # those that would be undone, newest first
-    messages: int  # how many come back into the view
-    tokens: int  # as counted when they were appended
+    messages: int  # how many return to the view
+    tokens: int  # as counted on append
     bytes: int
     images: int
-    prefix_rev: int  # of the view that the preview was made of
+    prefix_rev: int  # view revision of the preview
 
 
 RequestState = Literal["open", "done", "superseded"]
 
 
 class RequestKind(IntEnum):
-    """What a message asks for: no more than an answer, something to be done, or nothing but to be reminded."""
+    """What a message asks for: an answer, a task, or only a reminder."""
 
     ANSWER = 0
     TASK = 1
@@ -114,46 +114,45 @@ class RequestKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class UserRequest:
-    """One thing a person asked for (F18)."""
+    """One request of a user (F18)."""
 
     message_id: int
     session: str
     scope: str
     text: str
     state: RequestState
-    task: bool  # it is not over with its answer
+    task: bool  # stays open after the answer
     opened_at: datetime
-    answered_by: int | None = None  # the reply of its turn, if there is one
-    closed_by: str = ""  # "answer" (a question was answered), "model" (by a tool call) or "user"
-    cites: tuple[int, ...] = ()  # the message ids that closed it
+    answered_by: int | None = None  # the reply of its turn, if any
+    closed_by: str = ""  # "answer" (a question was answered), "model" (a tool call) or "user"
+    cites: tuple[int, ...] = ()  # ids of the messages that closed it
     closed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Text that is in every prompt of a session, outside of what compaction touches (F21)."""
+    """Text that is in every prompt of a session and exempt from compaction (F21)."""
 
     id: int
     session: str
     scope: str
     text: str
-    role: str  # who said it
+    role: str  # role of its author
     message_id: int | None  # the message it was taken from, if any
     created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreaker:
-    """A circuit breaker (F07): closed while few calls in a row failed. An open one lets one try through after the
-    cool-down."""
+    """The state of a circuit breaker (F07). An open one lets one attempt through after the cool-down."""
 
     name: str
-    failures: int  # in a row
-    opened_at: datetime | None  # None while it is closed
+    failures: int  # consecutive
+    opened_at: datetime | None  # None if closed
     last_error: str = ""
 
     def allows_call(self, now: datetime, cool_down: timedelta) -> bool:
-        """Whether a model may be asked. A breaker that a wrong clock opened in the future is taken for closed."""
+        """Return whether the model may be called. An opening time in the future (wrong clock) counts as closed."""
         return self.opened_at is None or not self.opened_at <= now < self.opened_at + cool_down
 
 
@@ -162,7 +161,7 @@ DelegationState = Literal["running", "done", "failed", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """One task given to a helper of a turn (F22)."""
+    """A task delegated to a sub-agent of a turn (F22)."""
 
     id: int
     key: str
@@ -171,13 +170,13 @@ class Delegation:
     scope: str
     task: str
     state: DelegationState
-    result: str  # its answer, or what went wrong
+    result: str  # the answer or the error
     started_at: datetime
     ended_at: datetime | None = None
-    cost_usd: float | None = 0.0  # None where no price is known
+    cost_usd: float | None = 0.0  # None if a price is unknown
 
 
-# What people read of a tier; any other is the name of a strategy.
+# Display names of tiers; any other tier is the name of a strategy.
 _TIERS = {
     "full": "by the model",
     "extractive": "without a model",
@@ -196,10 +195,10 @@ _STATES = {
 
 
 def describe_state(state: CheckpointState) -> str:
-    """What became of a compaction, for people."""
+    """Return the display name of a state."""
     return _STATES.get(state, state)
 
 
 def describe_tier(tier: str) -> str:
-    """How a compaction was made, for people."""
+    """Return the display name of a tier."""
     return _TIERS.get(tier, tier)

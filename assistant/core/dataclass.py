@@ -1,10 +1,10 @@
-"""`dataclass`, as the standard library's, made in an eighth of its time.
+"""A replacement for `dataclasses.dataclass` that takes an eighth of the time.
 
-The standard library compiles the source of six methods for each class: with the hundreds of classes that a start loads
-this was two fifths of the processor time of `assistant chat -m`. Here only `__init__` is compiled, when the first
-instance is made, and the others are functions that all classes share. What `dataclasses` itself says of a class
-(`fields`, `replace`, `asdict`) holds as ever; types are checked as those of the standard library. Its options `order`,
-`unsafe_hash` and `weakref_slot`, and fields that are `InitVar`, are not here: use its own decorator for these.
+The standard library compiles the source of six methods per class: with the hundreds of classes loaded at start, that
+was two fifths of the processor time of `assistant chat -m`. Here only `__init__` is compiled, when the first instance
+is created, and the other methods are shared functions. `fields`, `replace` and `asdict` of `dataclasses` work as usual,
+and type checkers see the standard decorator. The options `order`, `unsafe_hash` and `weakref_slot` and `InitVar` fields
+are not supported: use the standard decorator for these.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def _declare(
     cls: Any = None, /, *, frozen: bool = False, slots: bool = False, eq: bool = True, kw_only: bool = False
 ) -> Any:
     def make(cls: Any) -> Any:
-        # What has a value is the class's own, but for the hash that Python takes from what has its own equality.
+        # None excludes the `__hash__ = None` that Python sets where `__eq__` is defined.
         own = {name for name, value in cls.__dict__.items() if value is not None}
         if "__doc__" not in own:
-            cls.__doc__ = "-"  # or the standard library writes a signature there
+            cls.__doc__ = "-"  # otherwise dataclasses computes a signature
         made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
         if "__doc__" not in own:
             made.__doc__ = None
@@ -88,7 +88,7 @@ def _refusals(cls: Any) -> dict[str, Any]:
 
 
 def _state(self: Any) -> list[Any]:
-    """What pickle and copy keep: they cannot set the attributes of what is frozen."""
+    """State for pickle and copy, which cannot set attributes of frozen instances."""
     return [getattr(self, field.name) for field in fields(self)]
 
 
@@ -117,7 +117,7 @@ def _compile_init(cls: Any, frozen: bool) -> Any:
 
 
 def _parameter(field: Field[Any], names: dict[str, Any]) -> tuple[str, str]:
-    """(a field as a parameter, the expression of its value); puts its default, or what makes it, into `names`."""
+    """Return a field's parameter and the expression of its value; adds its default or factory to `names`."""
     name = field.name
     if field.default_factory is not MISSING:
         names[f"_make_{name}"] = field.default_factory

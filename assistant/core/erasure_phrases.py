@@ -1,5 +1,5 @@
-"""The words that are to be forgotten: what of a text is known again elsewhere; words found, counted and cut out of
-texts. Pure."""
+"""Phrases to be erased: which parts of a text are searched elsewhere, and how matches are found, counted and removed.
+Pure."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _MOST_CHARACTERS = 200_000
 _LONGEST_PHRASE = 300
 _FEWEST, _FEWEST_SPACELESS = 12, 6
 _LAST_SHOWN = 60
-# From here on, looking whether any of them is there takes as long as looking for all.
+# Above this, the pre-check costs as much as the search.
 _MANY_WORDS = 40
 SEARCHED_FORMS = "plain, escaped (JSON, percent), UTF-16, base64 and compressed"
 PREVIEW_LENGTHS = (300, 400)
-"""How many characters of a long text notes, MEMORY.md and prompts show, the last of them an ellipsis."""
+"""Lengths at which notes, MEMORY.md and prompts truncate a long text (including the ellipsis)."""
 
 
 class PhraseMatcher:
-    """Some phrases, and values (`find_values`), which are whole words and may have other signs between their digits.
-    In texts, not in bytes, also `learned` sentences and single `words`. Without any, nothing is found."""
+    """Matches phrases, and values (`find_values`) as whole words or numbers with separators. In text, not in bytes, it
+    also matches `learned` sentences and single `words`. Without any of them nothing matches."""
 
     def __init__(
         self,
@@ -84,45 +84,45 @@ class PhraseMatcher:
         return any(form.text.search(text) for form in self._present_in_text(text))
 
     def match_ends(self, data: bytes) -> list[int]:
-        """Where in UTF-8 bytes the copies end."""
+        """Return the end offsets of all matches in UTF-8 bytes."""
         return [end for _, end in self._byte_spans(data)]
 
     def matched(self, data: bytes) -> set[str]:
-        """Which of the phrases and values are in UTF-8 bytes."""
+        """Return which phrases and values occur in UTF-8 bytes."""
         return {form.source for form in self._present(data.lower()) if form.data.search(data)}
 
     def matched_in_any_case(self, data: bytes) -> set[str]:
-        """As `matched`, with names in any case, as they are found in texts."""
+        """Like `matched`, but ignoring the case of names, as in text."""
         return {form.source for form in self._present(data.lower()) if form.data_in_any_case.search(data)}
 
     def blank_bytes(self, data: bytes) -> bytes:
-        """Bytes of the same length with spaces in place of the words."""
+        """Replace matches by spaces, keeping the length."""
         blanked = bytearray(data)
         for start, end in self._byte_spans(data):
             blanked[start:end] = b" " * (end - start)
         return bytes(blanked)
 
     def remove_from_text(self, text: str) -> str:
-        """The text without the sentences, or lines, that have the words, "" where nothing is left; a text without the
-        words as it is."""
+        """Remove the sentences or lines that contain a match; "" if nothing is left. A text without matches is returned
+        unchanged."""
         spans = self._spans(text)
         if not spans:
             return text
         for start, end in reversed(_merged(_sentence(text, *span) for span in spans)):
             text = _cut(text, start, end)
-        # What was apart may have come together.
+        # Removing may have joined parts to a new match.
         return self.remove_from_text(text) if text.strip() else ""
 
     def excerpt(self, text: str, around: int = 30) -> str:
-        """One line that shows a person where the words stand."""
+        """Return one line that shows the first match in its context."""
         start, end = next(iter(self._spans(text)), (0, 2 * around))
         cut = text[max(0, start - around) : min(end, start + 3 * around) + around]
         return " ".join(cut.split())
 
     def remove_from_json(self, value: Any, instead: str, own_keys: Collection[str] = ()) -> Any:
-        """A JSON value with every text in it cut as by `remove_from_text`. Where nothing is left of one it goes from a
-        list of texts, and becomes `instead` elsewhere; keys that have more than a single word of them go with their
-        values, except those of the format itself."""
+        """Apply `remove_from_text` to every string of a JSON value. A string that becomes empty is dropped from a list
+        of strings and replaced by `instead` elsewhere. A key that contains a phrase is removed with its value, unless
+        it is in `own_keys` (keys of the format)."""
         if isinstance(value, str):
             return (self.remove_from_text(value) or instead) if self.matches(value) else value
         if isinstance(value, dict):
@@ -138,20 +138,20 @@ class PhraseMatcher:
         return value
 
     def _is_all(self, text: str) -> bool:
-        """Whether nothing of a text would be left."""
+        """Return whether nothing of a text would be left."""
         return self.matches(text) and not self.remove_from_text(text)
 
 
 def is_searchable_phrase(text: str) -> bool:
-    """Whether a text is long enough to be looked for everywhere without meeting what has nothing to do with it."""
+    """Return whether a text is long enough to be searched everywhere without unrelated matches."""
     letters = [char for char in text if char.isalnum()]
     spaceless = sum(bool(SPACELESS.match(char)) for char in letters)
     return len(letters) >= MIN_LETTERS or spaceless >= MIN_SPACELESS_LETTERS
 
 
 def identifying_phrases(text: str, *, with_cut_ends: bool = True) -> list[str]:
-    """The sentences and lines of what somebody said that are long enough to be known again elsewhere; `with_cut_ends`,
-    of a long text also what stands last where only a part of it is shown."""
+    """Return the sentences and lines of a text that are long enough to identify it elsewhere; `with_cut_ends` adds the
+    ends of its truncated forms (`PREVIEW_LENGTHS`)."""
     phrases: list[str] = []
     room = _MOST_CHARACTERS
     for line in text.splitlines():
@@ -168,8 +168,8 @@ def identifying_phrases(text: str, *, with_cut_ends: bool = True) -> list[str]:
 
 
 def tells_of(entry: str, memory: str) -> bool:
-    """Whether a memory tells something of an entry that was merged into it: its numbers and identifiers, or its names
-    where it has none of these, or half of the words of the shorter of both. In doubt it does."""
+    """Return whether a memory repeats content of an entry merged into it: its numbers and identifiers, else its names,
+    else half of the words of the shorter one. If in doubt, True."""
     values = find_values(entry)[0]
     telling = [value for value in values if value_kind(value) in ("number", "identifier")] or values
     if not telling or PhraseMatcher((), telling).matches(memory):
@@ -183,7 +183,7 @@ def _weighty_words(text: str) -> set[str]:
 
 
 def _last_shown(text: str) -> str:
-    """The end of a text that was cut off, with whole sentences before it so that it is known again."""
+    """Return the end of a truncated text, extended back to whole sentences so that it is long enough to identify."""
     starts = [0, *(match.end() for match in _SENTENCE_END.finditer(text))]
     return text[max(start for start in starts if start <= len(text) - _LAST_SHOWN) :].strip()
 
@@ -194,7 +194,7 @@ def _is_long(phrase: str) -> bool:
 
 
 def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
-    """The whole sentences that a span touches."""
+    """Extend a span to the sentences it touches."""
     line = text.rfind("\n", 0, start) + 1
     earlier = [match.end() for match in _SENTENCE_END.finditer(text, line, start)]
     begin = earlier[-1] if earlier else line
@@ -215,7 +215,7 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _cut(text: str, start: int, end: int) -> str:
-    """The text without a span, and without the line where only its bullet, or its date, would be left."""
+    """Remove a span, and its whole line if only a bullet or date would remain."""
     line = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
     stop = len(text) if stop < 0 else stop

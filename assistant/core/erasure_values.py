@@ -1,7 +1,6 @@
-"""The values that words carry: what of a message is known again wherever it stands, also in other words around it.
-
-Values are numbers, names, identifiers, addresses of mail and of the web, paths, quoted texts, dates, and what somebody
-calls their password. Which of them nothing else said is for the stores to find out. Pure.
+"""Identifying values in text: numbers, names, identifiers, mail and web addresses, paths, quoted texts, dates, and
+passwords. They identify a message even where the words around them differ. Whether other messages contain them too is
+for the stores to check. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from assistant.core.text import SPACELESS_RUN, STOP_WORDS, WORD, fold_text, lazy
 from assistant.core.time_names import MONTH_NAMES
 
 MIN_LETTERS, MIN_SPACELESS_LETTERS = 4, 2
-"""A text with fewer letters or digits, and fewer of a script without spaces, is too short to be looked for."""
+"""A text with fewer letters or digits (or characters of a script without spaces) is too short to search for."""
 _LONGEST_VALUE = 120
 _MOST_VALUES = 2000
 _MOST_WORDS_OF_RUNS = 300
@@ -40,7 +39,7 @@ _QUOTED = lazy_regex(
     "|\u00ab\\s*+([^\u00ab\u00bb\n]{3,}[^\u00ab\u00bb\\s])\\s*+\u00bb"
     "|`([^`\n]{4,})`|(?<!\\w)'([^'\n]{4,})'(?!\\w)|\u2018([^\u2018\u2019\n]{4,})\u2019|\u300c([^\u300c\u300d\n]{2,})\u300d"
 )
-# In JSON the names of fields are quoted too, and stand wherever there is JSON.
+# JSON field names are quoted too, and occur in all JSON.
 _FIELD_NAME = lazy_regex(r'(?<=[{,])\s{0,20}"\w{1,40}"(?=\s{0,20}:)')
 _DIGIT_GROUPS = lazy_regex(r"(?<!\w)[+(]{0,2}\d+(?:(?:[ \u00a0\u202f./()-]|\) ){1,2}\d+)+(?!\w)")
 _ACCOUNT = lazy_regex(r"\b[A-Z]{2}\d{2}(?:[ \u00a0]?[A-Z0-9]{2,4}){2,8}(?![A-Za-z0-9])")
@@ -51,7 +50,7 @@ _DATE = lazy_regex(
 _MONTH_NAMES = [lazy_regex(names) for names in MONTH_NAMES]
 _DIALLED = lazy_regex(r"(?:\+|0)[\d \u00a0\u202f./()-]{7,24}")
 _NOT_DIALLED = lazy_regex(r"[^\d+]")
-# Codes of countries have a digit, two or three; the zero before a number within a country is not dialled from abroad.
+# Country codes have one to three digits; the trunk prefix 0 is not dialled from abroad.
 _PREFIX = lazy_regex(r"(?:\+|00)(?:1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3})0?|0")
 _MIN_NATIONAL = 8
 _PLACE = lazy_regex(
@@ -88,12 +87,12 @@ _GERMAN = lazy_regex(
 
 
 def find_values(text: str) -> tuple[list[str], list[str]]:
-    """What is known again of a text: what stands for itself wherever it is said, and what does so only in texts made of
-    it (runs of words; nouns of a language that writes all of them with a capital)."""
+    """Return the identifying values of a text: those that identify it anywhere, and weak ones that do so only in texts
+    derived from it (runs of words, secrets in doubt, and nouns of a language that capitalises them all)."""
     own: dict[str, None] = {}
     weak: dict[str, None] = {}
     sentences = SENTENCES.split(text)
-    # Of a text with more of them than are looked for, what matters most comes first.
+    # Values beyond the limit are dropped, so the most important come first.
     for is_own, value in (found for sentence in sentences for found in _secrets(sentence)):
         _keep(own if is_own else weak, [value])
     shaped = [value for line in text.splitlines() for value in _shaped_values(line)]
@@ -111,15 +110,14 @@ def _keep(values: dict[str, None], found: Iterable[str]) -> None:
 
 
 def is_written_by_us(value: str, years: range) -> bool:
-    """Whether it is a day, or a year, as our own texts have them in these years."""
+    """Return whether it is a date or year (within `years`) in the form in which our own texts have them."""
     rest = _OWN_DATE.sub(lambda match: "" if int(match[1]) in years else match[0], value)
     return rest != value and sum(map(str.isalnum, rest)) < MIN_LETTERS
 
 
 def find_words(text: str) -> Iterator[tuple[int, int, str]]:
-    """What in a text may be of it alone, even when told again in other words: each word of some length, as it
-    is known again (without case, accents and the s of a plural), each number but years, and of a script without spaces
-    every few characters; with where it begins and ends."""
+    """Yield (start, end, word) for what may identify a text even when paraphrased: words of some length, without case,
+    accents and plural s; numbers except years; and overlapping windows of scripts without spaces."""
     for match in WORD.finditer(fold_text(text)):
         start, word = match.start(), match[0]
         if SPACELESS_RUN.match(word):
@@ -135,7 +133,7 @@ def find_words(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def may_have_words(text: str, words: Collection[str]) -> bool:
-    """Whether `find_words` may find one of `words` in a text: a quick look."""
+    """Return whether `find_words` may find one of `words`; a cheap pre-check."""
     folded = fold_text(text) if words else ""
     joined = folded.translate(_WITHOUT_SIGNS) if any(map(str.isdecimal, words)) else ""
     return any(word in (joined if word.isdecimal() else folded) for word in words)
@@ -146,12 +144,12 @@ def digits_of(value: str) -> str:
 
 
 def is_number(value: str) -> bool:
-    """Whether it is digits, however they are grouped, or an account's number."""
+    """Return whether it consists of digits in any grouping, or is an account number."""
     return not any(char.islower() for char in value) and len(digits_of(value)) * 2 > sum(map(str.isalnum, value))
 
 
 def national_number(number: str) -> str:
-    """The digits of a telephone number that it has within its country and from abroad alike; "" for other numbers."""
+    """Return the significant digits of a telephone number, the same from home and abroad; "" for other numbers."""
     if not _DIALLED.fullmatch(number):
         return ""
     national = _PREFIX.sub("", _NOT_DIALLED.sub("", number), count=1)
@@ -159,7 +157,7 @@ def national_number(number: str) -> str:
 
 
 def find_days(text: str) -> list[str]:
-    """Days with a year that are written out, in the four languages of the calendar, as 2026-06-13."""
+    """Return full dates written in words, in the calendar's four languages, as ISO dates."""
     days = []
     for match in _DATE.finditer(text):
         numbers = [int(number) for number in re.findall(r"\d+", match[0])]
@@ -176,7 +174,7 @@ def _month(word: str) -> int:
 
 
 def value_kind(value: str) -> str:
-    """What a person calls such a value, roughly."""
+    """Return roughly what kind of value it is."""
     if is_number(value):
         return "number"
     if "@" in value or "/" in value or any(char.isdigit() for char in value):
@@ -185,7 +183,7 @@ def value_kind(value: str) -> str:
 
 
 def _shaped_values(line: str) -> Iterator[str]:
-    """What its form gives away."""
+    """Values recognised by their form."""
     for match in _QUOTED.finditer(_FIELD_NAME.sub(" ", line)):
         yield next(filter(None, match.groups())).strip()
     for pattern in (_DATE, _PLACE):
@@ -198,14 +196,14 @@ def _shaped_values(line: str) -> Iterator[str]:
         for match in pattern.finditer(line):
             if len(digits_of(match[0])) >= _MIN_GROUPED:
                 yield match[0].strip()
-                # The parts of a number are other numbers.
+                # Parts of a number are not values of their own.
                 line = line.replace(match[0], " " * len(match[0]))
     for match in _TOKEN.finditer(line):
         yield from _identifiers(match[0].strip(_EDGES))
 
 
 def _identifiers(token: str) -> Iterator[str]:
-    """A token that is no word: with digits, signs or capitals within; and the parts of it that are none either."""
+    """Yield a token that is not a plain word (contains digits, signs or inner capitals), and such parts of it."""
     digits = len(digits_of(token))
     if _TIME.fullmatch(token) or not (digits or _SIGNS.search(token)):
         return
@@ -218,7 +216,7 @@ def _identifiers(token: str) -> Iterator[str]:
 
 
 def _secrets(sentence: str) -> Iterator[tuple[bool, str]]:
-    """What a sentence about a password says that it is, and whether that stands for itself."""
+    """Yield the values that a sentence gives for a password or the like, and whether each is strong."""
     is_own = bool(_SECRET.search(sentence))
     if not is_own and not _LIKE_A_SECRET.search(sentence):
         return
@@ -231,7 +229,7 @@ def _secrets(sentence: str) -> Iterator[tuple[bool, str]]:
 
 
 def _single_names(sentence: str) -> Iterator[str]:
-    """Words with a capital behind the first word of a sentence."""
+    """Capitalised words after the first word of a sentence."""
     first = True
     for match in _TOKEN.finditer(sentence):
         word = match[0].strip(_EDGES)
@@ -244,7 +242,7 @@ def _single_names(sentence: str) -> Iterator[str]:
 
 
 def _runs(text: str) -> Iterator[str]:
-    """Three words in a row, two of them of some weight."""
+    """Runs of three words, two of them significant."""
     for sentence in SENTENCES.split(text):
         words = [match for match in _TOKEN.finditer(sentence) if match[0].strip(_EDGES)]
         for run in zip(words, words[1:], words[2:], strict=False):

@@ -1,8 +1,8 @@
-"""What can go wrong, as a person reads it.
+"""Exceptions, written for people.
 
-An error's text says what happened, what was kept and what to do next, in one or two lines. Rooms raise these
-leaves; the command line prints them without a traceback (unless `--debug`) and maps them to exit codes.
-`install_hint` names the optional extra that is missing.
+An error's text says what happened, what was kept and what to do next, in one or two lines. The command line prints it
+without a traceback (unless `--debug`) and maps the class to an exit code. `install_hint` names a missing optional
+extra.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class ModelError(AssistantError):
 
     @property
     def reason(self) -> str:
-        """What happened, without what was kept and what to do: that is for the person whose message it was."""
+        """What happened, without what was kept and what to do next (which only concern the author of the message)."""
         return str(self).partition(" Your message is kept")[0].rstrip(". ")
 
 
@@ -202,7 +202,8 @@ class RepeatedRequestBlocked(BudgetExceeded):
 
 
 def install_hint(extra: str) -> str:
-    """What installs one, as part of a sentence. The package is on no index: it comes from a checkout, or a wheel."""
+    """Return how to install an extra, as part of a sentence. The package is on no index: it is installed from a
+    checkout or wheel."""
     return (
         f"the `{extra}` extra brings it: `pipx install --force './[{extra}]'` or `uv tool install './[{extra}]'`, in "
         "the folder of the checkout, with the other extras that you use"

@@ -1,9 +1,8 @@
-"""What is brought along from other programs: conversations with their messages, as the reader of an export hands them
-to the store. Pure.
+"""Conversations imported from other programs, as the reader of an export passes them to the store. Pure.
 
-Who says something decides what becomes of it, as anywhere: the owner's own words are learned from, an assistant's
-answers are kept, and what other people said in a chat is found and never learned as the owner's (I10). Nothing that
-is imported is a request: there is no turn, no answer, and no view that a model sees.
+Authorship decides what is learned: the owner's messages are learned from, an assistant's replies are kept, and other
+people's messages are searchable but never learned as the owner's (I10). Imported messages are not requests: they get no
+turn, no reply and no view.
 """
 
 from __future__ import annotations
@@ -34,32 +33,32 @@ SOURCE_NAMES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ImportedMessage:
-    # Within its conversation, the same in every export, without any of its words; "" where a file has none: then its
-    # words tell it apart.
+    # Unique within the conversation and stable across exports; never contains message text. "" if the file has no ids:
+    # then the text identifies the message.
     external_id: str
     role: Literal["user", "assistant"]
     text: str
     at: datetime
-    speaker: str = ""  # another person's name; "" for the owner and the assistant
+    speaker: str = ""  # another person's name; "" for owner and assistant
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedBatch:
-    """Messages of one conversation that follow one another in the file."""
+    """Consecutive messages of one conversation."""
 
     source: ImportSource
-    external_id: str  # of the conversation, the same in every export of the account
+    external_id: str  # of the conversation, stable across exports of the account
     title: str
     messages: tuple[ImportedMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ImportCounts:
-    """What came of a batch, or of several."""
+    """Counts of one or several imported batches."""
 
-    conversations: int = 0  # that were not there before
-    messages: int = 0  # that were added
-    known: int = 0  # that were there already
+    conversations: int = 0  # new ones
+    messages: int = 0  # new ones
+    known: int = 0  # already present
 
     def __add__(self, other: ImportCounts) -> ImportCounts:
         return ImportCounts(
@@ -69,7 +68,7 @@ class ImportCounts:
 
 @dataclass(frozen=True, slots=True)
 class ImportRun:
-    """One import: what it brought is found by its number."""
+    """One import run; its id identifies what it imported."""
 
     id: int
     source: str
@@ -79,7 +78,7 @@ class ImportRun:
     ended_at: datetime | None
     conversations: int
     messages: int
-    rejected: int  # records of the file that could not be read
+    rejected: int  # unreadable records of the file
 
 
 def batch_to_json(batch: ImportedBatch) -> dict[str, Any]:
@@ -92,7 +91,7 @@ def batch_to_json(batch: ImportedBatch) -> dict[str, Any]:
 
 
 def batch_from_json(raw: Mapping[str, Any]) -> ImportedBatch:
-    """Raises `ValueError`, `KeyError`, `TypeError`."""
+    """Raises `ValueError`, `KeyError` or `TypeError`."""
     messages: Sequence[Sequence[Any]] = raw["messages"]
     if raw["source"] not in IMPORT_SOURCES:
         raise ValueError("an unknown source")

@@ -1,5 +1,4 @@
-"""How the program is loaded: libraries without the parts that they import only because those are installed, or only to
-have them under a second name."""
+"""Import libraries without loading optional or re-exported parts that are not needed."""
 
 from __future__ import annotations
 
@@ -15,9 +14,10 @@ from typing import Any
 
 @contextmanager
 def hidden_modules(*names: str) -> Iterator[None]:
-    """What is imported here finds these modules not installed, and does without them. What was imported stays."""
+    """Make these modules look uninstalled to imports within the block. Modules that are already loaded are
+    unaffected."""
     hidden = [name for name in names if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None says that it cannot be imported
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None makes the import fail
     try:
         yield
     finally:
@@ -27,9 +27,12 @@ def hidden_modules(*names: str) -> Iterator[None]:
 
 @contextmanager
 def placeholder_modules(**modules: str) -> Iterator[None]:
-    """What is imported here finds, in the place of each of these modules, one that has a class of that name, whose
-    methods take anything and do nothing. For libraries that import another one only to name a type of it, or for a part
-    that is never used. Afterwards the real ones can be imported. A module that is loaded already is left as it is."""
+    """Replace each module, within the block, by a stub with a class of the given name whose methods accept anything and
+    do nothing.
+
+    For libraries that import another one only for a type name or an unused part. Afterwards the real modules can be
+    imported. Modules that are already loaded are unaffected.
+    """
     absent = {name: class_name for name, class_name in modules.items() if name not in sys.modules}
     for name, class_name in absent.items():
         sys.modules[name] = ModuleType(name)
@@ -51,11 +54,11 @@ class _Placeholder:
 
 @contextmanager
 def deferred_reexports(library: str) -> Iterator[None]:
-    """The packages of this library that are imported here import what they only re-export when it is asked for by name.
+    """Make packages of `library` that are imported within the block load their re-exports lazily.
 
-    An SDK has a package of two thousand types whose `__init__` imports all of them, whoever wants one. A package whose
-    `__init__` does more than that is loaded as ever; of the library's own only the imports count, and those by `*` do
-    not."""
+    Some SDKs have packages of two thousand types whose `__init__` imports all of them. A package whose `__init__` does
+    more than import is loaded normally; only imports from the library itself are deferred, and not `import *`.
+    """
     finder = _ReexportFinder(library)
     sys.meta_path.insert(0, finder)
     try:
@@ -85,13 +88,13 @@ class _ReexportFinder:
 class _ReexportLoader(SourceFileLoader):
     def __init__(self, loader: SourceFileLoader, sources: Mapping[str, tuple[str, str]]) -> None:
         super().__init__(loader.name, loader.path)
-        self.sources = sources  # names to the module that has each, and its name there ("": the module itself)
+        self.sources = sources  # names to (defining module, name there; "": the module itself)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return _ReexportingPackage(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """What there is to do is done when a name is asked for."""
+        """Do nothing: names are resolved on access."""
 
 
 class _ReexportingPackage(ModuleType):

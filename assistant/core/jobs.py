@@ -1,7 +1,7 @@
-"""Jobs (reminders and schedules), the slots in which they are due, and how each slot ended. Frozen values.
+"""Value types for jobs (reminders and schedules), their due slots, and the outcome of each slot. Frozen.
 
-All times are aware and in UTC, but for those called local: they are naive, by the clock of a job's zone. A slot is
-named by its local date and time, so that an hour that comes twice in autumn has its slots once.
+All times are aware and in UTC, except those called local, which are naive and in the job's zone. A slot is identified
+by its local date and time, so that an ambiguous hour in autumn has its slots once.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ MAX_JOB_NAME_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class OneTimeSpec:
-    """Due at one moment."""
+    """Due once."""
 
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class RRuleSpec:
-    """Due by an RRULE."""
+    """Due by a recurrence rule."""
 
     rrule: str
-    start: datetime  # local; the first time, if the rule has it
+    start: datetime  # local; DTSTART of the rule
 
 
 @dataclass(frozen=True, slots=True)
 class CronSpec:
-    """Due by a line of cron with five fields."""
+    """Due by a cron expression with five fields."""
 
     cron: str
 
@@ -49,15 +49,15 @@ ScheduleSpec = OneTimeSpec | RRuleSpec | CronSpec
 
 @dataclass(frozen=True, slots=True)
 class DueSlot:
-    """One slot of a job."""
+    """One due time of a job."""
 
     at: datetime
-    key: str  # the local date and time that names it, as in "2026-10-25T02:30"
+    key: str  # local date and time, e.g. "2026-10-25T02:30"
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryTarget:
-    """Where something was asked for, and where its reminder goes."""
+    """Where a job was requested, and where its messages are sent."""
 
     session: str
     scope: str
@@ -67,9 +67,9 @@ class DeliveryTarget:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to be made, with its first slot."""
+    """A job to create, with its first slot."""
 
-    key: str  # names the call that makes it: the same key makes one job
+    key: str  # idempotency key: the same key creates one job
     kind: JobKind
     place: DeliveryTarget
     text: str
@@ -78,12 +78,12 @@ class NewJob:
     catch_up: CatchUpPolicy
     due: DueSlot
     name: str = ""  # of a schedule; "" for a reminder
-    made_by: int | None = None  # id of the message that asked for it
+    made_by: int | None = None  # id of the requesting message
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A reminder, or a schedule (a prompt with a name)."""
+    """A reminder or a schedule (a named prompt)."""
 
     id: int
     kind: JobKind
@@ -94,29 +94,29 @@ class Job:
     zone: str
     catch_up: CatchUpPolicy
     state: JobState
-    due: DueSlot | None  # its next slot; None once it has ended
+    due: DueSlot | None  # next slot; None once it has ended
     created_at: datetime
-    made_by: int | None = None  # id of the message that asked for it
-    replanned: int = 0  # how often what it did by a wrong clock was undone
+    made_by: int | None = None  # id of the requesting message
+    replanned: int = 0  # how often slots fired by a wrong clock were undone
 
     def slot_name(self, slot: DueSlot) -> str:
-        """In the keys of what is sent for it: one that is sent again after a wrong clock is another."""
+        """Return the slot's part of message keys; replanning after a wrong clock makes a new one."""
         return f"{self.id}:{slot.key}" + (f":{self.replanned}" if self.replanned else "")
 
 
 @dataclass(frozen=True, slots=True)
 class SlotOutcome:
-    """How a slot ends."""
+    """How one slot ends."""
 
     due: DueSlot
     state: SlotState
     note: str
-    notifies: bool  # whether the reminder is sent, or the prompt run, because of it
+    notifies: bool  # whether a reminder is sent or a prompt runs
 
 
 @dataclass(frozen=True, slots=True)
 class EndedSlot:
-    """A slot that has ended, and of which job."""
+    """A slot that has ended, with its job."""
 
     id: int
     job_id: int
@@ -133,36 +133,36 @@ class EndedSlot:
 
 @dataclass(frozen=True, slots=True)
 class ReminderMessage:
-    """One message by which reminders go out."""
+    """A message that delivers one or more reminders."""
 
     key: str
     place: DeliveryTarget
     body: str
-    buttons: tuple[Button, ...] = ()  # where it is one reminder
+    buttons: tuple[Button, ...] = ()  # only for a single reminder
 
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """How slots of a job ended."""
+    """Outcomes of slots of one job."""
 
     job_id: int
     scope: str
-    outcomes: tuple[tuple[SlotOutcome, str], ...]  # each with the key of the message that reports it ("" for none)
-    due: DueSlot | None  # the next slot of the job
+    outcomes: tuple[tuple[SlotOutcome, str], ...]  # each with the key of the message that reports it, or ""
+    due: DueSlot | None  # next slot of the job
 
 
 @dataclass(frozen=True, slots=True)
 class FiringBatch:
-    """What is committed together."""
+    """Everything that one transaction commits."""
 
-    jobs: tuple[JobOutcome, ...]  # how slots ended
-    messages: tuple[ReminderMessage, ...]  # reminders that go out
-    prompts: tuple[IncomingMessage, ...]  # scheduled prompts, which begin turns
+    jobs: tuple[JobOutcome, ...]  # outcomes of slots
+    messages: tuple[ReminderMessage, ...]  # reminders to send
+    prompts: tuple[IncomingMessage, ...]  # scheduled prompts, which start turns
 
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A reminder or a schedule as somebody words it."""
+    """A request to create a reminder or schedule, not parsed yet."""
 
     key: str  # as in `NewJob`
     place: DeliveryTarget
@@ -170,5 +170,5 @@ class JobRequest:
     when: str
     repeat: str = ""
     name: str = ""
-    catch_up: CatchUpPolicy | None = None  # None: as the settings say
+    catch_up: CatchUpPolicy | None = None  # None: from the settings
     made_by: int | None = None

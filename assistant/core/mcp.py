@@ -1,7 +1,7 @@
-"""Tools of MCP servers, as they were seen and as the owner approved them. Pure.
+"""MCP tools as their server describes them and as the owner approved them. Pure.
 
-What always holds: a model is offered what the owner approved, word for word; a tool that says anything else of itself
-than it did then is not offered until that is approved as well.
+Invariant: a model is offered only tools whose current description is exactly the approved one; a tool whose description
+changed is withheld until it is approved again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CODE_LENGTH = 8
 
 @dataclass(frozen=True, slots=True)
 class McpToolDefinition:
-    """What a server says of one of its tools. `annotations` are its own hints, which nothing goes by."""
+    """A tool's description by its server. `annotations` are the server's own hints and have no effect here."""
 
     name: str
     description: str = ""
@@ -40,7 +40,7 @@ class McpToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class McpToolPin:
-    """`seen` is what its server said last, None where it has no such tool any more; `approved` what the owner saw."""
+    """A tool's last description (`seen`; None if the server no longer has the tool) and the `approved` one."""
 
     server: str
     name: str
@@ -58,7 +58,7 @@ class McpToolPin:
 
 
 def approval_code(pins: Iterable[McpToolPin]) -> str:
-    """Names everything that a server was last seen to say of its tools: who approves it approves just that."""
+    """Return a code of all current tool descriptions of a server; approving it approves exactly these."""
     seen = sorted(_dump(pin.seen) for pin in pins if pin.seen is not None)
     return hashlib.sha256("\n".join(seen).encode()).hexdigest()[:_CODE_LENGTH]
 

@@ -1,9 +1,7 @@
-"""What the assistant remembers of what was said: journal entries, memories, what a sleep changed and how far it read;
-how a person or a model names a memory (the first digits of its id, or "entry 12"); and the results of showing,
-correcting, importing and rebuilding memories. Frozen values; all times are aware and in UTC.
+"""Value types for memory: journal entries, memories, sleep reports, cursors, memory references (an id prefix or "entry
+12"), and results of showing, correcting, importing and rebuilding. Frozen; all times are aware and in UTC.
 
-A journal entry that no memory was made of yet appears as a `Memory` whose id is "" and whose `entries` are that
-entry alone.
+A journal entry without a memory yet is represented by a `Memory` with id "" and that entry alone in `entries`.
 """
 
 from __future__ import annotations
@@ -24,9 +22,9 @@ SourceType = Literal["extraction", "compaction", "context_synthesis", "tool", "r
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One thing worth remembering."""
+    """One fact worth remembering."""
 
-    key: str  # deterministic, so that writing it twice writes it once (I4)
+    key: str  # idempotency key: written at most once (I4)
     scope: str
     session: str
     generation: int
@@ -35,25 +33,25 @@ class JournalEntry:
     source_type: SourceType
     importance: float = 0.5  # 0 to 1
     tags: tuple[str, ...] = ()  # the kind ("fact", "preference", "decision", "task", "summary") and other groups
-    sources: tuple[int, ...] = ()  # ids of the messages it came from (I6)
+    sources: tuple[int, ...] = ()  # ids of the source messages (I6)
     id: int | None = None
     superseded_by: int | None = None
-    cycle: int | None = None  # the sleep that wrote it
+    cycle: int | None = None  # the sleep cycle that wrote it
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One thing in semantic memory, made of journal entries."""
+    """An item of semantic memory, made of journal entries."""
 
-    id: str  # deterministic, made of the key of its first entry: consolidating twice gives the same memories
+    id: str  # derived from the key of its first entry, so consolidation is idempotent
     scope: str
     text: str
     said_at: datetime
     kind: str = "fact"  # as in `JournalEntry`
     importance: float = 0.5
     entries: tuple[int, ...] = ()  # ids of journal entries
-    until: datetime | None = None  # when it was said that it is no longer true
-    superseded_by: str = ""  # the memory that took its place
+    until: datetime | None = None  # when it stopped being true; None while current
+    superseded_by: str = ""  # the memory that superseded it
 
     @property
     def is_current(self) -> bool:
@@ -61,77 +59,77 @@ class Memory:
 
     @property
     def reference(self) -> str:
-        """By which a person or a model names it: the beginning of its id, or "entry 12" where it is only that yet."""
+        """Its name for people and models: an id prefix, or "entry 12" if it has no id yet."""
         return self.id[:8] if self.id else f"entry {self.entries[0]}"
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryHit:
-    """What answers a question: a memory, or a journal entry that no memory was made of yet."""
+    """A search result: a memory, or a journal entry without a memory yet."""
 
     memory: Memory
     score: float
-    is_relevant: bool  # related by more than coincidence, so it may come up unasked
-    sources: tuple[int, ...] = ()  # messages of the entries by which it was found
-    parts: Mapping[str, float] = field(default_factory=dict)  # what each feature of its best entry adds to the score
+    is_relevant: bool  # beyond chance, so it may be recalled unasked
+    sources: tuple[int, ...] = ()  # source messages of the matching entries
+    parts: Mapping[str, float] = field(default_factory=dict)  # feature contributions to the score of its best entry
 
     @property
     def reference(self) -> str:
-        """By which a person or a model names it."""
+        """Its name for people and models."""
         return self.memory.reference
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySearchExplanation:
-    """How a search went, and what it found."""
+    """Details of a search, with its results."""
 
-    words: Mapping[str, Sequence[str]]  # a word of the question: stems that stand for it
-    asks_for: Sequence[str]  # beside its words, for people: "a time"
-    entries: int  # in the journal, of everybody
-    by_words: int  # parts of entries that were scored and have words of the question
-    by_meaning: int  # those that were scored for their meaning alone
+    words: Mapping[str, Sequence[str]]  # word of the query to the stems that match it
+    asks_for: Sequence[str]  # what else it asks for, in words for people: "a time"
+    entries: int  # in the whole journal, of all scopes
+    by_words: int  # scored parts of entries that match words of the query
+    by_meaning: int  # parts scored by meaning alone
     hits: Sequence[MemoryHit]
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """One change of semantic memory. Carrying it out twice is the same as once."""
+    """One idempotent change of semantic memory."""
 
     action: Literal["add", "update", "delete"]
-    memory: Memory  # as it is to be afterwards; for "delete" only its id counts
-    before: Memory | None = None  # what was there, so that a night can be taken back
+    memory: Memory  # the new state; for "delete" only the id matters
+    before: Memory | None = None  # the previous state, for undo
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryVersion:
-    """What a memory said and says, from the history that the memory store keeps."""
+    """An entry in the history of a memory."""
 
     at: datetime
     action: str
-    before: str  # "" where it did not exist
-    after: str  # the same
+    before: str  # "" if it did not exist
+    after: str  # "" if it does not exist any more
 
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """Changes that were decided and written down before they are made, so that a night that was cut off makes the same
-    ones (I4)."""
+    """Decided changes, persisted before they are applied, so that an interrupted cycle resumes with the same ones
+    (I4)."""
 
     key: str
     cycle: int
     scope: str
     changes: tuple[MemoryChange, ...]
-    entries: tuple[int, ...]  # the journal entries that they settle
-    superseded: tuple[tuple[int, int], ...] = ()  # an entry, and the one that replaces it
-    rejected: tuple[tuple[int, str], ...] = ()  # an entry, and why no memory was made of it
+    entries: tuple[int, ...]  # the journal entries that they consolidate
+    superseded: tuple[tuple[int, int], ...] = ()  # (entry, its replacement)
+    rejected: tuple[tuple[int, str], ...] = ()  # (entry, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySnapshot:
-    """What was known of a scope at a time."""
+    """What was known in a scope at a point in time."""
 
     memories: tuple[Memory, ...] = ()  # oldest first
-    entries: tuple[JournalEntry, ...] = ()  # those that were no memory, oldest first
+    entries: tuple[JournalEntry, ...] = ()  # those without a memory, oldest first
     replaced_by: Mapping[int, JournalEntry] = field(default_factory=dict)  # by entry id
 
 
@@ -140,26 +138,26 @@ EditAuthor = Literal["user", "model", "sleep"]
 
 @dataclass(frozen=True, slots=True)
 class UndoableEdit:
-    """A change of a memory file or a profile that can be taken back."""
+    """A change of a memory file or profile that can be undone."""
 
     target: str  # `file:MEMORY.md`, `profile:12`
     scope: str
     by: EditAuthor
-    before: str  # the whole text
-    after: str  # the whole text
+    before: str  # full text
+    after: str  # full text
     at: datetime
     cycle: int | None = None
     undone_at: datetime | None = None
     id: int | None = None
-    accepted_at: datetime | None = None  # a person said that it is right
+    accepted_at: datetime | None = None  # when a person confirmed it
 
 
 @dataclass(frozen=True, slots=True)
 class FileSnapshot:
-    """What a file said at a time."""
+    """The content of a file at a point in time."""
 
     text: str
-    is_certain: bool = True  # False: a person edited the file at a time that nobody noted
+    is_certain: bool = True  # False: edited by a person at an unknown time
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,24 +167,24 @@ class PhaseCursor:
     phase: str
     session: str
     generation: int
-    seq: int  # the last one read; 0: nothing yet
+    seq: int  # last one read; 0: none yet
 
 
 FULL_CYCLE_TRIGGERS = ("sleep", "late", "manual")
-"""Triggers of sleeps with all phases: at night, after a night that was missed, on command. "nap" and "phase" have
-some."""
+"""Triggers of sleep cycles with all phases: nightly, late after a missed night, or on command. "nap" and "phase" run
+only some."""
 
 
 @dataclass(frozen=True, slots=True)
 class SleepReport:
-    """What one sleep did."""
+    """The result of one sleep cycle."""
 
     id: int
     trigger: str
     started_at: datetime
     ended_at: datetime | None
-    state: Literal["running", "done", "failed", "interrupted", "undoing", "undone"]  # "undoing" until all is undone
-    # By phase what it read, wrote, rejected, spent and how it ended.
+    state: Literal["running", "done", "failed", "interrupted", "undoing", "undone"]  # "undoing": until all is undone
+    # By phase: what it read, wrote, rejected and spent, and how it ended.
     phases: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -202,14 +200,14 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class MemoryReference:
-    """What a text may name."""
+    """A parsed reference to a memory or entry."""
 
-    id_prefix: str = ""  # of memories; "" for none
+    id_prefix: str = ""  # "" if none
     entry_id: int | None = None
 
 
 def parse_memory_reference(text: str) -> MemoryReference:
-    """What a text names; brackets around it may be left. Raises `UsageError` for one that names nothing."""
+    """Parse a reference; surrounding brackets are allowed. Raises `UsageError` if it is none."""
     bare = text.strip().strip("[]").strip()
     memory, entry = _MEMORY.fullmatch(bare), _ENTRY.fullmatch(bare)
     if memory is None and entry is None:
@@ -222,7 +220,8 @@ def parse_memory_reference(text: str) -> MemoryReference:
 
 
 def resolve_id_prefix(prefix: str, ids: Iterable[str]) -> str:
-    """The only one of the ids that begins so; "" where none does. Raises `UsageError` where several do, with them."""
+    """Return the only id with this prefix, or "" if there is none. Raises `UsageError`, listing them, if there are
+    several."""
     matches = sorted(memory_id for memory_id in ids if memory_id.startswith(prefix))
     if len(matches) > 1:
         more = ", ..." if len(matches) > _SHOWN else ""
@@ -239,11 +238,11 @@ def _shorten_id(memory_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """A memory as it is by now, with corrections that semantic memory does not have yet."""
+    """The current state of a memory, including corrections that are not yet in semantic memory."""
 
     memory: Memory
-    replaced_by: str = ""  # the reference of what is true in its place; "" where it is current
-    entries: tuple[JournalEntry, ...] = ()  # those it was made of, oldest first
+    replaced_by: str = ""  # reference of its replacement; "" while current
+    entries: tuple[JournalEntry, ...] = ()  # its entries, oldest first
 
     @property
     def reference(self) -> str:
@@ -252,15 +251,15 @@ class MemoryState:
 
 @dataclass(frozen=True, slots=True)
 class MemoryList:
-    """Everything of a scope."""
+    """All memories of a scope."""
 
     memories: tuple[MemoryState, ...]  # oldest first
-    note: str = ""  # why it is only what the journal has; "" where it is all
+    note: str = ""  # why the list has journal entries only; "" if complete
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryListPage:
-    """A page of the list of what a scope remembers."""
+    """One page of a scope's memories."""
 
     memories: tuple[MemoryState, ...]  # newest first
     more: bool  # whether there are older ones
@@ -269,27 +268,27 @@ class MemoryListPage:
 
 @dataclass(frozen=True, slots=True)
 class MemoriesAsOf:
-    """What was known at a time."""
+    """What was known at a point in time."""
 
     at: datetime
-    memories: tuple[MemoryState, ...]  # newest first; best first where it was searched
-    first_noted_at: datetime | None  # of all that is remembered
+    memories: tuple[MemoryState, ...]  # newest first; best first for a search
+    first_noted_at: datetime | None  # earliest of all memories
     searched: bool = False
     left_out: int = 0  # older ones beyond the limit
 
 
 @dataclass(frozen=True, slots=True)
 class EntryWithMessages:
-    """A journal entry with the messages it came from, as the message log has them."""
+    """A journal entry with its source messages from the message log."""
 
     entry: JournalEntry
     records: tuple[LogRecord, ...] = ()
-    missing_ids: tuple[int, ...] = ()  # messages that the log does not have
+    missing_ids: tuple[int, ...] = ()  # not in the log
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryProvenance(MemoryState):
-    """A memory, and where it came from."""
+    """A memory and its sources."""
 
     said: tuple[EntryWithMessages, ...] = ()  # its entries
     versions: tuple[MemoryVersion, ...] = ()  # oldest first
@@ -298,11 +297,11 @@ class MemoryProvenance(MemoryState):
 
 @dataclass(frozen=True, slots=True)
 class CorrectionResult:
-    """A correction."""
+    """The result of a correction."""
 
     previous: MemoryState
     current: Memory
-    pending_reason: str = ""  # why semantic memory does not have it yet; "" where it has
+    pending_reason: str = ""  # why it is not yet in semantic memory; "" if it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,18 +310,18 @@ class MemoryStorageInfo:
 
     store: str
     embedder: str
-    size: int | None = None  # of memory.db, in bytes; None: there is none
+    size: int | None = None  # bytes of memory.db; None: no file
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryCounts:
-    """How much is remembered in a scope."""
+    """Memory statistics of a scope."""
 
     current: int
     superseded: int
     kinds: Mapping[str, int]  # current memories by kind
     pending: int  # entries without a memory
-    planned: int  # changes that are decided and not made
+    planned: int  # decided changes that are not applied yet
     last_sleep: SleepReport | None
     storage: MemoryStorageInfo
     note: str = ""
@@ -330,18 +329,18 @@ class MemoryCounts:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """Journal entries that were imported."""
+    """The result of importing journal entries."""
 
     new: int
     already_present: int
-    left_out: int = 0  # summaries of conversations, of which no memories are made
+    left_out: int = 0  # conversation summaries, which never become memories
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildResult:
-    """Memories that were made again."""
+    """The result of rebuilding memories."""
 
     changed: int  # added, changed or removed
     read: int = 0  # messages of the log
-    learned: int = 0  # entries that the journal did not have
+    learned: int = 0  # entries that were missing in the journal
     notes: tuple[str, ...] = field(default=())  # what could not be read

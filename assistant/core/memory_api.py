@@ -1,5 +1,5 @@
-"""Semantic memory (`Memories`), and what a sleep needs of the stores of consolidations, profiles and memory files;
-rooms above the store use the stores themselves. The rules of `assistant.core.ports` apply.
+"""The semantic memory interface (`Memories`), and the storage ports a sleep cycle uses for consolidations, profiles and
+memory files; rooms above `store` use the stores directly. The rules of `assistant.core.ports` apply.
 """
 
 from __future__ import annotations
@@ -22,141 +22,142 @@ from assistant.core.profiles import Profile
 
 
 class NearestMemories(Protocol):
-    """What is asked of memories to decide on entries; raises as `Memories` does."""
+    """The queries needed to decide on entries; raises as `Memories` does."""
 
     async def get(self, memory_id: str) -> Memory | None: ...
 
     async def all(self, scope: str | None = None) -> list[Memory]:
-        """Every memory, or those of a scope, superseded ones included, oldest first."""
+        """Return all memories, or those of a scope, including superseded ones, oldest first."""
 
     async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
-        """For each text the memories of the scope that are closest in meaning, best first, with their cosine."""
+        """For each text, return the semantically closest memories of the scope with their cosine similarity, best
+        first."""
 
 
 class Memories(NearestMemories, Protocol):
-    """Semantic memory (Mem0). Every method raises `MemoryUnavailable` where the store cannot be reached or does not
-    answer in time; the journal has everything then, and a later sleep catches up (F30)."""
+    """Semantic memory (Mem0). Methods raise `MemoryUnavailable` if the store is unreachable or times out; the journal
+    still has everything, and a later cycle catches up (F30)."""
 
     async def get_many(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
-        """By id, those that are there."""
+        """Return the existing ones, by id."""
 
     async def apply(self, changes: Sequence[MemoryChange]) -> None:
-        """Carry changes out in order. An "add" of an id that is there and a "delete" of one that is not change
-        nothing, so that the same changes may be applied again after a crash."""
+        """Apply changes in order. Idempotent: adding an existing id or deleting a missing one does nothing, so changes
+        can be applied again after a crash."""
 
     async def history(self, memory_id: str) -> list[MemoryVersion]:
-        """Oldest first; empty where the id was never there, or was erased."""
+        """Return the history, oldest first; empty if the id is unknown or erased."""
 
     async def erase(self, memory_ids: Sequence[str]) -> None:
-        """Take memories out so that none of their words is left, their history included."""
+        """Delete memories with their history, leaving no trace of their text."""
 
     async def reembed(self, limit: int = 500) -> int:
-        """Embed at most `limit` memories again where another embedder was chosen; how many are left. The previous
-        one answers until none is."""
+        """Re-embed at most `limit` memories after the embedder changed, and return how many remain. The previous
+        embedder serves queries until none remain."""
 
     async def aclose(self) -> None: ...
 
 
 class ConsolidationsPort(Protocol):
-    """Which journal entries went into which memories, and changes that are decided but not yet made (character.db)."""
+    """Which journal entries were consolidated into which memories, and decided changes that are not yet applied
+    (character.db)."""
 
     def pending_entries(self, *, scope: str | None = None, limit: int = 200) -> list[JournalEntry]:
-        """Entries, of all scopes or one, that no memory was made of yet, nor rejected, oldest first; summaries of
-        conversations (`context_synthesis`) are left out."""
+        """Return entries, oldest first, that are neither consolidated nor rejected; conversation summaries
+        (`context_synthesis`) are excluded."""
 
     def unscored_entries(
         self, after_id: int, min_importance: float, max_importance: float, *, limit: int = 100
     ) -> list[JournalEntry]:
-        """Pending entries with a larger id whose importance is within these bounds, by their ids."""
+        """Return pending entries after an id with an importance within the bounds, by id."""
 
     def save_scores(self, weights: Mapping[int, float], reading: PhaseCursor, now: datetime) -> None:
-        """Set the importance of entries, and how far was read for that, in one transaction."""
+        """Save the importance of entries and the reading position, in one transaction."""
 
     def save_plan(self, plan: ChangePlan, now: datetime) -> None:
-        """Write down what is to be changed. A plan whose key is known is left as it is."""
+        """Persist a plan. Does nothing if its key exists."""
 
     def unapplied_plans(self) -> list[ChangePlan]:
-        """Plans that were written down and not carried out, oldest first."""
+        """Return plans that were saved but not applied, oldest first."""
 
     def mark_applied(self, key: str, now: datetime) -> None:
-        """The plan was carried out: its entries are consolidated or rejected, `superseded_by` is set, all in one
-        transaction."""
+        """Mark a plan applied: consolidate or reject its entries and set `superseded_by`, in one transaction."""
 
     def entries_of_memory(self, memory_id: str) -> list[JournalEntry]:
-        """The entries that a memory was made of, oldest first."""
+        """Return the entries of a memory, oldest first."""
 
     def memory_ids(self, scope: str | None = None, prefix: str = "") -> list[str]:
-        """Of memories that entries went into, in all scopes or one, with ids that begin so, by their oldest entries."""
+        """Return ids of consolidated memories with a prefix, in all scopes or one, ordered by their oldest entry."""
 
     def memories_superseded_by(self, entry_ids: Sequence[int]) -> dict[int, list[str]]:
-        """The ids of memories with entries that these entries took the place of, by entry id."""
+        """Return the ids of memories with entries that these entries superseded, by entry id."""
 
     def applied_plans(self, cycle: int) -> list[ChangePlan]:
-        """What a sleep changed, newest first."""
+        """Return the applied plans of a sleep cycle, newest first."""
 
     def last_plan_of_memory(self, memory_id: str, scope: str) -> ChangePlan | None:
-        """What was last carried out of what changed a memory."""
+        """Return the latest applied plan that changed a memory."""
 
     def split_plan(self, rest: ChangePlan, part: ChangePlan) -> None:
-        """A plan that was carried out becomes two of the same time, in one transaction: `rest` under its key, and
-        `part`."""
+        """Split an applied plan, in one transaction, into `rest` (keeps the key) and `part`, both with the original
+        time."""
 
     def mark_accepted(self, keys: Sequence[str], now: datetime) -> None:
-        """A person said that the changes of these plans are right."""
+        """Mark plans as confirmed by a person."""
 
     def mark_undone(self, keys: Sequence[str], now: datetime) -> None:
-        """The changes of these plans were taken back: their entries are neither pending nor consolidated."""
+        """Mark plans as undone: their entries become neither pending nor consolidated."""
 
     def entries_of_cycle(self, cycle: int, checkpoints: Sequence[int] = ()) -> list[JournalEntry]:
-        """The entries that a sleep extracted, and those that stand for these compactions, oldest first, but for those
-        that were taken back."""
+        """Return the entries that a cycle extracted, and those of these compactions, oldest first, without undone
+        ones."""
 
     def withdraw_entries(self, entries: Sequence[JournalEntry], now: datetime) -> None:
-        """The entries stay, and nothing is made of them any more: they are neither pending nor consolidated, and the
-        journal no longer lists or finds them."""
+        """Withdraw entries: they stay stored, but are neither pending nor consolidated, and the journal no longer lists
+        or finds them."""
 
 
 class ProfilesPort(Protocol):
-    """Who and what the conversations come back to (character.db)."""
+    """Profiles of people, places and things (character.db)."""
 
     def list_profiles(self, scope: str) -> list[Profile]:
-        """By name."""
+        """Return the profiles of a scope by name."""
 
     def save(
         self, profile: Profile, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
     ) -> Profile:
-        """Write a profile (by its id, else by its name) and keep what was there as an `UndoableEdit`, in one
-        transaction. What was written under `key` before is left as it is."""
+        """Save a profile (by id, else by name) and the previous version as an `UndoableEdit`, in one transaction. Does
+        nothing if `key` was saved before."""
 
 
 class MemoryFilesPort(Protocol):
-    """MEMORY.md and the files of the days, as a person may open and edit them: `memory/DATE.md` of the owner,
-    `memory/<scope>/DATE.md` of others. Whatever a person wrote there wins."""
+    """MEMORY.md and the daily notes, which people may edit: `memory/DATE.md` for the owner, `memory/<scope>/DATE.md`
+    for others. A person's edits take precedence."""
 
     def read_memory_file(self) -> str:
-        """MEMORY.md; "" where there is none."""
+        """Return MEMORY.md, or "" if there is none."""
 
     def replace_memory_file(
         self, text: str, base: str, by: EditAuthor, now: datetime, *, key: str | None = None, cycle: int | None = None
     ) -> UndoableEdit:
-        """Replace MEMORY.md if it is still `base`, keeping an `UndoableEdit`. Raises `StaleView` where somebody edited
-        it meanwhile, and `UsageError` where the text is over its limit."""
+        """Replace MEMORY.md if it still equals `base`, and store an `UndoableEdit`. Raises `StaleView` if it was edited
+        meanwhile, and `UsageError` if the text exceeds its limit."""
 
     def read_daily_note(self, scope: str, day: date) -> str: ...
 
     def append_daily_note(
         self, scope: str, day: date, time: str, lines: Sequence[str], key: str, *, cycle: int | None = None
     ) -> bool:
-        """Append lines under a header with the time; False where `key` was appended before."""
+        """Append lines under a header with the time. Returns False if `key` was appended before."""
 
     def list_edits(self, scope: str, *, target: str | None = None, limit: int = 20) -> list[UndoableEdit]:
-        """Of files and profiles, newest first."""
+        """Return edits of files and profiles, newest first."""
 
     def edits_of_cycle(self, cycle: int) -> list[UndoableEdit]:
-        """What a sleep changed of files and profiles of every scope and was not taken back, newest first."""
+        """Return a cycle's edits of files and profiles in all scopes that were not undone, newest first."""
 
     def accept_edit(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
-        """A person said that it is right. Raises `UsageError` where the scope has no such edit, or it was undone."""
+        """Mark an edit as confirmed by a person. Raises `UsageError` if the scope has no such edit or it was undone."""
 
     def undo_edit(self, edit_id: int, scope: str, now: datetime) -> UndoableEdit:
-        """Put back what stood before an edit. Raises `UsageError` where something was changed there since."""
+        """Restore the state before an edit. Raises `UsageError` if the target changed since."""

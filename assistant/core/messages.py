@@ -1,8 +1,8 @@
-"""The values that cross rooms: frozen, small, named for the field. No I/O, no clock.
+"""Value types that cross room boundaries: frozen and small. No I/O, no clock.
 
-A `Message` is what somebody said or a tool returned. The message log keeps it whole; the working context may hold a
-shortened form of it under the same id. JSON forms live here too, because the log, the working context and the control
-API all write the same shape.
+A `Message` is what a person or model said, or a tool returned. The message log keeps it complete; the working context
+may contain a shortened version with the same id. JSON encodings are here too, because the log, the working context and
+the control API share them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SUMMARY_MARKER = "[CONTEXT SUMMARY]"
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A picture or file that came with a message."""
+    """A picture or file attached to a message."""
 
     kind: Literal["image", "file"]
     mime: str
@@ -34,7 +34,7 @@ class Media:
     size: int = 0  # bytes of the decoded content
     data: str | None = None  # base64, for images small enough to send
     path: str | None = None  # relative to the workspace, for all others
-    voice: bool = False  # recorded by the sender to be heard as their words
+    voice: bool = False  # a voice recording to be transcribed
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +43,24 @@ class ToolCall:
 
     id: str
     name: str
-    # parsed; JSON that was broken is kept raw under `__invalid_json__`, and the registry answers with an error
+    # parsed; invalid JSON is kept raw under `__invalid_json__`, and the registry returns an error
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one model call as the provider billed them."""
+    """Tokens of one model call as billed by the provider."""
 
-    input: int = 0  # without cache reads and writes
+    input: int = 0  # excluding cache reads and writes
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
-    cost_usd: float | None = None  # None where no price is known
-    cache_write_hour: int = 0  # of `cache_write`, what is kept for an hour rather than five minutes
+    cost_usd: float | None = None  # None if no price is known
+    cache_write_hour: int = 0  # the part of `cache_write` with a lifetime of an hour instead of five minutes
 
     @property
     def prompt(self) -> int:
-        """Tokens of the whole prompt, however they were billed."""
+        """Tokens of the whole prompt, cached or not."""
         return self.input + self.cache_read + self.cache_write
 
     def __add__(self, other: Usage) -> Usage:
@@ -77,12 +77,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. `id` is unique in the home and grows with time; None until the log has it.
+    """One message. `id` is unique in the home and increasing; None until it is logged.
 
-    `metadata` belongs to the working context, not to the log: `type` ("compaction" for a summary), `carried_from`
-    (message id a copy was made of), `inherited` (a branch's copy of what its parent said), `archived` (a masked tool
-    result), `truncated`, `interrupted`, `internal` (never sent), `turn`.
-    `thinking` holds the provider's own blocks, verbatim: they are signed and only that provider can read them.
+    `metadata` belongs to the working context, not to the log: `type` ("compaction" for a summary), `carried_from` (id
+    of the message it copies), `inherited` (a branch's copy of a parent's message), `archived` (a masked tool result),
+    `truncated`, `interrupted`, `internal` (never sent), `turn`.
+
+    `thinking` holds the provider's own blocks verbatim: they are signed and readable only by that provider.
     """
 
     role: Role
@@ -98,16 +99,16 @@ class Message:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def with_content(self, content: str, **metadata: Any) -> Message:
-        """The same message with other words, its metadata extended."""
+        """Return a copy with other content and extended metadata."""
         return replace(self, content=content, metadata={**self.metadata, **metadata})
 
     def in_timezone(self, zone: tzinfo) -> Message:
-        """The same message, the moment it was said by the clock of `zone`: its day is the local one."""
+        """Return a copy whose timestamp is in `zone`, so that its date is the local one."""
         return replace(self, ts=self.ts.astimezone(zone)) if self.ts else self
 
     def with_unique_call_ids(self, earlier: Iterable[Message], stem: str) -> Message:
-        """The same message, none of whose calls has the id of one in `earlier`: some local servers number calls from
-        zero each time, and providers refuse an id seen before. Another id is `stem` and a number."""
+        """Return a copy whose tool call ids do not occur in `earlier`. Some local servers number calls from zero each
+        time, and providers refuse repeated ids. A replacement is `stem` plus a number."""
         used = {call.id for message in earlier for call in message.tool_calls}
         calls: list[ToolCall] = []
         for call in self.tool_calls:
@@ -122,25 +123,24 @@ class Message:
 
 
 def find_summaries(messages: Iterable[Message]) -> list[Message]:
-    """Those that stand for what a compaction took out. Asked of all of a view several times a turn."""
+    """Return the compaction summaries among messages. Called for a whole view several times per turn."""
     return [message for message in messages if message.metadata and message.is_summary]
 
 
 @dataclass(frozen=True, slots=True)
 class LogByteRange:
-    """Where one record is in a log file: bytes [start, end), the newline included."""
+    """The byte range [start, end) of a record in a log file, including its newline."""
 
     start: int
     end: int
 
 
-# Characters that are decoded at once, some milliseconds; four of them are three bytes.
+# Characters decoded at once (some milliseconds); a multiple of four, since four of them are three bytes.
 _BASE64_WINDOW = 1 << 20
 
 
 def decode_base64(data: str) -> bytes:
-    """As `b64decode`, and strict, of a text of any length: other threads have their turn between its parts. Raises
-    `ValueError`."""
+    """Strictly decode base64 of any length in chunks, so that other threads can run in between. Raises `ValueError`."""
     if 0 <= data.find("=") < len(data) - 2:
         raise ValueError("Excess data after padding")
     parts = range(0, len(data), _BASE64_WINDOW)
@@ -148,7 +148,7 @@ def decode_base64(data: str) -> bytes:
 
 
 def media_to_json(media: Media) -> dict[str, Any]:
-    """`media` without its unset fields."""
+    """Encode `media` without unset fields."""
     return {name: value for name, value in asdict(media).items() if value or name in ("kind", "mime")}
 
 

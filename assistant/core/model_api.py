@@ -1,4 +1,4 @@
-"""What goes to a model and what comes back, independent of the provider; and what a call costs. Frozen values."""
+"""Provider-independent requests to models, their replies, and the cost of calls. Frozen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from assistant.core.notices import Notice
 
 @dataclass(frozen=True, slots=True)
 class SystemBlock:
-    """One piece of the system prompt."""
+    """One block of the system prompt."""
 
     text: str
     cache_boundary: bool = False  # asks the provider to cache the prompt up to here
@@ -24,7 +24,7 @@ class SystemBlock:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What a model is told of a tool."""
+    """A tool's declaration as sent to the model."""
 
     name: str
     description: str
@@ -32,29 +32,29 @@ class ToolSpec:
 
 
 CacheLifetime = Literal["5m", "1h"]
-"""How long a provider is asked to keep what it caches of a prompt, from each reading on."""
+"""The requested lifetime of a provider's prompt cache, renewed on each read."""
 
 
 PromptPart = Literal["tools", "rules", "summary", "history", "new", "recalled", "answer"]
-"""What a call's tokens are for: `new` is what the turn adds itself, `recalled` what is sent with it and not kept,
-`answer` what came out."""
+"""What a call's tokens are for: `new` is what the turn adds, `recalled` is sent with it but not kept, `answer` is the
+output."""
 
 PromptParts = tuple[tuple[PromptPart, int], ...]
-"""The parts of a prompt in their order, and about how many tokens each takes; a part may come twice."""
+"""The parts of a prompt in order, with approximate token counts; a part may occur twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One well-formed model request (I5), independent of the provider."""
+    """One well-formed, provider-independent model request (I5)."""
 
     system: tuple[SystemBlock, ...]
     messages: tuple[Message, ...]  # already normalised
     tools: tuple[ToolSpec, ...] = ()
-    # Indexes into `messages`: the prompt up to and including that message is worth caching; at most three.
+    # Indexes into `messages`; the prompt up to and including each is worth caching. At most three.
     cache_boundaries: tuple[int, ...] = ()
     max_output_tokens: int = 4096
     cache_lifetime: CacheLifetime = "5m"
-    parts: PromptParts = ()  # as far as whoever made it knows them
+    parts: PromptParts = ()  # as far as the builder knows them
 
 
 StopReason = Literal["end", "tool_calls", "max_tokens", "refusal", "overflow"]
@@ -62,7 +62,7 @@ StopReason = Literal["end", "tool_calls", "max_tokens", "refusal", "overflow"]
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the answer as it is written; provisional until the `ModelReply`."""
+    """A piece of streamed text; provisional until the `ModelReply`."""
 
     text: str
 
@@ -71,38 +71,38 @@ class TextDelta:
 class ModelFailure:
     """Why a model did not answer."""
 
-    model: str  # its provider and name
-    name: str  # as people know it
+    model: str  # provider and name
+    name: str  # display name
     kind: ModelErrorKind
-    reason: str  # what happened, as part of a sentence
+    reason: str  # as part of a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """Why another model answered than the first one."""
+    """Why a model other than the first one answered."""
 
-    failures: tuple[ModelFailure, ...]  # those that could not, at least one, in the order in which they were asked
-    answering: str  # who answered, as people know them
+    failures: tuple[ModelFailure, ...]  # at least one, in the order of the attempts
+    answering: str  # display name of the model that answered
 
 
 NO_OUTAGE_KINDS: tuple[ModelErrorKind, ...] = ("overflow", "refusal", "budget")
-"""Failures of one request, which say nothing of the next."""
+"""Failure kinds that concern a single request only, not the next one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelOutage:
-    """A model that does not answer."""
+    """A model that is currently not answering."""
 
-    model: str  # its provider and name
-    name: str  # as people know it
+    model: str  # provider and name
+    name: str  # display name
     kind: ModelErrorKind
-    reason: str  # what happened last, as part of a sentence
+    reason: str  # the latest, as part of a sentence
     began_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """The end of a model call: the whole assistant message and what it cost."""
+    """The end of a model call: the complete assistant message and its cost."""
 
     message: Message  # `message.model` names the model that answered
     usage: Usage
@@ -113,32 +113,32 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class ModelNotice:
-    """How an answer comes about (a retry, a fallback), in one line for those who look on; `notice` is for the person,
-    wherever they are."""
+    """Progress of a call (a retry, a fallback) in one line for live clients; `notice` is sent to the person wherever
+    they are."""
 
     text: str = ""
-    restarted: bool = False  # what was streamed so far is withdrawn, the answer begins anew
-    over_budget: str = ""  # why the budget kept a model from answering, in a sentence
+    restarted: bool = False  # discard the text streamed so far; the answer restarts
+    over_budget: str = ""  # why the budget blocked a model, as a sentence
     notice: Notice | None = None
 
 
 ModelEvent = TextDelta | ModelNotice | ModelReply
 
 
-# Beyond this many tokens recall degrades and cost grows, however large the window is; fixed numbers of tokens in the
-# settings are meant for a context of this size, and shrink with a smaller one.
+# Beyond this many tokens recall degrades and cost grows, however large the window is. Token counts in the settings are
+# meant for a context of this size, and scale down with a smaller one.
 FULL_CONTEXT_TOKENS = 160_000
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLimits:
-    """How large one request to a model may be."""
+    """Size limits of one request to a model."""
 
     window: int  # tokens
     max_output: int  # tokens
     max_bytes: int  # of the request body
     max_images: int
-    source: str = "default"  # where the window comes from: "provider", "settings", "table", "default"
+    source: str = "default"  # of the window: "provider", "settings", "table", "default"
 
 
 CallPurpose = Literal[
@@ -153,18 +153,18 @@ CallPurpose = Literal[
     "check",
     "transcription",
 ]
-"""What a call is for. A `schedule` is a turn that a scheduled prompt opened; a `sleep_summary` is one that nobody waits
-for, a `summary` one before an answer, or by a command; `check` is the first call of a set-up."""
+"""What a call is for. `schedule`: a turn started by a scheduled prompt; `sleep_summary`: a summary in the background;
+`summary`: one before an answer or by a command; `check`: the first call of set-up."""
 
 BACKGROUND_PURPOSES: frozenset[CallPurpose] = frozenset(
     ("schedule", "sleep_summary", "extraction", "scoring", "consolidation", "embedding")
 )
-"""Calls for which nobody waits; they may use a part of the budget (`budget.background_share`)."""
+"""Background calls; they may use a share of the budget (`budget.background_share`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """A model call about to be made, counted at its worst case until it is settled."""
+    """A pending model call, counted at its worst case until it is settled."""
 
     id: int
     usd: float | None
@@ -174,45 +174,45 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """What is known of a model call before it is made."""
+    """What is known of a model call in advance."""
 
     purpose: CallPurpose
     provider: str
     model: str
-    input_tokens: int  # an estimate of the prompt
-    max_output: int  # the cap on the answer, in tokens
-    usd: float | None  # worst-case price, None where no price is known
+    input_tokens: int  # estimated prompt size
+    max_output: int  # output cap in tokens
+    usd: float | None  # worst case; None if no price is known
     session: str | None = None
     turn: str | None = None
-    fingerprint: str = ""  # the same for the same request in the background; "" where repeats are no fault
+    fingerprint: str = ""  # identifies repeated background requests; "" if repeats are normal
 
 
-# What sums of spending are grouped by.
+# Grouping keys of spending reports.
 UsageKey = Literal["day", "model", "kind", "session", "part"]
 
 
 @dataclass(frozen=True, slots=True)
 class SpendTotals:
-    """Sums over a period; reservations not settled count at their worst case. `failed` are attempts that no model
-    answered, which are no calls."""
+    """Sums over a period; unsettled reservations count at their worst case. `failed` counts unanswered attempts, which
+    are not in `calls`."""
 
     calls: int
     usage: Usage
     usd: float
     tokens: int
-    unpriced_tokens: int  # of calls whose price is unknown
+    unpriced_tokens: int  # of calls without a known price
     failed: int = 0
 
 
 def request_fingerprint(request: ModelRequest, purpose: CallPurpose, model: str) -> str:
-    """A few letters that are the same for the same request."""
+    """Return a short hash of a request, to detect repetitions."""
     return text_fingerprint(
         purpose, model, [*(block.text for block in request.system), *map(_message_json, request.messages)]
     )
 
 
 def text_fingerprint(purpose: CallPurpose, model: str, texts: Iterable[str]) -> str:
-    """The same for the same texts."""
+    """Return a short hash of texts, to detect repetitions."""
     digest = hashlib.sha256(f"{purpose}\0{model}\0".encode())
     for text in texts:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\0")

@@ -1,4 +1,4 @@
-"""How a notice is declared: its text, when it is sent, to whom and where."""
+"""How a notice is declared: its text, and when, to whom and where it is sent."""
 
 from __future__ import annotations
 
@@ -7,22 +7,28 @@ from typing import Literal
 from assistant.core.dataclass import dataclass
 
 Audience = Literal["owner", "conversation", "stranger"]
-"""The owner alone; everyone in the conversation that it is about, guests and rooms included; somebody who was not
-let in."""
+"""The owner only; everyone in the session that it concerns, including guests and rooms; or a stranger without
+access."""
 
 Place = Literal["turn", "recent", "outage", "bridge", "terminal", "live"]
-"""Where the message came from that it is about, and after work in the background `recent`: where the owner, or the
-conversation, was last written from; where an outage was told; on the bridge that it is about, else on the terminals; on
-the terminals; `live`: shown once to those who are connected, and not stored."""
+"""Where a notice is sent.
+
+- `turn`: where the message that it concerns came from; after background work the same as `recent`.
+- `recent`: where the owner, or the session, last wrote from.
+- `outage`: where the outage was reported.
+- `bridge`: the bridge that it concerns, else the terminals.
+- `terminal`: the terminals.
+- `live`: shown to connected clients, not stored.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeForm:
-    """The declaration of a notice; `template` is its text, with the names of what is filled in."""
+    """The declaration of a notice; `template` has the names of its values in braces."""
 
     template: str
     when: str
     to: Audience = "owner"
     place: Place = "turn"
-    once: str = ""  # what it is sent once for
+    once: str = ""  # what it is sent only once for
     told_by_outage: bool = False  # not sent to a place that knows of an outage

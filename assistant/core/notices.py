@@ -1,7 +1,7 @@
-"""Everything that the assistant says without being asked: what, when, to whom, and where it arrives.
+"""Everything the assistant says unprompted: what, when, to whom, and where.
 
-A notice is made of its declaration here, by `NoticeKind.fill`, so that nothing is sent that is not declared;
-`docs/notices.md` is generated from this table, and the conformance suite sends each of them over every bridge.
+`NoticeKind.fill` creates notices from these declarations, so that nothing undeclared is sent; `docs/notices.md` is
+generated from this table, and the conformance suite sends each of them over every bridge.
 """
 
 from __future__ import annotations
@@ -330,13 +330,13 @@ class NoticeKind(Enum):
         return self.value
 
     def fill(self, once: object = "", *, buttons: tuple[Button, ...] = (), **values: Any) -> Notice:
-        """The notice with these values, sent once for `once`."""
+        """Return the notice with these values, sent only once per `once`."""
         return Notice(self, self.form.template.format(**values), str(once), buttons)
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One notice. `once` names what it is sent once for."""
+    """One notice. `once` identifies what it is sent only once for."""
 
     kind: NoticeKind
     text: str
@@ -345,7 +345,7 @@ class Notice:
 
     @property
     def mark(self) -> str:
-        """Under this name it is stored that it was sent."""
+        """Key under which its sending is recorded."""
         return f"{self.kind.name.lower()}:{self.once}"
 
     def to_message(
@@ -359,7 +359,7 @@ class Notice:
         message_id: int | None = None,
         inbox_id: int | None = None,
     ) -> OutgoingMessage:
-        """As it goes out, under a key of its own (I8)."""
+        """Return the outgoing message, with its own key (I8)."""
         return OutgoingMessage(
             key, session, scope, bridge, target, self.text, "notice", message_id, inbox_id, self.buttons
         )
@@ -367,7 +367,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class NoticePlace:
-    """Where a notice goes, and the message that it belongs to, if it does."""
+    """Where a notice is sent, and the inbox row it belongs to, if any."""
 
     target: DeliveryTarget
     inbox_id: int | None = None
@@ -375,12 +375,12 @@ class NoticePlace:
 
 @dataclass(frozen=True, slots=True)
 class NoticeAddress:
-    """Where the notices about one piece of work in a session go, and the turn that it belongs to, if it does."""
+    """Where notices about a piece of work in a session are sent, and the turn it belongs to, if any."""
 
     places: tuple[NoticePlace, ...] = ()
     turn: str | None = None
 
     def may_see(self, notice: Notice) -> bool:
-        """Guests and rooms get what concerns their own conversation; nobody does where there is no place."""
+        """Return whether a notice may be sent here. Guests and rooms get only those about their own session."""
         is_owners = all(session_role(place.target.session) == "owner" for place in self.places)
         return bool(self.places) and (is_owners or notice.kind.form.to == "conversation")

@@ -1,7 +1,7 @@
-"""Who is known on which bridge, and the codes by which people are let in. Frozen values and pure rules; every change in
-a store is one transaction, with the notice that reports it.
+"""Value types for known people and rooms, and pairing codes. Frozen and pure; each change in a store is one transaction
+that includes the notice about it.
 
-A code is eight characters that nobody misreads; only a salted hash of it is kept. Times are aware and in UTC.
+A code has eight unambiguous characters; only its salted hash is stored. Times are aware and in UTC.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PersonRole = Literal["owner", "guest"]
 AccessState = Literal["allowed", "denied"]
 PairingKind = Literal["knock", "link"]
 
-# Without 0 and O, 1, I and L, and U, which is read as V: thirty characters, 39 bits in eight.
+# Without 0 and O, 1, I and L, and U (looks like V): thirty characters, 39 bits in eight.
 CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 CODE_LENGTH = 8
 _WORK = 1 << 12
@@ -30,7 +30,7 @@ class Identity:
     """One account of a person."""
 
     bridge: str
-    sender: str  # what the bridge's network calls it
+    sender: str  # account name on the network
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class KnownRoom:
-    """A room that somebody decided on."""
+    """A room that the owner allowed or denied."""
 
     bridge: str
     room: str
@@ -56,26 +56,26 @@ class KnownRoom:
 
 @dataclass(frozen=True, slots=True)
 class PairingCode:
-    """A pairing code as it is kept."""
+    """A stored pairing code."""
 
     salt: bytes
     hash: bytes
 
     def matches(self, typed: str) -> bool:
-        """Takes the same time whatever was typed."""
+        """Return whether the code is correct, in constant time."""
         return hmac.compare_digest(self.hash, _hash_code(typed, self.salt))
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """A code that was given out."""
+    """A pending pairing code."""
 
     id: int
     kind: PairingKind
     bridge: str
-    sender: str  # who asked; "" for a link
-    room: str | None  # the room that they asked for
-    target: str  # where they are answered on that bridge
+    sender: str  # the requesting account; "" for a link
+    room: str | None  # the requested room
+    target: str  # where replies are sent on that bridge
     name: str
     code: PairingCode
     tries: int
@@ -86,39 +86,39 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True)
 class PairingOffer:
-    """What is kept of a code that is given out."""
+    """What is stored when a code is issued."""
 
     code: PairingCode
     valid_from: datetime
     valid_until: datetime
-    max_pending: int  # none is given out where so many of its kind wait
+    max_pending: int  # no code is issued while this many of its kind are pending
 
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """Somebody, or a room, that asks to be let in."""
+    """A person or room that requests access."""
 
     bridge: str
     sender: str
     room: str | None
-    target: str  # where they are answered on that bridge
+    target: str  # where replies are sent on that bridge
     name: str
 
 
 def new_pairing_code(choose: Callable[[str], str], salt: bytes) -> tuple[str, PairingCode]:
-    """A code and what is kept of it; `choose` picks one character of a text, `salt` is random."""
+    """Return a new code and its stored form; `choose` picks a random character of a text, `salt` is random."""
     code = "".join(choose(CODE_ALPHABET) for _ in range(CODE_LENGTH))
     return code, PairingCode(salt, _hash_code(code, salt))
 
 
 def parse_pairing_code(text: str) -> str | None:
-    """What a person typed as a code, without spaces and hyphens, in capitals; None where it cannot be one."""
+    """Normalise a typed code (no spaces or hyphens, upper case), or return None if it cannot be one."""
     code = "".join(text.split()).replace("-", "").upper()
     return code if len(code) == CODE_LENGTH and all(letter in CODE_ALPHABET for letter in code) else None
 
 
 def clean_display_name(name: str) -> str:
-    """A name that a stranger chose, on one line, of printable characters, not too long."""
+    """Return a display name as one line of printable characters with limited length."""
     line = "".join(letter if letter.isprintable() else " " for letter in name)
     return " ".join(line.split())[:_LONGEST_NAME].strip()
 

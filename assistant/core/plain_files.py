@@ -1,9 +1,9 @@
-"""The one door to files that somebody names: in a command, to a tool, in the settings, in the data folder.
+"""The only access to files named from outside: in a command, by a tool, in the settings, in the data folder.
 
-What always holds: what is opened is a plain file of bounded size. Pipes, sockets, devices and the files of /proc and
-/sys are refused without being waited for, and looked at again once open. Below a folder, a path is walked part by part
-from the folder's own descriptor, and no part may be a link, so that neither "..", nor an absolute path, nor a link that
-appears between a check and an open leads out. Reading may take a while: not on the loop.
+Invariant: only regular files of bounded size are opened. Pipes, sockets, devices and files of /proc and /sys are
+refused without blocking, and checked again once open. Below a folder, each path component is opened relative to its
+parent's descriptor without following links, so that neither "..", nor an absolute path, nor a link created between
+check and open (TOCTOU) can escape. Reading may be slow: do not call it on the event loop.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FileKind = Literal["folder", "plain file"]
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MAX_PATH_LENGTH = 1000
-# What lies there is made by the kernel as it is read.
+# The kernel generates their content on read.
 _KERNEL_FOLDERS = ("/proc", "/sys")
 
 
@@ -31,7 +31,7 @@ class FileRefused(UsageError):
 
 
 def read_plain_file(path: Path, max_bytes: int) -> bytes:
-    """Raises `FileRefused`."""
+    """Read a regular file. Raises `FileRefused`."""
     with _open_errors(follows_links=True):
         if _is_of_kernel(path):
             raise FileRefused("is not a plain file")
@@ -44,12 +44,12 @@ def read_plain_file(path: Path, max_bytes: int) -> bytes:
 
 
 def read_plain_text(path: Path, max_bytes: int) -> str:
-    """UTF-8. Raises `FileRefused`."""
+    """Read UTF-8 text. Raises `FileRefused`."""
     return decode_text(read_plain_file(path, max_bytes))
 
 
 def decode_text(data: bytes) -> str:
-    """Raises `FileRefused`, which says in which line it is no UTF-8."""
+    """Decode UTF-8. Raises `FileRefused` with the line of the first error."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -58,14 +58,14 @@ def decode_text(data: bytes) -> str:
 
 
 def read_file_below(root: Path, path: str, max_bytes: int) -> bytes:
-    """A plain file below a folder. Raises `FileRefused`."""
+    """Read a regular file below a folder. Raises `FileRefused`."""
     with open_below(root, path, "plain file") as descriptor, _open_errors():
         return _read(descriptor, max_bytes)
 
 
 @contextlib.contextmanager
 def open_below(root: Path, path: str, kind: FileKind) -> Iterator[int]:
-    """A descriptor, open for reading, of what is at `path` below `root`. Raises `FileRefused`."""
+    """Open `path` below `root` for reading and yield the descriptor. Raises `FileRefused`."""
     parts = split_path(path)
     if not parts and kind != "folder":
         raise FileRefused("is the folder itself, not a file")
@@ -84,7 +84,7 @@ def open_below(root: Path, path: str, kind: FileKind) -> Iterator[int]:
 
 
 def split_path(path: str) -> list[str]:
-    """The names on the way below a folder. Raises `FileRefused` where it leads out."""
+    """Split a relative path into its components. Raises `FileRefused` if it would escape."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if path.startswith("/") or ".." in parts:
         raise FileRefused("leads out of the workspace; paths start inside it, as in notes/plan.md")

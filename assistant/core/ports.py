@@ -1,12 +1,12 @@
-"""The seams between rooms: models, tools, small stores, and what a client may ask of the daemon; the larger storage
-seams are in `store_ports` and `memory_api`.
+"""Ports between rooms: models, tools, small stores, and the daemon's client interface; the larger storage ports are in
+`store_ports` and `memory_api`.
 
 Rules for every implementation:
-- Only values of `assistant.core` and plain JSON cross a port; SDK objects and rows stop behind it.
-- `now` is an aware UTC datetime given by the caller; no port reads a clock for what it stores.
-- Stores are synchronous and short (milliseconds), safe to call from one thread at a time, and raise `StoreError`
-  (disk full, I/O error) with nothing half-written: either the whole call took effect or none of it.
-- Every query that returns words takes a scope, and returns nothing of another scope (I10).
+- Only values of `assistant.core` and plain JSON cross a port; SDK objects and rows do not.
+- `now` is an aware UTC datetime from the caller; no port reads a clock for what it stores.
+- Stores are synchronous and fast (milliseconds), safe to call from one thread at a time, and raise `StoreError` (disk
+  full, I/O error) without partial effects: a call is atomic.
+- Every query that returns text takes a scope, and returns nothing of another scope (I10).
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from assistant.core.model_api import (
 
 
 class Model(Protocol):
-    """A language model. Always streamed; retries and metering are not its business (`models/failover.py` is)."""
+    """A language model. Replies are always streamed; retries and metering are done elsewhere (`models/failover.py`)."""
 
     @property
     def name(self) -> str:
-        """The model's name as its provider spells it."""
+        """The provider's name for the model."""
 
     @property
     def provider(self) -> str:
-        """`anthropic`, `openai`, `offline`."""
+        """`anthropic`, `openai` or `offline`."""
 
     async def limits(self) -> ModelLimits:
-        """What a request may hold. Never raises: without an answer from the provider it tells a careful default."""
+        """Return the request limits. Never raises: conservative defaults if the provider does not answer."""
 
     def stream(
         self,
@@ -58,10 +58,10 @@ class Model(Protocol):
         session: str | None = None,
         turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent]:
-        """Yield deltas and notices, then exactly one `Reply`.
+        """Yield deltas and notices, then exactly one `ModelReply`.
 
-        Raises `ModelError` and nothing else; closing the iterator aborts the call. `session` and
-        `turn` name what the call is made for, so that its cost can be accounted."""
+        Raises only `ModelError`; closing the iterator aborts the call. `session` and `turn` attribute the cost.
+        """
 
     async def aclose(self) -> None: ...
 
@@ -79,53 +79,55 @@ class ModelPair:
 
 
 UseModels = Callable[[], AbstractContextManager[ModelPair]]
-"""The models of now, which are not closed while they are in use, whatever is chosen meanwhile."""
+"""The current models, which stay open while in use even if the settings change."""
 
 
 class OutageLog(Protocol):
-    """Which models do not answer. `model` is a provider and a name. Raises nothing: an answer does not wait for it."""
+    """Records which models do not answer. `model` is provider and name. Never raises, so that it cannot fail a
+    reply."""
 
     def record_failure(self, model: str, name: str, error: ModelError, reason: str, purpose: CallPurpose) -> None:
-        """It could not be reached, or refused everything, and is not asked again for this call."""
+        """Record that the model failed and is not tried again for this call."""
 
     def record_answer(self, model: str, behind: Collection[str] = ()) -> None:
-        """It answered, so that those `behind` it are not asked: what kept them from answering is no outage."""
+        """Record that the model answered. Those `behind` it are not tried, so their earlier failures no longer count as
+        an outage."""
 
     def keep_only(self, models: Collection[str]) -> None:
-        """No other model is asked any more."""
+        """Forget outages of models that are no longer configured."""
 
 
 class LedgerPort(Protocol):
-    """Metering with caps (I9): reserve before each attempt, settle after it."""
+    """Metering with caps (I9): reserve before each attempt, settle afterwards."""
 
     def reserve(self, call: ModelCall, now: datetime) -> Reservation:
-        """Raises `BudgetExceeded` when the worst case would pass a daily or monthly cap; then nothing was written."""
+        """Raises `BudgetExceeded`, without writing, if the worst case would exceed a daily or monthly cap."""
 
     def settle_reservation(
         self, reservation: Reservation, usage: Usage, now: datetime, parts: Mapping[PromptPart, Usage] = ...
     ) -> None:
-        """Replace the worst case by what was billed, of all and of each part where the provider said it. A call that
+        """Replace the worst case by what was billed, in total and per part where the provider reports it. A call that
         failed before anything was billed settles zero."""
 
 
 ToolEffects = Literal["none", "keyed", "once"]
 ToolTouch = Literal["reads", "writes", "network", "money", "people"]
-"""What a tool touches: it shows words that are stored somewhere, here or on the web; changes something; sends something
-out; pays; or has an effect on other people."""
+"""What a tool touches: it returns stored or web text; changes data; sends data out; spends money; or affects other
+people."""
 
 ASKED_TOUCHES: frozenset[ToolTouch] = frozenset({"writes", "network", "money", "people"})
-"""What needs the person's word."""
+"""Touches that need the user's request or approval."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordsOfCall:
-    """When the person's own words are found to ask for a call: their words have these arguments.
+    """How the user's own message must match a call's arguments to count as a request for it.
 
-    - `words`, `times`, `files`, `addresses`: arguments whose content words, whose time, the name of whose file, and
-      whose address of a page they have. Addresses, and words with `in_questions`, may stand in a question, too.
-    - `free`: arguments that change nothing of what is done.
-    - `fixed`: the values that other arguments must have. Any other argument is not asked for by words alone.
-    - `subjects`: texts that a call is about; it is asked for where the words have some content word of each.
+    - `words`, `times`, `files`, `addresses`: arguments that must occur in the message: by content words, as a time, by
+      file name, as a URL. Addresses, and words with `in_questions`, may also occur in a question.
+    - `free`: arguments without an effect on what is done.
+    - `fixed`: required values of other arguments. Any argument not listed here prevents a match.
+    - `subjects`: texts the call is about; the message must share a content word with each.
     """
 
     words: tuple[str, ...] = ()
@@ -145,20 +147,22 @@ class ToolContext:
     session: str
     scope: str
     turn: str
-    key: str  # unique and stable for this call (the same after a crash), for tools whose effect is keyed
+    key: str  # unique and stable across restarts, for keyed effects
     now: datetime
-    purpose: CallPurpose = "chat"  # what the turn calls the model for, and so what a tool does that calls it too (I9)
+    purpose: CallPurpose = "chat"  # the purpose of the turn's model calls, also for those a tool makes (I9)
 
 
 class Tool(Protocol):
     """Something the model may run.
 
-    `effects` decides what a restart does with a run that a crash interrupted: "none" (only reads) and "keyed" (the
-    effect carries `ToolContext.key`, a second run finds it done) run again under the same key; "once" is reported to
-    the model as interrupted. `protected` results survive compaction. `roles` are the roles whose sessions see it.
-    `touches` is all that it may do; `words` says when the person's own words ask for a call, None: never by themselves.
-    A tool with a `topic` ("calendar") is in no prompt: a model finds it by that and by its description.
-    A call of one that is `asked_each_time` needs an approval whatever was said and read.
+    - `effects`: how a restart handles an interrupted run. "none" (only reads) and "keyed" (idempotent under
+      `ToolContext.key`) run again with the same key; "once" is reported to the model as interrupted.
+    - `protected`: its results survive compaction.
+    - `roles`: the roles whose sessions see it.
+    - `touches`: everything it may do.
+    - `words`: when the user's own message counts as a request for a call; None: never by itself.
+    - `topic` (e.g. "calendar"): if set, the tool is not in the prompt; the model finds it by topic and description.
+    - `asked_each_time`: every call needs an approval, whatever was said and read.
     """
 
     @property
@@ -182,24 +186,24 @@ class Tool(Protocol):
     def asked_each_time(self) -> bool: ...
 
     def pattern(self, arguments: Mapping[str, Any], context: ToolContext) -> ApprovalPattern | None:
-        """What the owner may allow together with this call; None where each is asked about."""
+        """Return what the owner may allow together with this call, or None if each call needs its own approval."""
 
     def needs_word(self, arguments: Mapping[str, Any], context: ToolContext) -> bool:
-        """Whether this call does something that needs the person's word, rather than only look."""
+        """Return whether this call needs the user's request or approval, as opposed to only reading."""
 
     async def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
-        """What the call will do, as a person reads it: `set a reminder: "…", tomorrow at 9`. Raises `ToolError` where
-        it would be refused anyhow."""
+        """Describe the call for people: `set a reminder: "…", tomorrow at 9`. Raises `ToolError` if it would be refused
+        anyway."""
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
-        """The result as text. Raises `ToolError` with what to do differently."""
+        """Return the result as text. Raises `ToolError` with what to do differently."""
 
 
 # --------------------------------------------------------------------------------------------------------------- stores
 
 
 class ModelFactsPort(Protocol):
-    """What a provider said of its models, kept for the next start."""
+    """Limits that providers reported for their models, persisted across restarts."""
 
     def limits(self, model: str) -> ModelLimits | None: ...
     def set_limits(self, model: str, limits: ModelLimits, now: datetime) -> None: ...
@@ -209,10 +213,10 @@ class ModelFactsPort(Protocol):
 
 
 class BreakersPort(Protocol):
-    """Circuit breakers that survive a restart (F07)."""
+    """Circuit breakers, persisted across restarts (F07)."""
 
     def get(self, name: str) -> CircuitBreaker: ...
     def record_failure(self, name: str, error: str, limit: int, now: datetime) -> CircuitBreaker:
-        """One more failure; from `limit` in a row on, open since now."""
+        """Count a failure; opens the breaker at `limit` consecutive ones."""
 
     def record_success(self, name: str) -> None: ...

@@ -1,9 +1,8 @@
-"""The end of a child process that asyncio started: it comes even when nobody reads on, and nothing of it is left to the
-garbage collector.
+"""Terminates child processes started by asyncio, leaving nothing to the garbage collector.
 
-A process counts as ended once its pipes are at their end as well. One that nobody reads, because what it said is no
-longer wanted, never gets there: a wait for the process would never end, and what is collected after its
-loop has ended cannot be closed any more. So the pipes are closed first.
+asyncio considers a process ended only after its pipes reached their end. A pipe that nobody reads never does, so
+waiting for the process would hang, and a transport that is collected after its loop has ended cannot be closed. So the
+pipes are closed first.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ _STDOUT, _STDERR = 1, 2
 
 
 async def end_process(process: Process) -> None:
-    """Kill it where it still runs, drop what it has said and nobody read, and wait for its end."""
-    # asyncio has no other way to it.
+    """Kill the process if it is running, discard unread output, and wait for it."""
+    # asyncio offers no public access.
     transport: SubprocessTransport = process._transport  # type: ignore[attr-defined]
     if process.returncode is None:
-        # `Process.kill` may take the exit code of one that has just ended from asyncio, which then reports 255.
+        # `Process.kill` may reap a process that just ended, so that asyncio reports exit code 255.
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
     if process.stdin is not None and not process.stdin.transport.is_closing():

@@ -1,7 +1,7 @@
-"""Profiles as values: what counts as the same name, and how something learned closes what it replaces. Pure.
+"""Operations on profiles: name comparison, and how new attribute values close older ones. Pure.
 
-Nothing that was known is dropped. A newer value closes the older one, which keeps both its dates; a value that is
-known gets one more source. Attributes are ordered by the time from which they held.
+Nothing is dropped: a newer value closes the older one, which keeps both dates; a known value gets another source.
+Attributes are ordered by `since`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _ACCENTS = lazy_regex("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f]")
 
 
 def fold_name(name: str) -> str:
-    """`name` without case, accents and needless space, by which names are compared."""
+    """Normalise a name for comparison: no case, accents or extra white space."""
     plain = unicodedata.normalize("NFKD", " ".join(name.split()).casefold())
     return unicodedata.normalize("NFKC", _ACCENTS.sub("", plain))
 
 
 def has_name(profile: Profile, name: str) -> bool:
-    """Whether `name` is the profile's name or one of its aliases."""
+    """Return whether `name` is the profile's name or an alias."""
     folded = fold_name(name)
     return any(fold_name(name_or_alias) == folded for name_or_alias in (profile.name, *profile.aliases))
 
@@ -40,8 +40,8 @@ def add_attribute(
     *,
     allow_multiple: bool = False,
 ) -> Profile:
-    """The profile with an attribute that is true since then. With `allow_multiple` several values may be true at once;
-    else the new one ends the one before it, and ends itself where a later one is known already."""
+    """Add an attribute that is true since then. With `allow_multiple` several values may be current at once; otherwise
+    it closes the previous value, and is closed itself if a later one is known."""
     new = ProfileAttribute(name, value, since, None, tuple(sources))
     alike = [each for each in profile.attributes if _is_of(each, name)]
     current = [each for each in alike if _is_current_at(each, since)]
@@ -56,7 +56,7 @@ def add_attribute(
 
 
 def end_attribute(profile: Profile, name: str, value: str, until: datetime) -> Profile:
-    """The profile where the attribute no longer holds from then on, if it did; `value` "" means any value."""
+    """Close an attribute at `until` if it is current then; `value` "" matches any value."""
     folded = fold_name(value)
     closing = {
         attribute: replace(attribute, until=until)
@@ -69,12 +69,12 @@ def end_attribute(profile: Profile, name: str, value: str, until: datetime) -> P
 
 
 def add_alias(profile: Profile, alias: str) -> Profile:
-    """The profile with one more alias."""
+    """Return the profile with one more alias."""
     return profile if has_name(profile, alias) else replace(profile, aliases=(*profile.aliases, alias))
 
 
 def remove_alias(profile: Profile, alias: str) -> Profile:
-    """The profile without an alias."""
+    """Return the profile without an alias."""
     folded = fold_name(alias)
     return replace(profile, aliases=tuple(other for other in profile.aliases if fold_name(other) != folded))
 
@@ -98,7 +98,7 @@ def _changed(profile: Profile, instead: dict[ProfileAttribute, ProfileAttribute]
 
 @dataclass(frozen=True, slots=True)
 class ProfileAttribute:
-    """Something that is known of somebody or something."""
+    """A known fact about the subject of a profile."""
 
     name: str
     value: str
@@ -109,13 +109,13 @@ class ProfileAttribute:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A person, a place, a project or another thing that conversations come back to."""
+    """A person, place, project or thing that conversations return to."""
 
     scope: str
     kind: Literal["person", "place", "project", "thing"]
     name: str
     aliases: tuple[str, ...] = ()
     summary: str = ""
-    attributes: tuple[ProfileAttribute, ...] = ()  # oldest first, those that ended included
+    attributes: tuple[ProfileAttribute, ...] = ()  # oldest first, including closed ones
     updated_at: datetime | None = None
     id: int | None = None

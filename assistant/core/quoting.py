@@ -1,14 +1,14 @@
-"""Text of somebody else's in a prompt or a tool's result: between boundaries and in forms that it cannot leave (I10).
+"""Quoting of untrusted text in prompts and tool results, so that it cannot escape its delimiters (I10).
 
-The author of a text can write our closing tag into it as well. So every text that is not ours loses the power to open
-or close one of our boundaries before it is sent: `<` of such a tag becomes `&lt;`, everything else stays as it was.
+An author could write our closing tag into a text. So in all text that is not ours, `<` of such a tag is replaced by
+`&lt;`; everything else is unchanged.
 
-What always holds for tool results:
-- Stored words are data. On a line they stand as one JSON string, in a block every line begins with "> "; neither form
-  can be left from inside, whatever the words say. Control characters and direction overrides are escaped or replaced,
-  so that a quotation looks the same to a model and on a terminal.
-- Whatever a `format_...` function writes, the parser beside it reads back, for the offline model; anything else in a
-  result is ignored by it.
+Invariants for tool results:
+- Stored text is data. In a line it is one JSON string, in a block every line begins with "> "; no content can break out
+  of either form. Control characters and direction overrides are escaped or replaced, so that a quotation looks the same
+  to a model and on a terminal.
+- The output of each `format_...` function is read back by the matching parser, for the offline model, which ignores
+  everything else in a result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from assistant.core.text import lazy_regex
 
 NOTE_TAG = "runtime-note"
 RECORD_TAG = "context-record"
-# How the block of recalled memories begins.
+# The first words of the recalled memories block.
 MEMORY_MARK = "Noted earlier; may bear on this."
 SPEAKER_TAG = "speaker"
 
@@ -36,29 +36,30 @@ _HIDDEN = lazy_regex("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u2
 
 
 def quote_in_tag(tag: str, text: str) -> str:
-    """`text` between boundaries of `tag`, which it cannot close."""
+    """Enclose `text` in a `tag` element that it cannot close."""
     return f"<{tag}>\n{escape_own_tags(text)}\n</{tag}>"
 
 
 def quote_speaker(name: str, text: str) -> str:
-    """What one of several people said, between boundaries that tell who it was; neither can forge another's."""
+    """Enclose what one of several people said in an element with their name; neither name nor text can forge another
+    speaker."""
     speaker = "".join(letter for letter in replace_hidden_characters(name) if letter not in '<>"')
     return f'<{SPEAKER_TAG} name="{speaker}">\n{escape_own_tags(text)}\n</{SPEAKER_TAG}>'
 
 
 def escape_own_tags(text: str) -> str:
-    """`text` with our own boundary tags made harmless."""
+    """Escape our own tags in `text`."""
     return _BOUNDARY.sub("&lt;", text) if "<" in text and _BOUNDARY.search(text) else text
 
 
 def replace_hidden_characters(text: str) -> str:
-    """`text` with what would turn or hide what stands around it replaced: control characters but tab and line ends,
-    separators of lines, direction overrides."""
+    """Replace characters that could hide or reorder the text around them: control characters except tab and line ends,
+    line separators, direction overrides."""
     return _HIDDEN.sub(_REPLACEMENT, text)
 
 
 def replace_unsendable(text: str) -> str:
-    """`text` without what a request cannot carry: NUL is replaced, surrogate pairs joined, lone surrogates replaced."""
+    """Make `text` valid for a request: replace NUL and lone surrogates, join surrogate pairs."""
     if "\0" in text:
         text = text.replace("\0", _REPLACEMENT)
     if text.isascii():
@@ -71,7 +72,7 @@ def replace_unsendable(text: str) -> str:
 
 
 def replace_unsendable_in_json(value: Any) -> Any:
-    """JSON-like `value` with every text in it as `replace_unsendable` gives it, keys included."""
+    """Apply `replace_unsendable` to all strings of a JSON value, including keys."""
     if isinstance(value, str):
         return replace_unsendable(value)
     if isinstance(value, Mapping):
@@ -83,7 +84,7 @@ def replace_unsendable_in_json(value: Any) -> Any:
 
 FAILURE_PREFIX = "Error: "
 FOREIGN_TEXT = "Another program says of it:"
-"""What stands before the words of a program in a list that is otherwise our own."""
+"""Precedes text of an external program in a list that is otherwise our own."""
 _NO_RESULT = lazy_regex(rf"{FAILURE_PREFIX}|\[?(?:aborted|interrupted|failed)\b")
 
 _UNSAFE = lazy_regex("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -104,13 +105,13 @@ _LIST_HEADING = lazy_regex(rf"To-do list(?: {_STRING})?: (\d+) open")
 
 @dataclass(frozen=True, slots=True)
 class QuotedMessage:
-    """Words somebody said."""
+    """A quoted message."""
 
     message_id: int
-    when: str  # local time, as in "Fri 2026-11-20 09:14"
+    when: str  # local time, e.g. "Fri 2026-11-20 09:14"
     speaker: str  # the role
-    text: str  # may be an excerpt, with "…" where something was left out
-    name: str | None = None  # the person in a room, or the tool
+    text: str  # may be an excerpt, with "…" for omissions
+    name: str | None = None  # of the person in a room, or of the tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,44 +119,44 @@ class TodoLine:
     id: int
     text: str
     done: bool = False
-    list: str = ""  # its name; "" for the ordinary one
-    due: str = ""  # as people read it
+    list: str = ""  # its name; "" for the default list
+    due: str = ""  # formatted for people
 
 
 @dataclass(frozen=True, slots=True)
 class TodoListResult:
-    """What a to-do result says."""
+    """A parsed to-do result."""
 
     lines: tuple[TodoLine, ...]
-    change: str = ""  # "Added", "Completed", "Reopened", "Removed", "Changed", or "" for a mere look
+    change: str = ""  # "Added", "Completed", "Reopened", "Removed", "Changed"; "" if nothing changed
     changed: tuple[int, ...] = ()
-    open: int = 0  # how many are open, also those that a long list does not show
+    open: int = 0  # number of open items, including those not shown
 
 
 def is_failed_result(result: str) -> bool:
-    """Whether a tool's result says that there is none: it failed, or was interrupted."""
+    """Return whether a tool result reports a failure or an interruption."""
     return _NO_RESULT.match(result) is not None
 
 
 def quote_text(text: str) -> str:
-    """`text` as one JSON string on one line."""
+    """Quote `text` as a single-line JSON string."""
     whole = text.encode("utf-8", "replace").decode()
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(whole, ensure_ascii=False))
 
 
 def quote_block(text: str) -> str:
-    """`text` with "> " before every line; every kind of line end counts as one."""
+    """Quote `text` as a block with "> " before every line, for any kind of line end."""
     lines = text.encode("utf-8", "replace").decode().splitlines() or [""]
     return "\n".join("> " + _UNSAFE_IN_BLOCK.sub("\N{REPLACEMENT CHARACTER}", line) for line in lines)
 
 
-# A line of a list whose words are quoted: "#12 2026-03-01 user: ...", "[m4] 2026-03-01: ...", "- file ...".
+# A list line with quoted text: "#12 2026-03-01 user: ...", "[m4] 2026-03-01: ...", "- file ...".
 _LISTED = lazy_regex(r"(?:#\d+|\[[^\]\s]+\]|- \w+) .*\"")
 _QUOTED = lazy_regex(r'"(?:[^"\\]|\\.)*"')
 
 
 def quoted_words(result: str) -> str:
-    """What a tool's result quotes, without what the tool says around it; the whole result where it quotes nothing."""
+    """Return only the quoted text of a tool result, or the whole result if it quotes nothing."""
     lines = result.split("\n")
     block = [line[2:] for line in lines if line.startswith("> ")]
     listed = [match[0] for line in lines if _LISTED.match(line) for match in _QUOTED.finditer(line)]
@@ -170,7 +171,7 @@ def _unquoted(text: str) -> str:
 
 
 def fit_quote_block(text: str, max_bytes: int) -> str:
-    """A start of `text`, one character at least, whose block takes at most about `max_bytes` of UTF-8."""
+    """Return a prefix of `text` (at least one character) whose block takes at most about `max_bytes` of UTF-8."""
     piece = text[:max_bytes]
     while (size := len(quote_block(piece).encode())) > max_bytes and len(piece) > 1:
         piece = piece[: max(1, len(piece) * max_bytes // size)]
@@ -178,14 +179,14 @@ def fit_quote_block(text: str, max_bytes: int) -> str:
 
 
 def format_quote(quote: QuotedMessage) -> str:
-    """A user with a name is quoted by the name alone."""
+    """Format a quote line. A user with a name is shown by name only."""
     role = quote.speaker if quote.speaker != "user" or not quote.name else ""
     speaker = f"{role} {quote_text(quote.name) if quote.name else ''}".strip()
     return f"#{quote.message_id} {quote.when} {speaker}: {quote_text(quote.text)}"
 
 
 def parse_quotes(result: str) -> list[QuotedMessage]:
-    """The quote lines of a result, in their order."""
+    """Parse the quote lines of a result, in order."""
     matches = (_QUOTE_LINE.fullmatch(line) for line in result.split("\n"))
     return [
         QuotedMessage(int(m[1]), m[2], m[3] or "user", json.loads(m[5]), json.loads(m[4]) if m[4] else None)
@@ -195,7 +196,7 @@ def parse_quotes(result: str) -> list[QuotedMessage]:
 
 
 def parse_read_messages(result: str) -> list[QuotedMessage]:
-    """The messages that `read_history` shows, in their order; edits and deletions are none."""
+    """Parse the messages in a `read_history` result, in order; edits and deletions are skipped."""
     blocks = ((match, match["lines"].split("\n")) for match in _READ_MESSAGE.finditer(result))
     return [
         QuotedMessage(int(match["id"]), match["when"], match["role"], "\n".join(line[2:] for line in lines).strip())
@@ -213,7 +214,8 @@ def format_todos(
     done: Iterable[TodoItem] = (),
     limit: int = 100,
 ) -> str:
-    """A to-do list as text, after a change if there was one, and what was `done` lately; `limit` lines at most."""
+    """Format a to-do list, preceded by the change made and followed by recently `done` items; at most `limit` open
+    items are shown."""
     todos = list(open_todos)
     ids = ", ".join(str(todo.id) for todo in changed)
     lines = [f"{change}: {ids}"] if change and ids else []
@@ -225,7 +227,7 @@ def format_todos(
 
 
 def format_todo(todo: TodoItem, zone: tzinfo) -> str:
-    """The line of a to-do, wherever one is shown."""
+    """Format one to-do as a line."""
     on_list = f", list {quote_text(todo.list)}" if todo.list else ""
     due = f", due {format_due(todo.due)}" if todo.due else ""
     done = f", done {format_moment(todo.done_at.replace(second=0), zone)}" if todo.done and todo.done_at else ""
@@ -233,7 +235,7 @@ def format_todo(todo: TodoItem, zone: tzinfo) -> str:
 
 
 def parse_todos(result: str) -> TodoListResult | None:
-    """What a to-do result says; None if it is none (a failure, an aborted call)."""
+    """Parse a to-do result; None if it is none (e.g. a failed or aborted call)."""
     lines = result.split("\n")
     heading = next((m for line in lines if (m := _LIST_HEADING.fullmatch(line))), None)
     if heading is None:

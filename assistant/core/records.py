@@ -1,5 +1,5 @@
-"""What the stores keep and return: incoming and outgoing messages, log records, turns, views, search hits, integrity
-reports. Frozen values; all times are aware and in UTC.
+"""Value types of the stores: incoming and outgoing messages, log records, turns, views, search hits, integrity reports.
+Frozen; all times are aware and in UTC.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from assistant.core.text import lazy_regex
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """A message as a bridge hands it over. The same pair of bridge and external_id is accepted once."""
+    """A message from a bridge. Each pair of bridge and external_id is accepted once."""
 
     bridge: str
-    external_id: str  # the network's own id of it
+    external_id: str  # the network's id
     session: str
     scope: str
     sender: str
@@ -29,23 +29,23 @@ class IncomingMessage:
     content: str
     media: tuple[Media, ...] = ()
     name: str | None = None
-    target: str = ""  # where replies go on that bridge; opaque to everyone else
-    position: str = ""  # where the bridge continues receiving after this message, if it says so
+    target: str = ""  # reply address on the bridge; opaque elsewhere
+    position: str = ""  # where the bridge resumes receiving after this message, if known
 
 
 @dataclass(frozen=True, slots=True)
 class InboxReceipt:
-    """The inbox has the message, durably."""
+    """Confirmation that the inbox stored a message durably."""
 
     inbox_id: int
     message_id: int
-    duplicate: bool = False  # the inbox had it before
-    conflicts: bool = False  # what the inbox had, and keeps, is another message: this one was not kept
+    duplicate: bool = False  # it was already stored
+    conflicts: bool = False  # another message with these ids was already stored; this one was discarded
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """What a person may press instead of typing `command`, which the text names too."""
+    """A button that sends `command`; the text names the command too."""
 
     label: str
     command: str
@@ -53,7 +53,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """One reply or notice to deliver: one key, one body, for ever (I8)."""
+    """A reply or notice to deliver, with a unique key and an immutable body (I8)."""
 
     key: str
     session: str
@@ -69,7 +69,8 @@ class OutgoingMessage:
 
 
 def is_answer_key(key: str) -> bool:
-    """Whether a delivery of a turn is its answer, or says why there is none: others are notices beside it."""
+    """Return whether a delivery key is for a turn's reply or for the notice in its place, not for an additional
+    notice."""
     return key.startswith(("reply:", "notice:"))
 
 
@@ -78,21 +79,22 @@ OutboxState = Literal["pending", "sending", "sent", "ambiguous", "failed", "with
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """A message on its way out."""
+    """A queued outgoing message."""
 
     id: int
     outgoing: OutgoingMessage
     state: OutboxState
     attempts: int
     created_at: datetime
-    parts_sent: int = 0  # how many of its parts the network has
-    parts: tuple[str, ...] = ()  # the texts of a long one, once its first send was tried
-    tried_at: datetime | None = None  # while it may have arrived: when it, or its next part, was first sent
+    parts_sent: int = 0  # number of parts the network has
+    parts: tuple[str, ...] = ()  # texts of a split message, from its first send attempt on
+    tried_at: datetime | None = None  # first attempt to send the current part, while its outcome is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """One line of the message log. The header is every field but the six that `commit` covers (`store/log/format`)."""
+    """One line of the message log. The header is every field except the six covered by `commit`
+    (`store/log/format`)."""
 
     id: int
     seq: int
@@ -116,12 +118,12 @@ class LogRecord:
     trust: Trust = "owner"
     model: str | None = None
     turn: str | None = None
-    refs: tuple[int, ...] = ()  # the message ids that an edit, delete, undo or redaction is about
-    external_id: str | None = None  # what the program calls it that it was imported from
+    refs: tuple[int, ...] = ()  # ids of the messages that an edit, delete, undo or redaction refers to
+    external_id: str | None = None  # id in the program it was imported from
     span: LogByteRange = field(default=LogByteRange(0, 0))
 
     def to_message(self, metadata: Mapping[str, Any] | None = None) -> Message:
-        """The record as a message, whole, with its turn and `metadata`."""
+        """Return the full message, with its turn and `metadata`."""
         turn = {"turn": self.turn} if self.turn else {}
         return Message(
             self.role,
@@ -140,7 +142,7 @@ class LogRecord:
 
 @dataclass(frozen=True, slots=True)
 class LogLocation:
-    """Where a record is, for references."""
+    """The location of a log record."""
 
     session: str
     path: str  # relative to the data folder
@@ -165,17 +167,17 @@ TurnState = Literal["running", "answered", "failed", "aborted"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One user request until its answer."""
+    """One user request, from its start to its answer."""
 
     id: str
     session: str
     generation: int
     scope: str
-    volatile: str  # its volatile block (see `docs/glossary.md`)
+    volatile: str  # see "volatile block" in `docs/glossary.md`
     state: TurnState
     started_at: datetime
     items: tuple[InboxItem, ...] = ()
-    untrusted: tuple[str, ...] = ()  # what its model has read that the person did not say now
+    untrusted: tuple[str, ...] = ()  # sources the model has read other than the user's own current message
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ class ToolRun:
 
 @dataclass(frozen=True, slots=True)
 class ContextView:
-    """What the model sees of a session, oldest first, as stored. The totals are kept, never recounted."""
+    """What the model sees of a session, oldest first. Totals are stored, not recomputed."""
 
     session: str
     generation: int
@@ -199,57 +201,56 @@ class ContextView:
     images: int
     # (prefix_rev, prompt tokens, last message id of the prompt) of the last model call (F04)
     reported: tuple[int, int, int] | None = None
-    # (tokens, bytes, images) of each message, as counted when it was shown; empty where the view was not read from a
-    # store
+    # (tokens, bytes, images) of each message, as counted on append; empty if the view was not read from a store
     sizes: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """The current generation of a session."""
+    """A session and its current generation."""
 
     key: str
     generation: int
     scope: str
-    started_at: datetime  # of the session's first generation
-    last_at: datetime | None  # when the last record of its whole log was said
-    messages: int  # in its whole log
+    started_at: datetime  # start of the first generation
+    last_at: datetime | None  # time of the last log record, over all generations
+    messages: int  # in the whole log
     view_messages: int
     view_tokens: int
     prefix_rev: int
     checkpoints: int  # compactions that were not undone
-    unextracted: int = 0  # messages that compactions took out of view and that wait to be read for the journal
-    extracted_seq: int = 0  # up to where it is noted that the journal has read this generation
-    parent: str | None = None  # the session that a branch was made from
+    unextracted: int = 0  # compacted messages not yet extracted to the journal
+    extracted_seq: int = 0  # last seq of this generation that the journal has read
+    parent: str | None = None  # the session it was branched from
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """What start-up found and repaired."""
+    """What recovery at start-up found and repaired."""
 
-    adopted_records: int = 0  # records that the log had and the index lacked
-    torn_files: tuple[str, ...] = ()  # files with log bytes that were set aside as torn
+    adopted_records: int = 0  # logged but missing in the index
+    torn_files: tuple[str, ...] = ()  # files with torn log bytes that were set aside
     running_turns: tuple[Turn, ...] = ()  # to be resumed
 
 
 @dataclass(frozen=True, slots=True)
 class MatchQuality:
-    """How an excerpt fits its question, comparable between searches."""
+    """How well an excerpt matches a query, comparable between searches."""
 
-    words: int = 0  # how many of the question's rare words it has: those that at most one message in twenty has
-    chance: float = math.inf  # how many passages of this length would have all of these by coincidence
-    share: float = 0.0  # how much of the question the excerpt's words are, 0 to 1; rare words weigh most
-    rarity: float = 0.0  # of these words together: the sum of their idf
-    surprise: float = 0.0  # 1 where chance alone would bring one such passage, more where not even that, at most 2
-    # Of hits of a search of the history:
-    likeness: float = 0.0  # in meaning: the cosine, -1 to 1
-    nearby: float = 0.0  # how much of the question is said in the message and beside it, 0 to 1
-    names_unknown: bool = False  # whether the question names somebody or something that nobody ever named
+    words: int = 0  # number of matched rare words of the query (in at most 5% of all messages)
+    chance: float = math.inf  # expected number of passages of this length matching all of these by chance
+    share: float = 0.0  # share of the query matched, 0 to 1, weighted by rarity
+    rarity: float = 0.0  # summed idf of the matched words
+    surprise: float = 0.0  # 1 if chance would yield one such passage, more if less likely, at most 2
+    # Only for history search:
+    likeness: float = 0.0  # cosine similarity of meaning, -1 to 1
+    nearby: float = 0.0  # share of the query in the message and its neighbours, 0 to 1
+    names_unknown: bool = False  # whether the query names something that was never mentioned
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A message that was found."""
+    """A found message."""
 
     message_id: int
     session: str
@@ -257,10 +258,10 @@ class SearchHit:
     role: Role
     name: str | None
     ts: datetime
-    text: str  # an excerpt around the best words of the original, some hundred characters at most
-    score: float  # larger is better; comparable within one search only
+    text: str  # an excerpt around the best matches, some hundred characters at most
+    score: float  # higher is better; comparable within one search only
     location: LogLocation
-    quality: MatchQuality = MatchQuality()  # whether it is any good
+    quality: MatchQuality = MatchQuality()  # whether the match is good enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,31 +271,31 @@ class TodoItem:
     done: bool
     created_at: datetime
     done_at: datetime | None = None
-    list: str = ""  # the name of its list; "" for the ordinary one
-    due: str | None = None  # by the clock of the home: "2026-03-13", or "2026-03-13T17:00"
+    list: str = ""  # its name; "" for the default list
+    due: str | None = None  # local: "2026-03-13" or "2026-03-13T17:00"
 
 
 _ORDINARY_LIST = frozenset({"to-do", "todo", "to-dos", "todos", "to do", "to-do list", "todo list"})
 
 
 def find_list_name(words: str) -> str:
-    """The name of a to-do list as it is stored: "" for what people call the ordinary one."""
+    """Normalise the name of a to-do list; "" for any name of the default list."""
     name = " ".join(words.split())
     return "" if name.lower() in _ORDINARY_LIST else name
 
 
 @dataclass(frozen=True, slots=True)
 class TokenCalibration:
-    """How a model's own token counts relate to our estimates."""
+    """The ratio of a model's own token counts to our estimates."""
 
     model: str
-    factor: float  # multiplies an estimate
+    factor: float  # multiplier for estimates
     samples: int
 
 
 @dataclass(frozen=True, slots=True)
 class IntegrityProblem:
-    """Something `verify` found."""
+    """A problem found by `verify`."""
 
     kind: str
     where: str
@@ -304,15 +305,15 @@ class IntegrityProblem:
 
 @dataclass(frozen=True, slots=True)
 class IntegrityReport:
-    """The outcome of `verify`: what was read, and the problems."""
+    """The result of `verify`."""
 
     sessions: int
     records: int
     bytes: int
     problems: tuple[IntegrityProblem, ...] = ()
-    redactions: tuple[int, ...] = ()  # ids of messages that were forgotten
+    redactions: tuple[int, ...] = ()  # ids of erased messages
     seconds: float = 0.0
-    repaired: tuple[str, ...] = ()  # what a repair did, a line each
+    repaired: tuple[str, ...] = ()  # what a repair did, one line each
 
     @property
     def ok(self) -> bool:
@@ -324,38 +325,38 @@ _SCHEDULE_HEADING = lazy_regex(r"\A\[Scheduled prompt .+, (?:run (?:manually|by 
 
 
 def strip_schedule_heading(content: str) -> str:
-    """The prompt of a schedule without its heading; any other text as it is."""
+    """Return the prompt of a schedule without its heading; other text unchanged."""
     return _SCHEDULE_HEADING.sub("", content, count=1)
 
 
 def is_from_schedule(message: IncomingMessage | LogRecord) -> bool:
-    """Whether a schedule said it, at its time or started manually."""
+    """Return whether a schedule sent the message, on time or started manually."""
     return (message.sender or "").startswith(SCHEDULE_SENDER_PREFIX)
 
 
 def is_timed_schedule_prompt(incoming: IncomingMessage) -> bool:
-    """Whether a schedule said it at its time, so that no person waits for the answer."""
+    """Return whether a schedule sent the message on time, so that nobody is waiting for the answer."""
     return incoming.external_id.startswith(SCHEDULE_KEY_PREFIX) and MANUAL_RUN_PREFIX not in incoming.external_id
 
 
 @dataclass(frozen=True, slots=True)
 class CountingTier:
-    """Which way of counting was chosen for a model, and why."""
+    """The token counting method of a model, and why it was chosen."""
 
     name: Literal["tiktoken", "toksum", "estimate"]
     model: str
     reason: str
     encoding: str = ""
-    path: Path | None = None  # the vocabulary file of the tiktoken tier
+    path: Path | None = None  # vocabulary file of the tiktoken tier
 
     def as_estimate(self, why: str) -> CountingTier:
-        """The last tier instead of this one."""
+        """Return the fallback tier with a reason."""
         return CountingTier("estimate", self.model, why)
 
 
 @dataclass(frozen=True, slots=True)
 class PendingCommand:
-    """A command that was typed on a bridge and is not answered yet."""
+    """A command received on a bridge and not answered yet."""
 
     id: int
     bridge: str

@@ -1,14 +1,14 @@
-"""Session keys, the scope of what a session may see, the role it acts in; and its generations: the conversations that
-follow one another under one key, how one ends and the next begins. Pure but for the two store ports at the end.
+"""Session keys, scopes and roles, and the generations of a session: the consecutive conversations under one key, and
+how one ends and the next begins. Pure, except for the two store ports at the end.
 
-`main` is the owner's conversation over all bridges, `branch:<n>` one that continues from a message of it,
-`thread:<name>` one that the owner keeps apart (a project, a trip); `import:<n>` was brought along from another program:
-it has ended, nobody talks in it, and no model sees a view of it. `peer:<bridge>:<id>` is another person,
-`room:<bridge>:<id>` a room with several. A scope is the column that every query of words names (I10): the owner's
-sessions share the scope "owner", every other session is its own scope.
+`main` is the owner's conversation on all bridges, `branch:<n>` a branch from one of its messages, `thread:<name>` a
+separate conversation of the owner (a project, a trip); `import:<n>` was imported from another program: it has ended, is
+read-only, and has no view. `peer:<bridge>:<id>` is another person, `room:<bridge>:<id>` a group chat. A scope is the
+column that every query of text filters by (I10): the owner's sessions share the scope "owner", every other session is
+its own scope.
 
-What a network calls a person or a room goes into a key percent-encoded, a long one as its hash, so that two of them
-never share a key and none reads as a session of the owner's. All times are aware and in UTC.
+Network ids of people and rooms are percent-encoded in keys, long ones hashed, so that keys never collide and none looks
+like an owner session. All times are aware and in UTC.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ ROOM_PREFIX = "room:"
 IMPORT_PREFIX = "import:"
 OWNER_SCOPE = "owner"
 
-# A key is in names of files, where 255 bytes have room.
+# Keys are used in file names, which are limited to 255 bytes.
 _LONGEST_PART = 80
 _LONGEST_THREAD = 40
 _NO_NAME = lazy_regex(r"[^\w.-]")
 
 
 def peer_session_key(bridge: str, person: str) -> str:
-    """The session of another person. Raises ValueError for an empty name."""
+    """Return the session key of another person. Raises `ValueError` for an empty name."""
     return f"{PEER_PREFIX}{encode_key_part(bridge)}:{encode_key_part(person)}"
 
 
 def room_session_key(bridge: str, room: str) -> str:
-    """The session of a room. Raises ValueError for an empty name."""
+    """Return the session key of a room. Raises `ValueError` for an empty name."""
     return f"{ROOM_PREFIX}{encode_key_part(bridge)}:{encode_key_part(room)}"
 
 
 def encode_key_part(name: str) -> str:
-    """A name as part of a key: letters, digits and `_.-%` alone; one that is long as `~` and its hash."""
+    """Encode a name for a key, using only letters, digits and `_.-%`; a long one becomes `~` plus its hash."""
     if not name:
         raise ValueError("a part of a session's key is empty")
     part = quote(name, safe="", errors="surrogatepass").replace("~", "%7E")
@@ -59,7 +59,7 @@ def encode_key_part(name: str) -> str:
 
 
 def is_visible_on_bridge(session: str, bridge: str) -> bool:
-    """Whether somebody on this bridge may see what happens in a session: the owner's are theirs everywhere."""
+    """Return whether users of a bridge may see events of a session. The owner's sessions are visible on all bridges."""
     if session_role(session) == "owner":
         return True
     _, _, rest = session.partition(":")
@@ -67,15 +67,15 @@ def is_visible_on_bridge(session: str, bridge: str) -> bool:
 
 
 def session_role(session: str) -> SessionRole:
-    """The role of everybody who speaks in this session; anything unknown is a guest, never the owner. Branches are made
-    by the stores alone, and of the owner's conversations only."""
+    """Return the role of a session; an unknown kind is a guest, never the owner. Only the stores create branches, and
+    only of owner sessions."""
     if session == MAIN_SESSION or session.startswith((BRANCH_PREFIX, THREAD_PREFIX, IMPORT_PREFIX)):
         return "owner"
     return "room" if session.startswith(ROOM_PREFIX) else "guest"
 
 
 def is_imported(session: str) -> bool:
-    """Whether a conversation was brought along from another program."""
+    """Return whether a session was imported from another program."""
     return session.startswith(IMPORT_PREFIX)
 
 
@@ -84,7 +84,7 @@ def session_scope(session: str) -> str:
 
 
 def session_kind(session: str) -> SessionKind:
-    """Which reset policy holds for a session. Branches are threads; what was imported has ended."""
+    """Return the kind of a session, which selects its reset policy. Branches count as threads."""
     if is_imported(session):
         return "import"
     role = session_role(session)
@@ -94,8 +94,8 @@ def session_kind(session: str) -> SessionKind:
 
 
 def parse_session_name(name: str) -> str:
-    """The key of a session as a person types it: a key as it is, any other name a thread's. Spaces become hyphens,
-    large letters small ones. Raises `UsageError` for what is no name."""
+    """Return the key for a session name as typed: a key unchanged, any other name as a thread, with spaces as hyphens
+    and in lower case. Raises `UsageError` for an invalid name."""
     if name.strip().lower() == MAIN_SESSION:
         return MAIN_SESSION
     if name.startswith((BRANCH_PREFIX, PEER_PREFIX, ROOM_PREFIX, IMPORT_PREFIX)) and not name.endswith(":"):
@@ -116,8 +116,8 @@ def _thread_name(name: str) -> str:
 
 
 EndReason = Literal["manual", "daily", "idle", "end", "resume", "import"]
-"""Why a generation ended: somebody said so, it was the hour, nobody spoke, it was put away, an earlier one continues,
-it was said elsewhere."""
+"""Why a generation ended: by command, at the daily hour, after inactivity, ended for good, replaced by a resumed one,
+or imported."""
 
 ResetState = Literal["begun", "waiting", "archived", "done", "withdrawn"]
 
@@ -131,51 +131,51 @@ class Generation:
     scope: str
     started_at: datetime
     from_seq: int  # seq of its first record
-    messages: int = 0  # how many people, the assistant and its tools said
-    first_at: datetime | None = None  # when something was said first; None: not yet
-    last_at: datetime | None = None  # when something was said last
+    messages: int = 0  # messages by people, the assistant and tools
+    first_at: datetime | None = None  # time of the first message, None if there is none
+    last_at: datetime | None = None  # time of the last message
     ended_at: datetime | None = None
     end_reason: str = ""
-    pressure: float | None = None  # how full its context was when it ended
-    resumed: int | None = None  # number of the generation that it continues from
+    pressure: float | None = None  # context pressure when it ended
+    resumed: int | None = None  # number of the generation it resumes
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationActivity:
-    """When something was said in the current generation of a session."""
+    """First and last message times of a session's current generation."""
 
     session: str
     generation: int
-    first_at: datetime | None  # None: not yet
+    first_at: datetime | None  # None if there is none
     last_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationEnd:
-    """The end of a session's current generation, and the first words of the next."""
+    """The end of a session's current generation, and the handover to the next."""
 
     session: str
     generation: int
-    seq: int  # the last record that the archive holds: if something was written since, this ending is void
+    seq: int  # last archived record; if newer ones exist, this ending is void
     handover_text: str  # first record of the next generation
     reason: str
-    sources: tuple[int, ...] = ()  # ids of the messages that the text speaks of
-    resumes: int | None = None  # the next generation begins with this generation's last view
+    sources: tuple[int, ...] = ()  # ids of the messages it is based on
+    resumes: int | None = None  # the next generation starts with the last view of this one
 
 
 @dataclass(frozen=True, slots=True)
 class SessionReset:
-    """A reset under way, or how it ended."""
+    """A reset in progress or completed."""
 
     session: str
     generation: int
     scope: str
     reason: EndReason
-    state: ResetState  # `waiting`: the archive could not be reached
+    state: ResetState  # `waiting`: the archive was unreachable
     begun_at: datetime
-    resumes: int | None = None  # number of the generation that continues
-    pressure: float | None = None  # how full the context was
+    resumes: int | None = None  # number of the generation to resume
+    pressure: float | None = None  # context pressure
     attempts: int = 0
-    note: str = ""  # why it waits
-    retry_at: datetime | None = None  # when a waiting reset is tried again
+    note: str = ""  # why it is waiting
+    retry_at: datetime | None = None  # next retry of a waiting reset
     ended_at: datetime | None = None

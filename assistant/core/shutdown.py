@@ -1,9 +1,8 @@
-"""How long a shutdown may take, step by step: one place for the daemon that ends and for the service manager that
-waits.
+"""Shutdown time limits per step, shared by the daemon and the service manager configuration.
 
-Every step has a limit, the whole has one, and a service manager is told to wait longer than that, so that it never
-has to kill (F38). What does not end within its limit is left where it is: everything that was accepted is in the
-stores, and the next start continues with it.
+Every step and the whole shutdown have a limit, and the service manager is configured to wait longer, so that it never
+has to kill (F38). A step that exceeds its limit is abandoned: everything accepted is in the stores, and the next start
+continues.
 """
 
 from __future__ import annotations
@@ -13,27 +12,23 @@ import math
 from collections.abc import Awaitable
 
 from assistant.core.dataclass import dataclass
-from assistant.core.imports import hidden_modules
+from assistant.core.logger import get_logger
 
-# For tracebacks in colours, which are written nowhere.
-with hidden_modules("rich"):
-    import structlog
+log = get_logger()
 
-log = structlog.get_logger()
-
-# From the end of the last step until the process is gone.
+# From the end of the last step until the process has exited.
 EXIT_SECONDS = 3.0
-# How much longer than all of that a service manager waits.
+# Additional time that a service manager waits.
 _MARGIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class ShutdownTimeouts:
-    """Seconds that each step of the end may take, in their order; those of several bridges run side by side."""
+    """Time limit of each shutdown step in seconds, in order; bridges stop concurrently."""
 
     sleep: float = 3.0
     commands: float = 1.0
-    # Here running turns get `daemon.drain_seconds`.
+    # Running turns get `daemon.drain_seconds` here.
     abort: float = 3.0
     flush: float = 2.0
     bridge: float = 3.0
@@ -46,21 +41,22 @@ SHUTDOWN_TIMEOUTS = ShutdownTimeouts()
 
 
 def shutdown_seconds(drain_seconds: float, timeouts: ShutdownTimeouts = SHUTDOWN_TIMEOUTS) -> float:
-    """The longest that the steps of the end take together."""
-    # A bridge may need the time of a flush twice: for what is being sent, and for what waits.
+    """Return the maximum total duration of all steps."""
+    # A bridge may need the flush limit twice: for the delivery in progress and for queued ones.
     after = timeouts.abort + 2 * timeouts.flush + timeouts.bridge + timeouts.runtime + timeouts.model + timeouts.serving
     return timeouts.sleep + timeouts.commands + drain_seconds + after
 
 
 def service_manager_timeout(drain_seconds: float) -> int:
-    """How long a service manager waits for the end before it kills, in whole seconds."""
+    """Return the stop timeout for a service manager, in whole seconds."""
     return math.ceil(shutdown_seconds(drain_seconds) + EXIT_SECONDS + _MARGIN_SECONDS)
 
 
 async def finish_within(seconds: float, step: Awaitable[object], what: str) -> bool:
-    """Whether `step` ended in time; one that did not is cancelled, told of, and not waited for any longer.
+    """Await `step` and return whether it ended in time; otherwise cancel it without waiting, and log that.
 
-    Raises what the step raises."""
+    Raises what the step raises.
+    """
     task = asyncio.ensure_future(step)
     done, _ = await asyncio.wait([task], timeout=seconds)
     if done:
@@ -73,6 +69,6 @@ async def finish_within(seconds: float, step: Awaitable[object], what: str) -> b
 
 
 def _ignore_result(task: asyncio.Future[object]) -> None:
-    """Whatever it still says, nobody waits for it."""
+    """Retrieve the result, so that asyncio does not report an unretrieved exception."""
     if not task.cancelled():
         task.exception()

@@ -1,5 +1,5 @@
-"""The storage seams: `Conversation` (inbox, log, view, turns, compaction, end of a generation), `Outbox`, `Journal`,
-and the small stores that sleep works through. The rules of `assistant.core.ports` are valid here too.
+"""The storage ports: `Conversation` (inbox, log, view, turns, compaction, end of a generation), `Outbox`, `Journal`,
+and the small stores used by sleep cycles. The rules of `assistant.core.ports` apply.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from assistant.core.sessions import GenerationEnd
 
 
 class Journal(Protocol):
-    """What was learned, entry by entry, and how far each phase of sleep has read (character.db)."""
+    """The journal of learned entries, and the reading position of each sleep phase (character.db)."""
 
     def add(
         self,
@@ -41,108 +41,109 @@ class Journal(Protocol):
         reading: PhaseCursor | None = None,
         replaced: Mapping[str, str] | None = None,
     ) -> list[JournalEntry]:
-        """Write entries, and how far was read, in one transaction. An entry whose key exists is left as it is.
-        Returns those that are new, with their ids.
+        """Insert entries and save the reading position, in one transaction. Entries whose key exists are skipped.
+        Returns the new ones, with ids.
 
-        `replaced` maps keys of entries to the keys of those that replace them, in the same scope; noted where
-        either is new."""
+        `replaced` maps keys of entries to the keys of their replacements in the same scope; recorded if either is new.
+        """
 
     def read(self, entry_ids: Sequence[int], scope: str) -> list[JournalEntry]:
-        """Those of the ids that are of the scope, in the order of their ids."""
+        """Return the entries with these ids that are in the scope, by id."""
 
     def read_position(self, phase: str, session: str, generation: int) -> int:
-        """The last seq that the phase has read; 0 where it has read nothing."""
+        """Return the last seq that a phase has read, or 0."""
 
     def entries(
         self, scope: str, *, since: datetime | None = None, source_type: str | None = None, limit: int = 100
     ) -> list[JournalEntry]:
-        """Of a scope, newest first."""
+        """Return entries of a scope, newest first."""
 
     def entries_after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
-        """Entries of every scope with a larger id, by their ids."""
+        """Return entries of all scopes after an id, by id."""
 
     def last_finished_cycle(self) -> int:
-        """The id of the last sleep that came to its end; 0 before the first."""
+        """Return the id of the last finished sleep cycle, or 0."""
 
     def interrupt_cycles(self) -> None:
-        """Whatever runs still was cut off: one process sleeps at a time, and it has only started."""
+        """Mark running cycles as interrupted. Called at start-up: only one process runs cycles at a time."""
 
     def begin_cycle(self, trigger: str, now: datetime) -> int: ...
 
     def save_cycle(self, report: SleepReport) -> None:
-        """Replace what is kept of a cycle."""
+        """Replace the stored report of a cycle."""
 
     def list_cycles(self, *, limit: int = 10, other_process_may_sleep: bool = False) -> list[SleepReport]:
-        """Newest first. A cycle that a crash cut off is `interrupted`; `elsewhere`: unless another process may be
-        asleep."""
+        """Return cycles, newest first. A running one was cut off by a crash and is shown as `interrupted`, unless
+        `other_process_may_sleep`."""
 
     def last_sleep_at(self) -> datetime | None:
-        """When the last whole sleep that came to its end was begun; None before the first."""
+        """Return when the last finished full cycle began, or None."""
 
 
 class LogReaderPort(Protocol):
-    """Records of a session in the order they were said, for phases that read with a cursor."""
+    """Reads a session's log records in order, for phases with a cursor."""
 
     def read_after(self, session: str, generation: int, seq: int, *, limit: int = 200) -> list[LogRecord]:
-        """The records of kind message with a larger seq that were not undone, oldest first, those of a turn that
-        still runs left out (and what follows them); `limit` of them at most, and fewer where they are long. A message
-        that was edited says what it says now; one that was read before it was edited comes again, at the time of the
-        edit, with `refs`."""
+        """Return message records after `seq`, oldest first, without undone ones; stops before the first record of a
+        running turn. At most `limit` records, fewer if they are long. An edited message has its current text; one that
+        was read before its edit is returned again, with the time of the edit and `refs`."""
 
 
 class Conversation(Protocol):
-    """Inbox, message log, message index, views and turns: the order of I1 is kept behind this port.
+    """Inbox, message log, message index, views and turns; guarantees the order of I1.
 
-    Every method that takes messages writes the log first (one fsync), then one transaction on the database. A crash
-    between the two is repaired by `recover_after_crash`."""
+    Every method that takes messages writes the log first (one fsync), then commits one database transaction.
+    `recover_after_crash` repairs a crash in between.
+    """
 
     def recover_after_crash(self, now: datetime) -> RecoveryResult: ...
 
     # inbox
     def accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
-        """Store the whole message, durably, before anyone acknowledges it. Idempotent on (bridge, external_id): the
-        first one stays; the receipt says whether a later one differs."""
+        """Persist a message before it is acknowledged. Idempotent on (bridge, external_id): the first one is kept, and
+        the receipt says if a later one differs."""
 
     def sessions_waiting(self) -> list[str]:
-        """Sessions that have accepted messages which no turn has taken up, oldest first."""
+        """Return sessions with accepted messages that are not in a turn yet, oldest first."""
 
     def list_accepted(self, session: str, *, limit: int = 100) -> list[InboxItem]:
-        """Accepted, not yet taken messages of a session, oldest first."""
+        """Return accepted messages of a session that are not in a turn yet, oldest first."""
 
     def list_arrival_times(self, session: str, since: datetime) -> list[datetime]:
-        """When the newest messages of a session came, oldest first."""
+        """Return when a session's messages since a time arrived, oldest first."""
 
     def inbox_item(self, inbox_id: int) -> InboxItem | None: ...
     def inbox_item_of(self, message_id: int) -> InboxItem | None:
-        """The item whose message was given this id."""
+        """Return the inbox item whose message has this id."""
 
     # turns
     def prepare(self, message: Message) -> None:
-        """In any thread: encode a long message that is logged next, so that logging it does not take so long."""
+        """Encode a long message in advance, in any thread, so that logging it is fast."""
 
     def begin_turn(self, item: InboxItem, volatile: str, now: datetime) -> Turn:
-        """Log the user's message, show it in the view, open the turn, mark the item running."""
+        """Open a turn: log the user's message, add it to the view, mark the item running."""
 
     def join_turn(self, turn: Turn, item: InboxItem, now: datetime) -> Turn:
-        """A waiting message joins the running turn: logged, shown, its item running under this turn."""
+        """Add a waiting message to a running turn: log it, add it to the view, mark the item running."""
 
     def record_messages(self, turn: Turn, messages: Sequence[Message], now: datetime) -> tuple[Message, ...]:
-        """Log messages of a running turn (one fsync) and show them in the view (one commit). Tool results end their
-        tool run. Returns them as the view has them: with ids, long tool output shortened."""
+        """Log messages of a running turn (one fsync) and add them to the view (one commit). Tool results complete their
+        tool run. Returns the messages as in the view: with ids, long tool output shortened."""
 
     def mark_untrusted(self, turn: Turn, sources: Sequence[str]) -> Turn:
-        """Note what the turn's model has read that the person did not say now, for the process that resumes it."""
+        """Record which sources other than the user's current message the model has read, for a process that resumes the
+        turn."""
 
     def start_tool(self, turn: Turn, call: ToolCall, now: datetime) -> None:
-        """Note that a tool is about to run, before it does."""
+        """Record that a tool is about to run."""
 
     def list_tool_runs(self, turn: Turn) -> list[ToolRun]: ...
 
     def last_volatile(self, session: str) -> str:
-        """The volatile block of the session's newest turn; "" before the first."""
+        """Return the volatile block of the session's newest turn, or ""."""
 
     def turn_messages(self, turn: Turn) -> tuple[Message, ...]:
-        """What the log has of this turn so far, as the view shows it, oldest first."""
+        """Return this turn's logged messages as the view shows them, oldest first."""
 
     def finish_turn(
         self,
@@ -154,33 +155,34 @@ class Conversation(Protocol):
         *,
         error: str = "",
     ) -> Message | None:
-        """End the turn: reply to the log, then view, outbox, inbox states and turn in one transaction.
+        """End a turn: log the reply, then update view, outbox, inbox states and turn in one transaction.
 
-        A reply that already has an id (adopted after a crash) is not logged again. `outgoing` without message id gets
-        the reply's. state answered -> items answered; failed or aborted -> items failed."""
+        A reply that already has an id (recovered after a crash) is not logged again. `outgoing` messages without a
+        message id get the reply's. Items become answered if state is answered, and failed if it is failed or aborted.
+        """
 
     def supersede_items(self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime) -> None:
-        """Waiting messages that will not be answered: logged and shown, their items superseded."""
+        """Log and show waiting messages that will not be answered, and mark their items superseded."""
 
     # the view
     def load_view(self, session: str) -> ContextView: ...
 
     def find_log_places(self, message_ids: Sequence[int]) -> dict[int, LogLocation]:
-        """Where the log has these messages; ids that the index does not know are left out."""
+        """Return the log locations of messages; unknown ids are omitted."""
 
     def report_usage(self, session: str, prefix_rev: int, prompt_tokens: int, last_message_id: int) -> None: ...
 
     def hide_messages(self, session: str, message_ids: Sequence[int], now: datetime, *, by: str = "owner") -> LogRecord:
-        """Hide messages from the view and say so in the log (kind undo). Bumps prefix_rev."""
+        """Hide messages from the view and log it (kind undo). Increments prefix_rev."""
 
     def annotate(self, session: str, kind: RecordKind, refs: Sequence[int], content: str, now: datetime) -> LogRecord:
-        """Record that a message was edited or deleted on its bridge; the model sees it as a fact in the view."""
+        """Record that a message was edited or deleted on its bridge; the view shows this as a fact."""
 
     def list_sessions(self) -> list[SessionInfo]:
-        """All but those that were imported."""
+        """Return all sessions except imported ones."""
 
     def find_session(self, session: str) -> SessionInfo | None:
-        """One session, also one that was imported."""
+        """Return one session, which may be an imported one."""
 
     # compaction: views become smaller, come back, and fork
     def begin_compaction(
@@ -192,118 +194,120 @@ class Conversation(Protocol):
         until: datetime,
         now: datetime,
     ) -> int | None:
-        """Take the session's lease until `until` and note a `started` checkpoint over the messages `ids` (first, last),
-        in one transaction: its id, or None where another compaction has a lease that has not run out (F14). Leases of
-        an earlier process are void after `recover_after_crash`. Raises `StaleView`."""
+        """Acquire the session's lease until `until` and insert a `started` checkpoint for the messages `ids` (first,
+        last), in one transaction. Returns its id, or None if another compaction holds an unexpired lease (F14).
+        `recover_after_crash` voids leases of an earlier process. Raises `StaleView`."""
 
     def abandon_compaction(self, checkpoint_id: int, note: str) -> None:
-        """A started compaction will not be committed: state `failed` with the reason, the lease given back."""
+        """Mark a started compaction as `failed` with a reason, and release the lease."""
 
     def commit_compaction(self, compaction: Compaction, now: datetime) -> Checkpoint:
         """Commit a compaction: compare-and-swap on prefix_rev, coverage check (I3), shortened rows, prefix and
-        checkpoint, all in one transaction; what it replaces is kept for `uncompact`; the lease is given back. What it
-        covers waits to be extracted, unless it was (F28). Bumps prefix_rev.
+        checkpoint, in one transaction; replaced rows are kept for `uncompact`, and the lease is released. Covered
+        messages that were not extracted yet stay pending for extraction (F28). Increments prefix_rev.
 
-        Raises `StaleView`, or `CorruptStore` when the coverage would break; then nothing changed."""
+        Raises `StaleView`, or `CorruptStore` if the coverage would break; then nothing changed.
+        """
 
     def plan_uncompact(self, session: str, checkpoint_id: int | None = None) -> RestorePreview:
-        """What `uncompact` would bring back: the newest compaction of the generation, or that one and all later ones.
-        Raises `UsageError` where there is none, or where its rows are no longer kept."""
+        """Return what undoing would restore: the newest compaction of the generation, or the given one and all later
+        ones. Raises `UsageError` if there is none, or its rows were discarded."""
 
     def undo_compaction(self, restorable: RestorePreview, session: str, now: datetime) -> ContextView:
-        """Take compactions back, newest first: the rows that they replaced are in the view again exactly as they
-        were, but for messages hidden or forgotten since; later messages stay. Bumps prefix_rev. Raises `StaleView`."""
+        """Undo compactions, newest first: restores the replaced rows exactly, except for messages hidden or erased
+        since; later messages stay. Increments prefix_rev. Raises `StaleView`."""
 
     def branch_session(self, session: str, message_id: int, now: datetime) -> SessionInfo:
-        """A new session `branch:<n>` of the same scope whose view starts as that of `session` up to and including the
-        message: copies marked `carried_from` and `inherited`, then a record of kind `branch` in its own log. The
-        earlier messages stay in the log they are in. Raises `UsageError` where the view has no such message."""
+        """Create a session `branch:<n>` of the same scope whose view starts as that of `session` up to and including
+        the message: copies marked `carried_from` and `inherited`, then a `branch` record in its own log. Earlier
+        messages stay in their log. Raises `UsageError` if the view has no such message."""
 
     def checkpoints(self, session: str, state: CheckpointState | None = None) -> list[Checkpoint]:
-        """Those of a session in this state, or in every one, oldest first."""
+        """Return the checkpoints of a session, optionally in one state, oldest first."""
 
     def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
-        """Those of a conversation that cover their messages, in the order of these: few, however long it has lasted."""
+        """Return the checkpoints that currently cover messages of a generation, in message order. Their number stays
+        small."""
 
     def list_unjournaled_checkpoints(self, *, limit: int = 100) -> list[Checkpoint]:
-        """Live and absorbed checkpoints whose entries the journal may lack, oldest first."""
+        """Return live and absorbed checkpoints whose entries may be missing in the journal, oldest first."""
 
     def mark_journaled(self, checkpoint_id: int) -> None:
-        """The journal has the checkpoint's entries."""
+        """Mark that the journal has the checkpoint's entries."""
 
     def mark_extracted(self, session: str, generation: int, seq: int) -> None:
-        """The journal has read the session's log up to and including `seq`: what waited up to there does no longer."""
+        """Mark the session's log as extracted up to and including `seq`."""
 
     # the end of a generation
     def begin_next_generation(self, ending: GenerationEnd, now: datetime) -> SessionInfo:
-        """End the current generation and begin the next with the ending's words as its first record: log first, then
-        one transaction. What the journal has not read of the old one waits for it (F28). Either the old generation is
-        whole or the new one is.
+        """End the current generation and begin the next with the handover text as its first record: log first, then one
+        transaction. Unextracted messages of the old one stay pending (F28).
 
-        Raises `StaleView` where the generation is not the current one, or something was written since `ending.seq`;
-        `UsageError` while a turn of it is open, or where there is nothing to resume. Then nothing was changed."""
+        Raises `StaleView` if the generation is not the current one or has records after `ending.seq`; `UsageError`
+        while one of its turns is open, or if there is nothing to resume. Then nothing was changed.
+        """
 
     def list_unread_generations(self) -> list[SessionInfo]:
-        """Ended generations of which something waits to be read for the journal."""
+        """Return ended generations with messages not yet extracted to the journal."""
 
 
 class ImportsPort(Protocol):
-    """Conversations that were brought along from other programs."""
+    """Conversations imported from other programs."""
 
     def list_unread(self, *, limit: int) -> list[SessionInfo]:
-        """Those of which something waits to be read for the journal, the earliest first."""
+        """Return those with messages not yet extracted to the journal, earliest first."""
 
 
 class Outbox(Protocol):
-    """Replies and notices on their way out (I8)."""
+    """The queue of replies and notices to deliver (I8)."""
 
     def push(self, outgoing: OutgoingMessage, now: datetime) -> OutboxItem:
-        """Store a notice. A key that exists keeps its first body, and that item is returned."""
+        """Enqueue a notice. If the key exists, its first body is kept and that item is returned."""
 
     def pending_items(
         self, bridge: str, *, limit: int = 100, except_targets: Collection[str] = (), except_ids: Collection[int] = ()
     ) -> list[OutboxItem]:
-        """Items in state pending or sending, oldest first, but those to `except_targets` and with `except_ids`."""
+        """Return pending and sending items, oldest first, except to `except_targets` or with `except_ids`."""
 
     def find_open(self, item_id: int) -> OutboxItem | None:
-        """The item as it is now; None where it is not to be sent any more."""
+        """Return the current item, or None if it is not to be sent any more."""
 
     def set_state(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None: ...
 
     def give_up(
         self, item_id: int, state: OutboxState, error: str, notice: OutgoingMessage | None, now: datetime
     ) -> None:
-        """It is not sent again by itself; stored together with the notice that tells of it."""
+        """Stop automatic retries; stored in one transaction with the notice about it."""
 
     def save_parts(self, item_id: int, texts: Sequence[str], now: datetime) -> None:
-        """The texts that a long message is sent as, from its first send to its last."""
+        """Store the texts of a split message; kept from its first send to its last."""
 
     def record_parts_sent(self, item_id: int, parts: int, now: datetime) -> None:
-        """The network has so many of its parts."""
+        """Record how many parts the network has."""
 
     def redirect(self, item_id: int, bridge: str, target: str, now: datetime) -> None:
-        """What is to be sent goes there instead."""
+        """Change the destination of an unsent item."""
 
     def count_by_state(self) -> dict[OutboxState, int]: ...
 
     def count_open(self, bridge: str) -> int:
-        """How many items are pending or being sent there."""
+        """Return the number of pending and sending items of a bridge."""
 
     def list_by_turn(self, turn: str) -> list[OutboxItem]: ...
 
     def list_open(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
-        """Those of a session's items that wait to be sent there, oldest first."""
+        """Return a session's unsent items for a bridge, oldest first."""
 
     def list_between(
         self, bridge: str, session: str, *, after: int, before: int | None = None, limit: int = 100
     ) -> list[OutboxItem]:
-        """Items with ids between the two, in every state, oldest first."""
+        """Return items with ids between the two, in any state, oldest first."""
 
     def newest(self, bridge: str, session: str, until: int | None = None) -> OutboxItem | None:
-        """The one with the largest id of a session's items there, up to an id."""
+        """Return a session's newest item on a bridge, up to an id."""
 
     def first_since(self, bridge: str, session: str, at: datetime) -> OutboxItem | None:
-        """The one with the smallest id of a session's items there that were made later than that."""
+        """Return a session's first item on a bridge that was created after a time."""
 
     def has(self, key: str, scope: str) -> bool:
-        """Whether there ever was an item of a scope under a key."""
+        """Return whether an item with this key was ever stored in a scope."""

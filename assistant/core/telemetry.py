@@ -1,8 +1,8 @@
-"""Spans of work while it is done, with names, numbers and times, and the counts kept of them since the start.
+"""Spans (traced units of work) and the metrics aggregated from them since start.
 
-No attribute has words of messages, a guest's session, an address, or a tool name that a model made up. A tracer raises
-nothing and costs microseconds. `Metrics` is a tracer that keeps sums: no list grows with the work, and its labels have
-few values (states, kinds, names of tools and providers), so that the sums stay few as well.
+Attributes never contain message text, a guest's session, an address, or a tool name invented by a model. A tracer never
+raises and costs microseconds. `Metrics` is a tracer that keeps sums; its labels have few values (states, kinds, names
+of tools and providers), so its size is bounded.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from typing import Literal, Protocol
 from assistant.core.dataclass import dataclass
 
 WorkKind = Literal["turn", "model", "tool", "sleep", "phase", "compaction", "send"]
-"""What spans there are, and their attributes:
-
+"""Kinds of spans, with their attributes:
 - `turn`: role, state ("answered", "failed", "aborted")
 - `model`: kind (a `CallPurpose`), provider, model, outcome ("answered", or a `ModelError`'s kind), input, output,
-  cache_read, cache_write (tokens), usd (where a price is known)
+  cache_read, cache_write (tokens), usd (if a price is known)
 - `tool`: tool, role, ok
 - `sleep`: trigger, state; within it `phase`: phase, state
 - `compaction`: trigger, made (checkpoints)
@@ -32,17 +31,17 @@ SpanAttribute = str | bool | int | float
 
 
 class TraceSpan(Protocol):
-    """One piece of work, until it ends."""
+    """A unit of work in progress."""
 
     def set_attributes(self, **attributes: SpanAttribute) -> None:
-        """What came of it, as far as that is known by now."""
+        """Add attributes."""
 
 
 class Tracer(Protocol):
     """Receives spans."""
 
     def span(self, work: WorkKind, **attributes: SpanAttribute) -> AbstractContextManager[TraceSpan]:
-        """Lasts as long as the context is open; one that is left by an exception failed."""
+        """Open a span for the duration of the context; an exception marks it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +67,9 @@ class CombinedTracer:
 
 NULL_TRACER = CombinedTracer(())
 
-# Upper bounds in seconds: from the milliseconds of offline mode to a turn that uses many tools.
+# Upper bounds in seconds, from offline mode (milliseconds) to turns with many tool calls.
 DURATION_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
-# What the sums of each kind of work are kept by.
+# Label names by kind of work.
 _LABELS: dict[WorkKind, tuple[str, ...]] = {
     "turn": ("role", "state"),
     "model": ("kind", "provider", "outcome"),
@@ -88,11 +87,11 @@ _SUMMED: dict[WorkKind, tuple[str, ...]] = {
 
 @dataclass(slots=True)
 class Metric:
-    """Sums over all work with the same labels."""
+    """Aggregates over all work with the same labels."""
 
     times: int = 0
     seconds: float = 0.0
-    # How many took at most `DURATION_BUCKETS[i]` seconds and more than the bucket before; the last: longer than all.
+    # Number of durations up to `DURATION_BUCKETS[i]` and above the previous bound; the last: above all bounds.
     counts: list[int] = field(default_factory=lambda: [0] * (len(DURATION_BUCKETS) + 1))
     sums: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
@@ -106,10 +105,10 @@ class _RecordedSpan:
 
 
 class Metrics:
-    """Counts; one thread at a time may use it."""
+    """In-memory metrics; use from one thread at a time."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        """`clock` tells seconds, from anywhere on."""
+        """`clock` returns monotonic seconds."""
         self._clock = clock
         self._metrics: dict[tuple[WorkKind, tuple[str, ...]], Metric] = {}
 
@@ -122,12 +121,12 @@ class Metrics:
             self._count(work, span.attributes, self._clock() - began)
 
     def metrics_of(self, work: WorkKind) -> dict[tuple[str, ...], Metric]:
-        """The sums of one kind of work, by their labels (see `label_names`)."""
+        """Return the aggregates of one kind of work by label values (see `label_names`)."""
         return {labels: metric for (kind, labels), metric in self._metrics.items() if kind == work}
 
     @staticmethod
     def label_names(work: WorkKind) -> tuple[str, ...]:
-        """The names of the labels of a kind of work."""
+        """Return the label names of a kind of work."""
         return _LABELS[work]
 
     def _count(self, work: WorkKind, attributes: dict[str, SpanAttribute], seconds: float) -> None:
@@ -143,7 +142,7 @@ class Metrics:
 
 
 def _label_value(name: str, value: SpanAttribute | None) -> str:
-    """An attribute that was never set: the work broke off."""
+    """Format a label value; an attribute that was never set means the work was interrupted."""
     if name == "ok":
         return "yes" if value else "no"
     return "cut off" if value is None else str(value)

@@ -1,9 +1,9 @@
-"""Small text functions that every room shares: lazy regular expressions, words of any script, counts and durations,
-and the one way to shorten or clean a line. Pure; imports nothing of the project.
+"""Text utilities: lazy regular expressions, tokenisation for any script, counts and durations, shortening and cleaning
+of lines. Pure; imports nothing of the project.
 
-Regular expressions are compiled at their first use: a start needs few of the hundreds in the project, and compiling
-all of them would take a third of it. Scripts written without spaces (Chinese, Japanese, Thai, ...; Korean too, for
-its particles) are read as overlapping pairs of characters, so that any part of a run is found.
+Regular expressions are compiled on first use: a start needs few of the hundreds in the project, and compiling all would
+take a third of the start time. Scripts without spaces (Chinese, Japanese, Thai, ...; also Korean, because of its
+particles) are tokenised as overlapping character pairs, so that any part of a run matches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 
 class _LazyPattern:
-    """Stands for the `re.Pattern`; what was asked once is found at once from then on."""
+    """A proxy for `re.Pattern` that caches the attributes it has resolved."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern = pattern
@@ -33,7 +33,8 @@ class _LazyPattern:
 
 
 def lazy_regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """As `re.compile`, for its methods: the functions of `re` do not take it. A fault in it shows at its first use."""
+    """Like `re.compile`, but compiled on first use. Use its methods: the functions of `re` do not accept it. A syntax
+    error only surfaces on first use."""
     return cast(re.Pattern[str], _LazyPattern(pattern, flags))
 
 
@@ -43,14 +44,13 @@ _SHORT = 2_000
 
 
 async def beside_loop(length: int, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """What `work` gives, which looks at a text of this length: of a long one in a worker thread, so that others are
-    served meanwhile."""
+    """Call `work`, in a worker thread if the text of this length is long, so that the event loop is not blocked."""
     if length <= _SHORT:
         return work(*arguments, **named)
     return await asyncio.to_thread(work, *arguments, **named)
 
 
-# What an expression looks through at once, in characters: some milliseconds of the slowest.
+# Characters searched at once; takes some milliseconds for the slowest expression.
 _WINDOW = 16_384
 _LOOKED_BACK = 32
 
@@ -58,17 +58,18 @@ _LOOKED_BACK = 32
 def find_in_windows(
     pattern: re.Pattern[str], text: str, longest: int, needed: Sequence[str] = ()
 ) -> Iterator[re.Match[str]]:
-    """The matches of `pattern` in a text of any length, as `finditer` gives them; of those over `longest` characters
-    some may be missing. `re` keeps the interpreter until it has found something, and with it the loop, from whatever
-    thread: here another thread has its turn after some milliseconds.
+    """Yield the matches of `pattern` as `finditer` does; matches longer than `longest` characters may be missed. `re`
+    holds the GIL until it finds something, and so blocks the event loop from any thread: searching in windows lets
+    other threads run every few milliseconds.
 
-    Where only texts match that have one of the words `needed` (casefolded) in them, windows without are passed over."""
+    If every match contains one of the casefolded strings `needed`, windows without any are skipped.
+    """
     at = 0
     while at < len(text):
         stop = at + _WINDOW
         window_end = min(stop + longest, len(text))
         if needed:
-            # What an expression looks back at stands before it.
+            # Include what a lookbehind may need.
             window = text[max(0, at - _LOOKED_BACK) : window_end].casefold()
             if not any(word in window for word in needed):
                 at = stop
@@ -82,22 +83,22 @@ def find_in_windows(
 
 
 def search_in_windows(pattern: re.Pattern[str], text: str, longest: int) -> re.Match[str] | None:
-    """The first of `find_in_windows`."""
+    """Return the first match of `find_in_windows`, or None."""
     return next(find_in_windows(pattern, text, longest), None)
 
 
 def pluralize(number: int, singular: str, plural: str = "") -> str:
-    """`1 memory`, `2,000 memories`."""
+    """Return `1 memory`, `2,000 memories`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def format_bytes(count: int) -> str:
-    """`1.2 kB`, `3.4 MB`."""
+    """Return `1.2 kB`, `3.4 MB`."""
     return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"
 
 
 def format_duration(seconds: float) -> str:
-    """A duration: `12 s`, `4 min 5 s`, `3 h 20 min`, `12 d 3 h`."""
+    """Return `12 s`, `4 min 5 s`, `3 h 20 min`, `12 d 3 h`."""
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -118,10 +119,10 @@ _LETTER = f"(?![{_SPACELESS}_])[\\w{_MARKS}]"
 LETTER = lazy_regex(_LETTER)
 WORD = lazy_regex(f"[{_SPACELESS}]+|(?:{_LETTER})+")
 
-# Letters of scripts that put spaces between words: what is written without them may stand right beside an identifier.
+# Letters of scripts with spaces between words; other scripts may directly adjoin an identifier.
 IDENTIFIER_CHARS = "A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff\u0590-\u05ff\u0620-\u064a\\d"
 _IDENTIFIER_LETTER = IDENTIFIER_CHARS.removesuffix(r"\d")
-# Looking ahead is bounded: on a text without spaces it would take the square of its length.
+# The lookahead is bounded: otherwise it takes quadratic time on text without spaces.
 IDENTIFIER = lazy_regex(
     r"https?://[^\s<>\"']+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+|(?<![\w/.])[~.]{0,2}(?:/[\w.@+-]+){2,}"
     rf"|(?<![{IDENTIFIER_CHARS}_])(?=[{IDENTIFIER_CHARS}_-]{{0,64}}\d)"
@@ -129,7 +130,7 @@ IDENTIFIER = lazy_regex(
     rf"[{IDENTIFIER_CHARS}]+(?:[-_][{IDENTIFIER_CHARS}]+)*(?![{IDENTIFIER_CHARS}_])"
 )
 LONGEST_IDENTIFIER = 2_000
-"""A longer one, in characters, is taken for several."""
+"""Longer ones, in characters, are split."""
 _MEASURE = lazy_regex(r"\d+[^\W\d_]{1,3}|[^\W\d_]{1,2}\d{1,2}")
 
 _STOP_WORDS = """
@@ -142,7 +143,7 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 def split_spaceless_runs(text: str) -> str:
-    """`text` with spaceless runs as overlapping pairs, the last character once more by itself."""
+    """Replace runs of spaceless scripts by overlapping pairs, followed by the last character alone."""
     if text.isascii():
         return text
     text = PRIVATE_USE.sub(" ", unicodedata.normalize("NFKC", text))
@@ -150,7 +151,7 @@ def split_spaceless_runs(text: str) -> str:
 
 
 def distinct_words(question: str) -> list[str]:
-    """The different words of a question in their order, folded: of a spaceless run its pairs, or its only letter."""
+    """Return the distinct folded words of a question in order; for a spaceless run its pairs, or its only letter."""
     words: dict[str, None] = {}
     for run in WORD.findall(PRIVATE_USE.sub(" ", unicodedata.normalize("NFKC", question))):
         pieces = (character_pairs(run) or [strip_separator_signs(run)]) if SPACELESS_RUN.match(run) else [run]
@@ -159,7 +160,8 @@ def distinct_words(question: str) -> list[str]:
 
 
 def find_identifiers(text: str) -> list[str]:
-    """The identifiers of a text ("zed-tau-417", a path, an address), folded; no ordinals, measures and the like."""
+    """Return the folded identifiers of a text ("zed-tau-417", a path, an address), without ordinals, measures and the
+    like."""
     matches = find_in_windows(IDENTIFIER, text, LONGEST_IDENTIFIER)
     names = (match[0].rstrip(".,;:!?)]}") for match in matches)
     return [fold_text(name) for name in names if not _MEASURE.fullmatch(name)]
@@ -170,20 +172,20 @@ def is_spaceless(word: str) -> bool:
 
 
 def character_pairs(run: str, *, with_last_character: bool = False) -> list[str]:
-    """The overlapping pairs of a spaceless run; `with_last_character`: its last character too, so that it is found by
-    itself."""
+    """Return the overlapping pairs of a spaceless run; `with_last_character` adds the last character, so that it is
+    found alone."""
     chars = strip_separator_signs(run)
     pairs = [chars[i : i + 2] for i in range(len(chars) - 1)]
     return [*pairs, chars[-1:]] if with_last_character else pairs
 
 
 def strip_separator_signs(run: str) -> str:
-    """A run without the signs that `unicode61` takes for separators (vowels of Thai, Lao, Khmer, Burmese)."""
+    """Remove signs that `unicode61` treats as separators (vowels of Thai, Lao, Khmer, Burmese)."""
     return "".join(char for char in run if char.isalnum())
 
 
 class _FoldTable(dict[int, str]):
-    """Case and accents taken away, one character for one, so that places in a folded text are places in the text."""
+    """Removes case and accents character by character, so that offsets in the folded text are valid in the original."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -197,20 +199,20 @@ _FOLD_TABLE = _FoldTable()
 
 
 def fold_text(text: str) -> str:
-    """`text` without case and accents, as long as before."""
+    """Remove case and accents, preserving the length."""
     if text.isascii():
         return text.lower()
-    # Some at a time: each keeps the interpreter.
+    # In slices, since each call holds the GIL.
     return "".join(text[at : at + _WINDOW].translate(_FOLD_TABLE) for at in range(0, len(text), _WINDOW))
 
 
 def shorten(text: str, limit: int) -> str:
-    """`text` in at most `limit` characters; "…" stands for what was left out."""
+    """Truncate to at most `limit` characters, ending in "…"."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def shorten_line(text: str, limit: int) -> str:
-    """`text` on one line of at most `limit` characters."""
+    """Join `text` to one line of at most `limit` characters."""
     return shorten(" ".join(text.split()), limit)
 
 
@@ -218,26 +220,26 @@ _UNFINISHED_WORD = lazy_regex(r"(?<=\s)\S{1,40}\Z")
 
 
 def drop_unfinished_word(text: str) -> str:
-    """`text` that is being written, up to its last whole word; scripts without blanks are shown as they come."""
+    """Remove the unfinished last word of text that is being streamed; scripts without spaces are kept."""
     return _UNFINISHED_WORD.sub("", text).rstrip()
 
 
 def preview_line(text: str) -> str:
-    """On one line, and fit to stand between backticks."""
+    """Return a one-line preview that is safe inside backticks."""
     return shorten_line(text.replace("`", "'"), 100)
 
 
-# They hide or turn around what stands beside them.
+# They hide or reorder adjacent text.
 _BIDI_CONTROLS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 
 def host_of_address(address: str) -> str:
-    """The host of a web address, and its port, without the user name and password that may stand before it."""
+    """Return the host and port of a URL, without user name and password."""
     return urlsplit(address).netloc.rpartition("@")[2] or address
 
 
 def strip_control_characters(text: str, *, keep_newlines: bool = False) -> str:
-    """`text` without what controls a terminal or turns words around; on one line unless `keep_newlines`."""
+    """Remove control characters and direction marks; on one line unless `keep_newlines`."""
     cleaned = "".join(
         " " if unicodedata.category(letter) == "Cc" and not (keep_newlines and letter == "\n") else letter
         for letter in text

@@ -1,7 +1,7 @@
-"""The words in which people name times in English, German, French and Spanish, as patterns over folded text (`fold_text`:
-small letters, no accents). What each stands for is in `time_pieces`. Pure data.
+"""Expressions of time in English, German, French and Spanish, as patterns over folded text (`fold_text`: lower case, no
+accents). `time_readers` interprets the matches. Pure data.
 
-Patterns are written so that no text takes long: none has a repetition inside a repetition.
+No pattern has nested repetition, so that matching takes linear time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_names import HOLIDAYS, MONTH_NAMES, NUMBERS
 
 _WORDS = "|".join(sorted(NUMBERS, key=len, reverse=True))
-# 0 to 24, by digit or word, as an hour.
+# 0 to 24, in digits or words, as an hour.
 _HOUR_WORDS = "|".join(
     sorted(
         (
@@ -47,7 +47,7 @@ DAYS = {
 }
 DAY_CODES = tuple(DAYS)
 """As in recurrence rules (RFC 5545), Monday first."""
-# Too short to be a day anywhere: only behind a word that a day follows, or before a colon or a clock.
+# Too short to be recognised anywhere: only after a word that precedes a day, or before a colon or a clock time.
 SHORT_DAYS = {
     "MO": "mon|mo|lun",
     "TU": "di|mar",
@@ -66,7 +66,7 @@ DAY = (
     rf"|(?:(?<=\bam )|(?<=\bbis )|(?<=jeden )|(?<=todo )|(?<=cada )|(?<=chaque )|(?<=pour )|(?<=\bel ))"
     rf"(?:{_OTHER_SHORT})(?![\w'])|(?<![-\w])(?<!\bto )(?:{_OTHER_SHORT})(?=: ))"
 )
-# "Um drei am Donnerstag" is no hour before noon.
+# "Um drei am Donnerstag": this "am" does not mean before noon.
 AP = r"[ap]\.?m\b\.?(?! (?:\w+tag|mittwoch|sonnabend|\w*mittag|\w*abend|wochenende|\d{1,2}\.)(?!\w))"
 AND = r"(?:\s*[,/]\s*(?:(?:and|und|et|y|e)\s+)?|\s*(?:\+|&|\band\b|\bund\b|\bet\b|\by\b)\s*)(?:(?:on|am|le|les|el|los)\s+)?"
 _GERMAN_SHORT = "mo|di|mi|do|fr|sa|so"
@@ -96,7 +96,7 @@ MONTH = "|".join(MONTH_NAMES)
 
 HOLIDAY = "|".join(names for *_, names in HOLIDAYS)
 
-# What stands before a time and belongs to it.
+# Words before a time that belong to it.
 GLUE = (
     r"(?:\b(?:on|at|by|until|till|til|before|for|due|from|starting|this|coming|next|around|the|am|um|bis|zum|ab|gegen|seit"
     r"|vor|fur|den|dem|der|nachste[nrsm]?|kommende[nrsm]?|diese[nrsm]?|le|la|au|a|pour|avant|vers|d'ici|des|ce|cet|cette"
@@ -119,7 +119,7 @@ _EVERY = r"(?:every|each|alle|jede[nrsm]?|cada|chaque|tou(?:t|s|te|tes) les|tod[
 _WORKDAYS = (
     r"(?:week|work)days?(?: only)?|werktags?|werktagen?|wochentags?|jours? ouvr\w+|dias laborables|jours de semaine"
 )
-# "Tuesday to Saturday"; "from Tuesday to Thursday" and "du mardi au jeudi" may be where something is moved.
+# "Tuesday to Saturday"; but "from Tuesday to Thursday" and "du mardi au jeudi" may describe a move.
 _DAY_RANGE = (
     rf"(?:(?:tou(?:s|te) les jours |every day |jeden tag |todos los dias )?(?:from |du |de |von |del )?(?P<from>{DAY})"
     rf"\s?(?:through|thru|bis|hasta|-|–)\s?(?:el )?(?P<until>{DAY})"
@@ -138,7 +138,7 @@ NTHS = {
 }
 _ORDINAL = "|".join(NTHS.values())
 
-# So long: "1 h 30", "20 min", "two and a half hours"; and in words of its own.
+# Durations: "1 h 30", "20 min", "two and a half hours"; and in idiomatic words.
 LENGTH = (
     rf"(?P<dnumber>{N})(?P<andhalf2>einhalb| and a half|[.,]5|½)?\s?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
     r"(?:\s?(?:min|mins|minutes?|minuten|minutos?)\b)?|(?P<andhalf> and a half| y media| et demie))?"
@@ -155,10 +155,10 @@ SPOKEN_LENGTH = (
 # "eine Stunde vor dem Zahnarzt", but "zehn Minuten vor acht"
 _VOR = rf"vor\b(?! (?:\d|halb|viertel|(?:{_HOUR_WORDS})\b(?! [^\W\d])))"
 
-# (kind, pattern): tried in this order; what one took is no longer there for the next.
+# (kind, pattern), tried in this order; matched text is not available to later patterns.
 _SOURCES: tuple[tuple[str, str], ...] = (
     ("iso", r"\b\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?)?\b"),
-    # how often
+    # recurrence
     (
         "workdays",
         rf"\b(?:on |{_EVERY} |an |en |los |les )?(?:{_WORKDAYS})\b|\b(?:en semaine|entre semana|unter der woche|wahrend der woche)\b",
@@ -224,7 +224,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "adverb",
         r"\b(?P<adverb>hourly|daily|weekly|monthly|yearly|annually|stundlich\w*|taglich\w*|wochentlich\w*|monatlich\w*|jahrlich\w*|quotidien\w*|hebdomadaire\w*|mensuel\w*|annuel\w*|diari\w+|semanal\w*|mensual\w*|anual\w*)\b",
     ),
-    # how long from now
+    # durations
     (
         "before",
         rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag davor|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor)|vorabend))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
@@ -241,7 +241,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici|de aqui a) {LENGTH}(?: from (?:now|today)| ab heute)?(?!\w)"),
     ("delta", rf"\b{LENGTH} (?:from (?:now|today)|ab heute|ab jetzt|hence)\b"),
-    # clocks
+    # clock times
     (
         "clock",
         rf"(?<![:.\d])\b{GLUE}{{0,4}}(?P<by>half|quarter|(?:{N})(?: minutes)?) (?P<which>past|to|after) (?P<hour>{H})(?!:)(?: ?o'?clock)?(?P<ap> ?{AP})?",
@@ -299,7 +299,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "clock",
         rf"\b(?:and|und|et|y) (?P<hour22>{H})(?= (?:every|each|jeden|chaque|cada|tous les) (?:{'|'.join(_PARTS.values())}))",
     ),
-    # "um 12 ans Essen" is no age
+    # "um 12 ans Essen" is not an age
     ("clock", rf"\bum (?P<hour20>{H})(?= ans\b)"),
     ("clock", r"\b(?:at |um )?(?P<name11>midnight|mitternacht|medianoche)\b"),
     # days
@@ -356,7 +356,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
 )
 SOURCES = tuple((kind, lazy_regex(pattern)) for kind, pattern in _SOURCES)
 
-# A time that is not meant, or is no longer.
+# Precedes a time that is negated or replaced.
 NEGATION = lazy_regex(
     r"(?:\b(?:not|nicht|kein|no|pas|statt|anstatt|instead of|rather than|en vez de|en lugar de|au lieu (?:de|du)|ya no|ni)"
     r"(?: (?:erst|mehr|plus|es|era|is|at|on|the|um|am|der|le|la|el|los|las|a|de|du|para|pour|fur|just|son|c'est))*\s*)$"

@@ -1,5 +1,5 @@
-"""Numbers in words, months and days that are the same each year, in English, German, French and Spanish, as `fold_text`
-writes them (small letters, no accents). Pure data, of which `time_language` makes its patterns.
+"""Number words, month names and fixed-date holidays in English, German, French and Spanish, in the form of `fold_text`
+(lower case, no accents). Pure data, used in the patterns of `time_language`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MONTH_NAMES = (
     r"dec(?:ember|embre)?|dez(?:ember)?|dic(?:iembre)?",
 )
 
-# Days that are the same each year: month, day, names.
+# Holidays on fixed dates: month, day, names.
 HOLIDAYS = (
     (12, 24, r"(?:christmas|xmas) eve|heilig(?:en |er )?abend|veille de noel|nochebuena"),
     (12, 25, r"christmas(?: day)?(?! \w*(?:eve|list|party|tree))|weihnachten|(?:ersten )?weihnachtstag|noel|navidad"),

@@ -1,8 +1,8 @@
-"""Times inside what people write, in English, German, French and Spanish: which words name one, and what they mean.
+"""Recognises expressions of time in English, German, French and Spanish text.
 
-`find_times` takes a text apart into times and the words around them; `resolve_times` says which moment they mean, seen
-from a local time, and how often. What always holds: only what was named counts, a moment is always one to come, and
-in a text of more than 2,000 characters none is looked for. Pure; the words themselves are in `time_language`.
+`find_times` splits a text into times and other words; `time_resolve.resolve_times` computes the moment they mean
+relative to a local time, and the recurrence. Only what is named counts, moments are in the future, and texts of more
+than 2,000 characters are not searched. Pure; the vocabulary is in `time_language`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _AND = re.compile(AND)
 
 @dataclass(frozen=True, slots=True)
 class FoundTimes:
-    """The times of a text, and the words without them."""
+    """The times in a text, and the remaining words."""
 
     text: str
     pieces: tuple[TimePiece, ...] = ()
     words: str = ""
-    dropped: tuple[TimePiece, ...] = ()  # said and taken back, or said as what was before
+    dropped: tuple[TimePiece, ...] = ()  # negated or corrected by the speaker
 
     def of_kind(self, *kinds: str) -> list[TimePiece]:
         return [piece for piece in self.pieces if piece.kind in kinds]
@@ -51,13 +51,13 @@ class FoundTimes:
 
     @property
     def joined_days(self) -> list[TimePiece]:
-        """Days with nothing but "and" between them: "3. und 10. Mai"; none for one day."""
+        """Days joined only by "and": "3. und 10. Mai"; empty if there is just one."""
         days = self.of_kind("day")
         return days if len(days) > 1 and are_joined(self, days) else []
 
     @property
     def rule(self) -> str:
-        """Parts of an RRULE; every two weeks and on Saturdays are one rule."""
+        """The RRULE parts; "every two weeks" and "on Saturdays" are combined to one rule."""
         rules = [piece.rule for piece in self.of_kind("repeat")]
         step = next((rule for rule in rules if rule.startswith("FREQ=WEEKLY") and "BYDAY" not in rule), "")
         days = next((rule for rule in rules if rule.startswith("FREQ=WEEKLY;BYDAY=")), "")
@@ -65,24 +65,25 @@ class FoundTimes:
 
     @property
     def phrase(self) -> str:
-        """The times alone, as they were written."""
+        """The times alone, as written."""
         return " ".join(self.text[piece.start : piece.end].strip(" ,") for piece in self.pieces)
 
 
 def are_joined(times: FoundTimes, pieces: Sequence[TimePiece]) -> bool:
-    """Whether there is nothing but "and" between them."""
+    """Return whether the pieces are joined only by "and"."""
     gaps = (times.text[one.end : two.start] for one, two in pairwise(pieces))
     return all(_AND.fullmatch(fold_text(gap)) for gap in gaps)
 
 
 @lru_cache(maxsize=256)
 def find_times(text: str) -> FoundTimes:
-    """Every time that `text` names; of one that is taken back ("at 3, no, at 4"; "Monday, not Friday") the other."""
+    """Return every time that `text` names; for a corrected one ("at 3, no, at 4"; "Monday, not Friday") only the
+    correction."""
     text = " ".join(text.split())
     return FoundTimes(text, (), text) if len(text) > LONGEST_TEXT else _find_times(text)
 
 
-@lru_cache(maxsize=64)  # a sentence is asked for its times a dozen times while it is answered
+@lru_cache(maxsize=64)  # a sentence is parsed a dozen times while it is answered
 def _find_times(text: str) -> FoundTimes:
     text = spell_times(text)
     left = fold_text(text).replace("’", "'")
@@ -98,7 +99,7 @@ def _find_times(text: str) -> FoundTimes:
 
 
 def _days_of_weeks(left: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:
-    """ "Next week on Friday" is one day, like "Friday next week"."""
+    """Join "next week on Friday" to one day, like "Friday next week"."""
     joined: list[TimePiece] = []
     for piece in pieces:
         last = joined[-1] if joined else None
@@ -124,7 +125,7 @@ def _without_times(text: str, kept: Sequence[TimePiece], pieces: Sequence[TimePi
 
 
 def _without_old(folded: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:
-    """What is said in place of another time stays, that other one goes."""
+    """Drop times that the text negates or replaces by another one."""
     dropped: set[int] = set()
     for number, piece in enumerate(pieces):
         before = folded[pieces[number - 1].end if number else 0 : piece.start]
@@ -149,7 +150,7 @@ def _is_alike(one: TimePiece, other: TimePiece) -> bool:
 
 
 def _morning_of_days(text: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:
-    """ "heute morgen" is this morning, "morgen" alone tomorrow."""
+    """Read "morgen" after a day as "morning" ("heute morgen"); alone it means tomorrow."""
     kept: list[TimePiece] = []
     for piece in pieces:
         own = fold_text(text[piece.start : piece.end])

@@ -1,4 +1,4 @@
-"""What each time in a text means: a match of `time_language` in, a `TimePiece` out. Pure."""
+"""Interprets matches of `time_language` as `TimePiece` values. Pure."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ _LENGTH = lazy_regex(rf"(?<!\w){LENGTH}(?!\w)")
 _SPOKEN_LENGTH = lazy_regex(rf"\b{SPOKEN_LENGTH}\b")
 SPOKEN_MINUTES = {"half": 30, "threequarters": 45, "quarter": 15, "seventyfive": 75, "ninety": 90}
 LAST_DAY = 32
-"""Of a month, whichever it is."""
+"""The last day of any month."""
 PieceKind = Literal["clock", "part", "day", "span", "delta", "repeat", "before"]
 
 
 @dataclass(frozen=True, slots=True)
 class TimePiece:
-    """One time in a text, by its place."""
+    """One expression of time in a text, with its span."""
 
     kind: PieceKind
     start: int
     end: int
-    minutes: int = 0  # clock: of the day; before and delta of minutes or hours: how many
-    days: int = 0  # delta and before: whole days
+    minutes: int = 0  # clock: minute of the day; before and delta: length in minutes
+    days: int = 0  # delta and before: length in days
     months: int = 0
     part: str = ""
     rule: str = ""
     weekday: int | None = None
-    weeks: int = 0  # further weeks behind the weekday
-    on: tuple[int, int, int] | None = None  # year (0: the next), month (0: the next), day
+    weeks: int = 0  # additional weeks after the weekday
+    on: tuple[int, int, int] | None = None  # year (0: next), month (0: next), day
     offset: int | None = None  # days from today
-    half: bool = False  # a clock that says itself which half of the day; a day that is written with its hour
-    is_coming: bool = False  # a weekday that is not today
+    half: bool = False  # a clock that is unambiguous on a 24-hour dial; a day given with its hour
+    is_coming: bool = False  # a weekday that excludes today
     is_ambiguous: bool = False
 
 
@@ -66,7 +66,7 @@ def number_of(word: str | None) -> int:
 
 
 def _group(match: re.Match[str], name: str) -> str:
-    """The first of the groups `name`, `name2`, ... that took part."""
+    """Return the first matched group among `name`, `name2`, ..."""
     groups = match.groupdict()
     return next((text for key, text in groups.items() if text and re.fullmatch(rf"{name}\d*", key)), "")
 
@@ -94,7 +94,7 @@ def _read_clock(match: re.Match[str]) -> TimePiece | None:
 
 
 def _added(words: str) -> int:
-    """Minutes behind the hour: "et demie", "menos cuarto", "y 20", "30"."""
+    """Return minutes relative to the hour: "et demie", "menos cuarto", "y 20", "30"."""
     if not words or words in ("en punto", "y pico"):
         return 0
     sign = -1 if words.startswith(("moins", "menos")) else 1
@@ -116,7 +116,7 @@ def _unit_of(word: str) -> str:
 
 
 def find_length(text: str) -> TimePiece | None:
-    """How long something takes, wherever `text` says it: "for 20 minutes", "1 h 30"."""
+    """Return the duration that `text` mentions: "for 20 minutes", "1 h 30"."""
     folded = _TWO_WORDS.sub(r"\1-", fold_text(text))
     folded = _MORE_OF.sub(lambda match: f"{match[1]:>{len(match[0]) - 1}} ", folded)
     match = _SPOKEN_LENGTH.search(folded) or _LENGTH.search(folded)
@@ -188,7 +188,7 @@ def _read_holiday(match: re.Match[str]) -> TimePiece | None:
 
 
 def _read_slash(match: re.Match[str]) -> TimePiece | None:
-    """Nothing is guessed where it can be read two ways."""
+    """Mark the date as ambiguous if day and month could be swapped."""
     first, second, year = int(match["day4"]), int(match["month4"]), int(match["year4"] or 0)
     day, month = (second, first) if second > 12 else (first, second)
     piece = _date_piece(match, year, month, day)
@@ -272,7 +272,7 @@ _RINGS = (
     r"(?:reminders?|alarms?|timers?|alerts?|erinnerung\w*|wecker|rappels?|alarmes?|reveils?|recordatorios?|avisos?"
     r"|alarmas?)"
 )
-# What is called by how often it is, and is not asked for so often: "the weekly report", "le rapport annuel".
+# Names that contain a frequency but do not request one: "the weekly report", "le rapport annuel".
 _CALLED_SO = (
     lazy_regex(r"\b(?:the|my|our|this|that|den|die|das|der|dem|meine[nmr]?|unsere[nmr]?|zum|beim) \Z"),
     lazy_regex(rf" (?!{_RINGS}\b)[^\W\d_]{{3,}}"),

@@ -1,8 +1,8 @@
-"""Which moment the times of a text mean, seen from a local time (naive, by the clock of the person's zone). Pure.
+"""Resolves the times found in a text relative to a local time (naive, in the person's zone). Pure.
 
-What always holds: a moment is one to come; a day without an hour is nine in the morning, or the hour of what is moved;
-an hour beside a part of the day is an hour of that part; an hour alone is the next one; None where nothing is named or
-where it can be read two ways.
+Results are in the future; a day without an hour means nine in the morning, or keeps the hour of what is moved; an hour
+with a part of the day lies in that part; an hour alone means its next occurrence; None if no time is named or it is
+ambiguous.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FILLER = lazy_regex(
 )
 _FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 5}
 _FIRST_HOUR = 6
-# Said by a dial of twelve hours: nobody is reminded at "quarter past four" in the night, but is woken then.
+# On a 12-hour dial, "quarter past four" means the afternoon for a reminder, but the morning for an alarm.
 _OF_TWELVE = lazy_regex(r"\b(?:half|quarter|past|cuarto|media|menos|halb|viertel|dreiviertel|quart|demie?)\b")
 _OF_TWENTY_FOUR = lazy_regex(r"\d ?h|uhr|\d[:.]\d|\b0\d|heures?|horas?|midi|minuit|midnight|mitternacht|medianoche")
 _WAKES = lazy_regex(
@@ -36,11 +36,11 @@ _WAKES = lazy_regex(
 @dataclass(frozen=True, slots=True)
 class ResolvedTime:
     at: datetime
-    rule: str = ""  # parts of an RRULE, where it repeats; then `at` is where it starts
+    rule: str = ""  # RRULE parts if it repeats; then `at` is the start
 
 
 def is_only_time(found: FoundTimes) -> bool:
-    """Whether a text holds one moment or rule and nothing else."""
+    """Return whether a text consists of one moment or rule and nothing else."""
     kinds = [piece.kind for piece in found.pieces]
     named_once = len(set(kinds)) == len(kinds) and not ("BY" in found.rule and found.has_day)
     return found.names_moment and named_once and _FILLER.fullmatch(fold_text(found.words)) is not None
@@ -49,8 +49,8 @@ def is_only_time(found: FoundTimes) -> bool:
 def resolve_times(
     found: FoundTimes, now: datetime, moved: datetime | None = None, *, wakes: bool = False
 ) -> ResolvedTime | None:
-    """`moved`: when it was due until now, whose day or hour stays where the text names none; `wakes`: it is about
-    getting up, where "at five" is in the morning."""
+    """Return the moment and rule, or None. `moved`: the previous due time, whose day or hour is kept where the text
+    names none; `wakes`: it is an alarm to get up, so "at five" is in the morning."""
     if not found.pieces or any(piece.is_ambiguous for piece in found.pieces):
         return None
     try:
@@ -71,7 +71,7 @@ def _moment(found: FoundTimes, now: datetime, moved: datetime | None, *, wakes: 
         return _shift(now, delta, 1).replace(microsecond=0)
     clock = _clock(found, wakes=wakes)
     days = found.of_kind("day")
-    # "on Sunday the 22nd": the date says it more closely.
+    # "on Sunday the 22nd": the date is more precise.
     day = next((piece for piece in days if piece.on is not None), next(iter(days), None))
     if delta is not None:
         return datetime.combine(_shift(now, delta, 1).date(), clock or time(DEFAULT_HOUR))
@@ -89,7 +89,7 @@ def _moment(found: FoundTimes, now: datetime, moved: datetime | None, *, wakes: 
         return None
     today = any(piece.offset == 0 for piece in found.of_kind("part"))
     if today and clock.hour < _FIRST_HOUR and found.of_kind("clock"):
-        # "Tonight at midnight" is when the next day begins.
+        # "Tonight at midnight" is the start of the next day.
         return datetime.combine(now.date() + timedelta(days=1), clock)
     at = datetime.combine(moved.date() if moved and not today else now.date(), clock)
     return at if at > now or today else datetime.combine(now.date(), clock) + timedelta(days=int(clock <= now.time()))
@@ -111,7 +111,7 @@ def _clock(found: FoundTimes, *, wakes: bool) -> time | None:
 
 
 def _start(found: FoundTimes, now: datetime, clock: time | None, moved: datetime | None) -> datetime:
-    """From when a rule counts that no day is named for."""
+    """Return the start of a rule for which no day is named."""
     if clock is None and re.search("HOURLY|MINUTELY", found.rule):
         step = re.search(r"INTERVAL=(\d+)", found.rule)
         minutes = (60 if "HOURLY" in found.rule else 1) * int(step[1] if step else 1)
@@ -122,7 +122,7 @@ def _start(found: FoundTimes, now: datetime, clock: time | None, moved: datetime
     at = datetime.combine(now.date(), hour)
     at = at if at > now else at + timedelta(days=1)
     days = re.search(r"FREQ=WEEKLY;INTERVAL=\d+;BYDAY=([A-Z,]+)$", found.rule)
-    if days:  # every other Tuesday begins on the next one, whichever week that is in
+    if days:  # every other Tuesday starts on the next Tuesday
         codes = days[1].split(",")
         at += timedelta(days=next(n for n in range(7) if DAY_CODES[(at.weekday() + n) % 7] in codes))
     return at
@@ -155,7 +155,7 @@ def _on_day(day: TimePiece, hour: time, now: datetime) -> datetime:
 
 
 def _next_date(now: datetime, month: int, number: int, hour: time) -> datetime:
-    """In this year or in the first one after it that has the day."""
+    """Return the date in this year, or in the first later year that has it."""
     for year in range(now.year, now.year + 9):
         number = calendar.monthrange(year, month)[1] if number == LAST_DAY else number
         if number <= calendar.monthrange(year, month)[1]:
@@ -178,7 +178,7 @@ def _add_months(day: date, months: int) -> date:
 
 
 def day_range(found: FoundTimes, now: datetime) -> tuple[datetime, datetime] | None:
-    """From when (inclusive) to when (exclusive) a question about a time asks; None where it names none."""
+    """Return the period that a question asks about, as [start, end), or None if it names none."""
     today = datetime.combine(now.date(), time())
     monday = today - timedelta(days=now.weekday())
     span = next(iter(found.of_kind("span")), None)

@@ -1,7 +1,7 @@
-"""How times are written: slips in their names, days joined with their part, short names in a row, and what two of them
-share are put into the words that `time_language` reads. Pure.
+"""Normalises how times are written before `time_language` reads them: typos in names, day and part written as one word,
+lists of short day names, and elided months or units. Pure.
 
-What always holds: a word that is no time, or no slip of one, stays as it is.
+Words that are neither times nor typos of them are unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_language import MONTH
 from assistant.core.time_names import NUMBERS
 
-# Numbers in words, from 21 on: what is smaller is in `NUMBERS`. The dot is the one of a German ordinal.
+# Numbers in words from 21 on; smaller ones are in `NUMBERS`. The dot marks a German ordinal.
 _TENS = {
     20: ("twenty-", "undzwanzigste[nrs]?", "vingt[- ](?:et[- ])?", "veinti"),
     30: ("thirty-", "unddreißigste[nrs]?", "trente[- ](?:et[- ])?", "treinta y "),
@@ -32,7 +32,7 @@ _DAY_WORDS = tuple(
         (rf"{french}{_FRENCH[n]}|{spanish}{_SPANISH[n]}", ""),
     )
 )
-# The day of a month in words, in front of its month: "zweiten April", "dos de abril", "the second of April".
+# Day of the month in words, before its month: "zweiten April", "dos de abril", "the second of April".
 _SMALL_NUMBERS = {word: number for word, number in NUMBERS.items() if 1 < number < 21 and word not in ("other",)}
 _SMALL_ORDINALS = {
     **{word: number for number, word in enumerate(_ORDINALS, 1)},
@@ -62,12 +62,13 @@ _DAY_OF_MONTH = lazy_regex(
     rf"\b({'|'.join(sorted((*_SMALL_ORDINALS, *_SMALL_NUMBERS), key=len, reverse=True))})"
     rf"(?= (?:of |de )?(?:{MONTH})\b)"
 )
-# The day of a month in words without its month: "am siebzehnten um acht", "le dix-sept à huit heures", "el día diecisiete".
+# Day of the month in words, without a month: "am siebzehnten um acht", "le dix-sept à huit heures", "el día
+# diecisiete".
 _DAY_ALONE = lazy_regex(
     rf"(?P<before>\b(?:am|zum|vom|on the|by the|for the|le|el|(?:el )?dia)) (?P<day>{'|'.join(sorted((*_SMALL_ORDINALS, *_SMALL_NUMBERS), key=len, reverse=True))})"
     r"(?=[,.;!?]|$| (?:(?:um|ab|gegen|fruh|morgens|abends|mittags|at|by|in the|vers|a partir de|a las?|por la)\b|a [\w ]{1,14}heures?\b))"
 )
-# An hour and its minutes in words: "twelve thirty", "um zwölf dreißig", "17 Uhr dreißig".
+# Hour and minutes in words: "twelve thirty", "um zwölf dreißig", "17 Uhr dreißig".
 _HOUR_WORDS = "|".join(
     word for word, number in NUMBERS.items() if 1 < number <= 23 and word.isalpha() and not word.startswith("zweite")
 )
@@ -77,7 +78,7 @@ _CLOCK_IN_WORDS = lazy_regex(
     rf"|(?:(?<=\bum )|(?<=\bat )|(?<=\blas ))({_HOUR_WORDS})(?: uhr)?[ -]({_MINUTES_BEHIND})\b(?! (?:vor|nach)\b)"
     rf"|\b(\d{{1,2}}|{_HOUR_WORDS}) uhr ({_MINUTES_BEHIND})\b"
 )
-# "In einer guten Stunde", "dans une petite heure": about as long.
+# "In einer guten Stunde", "dans une petite heure": approximate durations.
 _ABOUT = lazy_regex(
     r"\b(einer?|une) (?:guten?|knappen?|bonne|petite) (?=stunde|halben|viertel|heure|demi)", re.IGNORECASE
 )
@@ -86,7 +87,7 @@ _JOINED_DAYS = lazy_regex(
     r"\b((?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|heute?|gestern)(früh|morgen|vormittag|mittag|nachmittag|abend|nacht)s?\b",
     re.IGNORECASE,
 )
-# Names in which a letter may be wrong, and words that look like one.
+# Names in which a typo is corrected, and words that look like one.
 _LONG_WORDS = lazy_regex(r"\b[^\W\d_]{5,10}\b")
 _LONG_NAMES = (
     "monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag "
@@ -102,11 +103,11 @@ _NO_SLIPS = frozenset(
         "minuto jeden monat monate month months sonne manna maana"
     ).split()
 )
-# "mares" and "marte" are words, and no slips of "martes".
+# "mares" and "marte" are words, not typos of "martes".
 _NEAR_DAYS = ("morgen", "demain", "manana")
 _SHORTEST = 5
 _FIRST_LETTERS = frozenset(name[0] for name in _LONG_NAMES)
-# Short names of days in a row, each with its whole name: "mon, wed and fri", "mo-fr".
+# Short day names in a list, with their full names: "mon, wed and fri", "mo-fr".
 _WHOLE_NAMES = dict(
     pair.split()
     for pair in (
@@ -125,10 +126,10 @@ _ROWS = tuple(
         "lun|mar|mer|jeu|ven|sam|dim|mie|jue|vie|sab|dom",
     )
 )
-# Rows of nothing but these are other words: "so, do you ...", "le mar, la mer".
+# Lists of only these are other words: "so, do you ...", "le mar, la mer".
 _OTHER_WORDS = frozenset(["so", "do", "mi", "mer", "mar", "dim", "dom", "vie", "sam"])
 _IN_ROW = lazy_regex(r"\b(?:" + "|".join(_WHOLE_NAMES) + r")\b\.?", re.IGNORECASE)
-# One short name is a day before its hour or its part alone: "so 14 Uhr", "do. abends", "sat 11am".
+# A single short name is a day directly before an hour or part of the day: "so 14 Uhr", "do. abends", "sat 11am".
 _BEFORE_HOUR = lazy_regex(
     r"(?<![\w'])(?:(mon|tues?|wed|thurs?|thu|fri|sat|sun)\.? (?=\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\d{1,2}[:.]\d\d\b|[0-2]\d[0-5]\d\b)"
     r"|(mo|di|mi|do|fr|sa|so)\.? (?=(?:um )?\d{1,2}(?:[:.]\d\d)? ?uhr\b|\d{1,2}:\d\d\b|(?:abend|nachmittag|morgen|vormittag|mittag)s?\b)"
@@ -138,7 +139,7 @@ _BEFORE_HOUR = lazy_regex(
 _RANGE = lazy_regex(r"[-–]|\b(?:to|bis|a|au|hasta)\b", re.IGNORECASE)
 _NUMBER = r"\d{1,2}(?:st|nd|rd|th|er|\.)?"
 _AND = r"(?:\s*[,/&+]\s*|\s+(?:and|und|et|y)\s+)(?:(?:on|am|the|den|le|el) )*"
-# "3. und 10. Mai", "11 statt 10 Uhr": both have the month, or the unit.
+# "3. und 10. Mai", "11 statt 10 Uhr": the month or unit applies to both.
 _SHARED_MONTH = lazy_regex(
     rf"\b({_NUMBER})(?= ?{_AND}(?:{_NUMBER}{_AND})?{_NUMBER}( (?:of |de )?(?:{MONTH})\b))", re.IGNORECASE
 )
@@ -154,7 +155,7 @@ _PACKED_CLOCK = lazy_regex(
     r"|(?:(?<=\bfri )|(?<=\b(?:mon|tue|wed|thu|sat|sun) ))([01]\d|2[0-3])([0-5]\d)\b",
     re.IGNORECASE,
 )
-# As it is dictated: "by 7 40", "um 7 40", "a las 7 40".
+# Dictated: "by 7 40", "um 7 40", "a las 7 40".
 _SPOKEN_DIGITS = lazy_regex(
     r"\b(at|by|till?|until|for|um|ab|gegen|à|vers|las) (\d{1,2}) ([0-5]\d)\b(?! ?(?:%|\w*(?:min|h|kg|km|g|ml|euros?|pounds?)\b))",
     re.IGNORECASE,
@@ -174,7 +175,7 @@ _DOTTED_CLOCK = lazy_regex(
 
 
 def spell_times(text: str) -> str:
-    """The text with its times as `time_language` reads them."""
+    """Return the text with its times in the form that `time_language` reads."""
     text = _JOINED_DAYS.sub(r"\1 \2", _LONG_WORDS.sub(_without_slip, text))
     for pattern, number in _DAY_WORDS:
         text = pattern.sub(number, text)
@@ -193,7 +194,7 @@ def spell_times(text: str) -> str:
 
 
 def _by_fold(pattern: re.Pattern[str], text: str, replacement: Callable[[re.Match[str]], str]) -> str:
-    """The text with what the pattern finds in it, folded, replaced; the rest stays as it was written."""
+    """Replace matches found in the folded text; the rest keeps its original form."""
     for match in reversed(list(pattern.finditer(fold_text(text)))):
         text = f"{text[: match.start()]}{replacement(match)}{text[match.end() :]}"
     return text
@@ -201,7 +202,7 @@ def _by_fold(pattern: re.Pattern[str], text: str, replacement: Callable[[re.Matc
 
 def _read_day_alone(match: re.Match[str]) -> str:
     number = (_SMALL_ORDINALS | _SMALL_NUMBERS)[match["day"]]
-    # English has the ending that makes a number a day.
+    # In English the suffix marks a number as a day.
     return f"{match['before']} {number}{'th' if match['before'].endswith('the') else '.' if match['before'] in ('am', 'zum', 'vom') else ''}"
 
 
@@ -211,12 +212,12 @@ def _read_clock_in_words(match: re.Match[str]) -> str:
 
 
 def share_months(text: str) -> str:
-    """ "3. und 10. Mai" as "3. Mai und 10. Mai"."""
+    """Expand "3. und 10. Mai" to "3. Mai und 10. Mai"."""
     return _SHARED_MONTH.sub(r"\1\2", text)
 
 
 def spell_days(text: str, *, weekly: bool = False) -> str:
-    """Short names of days in a row with their whole names; with `weekly` German ones as what recurs: "mo, mi, fr um 8"."""
+    """Expand lists of short day names; with `weekly`, German ones as recurring: "mo, mi, fr um 8"."""
     for row in _ROWS:
         text = row.sub(lambda match: _whole_row(match[0], weekly=weekly), text)
     return text
@@ -231,7 +232,7 @@ def _whole_row(row: str, *, weekly: bool) -> str:
 
 
 def _without_slip(match: re.Match[str]) -> str:
-    """The name of a day or month as it is spelled: "vendrdi" is "vendredi"."""
+    """Correct a typo in the name of a day or month: "vendrdi" becomes "vendredi"."""
     word = fold_text(match[0])
     if word in _LONG_NAMES or word in _NO_SLIPS or word[0] not in _FIRST_LETTERS:
         return match[0]

@@ -1,8 +1,8 @@
-"""Files and pictures that come with a message, before it is accepted.
+"""Stores the files and pictures of an incoming message before it is accepted.
 
-What always holds: a file of the owner's is in the workspace, whole and durable, before the message that names it is
-accepted; the same file that is handed in again is stored once. The workspace is the owner's: of files that others send,
-only the names are stored (I10). Bytes that no model can look at are not stored in the database.
+Invariants: the owner's files are durably in the workspace before the message that names them is accepted; storing the
+same file again is idempotent. The workspace belongs to the owner: of other people's files only the names are stored
+(I10). Data that no model can view is not stored in the database.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from assistant.store.home.workspace import MAX_SENT_BYTES, WorkspaceFiles, safe_
 RECEIVED_FOLDER = "received"
 MAX_RECEIVED_BYTES = 50 * 1024 * 1024
 _NO_SUCH_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG)
-# What providers take of one picture.
+# Provider limit for one picture.
 MAX_PICTURE_BYTES = 5 * 1024 * 1024
 MAX_FILES_PER_MESSAGE = 20
 
-# What providers see, by how it begins; WebP besides.
+# Picture types that providers accept, by magic bytes; plus WebP.
 _SIGNATURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
 class AttachmentIntake:
     def __init__(self, files: WorkspaceFiles, zone: ZoneInfo) -> None:
-        """`zone` decides on which day a file came: it is named for that day."""
+        """`zone` determines the date in file names."""
         self._files = files
         self._zone = zone
 
     def store_attachments(self, incoming: IncomingMessage, now: datetime) -> IncomingMessage:
-        """The message as it is to be accepted, with its files stored. Slow where it has some. Raises `StoreError`."""
+        """Store a message's files and return the message to accept. Slow if it has files. Raises `StoreError`."""
         is_owners = incoming.trust == "owner" and session_role(incoming.session) == "owner"
         media = tuple(
             self._store_medium(medium, now, is_owners, number < MAX_FILES_PER_MESSAGE)
@@ -48,7 +48,7 @@ class AttachmentIntake:
 
     def _store_medium(self, medium: Media, now: datetime, is_owners: bool, may_be_stored: bool) -> Media:
         if medium.data is None:
-            # A file that the owner refers to again is in the workspace already.
+            # A file the owner refers to again is already in the workspace.
             return medium if is_owners else replace(medium, path=None)
         size = len(medium.data) * 3 // 4 - medium.data[-2:].count("=")
         mime = _picture_type(medium.data)
@@ -67,7 +67,7 @@ class AttachmentIntake:
 
 
 def load_outgoing_file(files: WorkspaceFiles, medium: Media) -> Media:
-    """A file that goes out, with its bytes. Raises `BridgeError`, `refused` where there is no such file."""
+    """Load the bytes of an outgoing file. Raises `BridgeError`, `refused` if the file does not exist."""
     if medium.path is None or medium.data is not None:
         return medium
     try:
@@ -80,14 +80,14 @@ def load_outgoing_file(files: WorkspaceFiles, medium: Media) -> Media:
 
 
 def dated_file_names(medium: Media, now: datetime, zone: ZoneInfo) -> tuple[str, ...]:
-    """Names for a file, the first for today. The second is for the same file handed in again after midnight."""
+    """Return candidate names for a file: dated today, and yesterday in case it is resubmitted after midnight."""
     name, today = safe_file_name(medium), now.astimezone(zone).date()
     return tuple(f"{date.isoformat()}-{name}" for date in (today, today.fromordinal(today.toordinal() - 1)))
 
 
 def _picture_type(data: str) -> str | None:
-    """The type of a picture by its first bytes: a provider refuses one with a wrong type, and every later request with
-    it."""
+    """Return the MIME type of a picture by its magic bytes. A provider rejects a picture with a wrong type, and with it
+    every later request."""
     try:
         first_bytes = base64.b64decode(data[:24])
     except binascii.Error:

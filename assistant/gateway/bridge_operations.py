@@ -1,7 +1,7 @@
-"""What the owner does with running bridges: see how they are, test them, pause, restart and remove them.
+"""Owner operations on running bridges: status, test, pause, restart, remove.
 
-What always holds: a pause and its end survive a restart. A test goes the way of every delivery, through the outbox,
-and only what the network confirmed is called sent.
+Pauses survive a restart. A test message goes through the outbox like any delivery, and is reported as sent only if the
+network confirmed it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from assistant.store.script.inbox import BridgeStates
 from assistant.store.script.outbox import StoredOutbox, StuckItems
 from assistant.store.script.people import ConversationRoutes
 
-# Seconds in which a network says who we are there, where a list would be shorter without it.
+# Seconds to wait for a network to name our account; otherwise it is omitted from the list.
 _ACCOUNT_WITHIN = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class BridgeOperations:
-    """What the owner does with running bridges."""
+    """Owner operations on running bridges."""
 
     dispatcher: Dispatcher
-    reload_bridge: Callable[[str], Awaitable[None]]  # starts one with the settings as they are now
+    reload_bridge: Callable[[str], Awaitable[None]]  # starts a bridge with the current settings
     outbox: StoredOutbox
     deliveries: StuckItems
     states: BridgeStates
@@ -41,7 +41,7 @@ class BridgeOperations:
     _accounts: dict[str, tuple[Bridge, str]] = field(default_factory=dict)
 
     async def list_statuses(self) -> list[BridgeStatus]:
-        """Every bridge to a network, with who we are there where that can be had soon."""
+        """Return the status of every network bridge, with its account if the network answers quickly."""
         reports = self.dispatcher.bridge_states()
         return await asyncio.gather(*(self._status(name, reports[name]) for name in self._networks()))
 
@@ -59,7 +59,7 @@ class BridgeOperations:
         return f"{name} runs with the current settings."
 
     async def begin_anew(self, name: str, now: datetime) -> str:
-        """As if it were new there: what was on its way may or may not have arrived."""
+        """Reset a bridge: mark deliveries in progress as ambiguous, delete its state, and start it again."""
         await self.dispatcher.drop(name)
         self.deliveries.mark_ambiguous(name, now)
         self.states.delete(name)
@@ -67,7 +67,7 @@ class BridgeOperations:
         return f"{name} starts again, with the current settings."
 
     async def test(self, name: str, now: datetime) -> str:
-        """Send a test message. Raises `AssistantError` with what became of it where it was not sent."""
+        """Send a test message. Raises `AssistantError` with the outcome if it was not sent."""
         bridge = self._running(name)
         if self.states.is_paused(name):
             raise UsageError(f"{name} is paused, and nothing was sent. `assistant bridge resume {name}` resumes it.")
@@ -83,13 +83,13 @@ class BridgeOperations:
         test = NoticeKind.BRIDGE_TEST.fill().to_message(key, MAIN_SESSION, OWNER_SCOPE, name, target)
         self.outbox.push(test, now)
         self.dispatcher.retry_now(name)
-        # Twice: what is on its way to the same place already goes first.
+        # Twice: deliveries already in progress to the same target go first.
         await self.dispatcher.flush(name)
         await self.dispatcher.flush(name)
         return _outcome(name, account, self.deliveries.delivery_state(key))
 
     async def remove(self, name: str, now: datetime) -> str:
-        """Settle what a bridge that is no longer set up leaves behind."""
+        """Clean up the state and deliveries of a bridge that was removed from the settings."""
         await self.reload_bridge(name)
         if name in self.dispatcher.bridges:
             raise UsageError(f"{name} is set up. Nothing was changed; `assistant bridge remove {name}` removes it.")
@@ -116,7 +116,7 @@ class BridgeOperations:
         return BridgeStatus(name, report["state"], account, since, report.get("waiting", 0), report["error"])
 
     async def _account(self, name: str, state: str) -> str:
-        """Asked once of each bridge that is connected."""
+        """Return the account, queried once per connected bridge."""
         bridge = self.dispatcher.bridges[name]
         asked_bridge, account = self._accounts.get(name, (None, ""))
         if asked_bridge is bridge or state != "connected":
@@ -139,7 +139,7 @@ class BridgeOperations:
 
 
 def _outcome(name: str, account: str, delivery: DeliveryOutcome | None) -> str:
-    """Raises `AssistantError` where the network did not confirm it."""
+    """Describe the outcome of a test. Raises `AssistantError` unless the network confirmed it."""
     state, error = (delivery.state, delivery.error) if delivery is not None else ("pending", "")
     match state:
         case "sent":

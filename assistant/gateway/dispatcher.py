@@ -1,5 +1,5 @@
-"""All bridges: each runs by itself (F39), with a worker of its own that sends from the outbox, and shows what happens
-in the turns that answer messages from there."""
+"""Runs all bridges independently (F39), each with its own outbox worker, and shows the progress of turns on the bridges
+their messages came from."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-import structlog
-
 from assistant.core.bridge_api import Bridge, InboundPort, TurnEvent
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.notices import NoticeKind
 from assistant.core.people import Identity
 from assistant.core.records import OutgoingMessage, Turn
@@ -27,12 +26,12 @@ from assistant.gateway.supervisor import BridgeSupervisor
 from assistant.store.script.inbox import BridgeStates
 from assistant.store.script.people import ConversationRoutes, People
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @dataclass(slots=True)
 class _ManagedBridge:
-    """One bridge, what keeps it running, and what sends over it."""
+    """A bridge with its supervisor and worker."""
 
     bridge: Bridge
     supervisor: BridgeSupervisor
@@ -41,7 +40,7 @@ class _ManagedBridge:
 
 
 class Dispatcher:
-    """Sends what is in the outbox, each message over its bridge."""
+    """Delivers the outbox over all bridges."""
 
     def __init__(
         self,
@@ -53,7 +52,7 @@ class Dispatcher:
         load_media: LoadMedia,
         tracer: Tracer,
     ) -> None:
-        """`resolve_destination` gives the bridge and target where a message may still go, None for nowhere."""
+        """`resolve_destination` returns the bridge and target to which a message may currently be sent, or None."""
         self._outbox = outbox
         self._resolve_destination = resolve_destination
         self._states = states
@@ -61,7 +60,7 @@ class Dispatcher:
         self._clock = clock
         self._tracer = tracer
         self._inbound: InboundPort | None = None
-        # Two changes of one bridge at once would leave two of it running, or none.
+        # Concurrent changes of a bridge could leave it running twice or not at all.
         self._changing = asyncio.Lock()
         self._managed = {name: self._manage(bridge) for name, bridge in bridges.items()}
         self._followed: dict[str, list[OutgoingMessage]] = {}
@@ -69,25 +68,25 @@ class Dispatcher:
     # --------------------------------------------------------------------------------------------------------- bridges
 
     async def start(self, inbound: InboundPort) -> None:
-        """Start every bridge that is not paused, without waiting for one to connect. Raises `StoreError`."""
+        """Start every bridge that is not paused, without waiting for connections. Raises `StoreError`."""
         self._inbound = inbound
         for name in self._managed:
             self._start(name, inbound)
-        # What a bridge does before it first waits is done.
+        # Let each bridge run up to its first await.
         await asyncio.sleep(0)
 
     async def stop(self, timeouts: ShutdownTimeouts = SHUTDOWN_TIMEOUTS) -> None:
-        """Send what can be sent at once, then stop workers and bridges, all at the same time."""
-        # A bridge that is just being added is not started any more.
+        """Send what can be sent at once, then stop all workers and bridges concurrently."""
+        # Prevents starting a bridge that is being added.
         self._inbound = None
         await asyncio.gather(*(self._stop(managed, timeouts) for managed in self._managed.values()))
 
     def show_progress(self, session: str, text: str) -> None:
-        """Show a line to everybody who has the session open now."""
+        """Show a line to all clients that have the session open."""
         self.show(TurnEvent("notice", session, "", {"text": NoticeKind.RESET_PROGRESS.fill(text=text).text}))
 
     async def put(self, name: str, bridge: Bridge) -> None:
-        """Add a bridge; one of the same name is replaced."""
+        """Add a bridge, replacing one of the same name."""
         async with self._changing:
             await self._remove(name)
             self._managed[name] = self._manage(bridge)
@@ -95,7 +94,7 @@ class Dispatcher:
                 self._start(name, self._inbound)
 
     async def drop(self, name: str) -> None:
-        """Remove a bridge; what waits for it stays in the outbox."""
+        """Remove a bridge; its pending deliveries stay in the outbox."""
         async with self._changing:
             await self._remove(name)
 
@@ -105,7 +104,7 @@ class Dispatcher:
             del self._managed[name]
 
     async def pause(self, name: str) -> None:
-        """Neither receive nor send there, across restarts too, until `resume`; what waits for it is kept."""
+        """Stop receiving and sending until `resume`, also across restarts; pending deliveries are kept."""
         async with self._changing:
             self._states.set_paused(name, True)
             if name in self._managed:
@@ -121,7 +120,7 @@ class Dispatcher:
                     self._start(name, self._inbound)
 
     def retry_now(self, name: str) -> None:
-        """Try now what waits for another try."""
+        """Retry now instead of waiting."""
         if name in self._managed:
             self._managed[name].supervisor.retry_now()
             self._managed[name].worker.retry_held_back()
@@ -131,8 +130,8 @@ class Dispatcher:
         return {name: managed.bridge for name, managed in self._managed.items()}
 
     def bridge_states(self) -> Mapping[str, Mapping[str, Any]]:
-        """By name: `ok`, `error`, `state` (connecting, connected, paused, failing), `since` and `retry_at` (ISO-8601),
-        and how many items are `waiting`."""
+        """Return by bridge name: `ok`, `error`, `state` (connecting, connected, paused, failing), `since` and
+        `retry_at` (ISO-8601), and the number of items `waiting`."""
         return {name: self._status_of(name, managed) for name, managed in self._managed.items()}
 
     def _manage(self, bridge: Bridge) -> _ManagedBridge:
@@ -171,23 +170,23 @@ class Dispatcher:
     # --------------------------------------------------------------------------------------------------------- sending
 
     async def flush(self, bridge: str | None = None) -> None:
-        """Send now what can be sent now, on one bridge or on all that are not paused. Raises `StoreError`."""
+        """Send now what can be sent, on one bridge or on all that are not paused. Raises `StoreError`."""
         for name, managed in list(self._managed.items()):
             if bridge in (None, name) and not managed.paused:
                 await managed.worker.flush()
 
     def wake(self, bridge: str | None = None) -> None:
-        """Look again at the outbox of one bridge, or of all."""
+        """Make the worker of one bridge, or all, check the outbox."""
         for name, managed in self._managed.items():
             if bridge in (None, name):
                 managed.worker.wake()
 
     def retry_held_back(self, bridge: str) -> None:
-        """Somebody can be reached again on this bridge: try what was held back now."""
+        """Retry deliveries on this bridge now that a recipient is reachable again."""
         self._managed[bridge].worker.retry_held_back()
 
     def mark_connected(self, bridge: str) -> None:
-        """Its network answers."""
+        """Record that the bridge's network answers, and retry its deliveries."""
         if bridge in self._managed:
             self._managed[bridge].supervisor.mark_connected()
             self._managed[bridge].worker.retry_held_back()
@@ -196,7 +195,7 @@ class Dispatcher:
 
     @contextmanager
     def follow_turn(self, turn: Turn) -> Iterator[None]:
-        """While this is open, what happens in the turn is shown where the messages that it answers came from."""
+        """Within the context, show the turn's events where its messages came from."""
         messages = [item.incoming for item in turn.items]
         self._followed[turn.id] = [
             OutgoingMessage("", message.session, message.scope, message.bridge, message.target, "")
@@ -208,8 +207,8 @@ class Dispatcher:
             self._followed.pop(turn.id, None)
 
     def show(self, event: TurnEvent) -> None:
-        """On terminals to everybody who looks at the session; elsewhere only at the places that the turn answers,
-        while its answer may go there (I10)."""
+        """Show an event: on terminals to all clients that watch the session, elsewhere only at the turn's reply
+        targets, while the reply may be sent there (I10)."""
         self._stop_showing(event)
         followed = self._followed.get(event.turn, ())
         for name, managed in self._managed.items():
@@ -221,7 +220,7 @@ class Dispatcher:
                 managed.bridge.show(event, target)
 
     def _stop_showing(self, event: TurnEvent) -> None:
-        """Where the answer may not go any more, its turn is shown as ended: what was shown there is withdrawn."""
+        """Show the turn as aborted, and stop showing it, at targets that may no longer receive its reply."""
         followed = self._followed.get(event.turn, [])
         withdrawn = [answered for answered in followed if not self._may_show(answered)]
         if withdrawn:
@@ -233,7 +232,7 @@ class Dispatcher:
                     managed.bridge.show(ended, answered.target)
 
     def _may_show(self, outgoing: OutgoingMessage) -> bool:
-        """Where this cannot be known, nothing is shown."""
+        """Return whether the reply may be sent there; False if that cannot be determined."""
         with contextlib.suppress(StoreError):
             return self._resolve_destination(outgoing) == (outgoing.bridge, outgoing.target)
         return False
@@ -246,10 +245,10 @@ Destination = tuple[str, str]
 class OutgoingRouter:
     people: People
     routes: ConversationRoutes
-    terminal_bridge: str  # the name of the bridge of the terminals
+    terminal_bridge: str  # name of the terminal bridge
 
     def resolve_destination(self, outgoing: OutgoingMessage) -> Destination | None:
-        """Bridge and target; None where nobody may have it."""
+        """Return bridge and target for a message, or None if it must not be sent."""
         stored = (outgoing.bridge, outgoing.target)
         if outgoing.bridge == self.terminal_bridge:
             return stored

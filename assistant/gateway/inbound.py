@@ -1,10 +1,9 @@
-"""Everything that comes in from bridges passes here: who is it, may they talk, and in which conversation.
+"""Handles everything received from bridges: identifies the sender, checks access, and selects the session.
 
-What always holds: the network names the account, and the owner's decisions say who that is; nothing in a message takes
-part in that (I10). The owner's accounts write into the owner's conversations, everybody else into one of their own, a
-room into the room's. Nothing that a person says who was not let in is stored. A command is stored before it is
-acknowledged, run once, and answered once, across a crash too: one that was running then is reported as interrupted,
-never run again.
+The network identifies the account, and the owner's decisions identify the person; message content is never considered
+(I10). The owner's accounts write to the owner's sessions, other people to their own, rooms to the room's. Messages of
+people without access are not stored. A command is persisted before it is acknowledged, and runs and is answered once,
+even across a crash: an interrupted one is reported and not run again.
 """
 
 from __future__ import annotations
@@ -15,11 +14,10 @@ from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 
-import structlog
-
 from assistant.core.bridge_api import InboundMessage, MessageChange
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, StoreError, ToolError, UsageError
+from assistant.core.logger import get_logger
 from assistant.core.notices import NoticeKind
 from assistant.core.people import Identity, Person, clean_display_name
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
@@ -29,7 +27,7 @@ from assistant.store.script.edits import MessageEdits
 from assistant.store.script.inbox import BridgeStates, SlashCommandQueue
 from assistant.store.script.people import ConversationRoutes, People
 
-log = structlog.get_logger()
+log = get_logger()
 
 MAX_GUEST_CHARACTERS = 8000
 COMMAND_INTERRUPTED = (
@@ -40,18 +38,18 @@ COMMAND_FAILED = "That did not work, through no fault of yours. Try again later.
 
 @dataclass(slots=True)
 class InboundHandler:
-    """The `InboundPort` of the daemon.
+    """The daemon's `InboundPort`.
 
-    - `people`: who they are.
-    - `routes`: in which conversation each of the owner's places takes part.
-    - `pending_commands`: the commands they typed.
-    - `bridge_states`: how far each bridge has received.
-    - `message_edits`: what they edited.
-    - `accept`: keeps a message that is to be answered.
-    - `handle_stranger`, `redeem_link_code`: what happens to people whom the owner has not let in.
-    - `command_name`: the name of a command that was typed, "" for a message.
+    - `people`: known people and rooms.
+    - `routes`: the session of each of the owner's reply targets.
+    - `pending_commands`: queued commands.
+    - `bridge_states`: receive positions.
+    - `message_edits`: edits of earlier messages.
+    - `accept`: stores a message to be answered.
+    - `handle_stranger`, `redeem_link_code`: handle people without access.
+    - `command_name`: returns the name of a typed command, "" for a message.
     - `command_names`, `run_command`: the slash commands.
-    - `answers_everything_in_rooms`: whether a message in a room that was not meant for the assistant is answered.
+    - `answers_everything_in_rooms`: whether to answer messages in rooms that are not addressed to the assistant.
     """
 
     people: People
@@ -71,7 +69,7 @@ class InboundHandler:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def recover_after_crash(self) -> None:
-        """At start: answer the commands that an earlier process did not."""
+        """At start-up, answer commands that an earlier process did not answer."""
         for command in self.pending_commands.list_open():
             if command.begun:
                 self._save_answer(command, COMMAND_INTERRUPTED)
@@ -79,7 +77,7 @@ class InboundHandler:
                 self._start_command(command)
 
     async def stop(self) -> None:
-        """Cancel commands that still run; the next start reports them."""
+        """Cancel running commands; the next start reports them as interrupted."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -101,8 +99,8 @@ class InboundHandler:
         self.dispatcher.mark_connected(bridge)
 
     async def receive_change(self, change: MessageChange) -> None:
-        """A change by a person who is not let in, or not any more, has no effect. Where the network does not say who
-        deleted a message, it counts as its sender's."""
+        """Record an edit or deletion; changes by people without access are ignored. If the network does not say who
+        deleted a message, its sender is assumed."""
         if change.kind == "delete" and not change.sender:
             change = replace(change, sender=self.message_edits.find_sender(change.bridge, change.external_id))
         if not self.accepts_from(change.bridge, change.sender, change.room, addressed=True):
@@ -131,7 +129,7 @@ class InboundHandler:
         return person is not None if room is None else self._listens(bridge, room, addressed=addressed)
 
     def _listens(self, bridge: str, room: str, *, addressed: bool) -> bool:
-        """Whether what is said in a room, to the assistant or not, is to be answered."""
+        """Return whether to answer messages in a room."""
         decided_room = self.people.get_room(bridge, room)
         return (
             decided_room is not None
@@ -140,7 +138,7 @@ class InboundHandler:
         )
 
     def _authorize(self, arrival: InboundMessage) -> IncomingMessage | None:
-        """The message that is to be answered; None where nothing of it is stored."""
+        """Return the message to store, or None."""
         if not arrival.sender or arrival.room == "" or not (arrival.content.strip() or arrival.media):
             return None
         now = self.clock()
@@ -172,7 +170,7 @@ class InboundHandler:
         )
 
     def _session_for(self, arrival: InboundMessage, person: Person | None) -> str | None:
-        """The session that this belongs to; None where it is not to be answered."""
+        """Return the session of a message, or None if it is not to be answered."""
         if arrival.room is not None:
             listens = self._listens(arrival.bridge, arrival.room, addressed=arrival.addressed)
             return room_session_key(arrival.bridge, arrival.room) if listens else None
@@ -185,7 +183,8 @@ class InboundHandler:
         return peer_session_key(arrival.bridge, arrival.sender)
 
     def _handle_unanswered(self, arrival: InboundMessage, now: datetime) -> None:
-        """Nobody who was let in or denied gets an answer; a person nobody decided on yet may get a notice."""
+        """Handle a message that is not answered: an undecided person may get a notice; known people and rooms get
+        nothing."""
         if arrival.room is not None and (not arrival.addressed or self.people.get_room(arrival.bridge, arrival.room)):
             return
         self.handle_stranger(arrival, now)
@@ -194,7 +193,8 @@ class InboundHandler:
     # --------------------------------------------------------------------------------------------------------- commands
 
     def _is_command(self, arrival: InboundMessage) -> bool:
-        """In a room, one that is none of ours may be another program's, unless it was said to the assistant."""
+        """Return whether a message is a command. In a room, an unknown command may be for another bot, unless it is
+        addressed to us."""
         name = self.command_name(arrival.content)
         return bool(name) and (arrival.room is None or arrival.addressed or f"/{name}" in self.command_names())
 
@@ -216,12 +216,12 @@ class InboundHandler:
         except (ToolError, UsageError) as error:
             text = str(error)
         except AssistantError as error:
-            # What failed names files and sessions: that is for the owner.
+            # The error text may name files and sessions, which only the owner may see.
             text = str(error) if session_role(command.session) == "owner" else COMMAND_FAILED
         self._save_answer(command, text)
 
     def _on_command_ended(self, command: PendingCommand, task: asyncio.Task[None]) -> None:
-        """After a fault of ours the answer is a notice; where it cannot be stored, it waits for the next start."""
+        """After an unexpected error, answer with a notice; if it cannot be stored, the next start answers."""
         if task.cancelled() or task.exception() is None:
             return
         error = task.exception()
@@ -238,14 +238,14 @@ class InboundHandler:
 
 
 def _room_speaker_name(arrival: InboundMessage) -> str | None:
-    """In a room the model has to see who speaks."""
+    """Return the speaker's name for the model if the message is from a room."""
     if arrival.room is None:
         return None
     return clean_display_name(arrival.sender_name) or clean_display_name(arrival.sender) or None
 
 
 def truncate_guest_text(text: str) -> str:
-    """The text of somebody else, up to `MAX_GUEST_CHARACTERS`."""
+    """Truncate another person's text to `MAX_GUEST_CHARACTERS`."""
     if len(text) <= MAX_GUEST_CHARACTERS:
         return text
     return f"{text[:MAX_GUEST_CHARACTERS]}\n[{len(text) - MAX_GUEST_CHARACTERS:,} more characters were left out.]"

@@ -1,8 +1,7 @@
-"""The text of a paragraph in Markdown: where it can be cut in two, and what in it belongs together. Pure.
+"""Inline Markdown of one paragraph: where it can be split. Pure.
 
-What always holds: a link, inline code, an escape and a character as people see it (a grapheme) stay whole as long as
-they fit; bold and the like are cut last, closed before the cut and opened again after it. What is before a cut, and
-what is after it, is still a paragraph by itself. Nothing but white space is left out.
+Links, inline code, escapes and graphemes are kept whole as long as they fit; emphasis is split only as a last resort,
+closed before the cut and reopened after it. Both sides of a cut are valid paragraphs. Only white space is dropped.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ PARSER.core.ruler.enableOnly(["normalize", "block"])
 _LINE = lazy_regex(r"(?:\\[ \t]*+|(?<![ \t])[ \t]++)?\n\s*")
 _SENTENCE = lazy_regex(r"(?<=[.!?…])[)\]\"'»”’]*(?P<gap>\s+)|(?<=[。！？])(?P<nothing>)(?=[^。！？）」』\s])")
 _WORD = lazy_regex(r"\s+")
-# How much behind a cut tells whether it says the same as before.
+# How much text after a cut is compared to check that its meaning is unchanged.
 _LOOKAHEAD = 400
-# How many cuts are tried before the last place is taken, whatever it makes of the text.
+# Number of cuts tried before the last position is taken regardless of the result.
 _MAX_TRIES = 48
 
 _Cut = tuple[int, int]
@@ -38,7 +37,7 @@ _Cut = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A piece of a text, with its marks."""
+    """A range of the text, with its Markdown delimiters."""
 
     start: int
     end: int
@@ -48,11 +47,11 @@ class _Span:
 
 @dataclass(slots=True)
 class InlineText:
-    """The Markdown of a paragraph, read."""
+    """The parsed Markdown of a paragraph."""
 
-    text: str  # without the marks of spans
-    spans: list[_Span] = field(default_factory=list)  # by where they start, outer ones first
-    whole: list[_Span] = field(default_factory=list)  # what is never cut, such as an escape, in order; without marks
+    text: str  # without the delimiters of spans
+    spans: list[_Span] = field(default_factory=list)  # by start, outer ones first
+    whole: list[_Span] = field(default_factory=list)  # ranges that are never split, such as escapes, in order
     _ends: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -83,7 +82,7 @@ class InlineText:
         return cls(text, sorted(spans, key=lambda span: (span.start, -span.end)), whole)
 
     def write(self, start: int, end: int) -> str:
-        """`text[start:end]` as Markdown: what is open at either end is opened and closed there."""
+        """Return `text[start:end]` as Markdown; spans that cross either end are closed and reopened there."""
         written: list[str] = []
         opened: list[tuple[int, str]] = []
         at = start
@@ -103,8 +102,8 @@ class InlineText:
         return "".join(written)
 
     def cut(self, start: int, fits: Fits, max_size: int, is_beside: bool) -> _Cut | None:
-        """Where the best piece from `start` on ends, and where the next begins. None where there is no good one
-        `is_beside` other blocks."""
+        """Return the end of the best piece from `start` and the start of the next, or None if there is no good cut and
+        it `is_beside` other blocks."""
         stop = start + max_size + 3 * _LOOKAHEAD
         spans, whole = (
             [span for span in spans if span.end > start and span.start < stop] for spans in (self.spans, self.whole)
@@ -126,14 +125,14 @@ class InlineText:
         return next(good, None if is_beside else (upper, upper))
 
     def cut_code(self, start: int, fits: Fits) -> _Cut:
-        """Within a line of code every space counts: none is left out."""
+        """Cut a line of code, keeping all spaces."""
         piece = take_graphemes(self.text[start:], fits)
         behind_space = piece.rstrip(" ").rfind(" ") + 1
         end = start + (behind_space if behind_space > len(piece) // 2 else len(piece))
         return end, end
 
     def _depth(self, cut: _Cut) -> int | None:
-        """How many spans a cut parts; None where it would part what cannot be."""
+        """Return how many spans a cut would split, or None if it is not allowed."""
         before = bisect_left(self.whole, cut[0], key=lambda span: span.start)
         if before and cut[1] < self.whole[before - 1].end:
             return None
@@ -143,7 +142,8 @@ class InlineText:
         return begun - ended
 
     def _at_spaces(self, start: int, upper: int, *, only_good: bool) -> list[_Cut]:
-        """The best first: within no span; those that leave half a part or more; lines before sentences before words."""
+        """Return candidate cuts, best first: outside of spans; in the second half; line breaks before sentence ends
+        before spaces."""
         ranked = []
         for rank, pattern in enumerate((_LINE, _SENTENCE) if only_good else (_LINE, _SENTENCE, _WORD)):
             for match in pattern.finditer(self.text, start, upper + _LOOKAHEAD):
@@ -154,7 +154,7 @@ class InlineText:
         return [(-end, following) for *_, end, following in sorted(ranked)]
 
     def _says_the_same(self, start: int, end: int, following: int) -> bool:
-        """Whether both sides of a cut have words, are paragraphs and say what they said together."""
+        """Return whether both sides of a cut have text, are paragraphs, and together read as before."""
         stop = min(following + _LOOKAHEAD, len(self.text))
         stop = max([stop, *(span.end for span in (*self.spans, *self.whole) if span.start < stop < span.end)])
         first, second = self.write(start, end), self.write(following, stop)
@@ -168,7 +168,7 @@ class InlineText:
 
 
 def _read(markdown: str) -> str:
-    """What is read of it, without white space."""
+    """Return the plain text without white space."""
     return "".join(InlineText.parse(markdown, {}).text.split())
 
 
@@ -205,13 +205,14 @@ def _link_end(token: Token, attribute: str) -> str:
 
 
 def _code_padding(code: str) -> str:
-    """Inline code that begins and ends with a space loses both, and a tick beside the marks is one of them."""
+    """Return the padding inline code needs: a space at both ends is stripped by parsers, and a backtick at an end would
+    join the delimiter."""
     is_padded = code.strip() and code.startswith(" ") and code.endswith(" ")
     return " " if is_padded or code.startswith("`") or code.endswith("`") else ""
 
 
 def take_graphemes(text: str, fits: Fits) -> str:
-    """The longest beginning of `text` that fits, in whole characters as people see them; one code point at least."""
+    """Return the longest prefix that fits, in whole graphemes; at least one code point."""
     if fits(text):
         return text
     ends = list(_grapheme_ends(text))

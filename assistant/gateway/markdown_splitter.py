@@ -1,9 +1,8 @@
-"""Splits Markdown that is too long for one message: cut where a reader would, each part valid Markdown by itself. Pure.
+"""Splits Markdown that is too long for one message, at natural places and so that each part is valid by itself. Pure.
 
-The text is parsed once into a tree of blocks. Blocks are packed one after the other, each whole where it fits into a
-part; one that does not is opened, down to paragraphs, lines of code and rows. A paragraph is read as plain text with
-marked spans (`InlineText`), cut there, and written as Markdown again, so that what is open at the cut is closed before
-it and opened again after it.
+The text is parsed once into a tree of blocks. Blocks are packed in order, each whole if it fits into a part; otherwise
+it is split into its children, down to paragraphs, lines of code and table rows. Paragraphs are split by `InlineText`,
+which closes open spans before a cut and reopens them after it.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from assistant.gateway.markdown_inline import PARSER, Fits, InlineText, take_graphemes
 
-# Blocks within blocks, this deep, are cut as mere text: the parser drops what is within them.
+# Blocks nested deeper are split as plain text: the parser drops their content.
 _MAX_LEVEL = 18
 _TICKS = lazy_regex("`{3,}")
-# A line of a paragraph that would make a heading of the line before it.
+# A line that would turn the preceding line into a heading (setext).
 _UNDERLINE = lazy_regex(r"(?<=\n)[ ]*(?=(=+|-+)[ ]*(\n|$))")
-# Fewer lines of code than these are not left alone before a cut.
+# Fewer lines of code than this are not left before a cut.
 _MIN_CODE_LINES = 3
 
 
 def split_markdown(body: str, max_size: int, size: Callable[[str], int]) -> tuple[str, ...]:
-    """The texts of messages of at most `max_size`, as `size` counts, that together are `body`, Markdown."""
+    """Split Markdown into texts of at most `max_size`, measured by `size`."""
 
     def fits(text: str) -> bool:
         return len(text) <= max_size and size(text) <= max_size
@@ -44,7 +43,7 @@ def split_markdown(body: str, max_size: int, size: Callable[[str], int]) -> tupl
 
 
 def _split_anywhere(part: str, fits: Fits) -> Iterator[str]:
-    """Where not even the marks around a character fit."""
+    """Split by graphemes where not even the delimiters around one character fit."""
     while not fits(part) and len(part) > 1:
         piece = take_graphemes(part, fits)
         yield piece
@@ -58,11 +57,11 @@ def _split_anywhere(part: str, fits: Fits) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Container:
-    """A quotation, a list item, a heading, code or a table: what is written around the blocks in it."""
+    """A quotation, list item, heading, code block or table: the markup around its blocks."""
 
     kind: Literal["quote", "item", "heading", "code", "table"]
-    head: str  # before the first line
-    indent: str = ""  # before every other line
+    head: str  # prefix of the first line
+    indent: str = ""  # prefix of the other lines
     foot: str = ""
 
     def wrap(self, text: str) -> str:
@@ -71,18 +70,18 @@ class _Container:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Block:
-    """A paragraph, a heading, a rule, a line of code or a row of a table."""
+    """A paragraph, heading, rule, line of code or table row."""
 
     text: str
-    gap: str  # what separates it from the block before it
-    containers: tuple[_Container, ...]  # the outer ones first
-    opens: int  # so many of the inner ones begin with it
+    gap: str  # separator from the preceding block
+    containers: tuple[_Container, ...]  # outermost first
+    opens: int  # how many of the innermost containers start with it
 
     def is_in(self, kind: str) -> bool:
         return bool(self.containers) and self.containers[-1].kind == kind
 
 
-# A block, or blocks that belong together: a list, an item, a quotation, a table, code.
+# A block or a group of blocks: a list, an item, a quotation, a table, code.
 _Node = _Block | list["_Node"]
 
 
@@ -95,20 +94,19 @@ def _blocks_of(node: _Node) -> Iterator[_Block]:
 
 
 class _BlockParser:
-    """The blocks of a text. A link that is defined elsewhere gets its address: the definition may be in another
-    part."""
+    """Parses a text into blocks. Reference links are inlined, since their definition may end up in another part."""
 
     def __init__(self, text: str) -> None:
         env: dict[str, Any] = {}
         tokens = PARSER.parse(text, env)
         self._references: Mapping[str, Any] = env.get("references", {})
-        self._end = 0  # the line behind the block before
+        self._end = 0  # line after the preceding block
         is_readable = all(token.level < _MAX_LEVEL for token in tokens)
         root: list[_Node] = self._build(SyntaxTreeNode(tokens).children, (), 0) if is_readable else []
         self.nodes = root if is_readable else [_Block(text, "", (), 0)]
 
     def _build(self, nodes: Sequence[SyntaxTreeNode], around: tuple[_Container, ...], opens: int) -> list[_Node]:
-        """`opens` of the containers `around` the nodes begin with the first of them."""
+        """Build nodes; `opens` of the containers `around` start with the first one."""
         return [self._build_node(node, around, 0 if number else opens) for number, node in enumerate(nodes)]
 
     def _build_node(self, node: SyntaxTreeNode, around: tuple[_Container, ...], opens: int) -> _Node:
@@ -178,7 +176,7 @@ _ALIGNMENTS = {"text-align:left": ":---", "text-align:right": "---:", "text-alig
 
 
 def _write(blocks: Sequence[_Block], depth: int = 0) -> str:
-    """As Markdown. What belongs to an item that began in another part has no marker."""
+    """Write blocks as Markdown. Continued list items get no marker."""
     written, was_continued = "", False
     for container, group in groupby(blocks, lambda block: (*block.containers, None)[min(depth, len(block.containers))]):
         members = list(group)
@@ -198,11 +196,11 @@ def _write(blocks: Sequence[_Block], depth: int = 0) -> str:
 
 @dataclass(slots=True)
 class _Packer:
-    """Fills parts with blocks."""
+    """Packs blocks into parts."""
 
     fits: Fits
     max_size: int
-    part: list[_Block] = field(default_factory=list)  # the part that is being filled
+    part: list[_Block] = field(default_factory=list)  # the current part
     parts: list[str] = field(default_factory=list)
 
     def pack(self, nodes: Sequence[_Node]) -> None:
@@ -222,7 +220,7 @@ class _Packer:
             position += 1
 
     def _add_all_that_fit(self, waiting: Sequence[list[_Block]]) -> int:
-        """How many of them were added to the part: one by one would take too long for code of many lines."""
+        """Add as many as fit to the part and return their number. Binary search, since code may have many lines."""
 
         def is_too_long(count: int) -> bool:
             return not self._has_room([*self.part, *chain.from_iterable(waiting[:count])])
@@ -238,14 +236,14 @@ class _Packer:
         elif first.is_in("code") and not self._has_room([*self.part, *blocks[:_MIN_CODE_LINES]]):
             self.end_part()
         elif first.is_in("table") and not self._has_room([max(blocks, key=lambda block: len(block.text))]):
-            # A row that does not fit below the head becomes text, with all others.
+            # If a row does not fit below the table head, all rows become text.
             names = first.containers[-1].head.split("\n")[0]
             rows = [replace(row, gap="\n", containers=row.containers[:-1], opens=0) for row in blocks]
             nodes = [replace(rows[0], text=names, gap=first.gap, opens=first.opens - 1), *rows]
         self.pack(nodes)
 
     def _pack_pieces(self, block: _Block) -> None:
-        """A block that is longer than a part."""
+        """Split a block that is longer than a part."""
         is_code = block.is_in("code")
         text = InlineText(block.text) if is_code else InlineText.parse(block.text, {})
         start, rest = 0, block
@@ -269,7 +267,7 @@ class _Packer:
         return sum(len(block.text) for block in blocks) <= self.max_size and self.fits(_write(blocks))
 
     def _begin_part(self, blocks: list[_Block]) -> None:
-        """A heading goes with what follows it."""
+        """Start a new part with the blocks, moving headings at the end of the current part along."""
         headings = list(takewhile(lambda block: block.is_in("heading"), reversed(self.part)))[::-1]
         if headings and self._has_room([*headings, *blocks]):
             del self.part[-len(headings) :]

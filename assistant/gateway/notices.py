@@ -1,7 +1,7 @@
-"""Sends notices: those of a turn to the places that it answers, those of work in the background to where the owner, or
-the conversation, was last written from. Guests and rooms get what concerns their own conversation.
+"""Sends notices: those about a turn to the places its messages came from, those about background work to where the
+owner or the session last wrote from. Guests and rooms get only notices about their own session.
 
-Each goes through the outbox like a reply, once (`NoticeKind`); several at once are one message.
+Each goes through the outbox, once per `NoticeKind` and key; several at once are sent as one message.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import structlog
-
 from assistant.core.calendar import format_moment
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError, StoreError
 from assistant.core.jobs import DeliveryTarget
+from assistant.core.logger import get_logger
 from assistant.core.model_api import (
     BACKGROUND_PURPOSES,
     NO_OUTAGE_KINDS,
@@ -31,14 +30,17 @@ from assistant.models.errors import advise
 from assistant.store.script.generations import StoredResets
 from assistant.store.script.notices import StoredNotices, StoredOutages
 
-log = structlog.get_logger()
+log = get_logger()
 
 _WHY_ENDED = {"daily": "at its daily hour", "idle": "since nobody had written for a while"}
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeSender:
-    """- `wake`: what is in the outbox may be sent now."""
+    """Sends notices.
+
+    - `wake`: triggers delivery of the outbox.
+    """
 
     notices: StoredNotices
     outages: StoredOutages
@@ -50,26 +52,26 @@ class NoticeSender:
     # ----------------------------------------------------------------------------------------------------------- places
 
     def find_session_address(self, session: str) -> NoticeAddress:
-        """Where it was last written from."""
+        """Return the address a session was last written from."""
         return NoticeAddress((NoticePlace(self.notices.recent_place(session_scope(session), session)),))
 
     def send_to_turn(self, turn: Turn, *notices: Notice) -> None:
-        """Where its messages came from. Raises `StoreError`."""
+        """Send notices to where the turn's messages came from. Raises `StoreError`."""
         self.send(turn_address(turn), *notices)
 
     def send_to_session(self, session: str, *notices: Notice) -> None:
-        """Where it was last written from. Raises `StoreError`."""
+        """Send notices to where the session was last written from. Raises `StoreError`."""
         self.send(self.find_session_address(session), *notices)
 
     def send(self, address: NoticeAddress, *notices: Notice) -> None:
-        """Raises `StoreError`."""
+        """Send notices to an address. Raises `StoreError`."""
         if self.notices.send(notices, address, self.clock()):
             self.wake()
 
     # ------------------------------------------------------------------------------------------------------------ turns
 
     def announce_new_conversation(self, turn: Turn) -> None:
-        """With the first message after a reset that nobody asked for. Raises `StoreError`."""
+        """Announce a new conversation with the first message after an automatic reset. Raises `StoreError`."""
         reset = self.resets.find(turn.session, turn.generation - 1) if turn.generation > 1 else None
         if reset is not None and reset.reason in _WHY_ENDED and reset.ended_at is not None:
             notice = NoticeKind.NEW_CONVERSATION.fill(
@@ -82,18 +84,18 @@ class NoticeSender:
             self.send_to_turn(turn, notice)
 
     def report_fallback(self, turn: Turn, fallback: Fallback) -> None:
-        """Another model answered than the first one. Raises `StoreError`."""
+        """Report that a model other than the first answered. Raises `StoreError`."""
         first = fallback.failures[0]
         if first.kind == "refusal":
             declined = NoticeKind.MODEL_DECLINED
             self.send_to_turn(turn, declined.fill(turn.id, model=first.name, answering=fallback.answering))
-        # What the budget refused is told by the budget's own notice, and below the answer.
+        # Budget refusals have their own notice, also shown below the answer.
         outages = [failure for failure in fallback.failures if failure.kind not in NO_OUTAGE_KINDS]
         if outages:
             self._report_outages(turn, outages, fallback.answering)
 
     def _report_outages(self, turn: Turn, failures: Sequence[ModelFailure], answering: str) -> None:
-        """One notice names all of them; one that goes out later is told with those that still are."""
+        """Report outages in one notice per place."""
         began = {outage.model: outage.began_at for outage in self.outages.list_outages()}
         first, *others = failures
         kinds = list(dict.fromkeys(failure.kind for failure in failures))
@@ -115,7 +117,7 @@ class NoticeSender:
         self.note_unanswered(turn)
 
     def note_unanswered(self, turn: Turn) -> None:
-        """The turn's places know that no model answers; they are told when one does. Raises `StoreError`."""
+        """Register the turn's places to be notified when a model answers again. Raises `StoreError`."""
         self.outages.add_places(place.target for place in turn_address(turn).places)
 
     # ---------------------------------------------------------------------------------------------------------- outages
@@ -161,14 +163,14 @@ class NoticeSender:
 
 
 def find_model_problems(outages: StoredOutages, zone: ZoneInfo, now: datetime) -> Iterator[str]:
-    """Models that do not answer, each in a line that ends with what to do."""
+    """Yield a line for each model that does not answer, ending with what to do."""
     for outage in outages.list_outages():
         since, advice = format_moment(outage.began_at, zone), advise(outage.kind, asked=False)
         yield f"{outage.name} has not answered since {since}: {outage.reason}. What to do: {advice}."
 
 
 def turn_address(turn: Turn) -> NoticeAddress:
-    """Each place that it answers once, with the first message from there."""
+    """Return each place the turn replies to, with its first message from there."""
     places: dict[tuple[str, str], NoticePlace] = {}
     for item in turn.items:
         incoming = item.incoming

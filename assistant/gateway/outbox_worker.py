@@ -1,10 +1,10 @@
-"""Sends what is in the outbox for one bridge: one logical reply, one key, one body (I8).
+"""Delivers outbox items of one bridge: one reply, one key, one body (I8).
 
-Pending items are marked `sending` before the bridge is asked and `sent` after it confirmed, several places at the same
-time. At each place they go out in their order: while one waits for another try, what came after it waits too. A long
-one goes out in parts, and how many of them the network has is stored. A send that may have arrived is repeated under
-the same key only inside the bridge's deduplication window; otherwise it becomes `ambiguous`. What the network refuses
-is `failed`. The owner gets a notice of both, and neither holds up anything.
+Items are marked `sending` before the bridge is called and `sent` once it confirmed. Up to eight targets are served
+concurrently; within a target, order is kept, and items wait while an earlier one is to be retried. Long messages are
+sent in parts, and the number of confirmed parts is stored. A send whose outcome is unknown is retried with the same key
+only within the bridge's deduplication window; otherwise it becomes `ambiguous`. What the network refuses is `failed`.
+The owner is notified of both, and neither blocks later items.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
 
-import structlog
-
 from assistant.core.bridge_api import Bridge, OutgoingPart
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Media
 from assistant.core.notices import NoticeKind
 from assistant.core.records import Button, OutboxItem, OutgoingMessage
@@ -33,11 +32,11 @@ from assistant.core.text import beside_loop, preview_line
 from assistant.gateway.parts import split_into_parts
 from assistant.gateway.supervisor import as_bridge_error
 
-log = structlog.get_logger()
+log = get_logger()
 
-# Bridge and target to which something may still go; None for nowhere.
+# Returns the bridge and target to which a message may be sent, or None.
 ResolveDestination = Callable[[OutgoingMessage], tuple[str, str] | None]
-# Reads the bytes of a file that goes out. Raises `BridgeError` where there is no such file.
+# Loads the bytes of an outgoing file. Raises `BridgeError` if it does not exist.
 LoadMedia = Callable[[Media], Media]
 
 _MIN_RETRY_DELAY = timedelta(seconds=1)
@@ -45,32 +44,32 @@ _MAX_RETRY_DELAY = timedelta(minutes=5)
 _DISK_RETRY_DELAY = timedelta(seconds=5)
 _PAGE = 100
 _MIN_WAIT = 0.05
-# Seconds; a network that has neither taken nor refused a message by then is gone.
+# Seconds after which a network that has not answered is considered gone.
 _SEND_TIMEOUT = 120.0
-# Seconds for a send that was cancelled to clean up.
+# Seconds for a cancelled send to clean up.
 _CANCEL_TIMEOUT = 1.0
-# Places that are sent to at the same time.
+# Targets served concurrently.
 _MAX_PLACES_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class _Pause:
-    """How long nothing is sent to a place, and why."""
+    """A target's backoff: until when nothing is sent there, and why."""
 
     until: datetime
     error: str = ""
-    firm: bool = False  # it does not end when somebody can be reached again
+    firm: bool = False  # not lifted when a recipient connects
 
 
 @dataclass(slots=True, eq=False)
 class OutboxWorker:
-    """Sends what is in the outbox for one bridge. `error` says why something waits, `disk_error` what is wrong with the
-    disk."""
+    """Delivers the outbox of one bridge. `error` is the latest delivery problem, `disk_error` the latest disk
+    problem."""
 
     bridge: Bridge
     outbox: Outbox
     resolve_destination: ResolveDestination
-    wake_bridge: Callable[[str], None]  # wakes the worker of a bridge to which something was redirected
+    wake_bridge: Callable[[str], None]  # wakes the worker of a bridge to which an item was redirected
     load_media: LoadMedia
     clock: Callable[[], datetime]
     tracer: Tracer
@@ -78,10 +77,10 @@ class OutboxWorker:
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
     _timer: asyncio.TimerHandle | None = None
-    # By place, the task that sends there.
+    # Sender task by target.
     _sending: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _pauses: dict[str, _Pause] = field(default_factory=dict)
-    # Items without a recipient: at a terminal each waits for its own session, and holds up no other.
+    # Items whose recipient is not connected: at a terminal each waits for its own session only.
     _unheard_ids: set[int] = field(default_factory=set)
     _arrivals: int = 0
 
@@ -95,7 +94,7 @@ class OutboxWorker:
         self.wake()
 
     async def stop(self, timeouts: ShutdownTimeouts, *, flush: bool) -> None:
-        """Wait for what is just being sent, with `flush` send what can be sent at once, and end."""
+        """Wait for sends in progress, with `flush` also send what can be sent at once, and stop."""
         if self._timer is not None:
             self._timer.cancel()
         if self._task is not None:
@@ -107,7 +106,7 @@ class OutboxWorker:
         await self._finish_sending(0)
 
     async def _finish_sending(self, seconds: float) -> None:
-        """Give what is being sent so many seconds to be confirmed."""
+        """Give sends in progress some seconds to be confirmed, then cancel them."""
         if self._sending:
             await asyncio.wait(list(self._sending.values()), timeout=seconds)
         for task in (unfinished := list(self._sending.values())):
@@ -116,7 +115,7 @@ class OutboxWorker:
             await asyncio.wait(unfinished, timeout=_CANCEL_TIMEOUT)
 
     async def flush(self) -> None:
-        """Send now what can be sent now. Raises `StoreError`."""
+        """Send now what can be sent. Raises `StoreError`."""
         self._send_pending(self.clock())
         while self._sending:
             await asyncio.wait(list(self._sending.values()))
@@ -125,11 +124,11 @@ class OutboxWorker:
             self._send_pending(self.clock())
 
     def wake(self) -> None:
-        """Look again at the outbox."""
+        """Check the outbox again."""
         self._wake.set()
 
     def retry_held_back(self) -> None:
-        """Somebody can be reached again: try what was held back now."""
+        """Retry now what waits for a recipient or a backoff."""
         self._arrivals += 1
         self._unheard_ids.clear()
         self._pauses = {place: pause for place, pause in self._pauses.items() if pause.firm}
@@ -147,7 +146,7 @@ class OutboxWorker:
             self._wake_later(now)
 
     def _send_pending(self, now: datetime) -> None:
-        """Start sending at every place where something waits and nothing is being sent."""
+        """Start a sender for every target with pending items and none in progress."""
         sendable = self._sendable_items(now, _MAX_PLACES_AT_ONCE - len(self._sending))
         for place, items in sendable.items():
             task = asyncio.create_task(self._send_to(place, items), name=f"to {self.bridge.name} {place}")
@@ -155,8 +154,8 @@ class OutboxWorker:
             task.add_done_callback(partial(self._on_place_done, place))
 
     def _sendable_items(self, now: datetime, limit: int) -> dict[str, list[OutboxItem]]:
-        """What may be sent now, for up to `limit` places. However much waits for a place that failed, the others are
-        found."""
+        """Return sendable items for up to `limit` targets. Items of failing targets are excluded in the query, so that
+        they cannot hide others."""
         items_by_place: dict[str, list[OutboxItem]] = {}
         seen_places = {*self._sending, *(place for place, pause in self._pauses.items() if pause.until > now)}
         while len(items_by_place) < limit:
@@ -167,7 +166,7 @@ class OutboxWorker:
                 items_by_place.setdefault(item.outgoing.target, []).append(item)
             seen_places |= items_by_place.keys()
             if len(items) < _PAGE:
-                # A place where nothing waits any more has no error.
+                # Targets without pending items have no error.
                 self._pauses = {place: pause for place, pause in self._pauses.items() if place in seen_places}
                 break
         return dict(list(items_by_place.items())[:limit])
@@ -177,7 +176,7 @@ class OutboxWorker:
         self.wake()
 
     async def _send_to(self, place: str, items: Sequence[OutboxItem]) -> None:
-        """To one place, in order."""
+        """Send to one target, in order."""
         with self._note_disk_errors(place):
             for item in items:
                 if not await self._finish(item.id):
@@ -185,7 +184,7 @@ class OutboxWorker:
                 self._pauses.pop(place, None)
 
     async def _finish(self, item_id: int) -> bool:
-        """Send it if it still is to be sent; False where what came after it has to wait."""
+        """Send an item if it is still open. Returns False if later items have to wait."""
         now = self.clock()
         item = self.outbox.find_open(item_id)
         if item is None or not self._may_go(item, now):
@@ -196,8 +195,8 @@ class OutboxWorker:
         return await self._send(item)
 
     def _may_go(self, item: OutboxItem, now: datetime) -> bool:
-        """Whether it may still go to its target. Otherwise it is redirected or withheld; what may have arrived is not
-        shown elsewhere before the owner was asked."""
+        """Return whether an item may be sent to its target. Otherwise it is redirected or withheld; if it may have
+        arrived, the owner is asked before it is shown elsewhere."""
         place = self.resolve_destination(item.outgoing)
         if place == (item.outgoing.bridge, item.outgoing.target):
             return True
@@ -213,12 +212,12 @@ class OutboxWorker:
         return False
 
     async def _send(self, item: OutboxItem) -> bool:
-        """False where what came after it has to wait."""
+        """Send an item. Returns False if later items have to wait."""
         arrivals, uncertain = self._arrivals, item.state == "sending"
         try:
             parts = await beside_loop(len(item.outgoing.body), split_into_parts, item, self.bridge)
             if self.outbox.find_open(item.id) != item:
-                # It was dropped, or goes elsewhere: it is looked at again.
+                # It was dropped or redirected meanwhile, and is checked again.
                 return True
             texts = [part.text for part in parts if part.media is None]
             if len(texts) > 1 and not item.parts:
@@ -238,25 +237,25 @@ class OutboxWorker:
         return True
 
     def _on_failure(self, item: OutboxItem, error: BridgeError, uncertain: bool, *, somebody_came: bool) -> bool:
-        """False where what came after it has to wait. What was uncertain once stays so, however the next try fails: it
-        is `sending`, for as long as the bridge removes duplicates."""
+        """Handle a failed send. Returns False if later items have to wait. Once the outcome is uncertain it stays so
+        whatever the next attempt reports: the item remains `sending` within the deduplication window."""
         now, nobody = self.clock(), isinstance(error, RecipientNotConnected)
         is_guest_notice = item.outgoing.kind == "notice" and not _is_owners(item.outgoing)
         if error.refused and not uncertain and is_guest_notice:
-            # Such as a stranger's code: anybody can write once, and then block the assistant.
+            # E.g. a stranger's pairing code: otherwise anyone could write once and then block the assistant.
             self.outbox.set_state(item.id, "dropped", now, error=str(error))
             return True
         if error.refused or (uncertain and not self.bridge.capabilities.dedupe_seconds):
             tried = replace(item, attempts=item.attempts + 1)
             self._give_up(tried, "ambiguous" if uncertain else "failed", str(error), now)
             return True
-        # That nobody is there is not reported as an error.
+        # An absent recipient is not an error.
         reported = "" if nobody and not uncertain else str(error)
         self.outbox.set_state(item.id, "sending" if uncertain else "pending", now, error=reported)
         if error.retry_after:
             until = now + timedelta(seconds=error.retry_after)
             self._pauses[item.outgoing.target] = _Pause(until, reported, firm=True)
-        # Where somebody came while it failed, it is tried again at once.
+        # If a recipient connected during the attempt, retry at once.
         elif nobody and not somebody_came:
             self._unheard_ids.add(item.id)
         elif not somebody_came:
@@ -264,18 +263,19 @@ class OutboxWorker:
         return nobody
 
     def _give_up(self, item: OutboxItem, state: Literal["ambiguous", "failed"], error: str, now: datetime) -> None:
-        """It is not sent again automatically, and the owner gets a notice."""
+        """Stop automatic retries and notify the owner."""
         self.outbox.give_up(item.id, state, error, _give_up_notice(item, state, error), now)
         log.warning("delivery given up", bridge=self.bridge.name, key=item.outgoing.key, state=state)
         self.wake_bridge(_TERMINAL_BRIDGE)
         self.wake()
 
     def _is_within_dedupe_window(self, item: OutboxItem, now: datetime) -> bool:
-        """However long it waited before: the network knows its key since the first try."""
+        """Return whether a resend is still deduplicated. The window starts with the first attempt, however long the
+        item waited before."""
         return now - (item.tried_at or item.created_at) < timedelta(seconds=self.bridge.capabilities.dedupe_seconds)
 
     def _wake_later(self, now: datetime) -> None:
-        """Wake this worker when the first item that is held back may be tried again; `now` is when they were read."""
+        """Wake the worker when the first pause ends; `now` is when the items were read."""
         if self._timer is not None:
             self._timer.cancel()
         if waits := [pause.until for pause in self._pauses.values() if pause.until > now]:
@@ -284,7 +284,7 @@ class OutboxWorker:
 
     @contextlib.contextmanager
     def _note_disk_errors(self, place: str | None = None) -> Iterator[None]:
-        """A disk error goes into the status, and its place is tried again after a while."""
+        """Record a disk error for the status and retry the target later."""
         try:
             yield
             self.disk_error = ""
@@ -296,7 +296,7 @@ class OutboxWorker:
 
 
 async def _send_part(bridge: Bridge, part: OutgoingPart) -> None:
-    """Raises `BridgeError`, whatever went wrong."""
+    """Send one part. Raises only `BridgeError`."""
     with as_bridge_error(bridge.name, f"Sending to {bridge.name} failed", ambiguous=True):
         try:
             async with asyncio.timeout(_SEND_TIMEOUT):
@@ -317,8 +317,8 @@ _KEY_PREFIXES = {"ambiguous": "uncertain:", "failed": "refused:"}
 
 
 def _give_up_notice(item: OutboxItem, state: Literal["ambiguous", "failed"], error: str) -> OutgoingMessage | None:
-    """Goes to the terminals, but to its own target where the owner's message may have arrived there. None for such a
-    notice."""
+    """Return the notice about a given-up delivery: to the terminals, or to its own target if it is the owner's and
+    ambiguous. None if the delivery is such a notice itself."""
     outgoing, place = item.outgoing, (_TERMINAL_BRIDGE, MAIN_SESSION)
     if outgoing.key.startswith(tuple(_KEY_PREFIXES.values())):
         return None
@@ -326,9 +326,9 @@ def _give_up_notice(item: OutboxItem, state: Literal["ambiguous", "failed"], err
         place = (outgoing.bridge, outgoing.target) if _is_owners(outgoing) else place
     retry, drop = f"/deliveries again {item.id}", f"/deliveries drop {item.id}"
     buttons = (Button("Send it again", retry), Button("Discard it", drop))
-    # A message that was sent again gets another notice when it fails again: `attempts` makes their keys differ.
+    # `attempts` makes the keys differ if a resent message fails again.
     key = f"{_KEY_PREFIXES[state]}{item.id}:{item.attempts}"
-    # The words that it quotes are erased with the message.
+    # The link to the message makes erasure cover the quoted text.
     kind = NoticeKind.DELIVERY_REFUSED if state == "failed" else NoticeKind.DELIVERY_UNCERTAIN
     notice = kind.fill(
         buttons=buttons,

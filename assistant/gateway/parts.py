@@ -1,6 +1,4 @@
-"""The messages that something in the outbox is sent as. Light: most answers are short, and only a long one loads the
-Markdown parser.
-"""
+"""Splits outbox items into network messages. Kept light: only long messages load the Markdown parser."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ _SIZES: dict[str, Callable[[str], int]] = {
 
 
 def split_text(body: str, capabilities: BridgeCapabilities) -> tuple[str, ...]:
-    """The texts of the messages that `body`, Markdown, is sent as; one at least."""
+    """Split Markdown into message texts; at least one."""
     max_size, size = capabilities.max_length, _SIZES[capabilities.length_unit]
     if max_size is None or size(body) <= max_size:
         return (body,)
@@ -27,7 +25,7 @@ def split_text(body: str, capabilities: BridgeCapabilities) -> tuple[str, ...]:
 
 
 def split_into_parts(item: OutboxItem, bridge: Bridge) -> list[OutgoingPart]:
-    """What goes out, message by message; the same for the same item as soon as its texts are stored."""
+    """Return the parts of an item; stable once its texts are stored."""
     outgoing, can = item.outgoing, bridge.capabilities
     files = outgoing.media if can.media else ()
     named = () if can.media else tuple(f"[{file.name or file.mime}]" for file in outgoing.media)

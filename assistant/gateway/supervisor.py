@@ -1,9 +1,8 @@
-"""Keeps one bridge running: after each failure it is run again, after longer and longer pauses, until it is stopped.
+"""Keeps a bridge running: restarts it after failures, with increasing pauses, until it is stopped.
 
-What always holds: whatever goes wrong in a bridge, faults of its library included, ends as an error in its status and
-nowhere else (F39). A bridge that recovers clears its error itself. A fault is written whole to the log; the
-`BridgeError` made of it names only its type, since a library's text may quote somebody. A cancelled task ends as
-cancelled.
+Any exception of a bridge, including bugs in its library, ends up as an error in its status and nowhere else (F39). A
+bridge that recovers clears its error. Exceptions are logged completely; the `BridgeError` names only the type, since a
+library's message may quote someone. A cancelled task ends as cancelled.
 """
 
 from __future__ import annotations
@@ -15,22 +14,22 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Literal
 
-import structlog
-
 from assistant.core.bridge_api import Bridge, InboundPort
 from assistant.core.errors import BridgeError, StoreError
+from assistant.core.logger import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @contextmanager
 def as_bridge_error(bridge: str, summary: str, *, ambiguous: bool = False) -> Iterator[None]:
-    """Raises `BridgeError` and nothing else: the bridge's own, or one that begins with `summary`, as in "It failed"."""
+    """Convert any exception to `BridgeError`, beginning with `summary` (e.g. "It failed"); a `BridgeError` passes
+    unchanged."""
     try:
         yield
     except BridgeError:
         raise
-    # Nobody can list what a network's library raises, and no bridge may take another one, or the daemon, down with it.
+    # A library may raise anything, and no bridge may affect another one or the daemon.
     except Exception as error:
         log.exception("bridge fault", bridge=bridge)
         fault = f"a fault of its own ({type(error).__name__}); the log has the details"
@@ -41,12 +40,12 @@ ConnectionState = Literal["connecting", "connected", "paused", "failing"]
 
 _MIN_PAUSE = timedelta(seconds=1)
 _MAX_PAUSE = timedelta(minutes=5)
-# After a connection that lasted this long, pauses are short again.
+# After a connection of this duration, backoff starts over.
 _STABLE_AFTER = timedelta(minutes=1)
 
 
 class BridgeSupervisor:
-    """`error` is why it does not run, "" while it does; `since` is when `state` began."""
+    """Runs one bridge. `error` is why it is not running ("" if it is), `since` is when `state` began."""
 
     def __init__(self, bridge: Bridge, clock: Callable[[], datetime]) -> None:
         self.bridge = bridge
@@ -60,23 +59,23 @@ class BridgeSupervisor:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, inbound: InboundPort) -> None:
-        """Run it, if it is not running."""
+        """Start the bridge unless it is running."""
         if self._task is None or self._task.done():
             self._set_state("connecting")
             self._task = asyncio.create_task(self._keep_running(inbound), name=f"bridge {self.bridge.name}")
 
     def mark_connected(self) -> None:
-        """The network answers."""
+        """Record that the network answers."""
         self.retry_at = None
         if self.state != "paused":
             self._set_state("connected")
 
     def retry_now(self) -> None:
-        """Do not wait out a pause."""
+        """End the current pause."""
         self._retry_event.set()
 
     async def stop(self) -> None:
-        """Stop receiving and close what was opened. Raises `BridgeError`, whatever goes wrong."""
+        """Stop receiving and close resources. Raises only `BridgeError`."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -104,7 +103,7 @@ class BridgeSupervisor:
                     await self._retry_event.wait()
 
     async def _run(self, inbound: InboundPort) -> BridgeError:
-        """Run until it fails, whatever the reason."""
+        """Run until failure and return the error."""
         try:
             with as_bridge_error(self.bridge.name, "It failed"):
                 await self._receive(inbound)

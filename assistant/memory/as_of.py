@@ -1,8 +1,7 @@
-"""Times as people write them when they ask what was known then: "2026-03-01", "2026-03-01 14:00", "last monday".
+"""Parses points in time for "what was known then": "2026-03-01", "2026-03-01 14:00", "last monday".
 
-What always holds: a day, a week, a month or a year means its end in the home's zone, and now where that is still to
-come; a time of day means that moment. Nothing is guessed where a date can be read two ways. Pure; dateparser is heavy
-and loaded by the first text that needs it.
+A day, week, month or year means its end in the home's zone, or now if that is in the future; a time of day means that
+moment. Ambiguous dates are rejected. Pure; dateparser is imported on first use.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ _LONGEST = 60
 _MOST_WORDS = 6
 _ISO = lazy_regex(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?(?=$|\s)")
 _EITHER = lazy_regex(r"(?<![\d/.-])(\d{1,2})[/.-](\d{1,2})[/.-]\d{2,4}\b")
-# By how much the clock is moved to see whether a text counts from now.
+# Offset for detecting texts that are relative to now.
 _NUDGE = timedelta(minutes=7)
 _Span = tuple[datetime, datetime]
 
 
 def split_as_of(words: str, now: datetime, zone: tzinfo) -> tuple[datetime, str]:
-    """The time with which the words begin, in UTC, and the rest of them. Raises `UsageError`."""
+    """Split a leading time (returned in UTC) from the rest of the words. Raises `UsageError`."""
     words = " ".join(words.split())
     iso = _ISO.match(words)
     if iso is not None:
@@ -38,8 +37,7 @@ def split_as_of(words: str, now: datetime, zone: tzinfo) -> tuple[datetime, str]
 
 
 def parse_as_of(text: str, now: datetime, zone: tzinfo) -> datetime:
-    """The moment, in UTC, as of which something is asked. Raises `UsageError` for what is no time, may be read two ways
-    or is still to come."""
+    """Parse a point in time, in UTC. Raises `UsageError` if it is invalid, ambiguous or in the future."""
     text = " ".join(text.split())
     either = _EITHER.search(text)
     if either and either[1] != either[2] and max(int(either[1]), int(either[2])) <= 12:
@@ -71,7 +69,7 @@ def _read_phrase(text: str, now: datetime, zone: tzinfo) -> _Span | None:
         return None
     counted_back = read_date_phrase(text, local + _NUDGE, ["en"], prefer="past")[0] == at + _NUDGE
     if counted_back and period == "time":
-        # So many hours ago are as many hours in a night in which the clocks change.
+        # "Two hours ago" is elapsed time, also across a clock change.
         moment = now + (at - local)
         return moment, moment
     try:
@@ -81,7 +79,7 @@ def _read_phrase(text: str, now: datetime, zone: tzinfo) -> _Span | None:
 
 
 def _first_and_last(at: datetime, period: str, zone: tzinfo) -> _Span:
-    """First and last moment of what is named, in UTC."""
+    """Return the first and last moment of the named period, in UTC."""
     if period in ("time", "part_of_day"):
         moment = at.replace(tzinfo=zone).astimezone(UTC)
         return moment, moment

@@ -1,10 +1,9 @@
-"""A memory put right by a person or a model, at once.
+"""Immediate correction of a memory by a person or a model.
 
-What always holds:
-- The correction is a journal entry, and what it takes the place of says so, in one transaction: from then on recall
-  goes by it, and whatever is cut off or down afterwards, the next sleep makes the same memory of it (I4, F30).
-- Nothing is deleted: what was put right keeps its words and gets the date, so that both stay.
-- The same call made twice, by its key, is made once. Everything is of one scope (I10).
+- The correction is a journal entry, stored in one transaction with the reference to what it supersedes: recall uses it
+  from then on, and after any interruption the next sleep cycle makes the same memory of it (I4, F30).
+- Nothing is deleted: the corrected memory keeps its text and gets an end date.
+- Idempotent by key. Everything is within one scope (I10).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from sleep.rules.classifier import score_importance
 from sleep.rules.supersede import EntryDecision
 
 NO_CYCLE = 0
-"""The cycle of changes that no sleep made."""
+"""Cycle id of changes made outside of sleep cycles."""
 _NAMESPACE = uuid.UUID("3a0d7f0e-6f0d-4a52-9a1c-55f0d5f3c8be")
 _ASLEEP = "The assistant is asleep now; its memories have it after this sleep."
 _NO_MEMORY_YET = "No memory was made of it yet; the next sleep makes it."
@@ -35,8 +34,8 @@ _SEMANTIC_MEMORY_LATER = "It is noted, and answers use it from now on; the memor
 
 
 class MemoryCorrector:
-    """Corrects memories; while a sleep is under way (`is_asleep`), which reads the same memories, that is left to
-    it."""
+    """Corrects memories. While a sleep cycle is running (`is_asleep`), which uses the same memories, applying is left
+    to it."""
 
     def __init__(
         self,
@@ -64,16 +63,17 @@ class MemoryCorrector:
         key: str = "",
         sources: Sequence[int] = (),
     ) -> CorrectionResult:
-        """Have `text` hold in the place of what a reference names. `key` is the caller's own where a crash may repeat
-        the call; `sources` are messages in which it was said, beside those of what is put right.
+        """Replace what a reference names by `text`. `key` makes retries after a crash idempotent; `sources` are
+        additional source messages.
 
-        Raises `UsageError` (then nothing was changed) and `StoreError`."""
+        Raises `UsageError` (nothing was changed) and `StoreError`.
+        """
         new_text = text.strip()
         if not any(char.isalnum() for char in new_text):
             raise UsageError("Write what is right instead. Nothing was changed.")
         if not self._is_asleep():
             with contextlib.suppress(MemoryUnavailable):
-                # What was decided before is made first, so that this one stands upon it.
+                # Apply earlier plans first, so that this one builds on them.
                 await self._consolidation.apply_planned(now)
         previous = await self._lookup.find(reference, scope)
         key = (
@@ -89,7 +89,7 @@ class MemoryCorrector:
     # ----------------------------------------------------------------------------------------------------------- steps
 
     def _find_by_key(self, previous: MemoryState, key: str) -> JournalEntry | None:
-        """The correction that an earlier call under this key wrote."""
+        """Return the correction written by an earlier call with this key."""
         by = [entry.superseded_by for entry in previous.entries if entry.superseded_by is not None]
         return next((entry for entry in self._journal.read(by, previous.memory.scope) if entry.key == key), None)
 
@@ -114,7 +114,7 @@ class MemoryCorrector:
             return replace(alone, pending_reason=f"{error} {_SEMANTIC_MEMORY_LATER}")
         finally:
             if not self._is_asleep():
-                # The child gives back what it took of memory.
+                # Release the memory of the child process.
                 await self._memories.aclose()
         into = self._consolidations.memory_ids_by_entry([entry.id or 0]).get(entry.id or 0)
         memory = None if into is None else await self._memories.get(into)
@@ -148,7 +148,7 @@ def _correction_entry(
         session=session,
         generation=max(entry.generation for entry in previous.entries),
         content=new_text,
-        # Never before what it puts right.
+        # Never earlier than what it corrects.
         timestamp=max(now, memory.said_at, *(entry.timestamp for entry in previous.entries)),
         source_type="correction",
         importance=max(memory.importance, score_importance(memory.kind, new_text)),

@@ -1,10 +1,8 @@
-"""What is remembered, written out as JSON for safekeeping or another home, and read in again.
+"""Export and import of memories as JSON.
 
-What always holds:
-- A file is read whole before anything is written; what is malformed in it is named by its place, and nothing is
-  changed.
-- Keys are made of the scope, the words and their date, so that the same file read in twice changes nothing.
-- What comes in was said elsewhere: it names no messages of this home (I6), and is of the scope it is read into (I10).
+- A file is parsed completely before anything is written; errors name their location, and nothing is changed.
+- Keys are derived from scope, text and date, so importing a file twice changes nothing.
+- Imported entries refer to no messages of this home (I6), and belong to the scope they are imported into (I10).
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ EXPORT_VERSION = 1
 _NAMESPACE = uuid.UUID("8d8f3f52-7a49-4f86-8b1f-0f9e4b0f6a55")
 _KINDS = ("fact", "preference", "decision", "task", "summary")
 _IMPORTED = 0.5
-# More than somebody notes in years.
+# More than a person writes in years.
 MAX_ITEMS = 100_000
 _BATCH = 50
 _UNCHANGED = "Nothing was imported."
@@ -35,15 +33,15 @@ _CLOCKS_DIFFER = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class ImportedItem:
-    """One thing read from a file."""
+    """One item of an import file."""
 
     text: str
-    at: datetime | None = None  # None: the file does not say when
+    at: datetime | None = None  # None: not in the file
     importance: float = _IMPORTED
     tags: tuple[str, ...] = ("fact",)
-    number: int | None = None  # what the file calls it
-    superseded_by: int | None = None  # number of what took its place
-    summary: bool = False  # of a whole conversation, which is no memory
+    number: int | None = None  # its id in the file
+    superseded_by: int | None = None  # number of its successor
+    summary: bool = False  # a conversation summary, which is not a memory
 
 
 # -------------------------------------------------------------------------------------------------------------- export
@@ -52,7 +50,7 @@ class ImportedItem:
 def export_scope(
     scope: str, entries: Sequence[JournalEntry], memories: Sequence[MemoryState], now: datetime
 ) -> dict[str, Any]:
-    """Everything of a scope as JSON: journal entries by their ids, and memories, without entries that are none yet."""
+    """Export a scope as JSON: journal entries by id, and memories (not entries without one)."""
     return {
         "version": EXPORT_VERSION,
         "scope": scope,
@@ -82,7 +80,7 @@ def _export_entries(entries: Sequence[JournalEntry]) -> list[dict[str, Any]]:
 
 
 def export_memory(state: MemoryState) -> dict[str, Any]:
-    """A memory, or an entry without one, as JSON: `id` is its reference."""
+    """Export a memory, or an entry without one, as JSON; `id` is its reference."""
     memory = state.memory
     return {
         "id": state.reference,
@@ -101,8 +99,8 @@ def export_memory(state: MemoryState) -> dict[str, Any]:
 
 
 def parse_import(text: str, now: datetime) -> list[ImportedItem]:
-    """What a file has: an export of ours in either form, a JSON list of texts, or a text a line. Raises `UsageError`
-    naming what is malformed, or said to have been said later than now."""
+    """Parse a file: our export in either form, a JSON list of texts, or one text per line. Raises `UsageError` for
+    malformed content and future dates."""
     items = _parse(text)
     if len(items) > MAX_ITEMS:
         raise UsageError(f"The file has {len(items):,} texts; at most {MAX_ITEMS:,} are taken at once. {_UNCHANGED}")
@@ -128,7 +126,7 @@ def _parse(text: str) -> list[ImportedItem]:
 
 
 def _reject_future_dates(items: Iterable[ImportedItem], now: datetime) -> None:
-    """Clocks may differ by a day."""
+    """Reject future dates, with a day's tolerance between clocks."""
     for item in items:
         if item.at is not None and item.at > now + _CLOCKS_DIFFER:
             raise UsageError(f'"{item.text[:60]}" is dated {item.at.date().isoformat()}, in the future. {_UNCHANGED}')
@@ -136,7 +134,7 @@ def _reject_future_dates(items: Iterable[ImportedItem], now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ImportBatch:
-    """Entries to be written, and of all replacements those that one of them is part of."""
+    """Entries to write together, and the replacements that involve any of them."""
 
     entries: Sequence[JournalEntry]
     replaced: Mapping[str, str]
@@ -144,7 +142,7 @@ class ImportBatch:
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    entry_count: int  # with those that are there already
+    entry_count: int  # including existing ones
     batches: Sequence[ImportBatch]
 
 
@@ -155,7 +153,7 @@ def plan_import(
     session: str,
     now: datetime,
 ) -> ImportPlan:
-    """`existing` has what the journal has, by text and time."""
+    """Plan an import; `existing` has the journal's entries by text and time."""
     both = [
         (item, existing.get((item.text, item.at or now)) or _to_journal_entry(item, scope, session, now))
         for item in items
@@ -177,18 +175,18 @@ def plan_import(
 
 
 def _to_journal_entry(item: ImportedItem, scope: str, session: str, now: datetime) -> JournalEntry:
-    """The journal entry that it becomes; one without a date was said `now`, and keeps its key at another time."""
+    """Return the journal entry of an item. Without a date it is dated `now`, but its key does not depend on that."""
     dated = item.at.astimezone(UTC).isoformat() if item.at else ""
     key = f"import:{uuid.uuid5(_NAMESPACE, repr((scope, item.text, dated))).hex}"
     return JournalEntry(key, scope, session, 1, item.text, item.at or now, "import", item.importance, item.tags)
 
 
-# What begins an item of a list in Markdown.
+# A list marker in Markdown.
 _BULLET = lazy_regex(r"^(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?=\S)")
 
 
 def _plain(text: str) -> Iterable[ImportedItem]:
-    """A text a line. Raises `UsageError` for JSON lines whose first line is none."""
+    """Parse one text per line. Raises `UsageError` for JSON lines without a JSON header."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.lstrip().startswith('{"'):
             raise UsageError(f"Line {number} is JSON and the first line is none. {_UNCHANGED}")
@@ -197,7 +195,7 @@ def _plain(text: str) -> Iterable[ImportedItem]:
 
 
 def _lines(text: str, error: json.JSONDecodeError) -> list[ImportedItem]:
-    """JSON lines, the first of which says what they are."""
+    """Parse JSON lines with a header."""
     first, _, rest = text.partition("\n")
     try:
         header = json.loads(first)
@@ -235,7 +233,7 @@ def _exported(head: Any, rows: Iterable[tuple[Any, str]]) -> list[ImportedItem]:
 
 
 def _numbers_in_circles(after: Mapping[int | None, int | None]) -> set[int | None]:
-    """Those from which one comes to no end. Each is passed once."""
+    """Return the numbers that lead into a cycle. Linear time."""
     circling: set[int | None] = set()
     ending: set[int | None] = {None}
     for number in after:

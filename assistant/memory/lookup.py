@@ -1,10 +1,8 @@
-"""Memories as they stand by now, one by its reference or all of a scope.
+"""The current state of memories: one by its reference, or all of a scope.
 
-What always holds:
-- Every look is of one scope; what is another's is told of as what is not there (I10).
-- What was put right shows at once: the journal says what took whose place, whether or not semantic memory has made
-  that change yet.
-- Where semantic memory does not answer, memories are shown as the journal makes them, and it is said that they are.
+- Queries are limited to one scope; other scopes' memories are reported as not existing (I10).
+- Corrections are visible at once, from the journal, whether or not semantic memory has applied them.
+- If semantic memory is unavailable, memories are derived from the journal, with a note saying so.
 """
 
 from __future__ import annotations
@@ -42,8 +40,8 @@ class MemoryLookup:
         self._journal = journal
 
     async def find(self, text: str, scope: str) -> MemoryState:
-        """What a reference names; in the place of an entry the memory that it went into. Raises `UsageError` for one
-        that names nothing of the scope, or several."""
+        """Return what a reference names; for an entry, the memory made of it. Raises `UsageError` if nothing in the
+        scope matches, or several do."""
         reference = parse_memory_reference(text)
         memory_id = reference.id_prefix and resolve_id_prefix(
             reference.id_prefix, self._consolidations.memory_ids(scope, reference.id_prefix)
@@ -66,7 +64,7 @@ class MemoryLookup:
         return await self._memory_state(into, scope)
 
     async def list_all(self, scope: str) -> MemoryList:
-        """Everything of the scope, former memories and entries without one included, oldest first."""
+        """Return everything in the scope, including superseded memories and entries without one, oldest first."""
         memories, note = await self._stored_memories(scope)
         planned, settled = self._planned(scope)
         for memory_id, memory in planned.items():
@@ -81,8 +79,8 @@ class MemoryLookup:
         return MemoryList(_in_order([*_with_corrections(memories.values(), by), *bare]), note)
 
     async def list_page(self, scope: str, limit: int, before_reference: str, *, include_former: bool) -> MemoryListPage:
-        """The newest of `list_all`, of those before the one that a reference names. It reads no more than it lists, and
-        in their places what is not listed. Raises `UsageError` for a reference that names nothing."""
+        """Return the newest of `list_all`, optionally before a reference. Reads only what it lists and skips. Raises
+        `UsageError` for an unknown reference."""
         end = _place(await self.find(before_reference, scope)) if before_reference else None
         try:
             states, note = await self._newest(scope, end, limit + 1, include_former)
@@ -94,7 +92,7 @@ class MemoryLookup:
         return MemoryListPage(tuple(states[:limit]), len(states) > limit, note)
 
     def list_as_of(self, scope: str, at: datetime) -> MemoryList:
-        """The same as it was at a time. Semantic memory is not asked: what it made of the journal is written there."""
+        """Return the list as of a point in time, from the journal alone: it records what semantic memory made of it."""
         then = self._consolidations.known_as_of(scope, at)
         bare = [self._entry_state(entry, then.replaced_by.get(entry.id or 0)) for entry in then.entries]
         waiting = {entry.id for entry in then.entries}
@@ -107,7 +105,7 @@ class MemoryLookup:
         return MemoryList(_in_order([*_with_corrections(then.memories, by), *bare]))
 
     def pending_entries(self, scope: str) -> list[JournalEntry]:
-        """Entries of the scope without a memory yet, oldest first."""
+        """Return entries of the scope without a memory yet, oldest first."""
         return self._consolidations.pending_entries(scope=scope, limit=NO_LIMIT)
 
     # ----------------------------------------------------------------------------------------------------------- one
@@ -130,7 +128,7 @@ class MemoryLookup:
         return MemoryState(memory, memory.superseded_by[:8], entries)
 
     def _successor(self, entries: Sequence[JournalEntry], memory_id: str) -> JournalEntry | None:
-        """The entry that took the place of a memory first."""
+        """Return the first entry that superseded a memory."""
         numbers = [entry.superseded_by for entry in entries if entry.superseded_by is not None]
         into = self._consolidations.memory_ids_by_entry(numbers)
         others = [number for number in numbers if into.get(number) != memory_id]
@@ -152,7 +150,7 @@ class MemoryLookup:
     async def _newest(
         self, scope: str, end: tuple[datetime, int] | None, count: int, include_former: bool
     ) -> tuple[list[MemoryState], str]:
-        """At least so many before a place, if there are, newest first; raises `MemoryUnavailable`."""
+        """Return at least `count` items before a position, if there are, newest first. Raises `MemoryUnavailable`."""
         planned, settled = self._planned(scope)
         decided = [MemoryState(memory, memory.superseded_by[:8]) for memory in planned.values() if memory is not None]
         chosen = [state for state in decided if end is None or _place(state) < end]
@@ -176,7 +174,7 @@ class MemoryLookup:
         planned: Mapping[str, Memory | None],
         settled: Collection[int],
     ) -> tuple[list[MemoryState], int]:
-        """What first entries stand for, without what plans decide; how many memories the store lacks of them."""
+        """Return the states of first entries, without those decided by plans, and how many memories the store lacks."""
         wanted = [memory_id for _, memory_id in rows if memory_id and memory_id not in planned]
         found = await self._memories.get_many(wanted)
         stored = {memory_id: memory for memory_id, memory in found.items() if memory.scope == scope}
@@ -193,7 +191,7 @@ class MemoryLookup:
     # ----------------------------------------------------------------------------------------------------------- all
 
     def _planned(self, scope: str) -> tuple[dict[str, Memory | None], set[int]]:
-        """What is decided and not made yet: memories by id, None for one that goes; the entries that this is about."""
+        """Return unapplied changes: memories by id (None if deleted), and the entries they concern."""
         plans = [plan for plan in self._consolidations.unapplied_plans() if plan.scope == scope]
         changes = [change for plan in plans for change in plan.changes]
         planned = {it.memory.id: None if it.action == "delete" else it.memory for it in changes}
@@ -225,7 +223,7 @@ def _missing_note(count: int) -> str:
 
 
 def _with_corrections(memories: Iterable[Memory], by: Mapping[str, JournalEntry]) -> Iterator[MemoryState]:
-    """Memories, and where an entry that waits took the place of one, that it did."""
+    """Yield memories, marking those that a pending entry supersedes."""
     for memory in memories:
         if memory.is_current and memory.id in by:
             yield MemoryState(replace(memory, until=by[memory.id].timestamp), f"entry {by[memory.id].id}")

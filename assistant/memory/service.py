@@ -1,7 +1,7 @@
-"""What a person, a model and a command line do with memories: one method an action, over ports.
+"""Operations on memories for people, models and commands: one method per action.
 
-What always holds: every action is of one scope (I10). Looking changes nothing; what changes something says what became
-of it. Words of memories are data and come back as they are: the code that shows them quotes them.
+Every action is limited to one scope (I10). Queries change nothing; changes report their result. Text of memories is
+returned verbatim; displaying code must quote it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from sleep.cycle.rebuild import ReextractionResult, rebuild_memories
 
 @dataclass(frozen=True, slots=True)
 class MemoryDeps:
-    """What is looked at and changed."""
+    """The stores used."""
 
     memories: Memories
     consolidations: StoredConsolidations
@@ -56,7 +56,7 @@ class MemoryDeps:
 
 @asynccontextmanager
 async def no_sleep_lock() -> AsyncIterator[None]:
-    """Where there is no sleeper, as beside a running daemon."""
+    """A lock that does nothing, for a process without sleep cycles (beside a running daemon)."""
     yield
 
 
@@ -70,7 +70,7 @@ class MemoryService:
         keep_awake: Callable[[], AbstractAsyncContextManager[None]] = no_sleep_lock,
         reextract: Callable[[datetime], Awaitable[ReextractionResult]] | None = None,
     ) -> None:
-        """`is_asleep`: whether a sleep is under way; no sleep begins while `keep_awake` is open, and it raises
+        """`is_asleep`: whether a sleep cycle is running; `keep_awake` excludes cycles while it is open, and raises
         `UsageError` while one runs. `reextract` reads the whole log for the journal."""
         self._deps = deps
         self._storage_info = storage_info
@@ -92,7 +92,8 @@ class MemoryService:
         before: datetime | None = None,
         as_of: datetime | None = None,
     ) -> list[MemoryHit]:
-        """Best first; with `as_of` what was known then. Raises `UsageError` for nothing to look for, `StoreError`."""
+        """Search memories, best first; with `as_of`, what was known then. Raises `UsageError` for an empty query,
+        `StoreError`."""
         if not text.strip():
             raise UsageError("Say what to look for.")
         return self._deps.search.search(text, scope, limit=limit, after=after, before=before, as_of=as_of)
@@ -100,26 +101,26 @@ class MemoryService:
     def explain(
         self, text: str, scope: str, *, limit: int = 8, after: datetime | None = None, before: datetime | None = None
     ) -> MemorySearchExplanation:
-        """What `search` finds, and how. Raises `UsageError` for nothing to look for, `StoreError`."""
+        """Search memories and return details. Raises `UsageError` for an empty query, `StoreError`."""
         if not text.strip():
             raise UsageError("Say what to look for.")
         return self._deps.search.explain(text, scope, limit=limit, after=after, before=before)
 
     async def list_all(self, scope: str) -> MemoryList:
-        """Everything, oldest first. Raises `StoreError`."""
+        """Return all memories, oldest first. Raises `StoreError`."""
         return await self._lookup.list_all(scope)
 
     async def list_page(
         self, scope: str, *, limit: int, include_former: bool = False, before_reference: str = ""
     ) -> MemoryListPage:
-        """The newest, those before the one that a reference names. Raises `UsageError`, `StoreError`."""
+        """Return the newest memories, optionally before a reference. Raises `UsageError`, `StoreError`."""
         return await self._lookup.list_page(scope, limit, before_reference, include_former=include_former)
 
     def list_as_of(
         self, text: str, scope: str, at: datetime, *, limit: int = 100, include_former: bool = False
     ) -> MemoriesAsOf:
-        """What was known at a time: all that held, with `include_former` what had been true before too; what bears on
-        `text`, if that says anything. Raises `StoreError`."""
+        """Return what was known at a time: current memories, with `include_former` also superseded ones; filtered by
+        `text` unless empty. Raises `StoreError`."""
         first = self._deps.consolidations.first_noted_at(scope)
         if text.strip():
             hits = self.search(text, scope, limit=limit, as_of=at)
@@ -134,11 +135,11 @@ class MemoryService:
         return MemoriesAsOf(at, tuple(states[:limit]), first, left_out=max(0, len(states) - limit))
 
     async def show(self, reference: str, scope: str) -> MemoryState:
-        """Raises `UsageError` for a reference that names nothing, or several; `StoreError`."""
+        """Return a memory. Raises `UsageError` if the reference matches nothing or several; `StoreError`."""
         return await self._lookup.find(reference, scope)
 
     async def why(self, reference: str, scope: str) -> MemoryProvenance:
-        """Where it came from. Raises `UsageError`, `StoreError`."""
+        """Return a memory's sources and history. Raises `UsageError`, `StoreError`."""
         state = await self._lookup.find(reference, scope)
         said = tuple(self._with_messages(entry) for entry in state.entries)
         versions: list[MemoryVersion] = []
@@ -150,7 +151,7 @@ class MemoryService:
         return MemoryProvenance(state.memory, state.replaced_by, state.entries, said, tuple(versions), note)
 
     async def stats(self, scope: str) -> MemoryCounts:
-        """Raises `StoreError`."""
+        """Return statistics. Raises `StoreError`."""
         memories = await self._lookup.list_all(scope)
         stored = [item.memory for item in memories.memories if item.memory.id]
         current = [memory for memory in stored if memory.is_current]
@@ -167,7 +168,7 @@ class MemoryService:
         )
 
     async def export(self, scope: str, now: datetime) -> dict[str, Any]:
-        """Everything of the scope, as JSON. Raises `StoreError`."""
+        """Export the scope as JSON. Raises `StoreError`."""
         entries = self._deps.journal.entries(scope, limit=NO_LIMIT)
         return exchange.export_scope(scope, entries, (await self._lookup.list_all(scope)).memories, now)
 
@@ -183,9 +184,9 @@ class MemoryService:
     # --------------------------------------------------------------------------------------------------------- changing
 
     async def import_text(self, text: str, scope: str, session: str, now: datetime) -> ImportResult:
-        """Write what an exported or plain file says into the journal; sleep makes memories of it. Read beside the loop,
-        written a little at a time: what cuts that off leaves it to the next import of the file. Raises `UsageError`
-        naming what is malformed (then nothing was changed), `StoreError`."""
+        """Import an exported or plain file into the journal; the next sleep cycle makes memories of it. Parsed in a
+        thread, written in batches; after an interruption, importing the file again completes it. Raises `UsageError`
+        for malformed content (nothing was changed), `StoreError`."""
         journal = self._deps.journal
         items = await asyncio.to_thread(exchange.parse_import, text, now)
         existing = {(item.content, item.timestamp): item for item in journal.entries(scope, limit=NO_LIMIT)}
@@ -197,8 +198,8 @@ class MemoryService:
         return ImportResult(new, plan.entry_count - new, len(items) - plan.entry_count)
 
     async def rebuild(self, now: datetime, *, from_log: bool = False) -> RebuildResult:
-        """Make semantic memory what the journal says, of every scope; before that, where wanted, read the log for the
-        journal once more. Raises `UsageError` while somebody sleeps, `MemoryUnavailable`, `StoreError`."""
+        """Rebuild semantic memory of all scopes from the journal; with `from_log`, first extract the log again. Raises
+        `UsageError` while a sleep cycle runs, `MemoryUnavailable`, `StoreError`."""
         if from_log and self._reextract is None:
             raise UsageError("Only the running assistant can read the log again. Nothing was changed.")
         async with self._keep_awake():

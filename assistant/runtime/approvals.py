@@ -1,14 +1,14 @@
-"""Effects of a turn and the person's word: what may be done at once, what is asked first, and what becomes of it.
+"""Approval of effects: which are allowed at once, which need the owner's decision, and their outcome.
 
-What always holds (I10):
-- State decides, and no text: an effect that a model wants in a turn in which it has read what the person did not say
-  now is done at once only where the person's own message asks for just that (`own_words`). Anything else waits for the
-  owner, who is shown what will happen; in the conversations of guests and rooms it is not done.
-- A tool that is asked about each time waits whatever was said and read. What the owner allowed for some time, by the
-  pattern that they were shown, is done at once in their own conversations, and counted.
-- What was approved is done once, under the key of the effect, with exactly the arguments that were shown. Killed in
-  between, a keyed effect is done again under its key; of another it is said that nobody knows.
-- What nobody answers in time is not done, and that is told (I11).
+Invariants (I10):
+- Decisions depend on state, not on text: if the model has read anything the user did not say just now, an effect runs
+  at once only if the user's own message asks for exactly it (`own_words`). Otherwise it waits for the owner, who is
+  shown what will happen; in sessions of guests and rooms it is refused.
+- A tool marked `asked_each_time` always needs an approval. Calls matching a pattern that the owner allowed for some
+  time run at once in the owner's sessions, and are counted.
+- An approved effect runs once, under its key, with exactly the arguments shown. After a crash, a keyed effect is run
+  again under its key; for others the outcome is reported as unknown.
+- An approval that expires is not executed, and that is reported (I11).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _REFUSED = f"{NOT_DONE} {{effect}} was not done: {{reason}}. Only they can ask f
 
 @dataclass(frozen=True, slots=True)
 class ApprovalGate:
-    """Stands between a model's calls and the tools."""
+    """Checks tool calls of a model before they run."""
 
     stored: StoredApprovals
     conversation: Conversation
@@ -69,7 +69,7 @@ class ApprovalGate:
     allowed_for: timedelta
 
     async def review(self, turn: Turn, call: ToolCall, context: ToolContext) -> str | None:
-        """What the model is told instead of a call that needs the person's word; None where it may be done."""
+        """Return the tool result in place of a call that needs approval, or None if the call may run."""
         tool = self.toolbox.find(call.name, session_role(turn.session))
         if tool is None or not (turn.untrusted or tool.asked_each_time) or not tool.needs_word(call.arguments, context):
             return None
@@ -131,7 +131,7 @@ class ApprovalGate:
         return self.stored.propose(proposed, "pending" if may_ask else "refused")
 
     def question(self, turn: Turn) -> tuple[str, tuple[Button, ...]]:
-        """What stands below the answer of a turn: what was not done, and how the owner decides."""
+        """Return the text and buttons below a turn's answer: what was not done, and how the owner decides."""
         proposed = self.stored.list_by_turn(turn.id)
         asked = [approval for approval in proposed if approval.state == "pending"]
         effects = {approval.effect for approval in asked}
@@ -179,7 +179,7 @@ def _told_to_model(approval: Approval, tool: Tool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalService:
-    """The owner's side: what waits, and what is decided."""
+    """The owner's side: pending approvals and decisions."""
 
     stored: StoredApprovals
     toolbox: ToolRegistry
@@ -189,8 +189,8 @@ class ApprovalService:
     allowed_for: timedelta
 
     async def decide(self, number: int, answer: Answer, *, by: str = "") -> Approval:
-        """Do it, or drop it. `by`: the turn that answers. Raises `UsageError` where nothing waits under the number, and
-        for an "always" to what is asked about each time."""
+        """Execute or decline an approval. `by`: the turn that answers. Raises `UsageError` if none is pending under the
+        number, and for "always" where every call needs its own approval."""
         now = self.clock()
         approval = self.stored.get(number)
         if approval is None or approval.state == "refused":
@@ -214,7 +214,7 @@ class ApprovalService:
         return self._get(number)
 
     def revoke(self, number: int) -> Approval:
-        """Ask again from now on. Raises `UsageError` where the approval allows nothing."""
+        """Revoke a standing permission. Raises `UsageError` if the approval grants none."""
         if not self.stored.revoke(number, self.clock()):
             raise UsageError(
                 f"Approval {number} allows nothing now. Nothing was changed; `/approvals allowed` lists what does."
@@ -222,8 +222,8 @@ class ApprovalService:
         return self._get(number)
 
     async def answer_turn(self, turn: Turn) -> str | None:
-        """What is said to a turn whose message answers the one approval that was asked last; None where it is anything
-        else. Taken up again after a crash, it continues where it stopped."""
+        """If a turn's message answers the single latest approval, decide it and return the reply, else None. Resumes
+        after a crash."""
         if len(turn.items) != 1 or session_role(turn.session) != "owner" or is_from_schedule(turn.items[0].incoming):
             return None
         incoming = turn.items[0].incoming
@@ -244,17 +244,17 @@ class ApprovalService:
         return self.describe(self._get(decided[0].id))
 
     def describe(self, approval: Approval) -> str:
-        """What became of one, as Markdown."""
+        """Describe the outcome as Markdown."""
         return describe_outcome(approval, self.zone)
 
     async def recover_after_crash(self) -> None:
-        """At start: finish what was approved and has no end. Turns that answered go on by themselves."""
+        """At start-up, finish approved effects without an outcome. Those decided by a turn are resumed by the turn."""
         for approval in self.stored.list_approved():
             if not approval.decided_by:
                 await self._finish_interrupted(approval)
 
     def check_due(self) -> None:
-        """Say of what nobody answered in time that it was not done."""
+        """Mark expired approvals as lapsed and report them."""
         if self.stored.lapse(lambda it: NoticeKind.APPROVAL_LAPSED.fill(it.id, effect=it.effect), self.clock()):
             self.wake()
 
@@ -266,7 +266,7 @@ class ApprovalService:
             await self._carry_out(approval, approval.decided_by, told=not approval.decided_by)
 
     async def _carry_out(self, approval: Approval, by: str, *, told: bool = False) -> None:
-        """Under the key of the effect, as if it were the moment at which it was asked for: "tomorrow" is that one's."""
+        """Execute under the effect's key, with the time of the original request, to which "tomorrow" refers."""
         context = ToolContext(approval.session, approval.scope, by or approval.turn, approval.key, approval.created_at)
         role = session_role(approval.session)
         try:
@@ -276,7 +276,7 @@ class ApprovalService:
         return self._end(approval, "done" if ok else "failed", text.removeprefix(FAILURE_PREFIX), told=told)
 
     def _end(self, approval: Approval, state: ApprovalState, result: str, *, told: bool) -> None:
-        """`told`: nobody waits for an answer that says so. Files go out with the turn's answer, or by themselves."""
+        """`told`: the outcome needs a notice. Files are sent with the turn's answer, or separately."""
 
         def message(files: tuple[Media, ...]) -> OutgoingMessage | None:
             if approval.decided_by or not (files or told):

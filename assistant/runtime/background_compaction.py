@@ -1,9 +1,9 @@
-"""Compaction that nobody waits for: after a reply, and once the provider has forgotten a prompt.
+"""Background compaction: after a reply, and once the provider's prompt cache has expired.
 
-What always holds: a turn never waits for it, and what it commits replaces only what it planned on (I4). A session is
-looked at after each turn, and once more when its prompt is no longer cached: what was summarised without a model, since
-a person was waiting, is summarised by one; what saves money (`assistant/context/economy.py`) is done, or prepared until
-the prompt is forgotten; and what the next turns will need is prepared.
+A turn never waits for it, and it replaces only what it was planned on (I4). Each session is checked after every turn,
+and again when its prompt cache is cold: summaries made without a model (because a user was waiting) are redone with
+one; compactions that save money (`assistant/context/economy.py`) are done, or prepared until the cache is cold; and
+summaries that the next turns will need are prepared.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-import structlog
-
 from assistant.core.errors import AssistantError
+from assistant.core.logger import get_logger
 from assistant.core.store_ports import Conversation
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_economy import ContextEconomy, added_per_call
@@ -24,14 +23,14 @@ from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.running_turns import RunningTurns
 from sleep.compaction.budget import SleepBudget
 
-log = structlog.get_logger()
+log = get_logger()
 
-# Where nothing was said for so long, nobody knows whether anything will be.
+# After this much silence the session may not be resumed at all.
 _FORGOTTEN_AFTER = timedelta(days=14)
 
 
 class BackgroundCompaction:
-    """`budget` counts its calls among those that nobody waits for."""
+    """Runs background compactions. `budget` counts their model calls as background work."""
 
     def __init__(
         self,
@@ -53,16 +52,16 @@ class BackgroundCompaction:
         self._budget = budget
         self._clock = clock
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by session
-        self._again: set[str] = set()  # sessions in which a turn ended while theirs was under way
-        self._seen_cold: dict[str, datetime] = {}  # by session, the last message at which it was looked at while cold
+        self._again: set[str] = set()  # sessions in which a turn ended while a run was in progress
+        self._seen_cold: dict[str, datetime] = {}  # by session, the last message for which the cold check was done
 
     def after_turn(self, session: str) -> None:
-        """A turn has ended."""
+        """Start a run after a turn has ended."""
         if self._economy.has_model and not self._start(session):
             self._again.add(session)
 
     def check_due(self) -> None:
-        """Called at every wake-up: look at each session once after the provider has forgotten its prompt."""
+        """Called at every wake-up: check each session once after its prompt cache expired."""
         if not self._economy.has_model:
             return
         now = self._clock()
@@ -79,12 +78,12 @@ class BackgroundCompaction:
             log.error("nobody can tell whether a compaction is due", error=str(error))
 
     async def wait_until_idle(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until no run is in progress."""
         while tasks := list(self._tasks.values()):
             await asyncio.wait(tasks)
 
     async def stop(self) -> None:
-        """End what is under way; what was not committed is given up."""
+        """Cancel runs in progress; uncommitted work is discarded."""
         self._again.clear()
         tasks = list(self._tasks.values())
         for task in tasks:
@@ -119,7 +118,7 @@ class BackgroundCompaction:
             log.warning("a context was not compacted", session=session, error=str(error))
 
     async def _save(self, session: str) -> None:
-        """Do what is worth its money. Raises `StoreError`."""
+        """Do what saves money. Raises `StoreError`."""
         now, view = self._clock(), self._conversation.load_view(session)
         call = self._window.last_cached_call(session, view)
         if call is None or not self._economy.is_on:
@@ -128,7 +127,7 @@ class BackgroundCompaction:
         if is_cold:
             if (terms := self._meter.terms(session)) is not None:
                 self._compaction.add_recalled(session, terms)
-            # What was said since it was prepared may be worth another one.
+            # Messages added since it was prepared may justify another one.
             await self._compaction.commit_prepared(session, "economy")
         economy = self._economy.decide(session, now, lifetime=call.lifetime, is_cold=is_cold)
         if economy is None:

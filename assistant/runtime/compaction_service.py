@@ -1,8 +1,8 @@
-"""When conversations are compacted, and what people are told of it.
+"""Decides when sessions are compacted, and reports it.
 
-What always holds: one way leads to every compaction (`sleep/compaction/compactor.py`); each trigger only says when,
-under which terms, and whether a person is waiting. That a context is at its floor is told once, until it no longer is,
-across restarts too (F02).
+There is one compaction path (`sleep/compaction/compactor.py`); a trigger only determines when, with which limits, and
+whether a user is waiting. That a context cannot shrink further is reported once until that changes, also across
+restarts (F02).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from sleep.compaction.values import CachedPrompt, CompactionLimits, CompactionRe
 from sleep.cycle.cycle import CompactedSession
 from sleep.rules.secrets import mask_secrets
 
-# A context this close to its threshold, or to which so many turns more come, is nearly full.
+# A context is nearly full this close to its threshold, or if this many turns would fill it.
 _NEARLY, _TURNS_AHEAD = 0.04, 3
 
 
 class CompactionService:
-    """Compaction for turns, for sleep and for people."""
+    """Compaction for turns, sleep cycles and commands."""
 
     def __init__(
         self,
@@ -52,14 +52,14 @@ class CompactionService:
         self._streaks = streaks
         self._clock = clock
         self._notices = notices
-        self._prepared_tokens: dict[str, int] = {}  # by session, how many leave with what was prepared
-        # After each compaction but those of a sleep, which does the same by itself: the session, what was done, and
-        # whether a person waits for it.
+        self._prepared_tokens: dict[str, int] = {}  # by session, the tokens that the prepared compaction removes
+        # Called after each compaction except those of a sleep cycle, which does the same itself: the session, the
+        # result, and whether a user is waiting.
         self.on_compacted: Callable[[str, CompactionResult, bool], Awaitable[None]] | None = None
 
     async def make_room(self, turn: Turn, terms: CompactionLimits, trigger: str) -> None:
-        """Before a model call: bring the view down now, with what was prepared, or without a model: nobody waits for a
-        summary. Raises `StoreError`."""
+        """Before a model call, shrink the view now: with a prepared summary or without a model, since a user is
+        waiting. Raises `StoreError`."""
         above = terms.threshold if trigger in ("emergency", "model") else 0.0
         self.add_recalled(turn.session, terms)
         if await self.commit_prepared(turn.session, trigger):
@@ -76,8 +76,8 @@ class CompactionService:
     async def compact_in_sleep(
         self, session: str, trigger: str, budget: SleepBudget | None = None
     ) -> CompactionResult | None:
-        """At night or in a nap: compact where the context is above the sleep threshold; None where it is not, or where
-        nobody knows yet whom the session talks to. `budget` is what the sleep may still spend. Raises `StoreError`."""
+        """Compact in a sleep cycle or nap if the context exceeds the sleep threshold; None if it does not, or if the
+        model's limits are unknown. `budget` is what the cycle may still spend. Raises `StoreError`."""
         terms = self._meter.terms(session)
         if terms is None or not self.needs_sleep_compaction(session):
             return None
@@ -91,13 +91,13 @@ class CompactionService:
     async def compact_for_cycle(
         self, session: str, trigger: str, budget: SleepBudget | None = None
     ) -> CompactedSession | None:
-        """As `compact_in_sleep`, for the report of a sleep; None where nothing was compacted."""
+        """Like `compact_in_sleep`, for a cycle's report; None if nothing was compacted."""
         await self._meter.load_model_limits()
         earlier = {checkpoint.id for checkpoint in self._conversation.checkpoints(session)}
         outcome = await self.compact_in_sleep(session, trigger, budget)
         if outcome is None or not outcome.checkpoints:
             return None
-        # Those that joined records into one too, which are in no outcome.
+        # Includes checkpoints that joined records, which are in no result.
         checkpoints = self._conversation.checkpoints(session)
         made = tuple(checkpoint.id for checkpoint in checkpoints if checkpoint.id not in earlier)
         before, after = outcome.before.prompt_tokens, outcome.after.prompt_tokens
@@ -106,14 +106,13 @@ class CompactionService:
         )
 
     def needs_sleep_compaction(self, session: str) -> bool:
-        """Whether a sleep would compact the session."""
+        """Return whether a sleep cycle would compact the session."""
         settings = self._meter.compaction_settings
         many = self._meter.has_too_many_messages(self._conversation.load_view(session))
         return settings.auto and (many or self._meter.pressure_ratio(session) >= settings.sleep_threshold)
 
     async def preview_sleep(self, session: str) -> CompactionPreview | None:
-        """What a sleep would do to the session; None where it would leave it alone. Changes nothing and calls no
-        model."""
+        """Return what a sleep cycle would do to the session, or None. Changes nothing and calls no model."""
         request = CompactionRequest(session, "sleep", await self._meter.load_terms(session))
         if not self.needs_sleep_compaction(session):
             return None
@@ -121,11 +120,11 @@ class CompactionService:
         return preview if preview.result.checkpoints else None
 
     def clear_stuck_notice(self, session: str) -> None:
-        """The session's context is no longer at its floor, if it was."""
+        """Clear the notice that the context stays full."""
         self._notices.notices.clear(Notice(NoticeKind.CONTEXT_STAYS_FULL, "", session))
 
     def is_compacting(self, session: str) -> bool:
-        """Whether the session is being compacted now."""
+        """Return whether the session is being compacted now."""
         return self._compactor.is_compacting(session)
 
     # ------------------------------------------------------------------------------------------------------- in advance
@@ -133,8 +132,8 @@ class CompactionService:
     async def prepare_room(
         self, session: str, added: float, cached_request: CachedPrompt | None, budget: SleepBudget
     ) -> None:
-        """Where the context is nearly full, make the summary that the next turns will need, so that nobody waits for
-        it; `added` is what a turn adds to the context. Raises `StoreError`."""
+        """If the context is nearly full, prepare the summary that the next turns will need, so that nobody waits for
+        it; `added` is what a turn adds in tokens. Raises `StoreError`."""
         terms = self._meter.terms(session)
         if terms is None or not self._meter.compaction_settings.auto or self._compactor.has_prepared(session):
             return
@@ -151,7 +150,7 @@ class CompactionService:
             await self._compactor.prepare(self._with_price(request))
 
     async def replace_deterministic(self, session: str, budget: SleepBudget) -> None:
-        """What was summarised without a model because a person was waiting is summarised by one. Raises
+        """Redo with a model the summaries that were made without one because a user was waiting. Raises
         `StoreError`."""
         terms = self._meter.terms(session)
         if terms is None or not self._meter.compaction_settings.auto or not self._compactor.awaits_summary(session):
@@ -163,20 +162,20 @@ class CompactionService:
     # ---------------------------------------------------------------------------------------------------------- economy
 
     async def compact_for_economy(self, session: str, economy: SessionEconomy, budget: SleepBudget) -> None:
-        """Compact because that is cheaper; nobody waits. Raises `StoreError`."""
+        """Compact in the background because it saves money. Raises `StoreError`."""
         outcome = await self._compact(self._economy_request(session, economy, budget))
         await self._tell_compacted(session, outcome, person_waits=False)
 
     async def prepare_for_economy(self, session: str, economy: SessionEconomy, budget: SleepBudget) -> None:
-        """Make the summary of such a compaction, to be committed once the cache is cold; again where twice as much has
-        come together since. Raises `StoreError`."""
+        """Prepare the summary of such a compaction, to be committed once the cache is cold; repeated if the amount to
+        remove has doubled since. Raises `StoreError`."""
         removed = economy.decision.removed
         if not self._compactor.has_prepared(session) or removed >= 2 * self._prepared_tokens.get(session, 0):
             await self._compactor.prepare(self._with_price(self._economy_request(session, economy, budget)))
             self._prepared_tokens[session] = removed
 
     async def commit_prepared(self, session: str, trigger: str) -> bool:
-        """Commit what was prepared, if it still fits; whether there was something. Raises `StoreError`."""
+        """Commit a prepared compaction if it still applies; returns whether there was one. Raises `StoreError`."""
         outcome = self._compactor.commit_prepared(session, trigger)
         if outcome is None:
             return False
@@ -184,16 +183,15 @@ class CompactionService:
         return True
 
     def add_recalled(self, session: str, terms: CompactionLimits) -> None:
-        """What was recalled in turn after turn becomes part of the summary, now that the view is another one anyway.
-        Takes no model. Raises `StoreError`."""
+        """Move repeatedly recalled text into the summary while the cache is invalidated anyway. Uses no model. Raises
+        `StoreError`."""
         if lines := self._streaks.list_due(session):
             without_secrets = {number: mask_secrets(line) for number, line in lines.items()}
             self._compactor.add_to_summary(CompactionRequest(session, "recall", terms, urgent=True), without_secrets)
             self._streaks.mark_summarised(session)
 
     async def mask_old_output(self, session: str, terms: CompactionLimits) -> None:
-        """Shorten old tool output and long old answers, which costs nothing while the cache is cold. Raises
-        `StoreError`."""
+        """Shorten old tool output and long old answers, which is free while the cache is cold. Raises `StoreError`."""
         await self._compact(CompactionRequest(session, "cold", terms, masks_only=True, urgent=True))
 
     def _economy_request(self, session: str, economy: SessionEconomy, budget: SleepBudget) -> CompactionRequest:
@@ -209,7 +207,7 @@ class CompactionService:
     # ----------------------------------------------------------------------------------------------------------- people
 
     async def compact_now(self, session: str, focus: str, cached_request: CachedPrompt | None) -> str:
-        """`/compact`, with what the summary should keep in mind."""
+        """Run `/compact`, with an optional focus for the summary."""
         terms = await self._meter.load_terms(session)
         address = self._notices.find_session_address(session)
         outcome = await self._compact(
@@ -232,7 +230,7 @@ class CompactionService:
         )
 
     async def preview(self, session: str, focus: str, cached_request: CachedPrompt | None) -> str:
-        """`/compact --dry-run`: what would go, what would stay and why, and what it would cost."""
+        """Run `/compact --dry-run`: what would be removed or kept and why, and the cost."""
         request = CompactionRequest(
             session, "manual", await self._meter.load_terms(session), focus=focus, cached_prompt=cached_request
         )
@@ -242,7 +240,7 @@ class CompactionService:
         return _preview_text(preview)
 
     async def undo(self, session: str, checkpoint_id: int | None) -> str:
-        """`/compact --undo [ID]`. Raises `UsageError` where there is nothing to take back, or no room for it."""
+        """Run `/compact --undo [ID]`. Raises `UsageError` if there is nothing to undo or no room for it."""
         terms = await self._meter.load_terms(session)
         if self._compactor.is_compacting(session):
             raise UsageError("This conversation is being compacted. Nothing was undone; try again in a minute.")
@@ -269,7 +267,7 @@ class CompactionService:
         )
 
     async def _compact(self, request: CompactionRequest) -> CompactionResult:
-        """What it tells goes out with what it commits, or, where it commits nothing, now."""
+        """Compact and send the notices: in the same transaction as the commit, or now if nothing was committed."""
         outcome = await self._compactor.compact(self._with_price(request))
         self._notices.send(request.notice_address, *outcome.notices)
         if outcome.notices:
@@ -289,13 +287,13 @@ class CompactionService:
 
 
 def describe_compacted(outcome: CompactionResult, compact: str, join: str) -> str:
-    """What is done, with the verbs given: to messages, or to summaries alone."""
+    """Return what is done, with the given verbs: to messages, or only to summaries."""
     count = outcome.message_count
     return f"{compact} {pluralize(count, 'message')}" if count else f"{join} earlier summaries"
 
 
 def _describe_sizes(outcome: CompactionResult, bound: str = "") -> str:
-    """The tokens and shares before and after, which agree: both count the room for the answer, and say so."""
+    """Describe tokens and shares before and after; both include the reserve for the answer, and say so."""
     before, after = outcome.before, outcome.after
     text = f"{before.prompt_tokens:,} tokens become {bound}{after.prompt_tokens:,}, {outcome.tokens_saved:,} saved."
     if {before.fullest_budget, after.fullest_budget} != {"tokens"}:
@@ -324,7 +322,7 @@ def _preview_text(preview: CompactionPreview) -> str:
         price = "no known price" if estimate.usd is None else f"about ${estimate.usd:.4f}"
         calls = pluralize(estimate.calls, "call")
         cost = f"{calls} of {estimate.model}, about {estimate.input_tokens:,} tokens in: {price}."
-    # How long a model's summary will be nobody knows: at most as long as it may be.
+    # The length of a model's summary is unknown in advance: use its maximum.
     sizes = f"{_describe_sizes(result, 'at most ' if estimate else '')} {preview.plans[0].minimum.describe()}"
     kinds = ", ".join(dict.fromkeys(describe_tier(checkpoint.tier) for checkpoint in result.checkpoints))
     head = f"Nothing was changed. This would {describe_compacted(result, 'compact', 'join')} ({kinds}):"
@@ -339,6 +337,6 @@ def _cost_text(outcome: CompactionResult) -> str:
 
 
 def _known_cost(outcome: CompactionResult) -> float | None:
-    """In US dollars; None where one checkpoint's is not known."""
+    """Return the total in US dollars, or None if a checkpoint's cost is unknown."""
     costs = [checkpoint.cost_usd for checkpoint in outcome.checkpoints]
     return None if None in costs else sum(cost for cost in costs if cost)

@@ -1,7 +1,7 @@
-"""Decides for each session whether its context is compacted to save money, and how long its prompt is cached: gathers
-what `assistant/context/economy.py` and `assistant/context/rhythm.py` ask for.
+"""Decides per session whether compacting saves money, and the lifetime of its prompt cache: collects the inputs of
+`assistant/context/economy.py` and `assistant/context/rhythm.py`.
 
-What always holds: nothing here changes anything; without a model that costs something, nothing is decided.
+Read-only; without a paid model, nothing is decided.
 """
 
 from __future__ import annotations
@@ -36,20 +36,23 @@ from sleep.compaction.values import CompactionLimits, CompactionPolicy, PriceInV
 
 _RELEARN_AFTER = timedelta(hours=1)
 _SESSIONS_KEPT = 64
-# What a call adds, as long as nobody knows: a message and its answer.
+# Assumed tokens per call (a message and its answer), as a prior.
 _PRIOR_ADDED, _PRIOR_CALLS = 300, 4
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEconomy:
-    """What is worth doing with a session's context now."""
+    """The economic decision for a session's context."""
 
     decision: EconomyDecision
-    terms: CompactionLimits  # those that a compaction of it is planned by
+    terms: CompactionLimits  # the limits to plan its compaction with
 
 
 class ContextEconomy:
-    """- `prices`: the tables by provider."""
+    """Economic decisions per session.
+
+    - `prices`: price tables by provider.
+    """
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class ContextEconomy:
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a model that costs something and may be asked for summaries."""
+        """Whether a paid model may be used for summaries."""
         return self._meter.compaction_settings.auto and self._models.answering.provider != OFFLINE
 
     @property
@@ -78,7 +81,7 @@ class ContextEconomy:
         return self.has_model and self._meter.compaction_settings.economy != "off"
 
     def decide(self, session: str, now: datetime, *, lifetime: CacheLifetime, is_cold: bool) -> SessionEconomy | None:
-        """What to do with the session's context; None where nothing can be said. Raises `StoreError`."""
+        """Return what to do with the session's context, or None if unknown. Raises `StoreError`."""
         terms = self._meter.terms(session) if self.is_on else None
         if terms is None:
             return None
@@ -91,11 +94,11 @@ class ContextEconomy:
         smaller = replace(
             budgets, tokens=decision.size, reserve=budgets.reserve * decision.size // max(1, budgets.tokens)
         )
-        # The room for the answer is part of what the small context is measured by, and no reason to keep less.
+        # The reserve for the answer scales with the small context, and is no reason to keep less.
         return SessionEconomy(decision, replace(terms, budgets=smaller))
 
     def price_in_view(self, session: str, now: datetime) -> PriceInView:
-        """What a token that stays in the session's view is expected to cost over the coming day."""
+        """Return the expected cost, over the coming day, of a token that stays in the session's view."""
         view = self._conversation.load_view(session)
         lifetime = self.cache_lifetime(session, self._models.answering, view, now)
         prices, forecast = self._forecast(view, lifetime, now)
@@ -108,7 +111,7 @@ class ContextEconomy:
         return prices, CallForecast(rhythm.calls_a_day, cold_share, added_per_call(view))
 
     def cache_lifetime(self, session: str, model: Model, view: ContextView, now: datetime) -> CacheLifetime:
-        """How long the provider is asked to keep the session's prompt."""
+        """Return the cache lifetime to request for the session's prompt."""
         wanted = self._meter.context_settings.cache_lifetime
         if wanted != "auto":
             return wanted
@@ -120,7 +123,7 @@ class ContextEconomy:
         return choose_cache_lifetime(self.rhythm(session, now), prices, prompt, added_per_call(view))
 
     def call_prices(self, answering: Model, writing: Model, lifetime: CacheLifetime) -> CallPrices | None:
-        """None where one of the two has no known price."""
+        """Return the prices, or None if one of the models has no known price."""
         answer = self._prices.get(answering.provider, Prices()).price_for_model(answering.name)
         summary = self._prices.get(writing.provider, Prices()).price_for_model(writing.name)
         if writing.provider == OFFLINE:
@@ -140,7 +143,7 @@ class ContextEconomy:
         )
 
     def rhythm(self, session: str, now: datetime) -> Rhythm:
-        """When messages come in this session, learnt at most once an hour."""
+        """Return the session's message rhythm, learned at most once an hour."""
         learnt = self._rhythms.get(session)
         if learnt is None or not timedelta() <= now - learnt[0] < _RELEARN_AFTER:
             times = self._conversation.list_arrival_times(session, now - LEARNING_PERIOD)
@@ -165,12 +168,12 @@ class ContextEconomy:
         )
 
 
-# Tool output that is worth shortening, in characters of all of it together.
+# Total characters of tool output worth shortening.
 _OLD_OUTPUT = 8_000
 
 
 def has_old_output(view: ContextView, preserved: int) -> bool:
-    """Whether enough tool output stands before the messages that a compaction leaves alone."""
+    """Return whether there is enough tool output before the preserved messages."""
     old = view.messages[: max(0, len(view.messages) - preserved)]
     return (
         sum(len(row.content) for row in old if row.role == "tool" and not row.metadata.get("archived")) >= _OLD_OUTPUT
@@ -187,7 +190,7 @@ def _sizes(view: ContextView, terms: CompactionLimits) -> list[int]:
 
 
 def added_per_call(view: ContextView) -> float:
-    """Tokens of a message and what followed it, on average."""
+    """Return the average tokens of a message and what follows it."""
     said = [row for row in view.messages if not is_compaction_prefix(row)]
     calls = sum(row.role == "user" for row in said)
     tokens = view.tokens if len(said) == len(view.messages) else sum(len(row.content) // 4 for row in said)

@@ -1,9 +1,8 @@
-"""How full a session's context is, and what that is measured by: the model that answers, how it counts tokens
-(`TokenEstimates`), what is sent around the history (`ContextMeter`).
+"""Measures how full a session's context is: token counts per model (`TokenEstimates`) and what is sent besides the
+history (`ContextMeter`).
 
-What always holds: the same terms are used for planning, for sending and for what a person is shown, so that nothing is
-compacted by one measure and refused by another. A turn is measured by the model that answers it; a session at rest by
-the model that is chosen now.
+The same limits are used for planning, for sending and for display, so that nothing is compacted by one measure and
+refused by another. A turn is measured for the model that answers it, an idle session for the currently chosen model.
 """
 
 from __future__ import annotations
@@ -38,13 +37,12 @@ from sleep.compaction.draft_view import is_compaction_prefix
 from sleep.compaction.values import CompactionLimits
 
 _FRAMES_KEPT = 32
-# A factor that moved less than this since the last call is not worth a write.
+# Smaller changes of the factor are not worth a write.
 _MIN_FACTOR_CHANGE = 0.01
 
 
 class TokenEstimates:
-    """How many tokens a request will have, as each model counts: by the best counter that there is for it, corrected by
-    what the provider reported earlier."""
+    """Estimates tokens per model, with the best available counter, corrected by what the provider reported earlier."""
 
     def __init__(self, facts: ModelFacts, counter_for: Callable[[str], TokenCounter]) -> None:
         self._facts = facts
@@ -60,7 +58,7 @@ class TokenEstimates:
         return self._counters[model]
 
     def calibrate(self, model: str, estimated: int, reported: int, now: datetime) -> None:
-        """Learn from what a provider reported for a prompt of this estimate."""
+        """Update the calibration from the reported size of a prompt."""
         counter = self.counter(model)
         calibration = update_calibration(counter.calibration, model, estimated, reported)
         self._counters[model] = counter.with_calibration(calibration)
@@ -68,14 +66,14 @@ class TokenEstimates:
             self._facts.set_calibration(calibration, now)
 
     def remember_size(self, turn: str, request: ModelRequest, model: str, prompt_tokens: int) -> None:
-        """The newest request of a turn was measured when it was made: it need not be counted again."""
+        """Cache the measured size of a turn's newest request."""
         self._measured[turn] = request, model, prompt_tokens
 
     def discard_turn(self, turn: str) -> None:
         self._measured.pop(turn, None)
 
     def request_tokens(self, request: ModelRequest, model: str) -> int:
-        """The whole prompt of a request, as this model is expected to bill it."""
+        """Return the prompt size of a request as this model is expected to bill it."""
         for measured, its_model, prompt_tokens in self._measured.values():
             if measured is request and its_model == model:
                 return prompt_tokens
@@ -86,12 +84,12 @@ class TokenEstimates:
         return counter.corrected(system + messages + volatile + counter.count_tools(request.tools))
 
     def describe(self, model: str) -> str:
-        """One line for `status`: how tokens are counted for a model, and why so."""
+        """Return how tokens are counted for a model, and why, as one line for `status`."""
         return self.counter(model).describe()
 
 
 class ContextMeter:
-    """Terms, frames and pressure of every session of a home."""
+    """Limits, prompt frames and pressure of all sessions of a home."""
 
     def __init__(
         self,
@@ -108,8 +106,8 @@ class ContextMeter:
         standing_memory: Callable[[str], str] = lambda session: "",
         zone: tzinfo = UTC,
     ) -> None:
-        """`rules` and `persona` stand in every prompt; `standing_memory` gives the block of memory in the prompts of a
-        session."""
+        """`rules` and `persona` are in every prompt; `standing_memory` returns the memory block of a session's
+        prompts."""
         self._conversation = conversation
         self._pins = pins
         self._toolbox = toolbox
@@ -128,11 +126,12 @@ class ContextMeter:
         self._chosen: tuple[Model, ModelLimits] | None = None
 
     def counter(self, model: str) -> TokenCounter:
-        """How tokens are counted for this model."""
+        """Return the token counter of this model."""
         return self._estimates.counter(model)
 
     def effective_window(self) -> int:
-        """The effective context of the chosen model, in tokens; a full one before it was asked for its limits."""
+        """Return the effective context of the chosen model in tokens; `FULL_CONTEXT_TOKENS` while its limits are
+        unknown."""
         limits = self._chosen_limits()
         return FULL_CONTEXT_TOKENS if limits is None else self._budgets(limits).tokens
 
@@ -141,13 +140,13 @@ class ContextMeter:
         return self._chosen_limits() is not None
 
     async def load_model_limits(self) -> None:
-        """Ask the chosen model for its limits, where it was not asked yet."""
+        """Query the chosen model's limits if they are unknown."""
         while self._chosen_limits() is None:
             model = self._models.answering
             self.set_limits(model, await model.limits())
 
     def set_limits(self, model: Model, limits: ModelLimits) -> None:
-        """What a model says of itself; of no use here once another one is chosen."""
+        """Set a model's limits; ignored unless it is the chosen one."""
         if model is self._models.answering:
             self._chosen = (model, limits)
 
@@ -157,18 +156,18 @@ class ContextMeter:
         return self._chosen[1]
 
     async def load_terms(self, session: str) -> CompactionLimits:
-        """What the session is measured by at rest; asks the chosen model for its limits where need be."""
+        """Return the limits of an idle session, querying the model's limits if necessary."""
         while (terms := self.terms(session)) is None:
             await self.load_model_limits()
         return terms
 
     def terms(self, session: str) -> CompactionLimits | None:
-        """What the session is measured by at rest; None before the chosen model was asked for its limits."""
+        """Return the limits of an idle session, or None while the model's limits are unknown."""
         limits = self._chosen_limits()
         return None if limits is None else self.terms_for(session, self._models.answering.name, limits)
 
     def terms_for(self, session: str, model: str, limits: ModelLimits, volatile: str = "") -> CompactionLimits:
-        """What a call of this model is measured by; `volatile` is sent with it and not kept."""
+        """Return the limits for a call of this model; `volatile` is sent with it but not kept."""
         counter = self._estimates.counter(model)
         _, fixed = self.frame(session, model)
         return CompactionLimits(
@@ -186,18 +185,18 @@ class ContextMeter:
         return measure_pressure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
 
     def pressure_ratio(self, session: str) -> float:
-        """How full the session's context is, 0-1 and above; 0 before a model was asked for its limits."""
+        """Return how full the session's context is, 0-1 and above; 0 while the model's limits are unknown."""
         terms = self.terms(session)
         return 0.0 if terms is None else self.pressure(self._conversation.load_view(session), terms).ratio
 
     async def load_pressure_ratio(self, session: str) -> float:
-        """As `pressure_ratio`, after asking the model for its limits where need be."""
+        """Like `pressure_ratio`, querying the model's limits if necessary."""
         await self.load_model_limits()
         return self.pressure_ratio(session)
 
     def has_too_many_messages(self, view: ContextView) -> bool:
-        """Whether there are `compaction.max_messages` in view, and more of them than a compaction leaves alone: where
-        that and what is kept word for word are too many already, one would follow the other (I7)."""
+        """Return whether the view has `compaction.max_messages` or more, and at least twice as many as a compaction
+        preserves: otherwise compactions would repeat endlessly (I7)."""
         limit = self.compaction_settings.max_messages
         if not limit or len(view.messages) < limit:
             return False
@@ -205,7 +204,7 @@ class ContextMeter:
         return movable >= 2 * self.context_settings.preserve_messages
 
     def frame(self, session: str, model: str) -> tuple[PromptFrame, PromptSize]:
-        """What stands around the history of a session, and its size as this model counts."""
+        """Return what surrounds the session's history in a prompt, and its size for this model."""
         role, pins = session_role(session), tuple((pin.role, pin.text) for pin in self._pins.list_pins(session))
         key = (role, model, pins, self._standing_memory(session), self._toolbox.topics(role))
         if key not in self._frames:
@@ -216,14 +215,14 @@ class ContextMeter:
         return self._frames[key]
 
     def request_parts(self, view: ContextView, frame: PromptFrame, model: str, terms: CompactionLimits) -> PromptParts:
-        """About what the parts of a request over this view take, in the frame that `terms` count."""
+        """Return approximate token counts per part of a request over this view."""
         key = (frame.role, model)
         if key not in self._tool_tokens:
             self._tool_tokens[key] = frame.tool_tokens(self._estimates.counter(model))
         return measure_view_parts(view, self._tool_tokens[key], terms.fixed.tokens, terms.adding.tokens, terms.counter)
 
     def untrusted_sources(self, view: ContextView, volatile: str) -> tuple[str, ...]:
-        """What a request over this view has that its person does not say now."""
+        """Return the sources in a request over this view other than the user's own current message."""
         return find_untrusted(
             view.messages,
             volatile=volatile,
@@ -233,7 +232,7 @@ class ContextMeter:
         )
 
     def recall_budget(self, max_tokens: int) -> int:
-        """Tokens that recalled text may take now, where so many are meant for a full context."""
+        """Scale a token limit for recalled text from a full context to the current one."""
         return recall_budget(max_tokens, self.effective_window())
 
     def _budgets(self, limits: ModelLimits) -> RequestBudgets:

@@ -1,7 +1,6 @@
-"""What the model is sent of a conversation now, part by part, in order, with its tokens and what they cost.
+"""Shows what the model is currently sent of a session, part by part, with tokens and prices. Read-only.
 
-Reads only. A part is `cached` where the provider is likely to have it: then it is read from the cache; otherwise it is
-written to it with the next call.
+If the prompt is likely `cached` by the provider it is read from the cache; otherwise the next call writes it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ PartKind = Literal["persona", "rules", "tools", "pins", "memory", "summary", "me
 
 @dataclass(frozen=True, slots=True)
 class ContextPart:
-    """A part of what is sent. `message_id` is the message, `compaction` the one that made the summary."""
+    """A part of the prompt. `message_id` is its message, `compaction` the checkpoint of a summary."""
 
     kind: PartKind
     text: str
@@ -37,14 +36,14 @@ class ContextPart:
 
 @dataclass(frozen=True, slots=True)
 class ContextReport:
-    """What the model sees of a session: `parts` in order. `cached`: the provider is likely to have it now. Prices of a
-    token in US dollars, null where none is known."""
+    """What the model sees of a session, in order. `cached`: likely in the provider's cache. Prices per token in US
+    dollars, null if unknown."""
 
     session: str
     model: str
     window_tokens: int
     tokens: int
-    pressure: float  # 0-1 and above, with what the answer needs
+    pressure: float  # 0-1 and above, including the reserve for the answer
     cached: bool
     read_price: float | None
     write_price: float | None
@@ -67,7 +66,7 @@ class ContextParts:
         self._economy = economy
 
     async def load(self, session: str, now: datetime) -> ContextReport:
-        """Asks the model for its limits where need be. Raises `StoreError`."""
+        """Build the report; queries the model's limits if necessary. Raises `StoreError`."""
         terms = await self._meter.load_terms(session)
         model = self._models.answering
         view = self._conversation.load_view(session)

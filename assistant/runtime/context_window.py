@@ -1,8 +1,8 @@
-"""The working context of a session: what the next model call is sent, and that it fits.
+"""Prepares model requests from a session's view, and makes sure they fit.
 
-What always holds: pressure is looked at before every model call, tool rounds included, and counts what is about to be
-added and the room for the answer. Above the emergency threshold the view is brought down before the call is made,
-unless the person switched that off; then a request that does not fit ends in words that say what to do (F27).
+Pressure is checked before every model call, including tool rounds; it includes what is about to be added and the
+reserve for the answer. Above the emergency threshold the view is compacted before the call, unless the user disabled
+that; then a request that does not fit fails with an error that says what to do (F27).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from assistant.runtime.context_economy import ContextEconomy, has_old_output
 from assistant.runtime.context_meter import ContextMeter, TokenEstimates
 from sleep.compaction.values import CachedPrompt, CompactionLimits
 
-# Of the time for which a provider keeps a prompt, a summary takes some seconds.
+# Safety margin: a summary takes some seconds of the cache lifetime.
 _CACHE_MARGIN = timedelta(seconds=30)
 _SESSIONS_KEPT = 256
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """What a call was prepared from, for learning from what it was billed."""
+    """The inputs of a call, for calibration with its billed usage."""
 
     model: Model
     view: ContextView
@@ -42,7 +42,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """The last request of a session that was answered, for as long as the provider may still have it."""
+    """The last answered request of a session, while it may be cached."""
 
     prompt: CachedPrompt
     prefix_rev: int
@@ -54,17 +54,17 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class CachedCall:
-    """When a session's prompt was last sent, and for how long the provider was asked to keep it."""
+    """When a session's prompt was last sent, and with which cache lifetime."""
 
     at: datetime
     lifetime: CacheLifetime = "5m"
 
     def may_be_cached(self, now: datetime) -> bool:
-        """Whether the provider is likely to have it; a clock that was set back says nothing."""
+        """Return whether the prompt is likely still cached; False if the clock was set back."""
         return timedelta() <= now - self.at < self._lifetime - _CACHE_MARGIN
 
     def is_cold(self, now: datetime) -> bool:
-        """Whether the provider has certainly forgotten it."""
+        """Return whether the cache has certainly expired."""
         return now - self.at >= self._lifetime
 
     @property
@@ -73,7 +73,7 @@ class CachedCall:
 
 
 class ContextWindow:
-    """Prepares requests for turns, and learns from their replies."""
+    """Builds the requests of turns, and learns from the replies."""
 
     def __init__(
         self,
@@ -93,11 +93,11 @@ class ContextWindow:
         self._max_output = max_output_tokens
         self._prepared: dict[str, _Prepared] = {}  # by turn
         self._sent: dict[str, _Sent] = {}  # by session
-        self._models: dict[str, str] = {}  # by session, the name of the model that answered there last
+        self._models: dict[str, str] = {}  # by session, the model that answered last
         self._calls: dict[str, CachedCall] = {}  # by session
 
     async def prepare(self, turn: Turn, model: Model, now: datetime) -> ModelRequest:
-        """The request for the next call of this turn, made to fit."""
+        """Return the turn's next request, compacting first if it would not fit."""
         limits = await model.limits()
         self._meter.set_limits(model, limits)
         terms = self._meter.terms_for(turn.session, model.name, limits, turn.volatile)
@@ -123,8 +123,8 @@ class ContextWindow:
         return request
 
     async def shrink_after_overflow(self, turn: Turn, attempt: int) -> None:
-        """The provider called the last request too long: bring the view down, further with every attempt. Raises
-        `ModelError` where compaction is switched off."""
+        """After the provider rejected the request as too long, compact the view, more with every attempt. Raises
+        `ModelError` if compaction is disabled."""
         prepared = self._prepared[turn.id]
         if not self._meter.compaction_settings.auto:
             raise ModelError(
@@ -139,11 +139,11 @@ class ContextWindow:
         await self._compaction.make_room(turn, terms, "overflow")
 
     def untrusted_sources(self, turn: Turn) -> tuple[str, ...]:
-        """What the turn's model has read that the person did not say now."""
+        """Return sources the model has read other than the user's own current message."""
         return self._meter.untrusted_sources(self._conversation.load_view(turn.session), turn.volatile)
 
     def record_usage(self, turn: Turn, reply: ModelReply, now: datetime) -> None:
-        """What the provider counted for the request becomes the measure of this view, and corrects later estimates."""
+        """Use the provider's token count as the measure of this view and to calibrate estimates."""
         prepared = self._prepared.get(turn.id)
         if prepared is None or reply.message.model not in (None, prepared.model.name):
             return
@@ -164,62 +164,60 @@ class ContextWindow:
         self._estimates.calibrate(model, estimated, reply.usage.prompt, now)
 
     def discard_turn(self, turn: str) -> None:
-        """The turn has ended: what was kept for its next call is not needed."""
+        """Discard state kept for the turn's next call."""
         self._prepared.pop(turn, None)
         self._estimates.discard_turn(turn)
 
     def pressure(self, session: str) -> float | None:
-        """How full the session's context is, 0-1 and above; None before a model was asked for its limits."""
+        """Return how full the session's context is, 0-1 and above; None while the model's limits are unknown."""
         return self._meter.pressure_ratio(session) if self._meter.knows_model else None
 
     def last_call(self, turn: str) -> tuple[Model, ModelRequest] | None:
-        """The model and the request of the running turn's last model call."""
+        """Return model and request of the running turn's last model call."""
         prepared = self._prepared.get(turn)
         return (prepared.model, prepared.request) if prepared else None
 
     def cached_request(self, session: str, now: datetime) -> CachedPrompt | None:
-        """The session's last request, while the provider is likely to have it in its cache and the view still begins
-        with it."""
+        """Return the session's last request if it is likely cached and still a prefix of the view."""
         sent = self._sent.get(session)
         if sent is None or not sent.may_be_cached(now):
             return None
         return sent.prompt if self._conversation.load_view(session).prefix_rev == sent.prefix_rev else None
 
     def is_cold(self, session: str, view: ContextView, now: datetime) -> bool:
-        """Whether the provider has certainly forgotten the session's prompt: what is changed in it costs nothing then.
-        After a restart the time of the last answer tells."""
+        """Return whether the session's prompt cache has certainly expired, so that changing the prompt is free. After a
+        restart this is derived from the time of the last answer."""
         return (call := self.last_cached_call(session, view)) is not None and call.is_cold(now)
 
     def last_cached_call(self, session: str, view: ContextView) -> CachedCall | None:
-        """When the session's prompt was last sent; None where nothing was answered in it yet."""
+        """Return when the session's prompt was last sent, or None if it has no answer yet."""
         if session in self._calls:
             return self._calls[session]
         last = next((row.ts for row in reversed(view.messages) if row.role == "assistant" and row.ts), None)
         return CachedCall(last, "1h") if last is not None else None
 
     async def _use_cold_cache(self, turn: Turn, view: ContextView, terms: CompactionLimits, now: datetime) -> None:
-        """The prompt is written anew in any case: what was recalled again and again becomes part of the summary; the
-        summary that was prepared is committed, or at least old tool output shortened. Takes no model, so that nobody
-        waits."""
+        """Use the expired cache: move repeatedly recalled text to the summary, and commit a prepared summary or at
+        least shorten old tool output. Uses no model, so nobody waits."""
         self._compaction.add_recalled(turn.session, terms)
         if not self._economy.is_on or await self._compaction.commit_prepared(turn.session, "economy"):
             return
         if self._compaction.is_compacting(turn.session):
             return
         if has_old_output(view, self._meter.context_settings.preserve_messages):
-            # What is old, the small context says: in a large one nearly all of it is new.
+            # The small context determines what is old: in a large one nearly everything is new.
             economy = self._economy.decide(turn.session, now, lifetime="5m", is_cold=True)
             await self._compaction.mask_old_output(turn.session, economy.terms if economy else terms)
 
     def _lifetime(self, session: str, model: Model, view: ContextView, now: datetime) -> CacheLifetime:
-        """As long as the prompt is cached it keeps the lifetime that it has."""
+        """Return the cache lifetime; unchanged while the prompt is cached."""
         call = self._calls.get(session)
         if call is not None and not call.is_cold(now):
             return call.lifetime
         return self._economy.cache_lifetime(session, model, view, now)
 
     def _trigger(self, session: str, model: str, view: ContextView, terms: CompactionLimits) -> str:
-        """Why room has to be made before this call; "" where it has not."""
+        """Return why room has to be made before this call, or ""."""
         switched = self._models.get(session, model) != model
         self._models[session] = model
         if not self._meter.compaction_settings.auto:

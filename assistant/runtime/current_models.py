@@ -1,8 +1,7 @@
-"""The models that a home uses now, and how one is exchanged for another while work is under way (`/model`).
+"""The models in use, and how they are replaced (`/model`) while work is in progress.
 
-What always holds: work that began with a model ends with it. Budgets, counted tokens, signed thinking and the
-provider's cache belong to one model, so a choice made meanwhile counts for the next piece of work. A model that was
-replaced is closed once, when nothing is under way that may use it.
+Work ends with the model it began with: budgets, token counts, signed thinking and the provider's cache belong to one
+model, so a new choice applies to later work. A replaced model is closed once nothing can be using it.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ class CurrentModels:
 
     @property
     def answering(self) -> Model:
-        """The model that the next turn is answered by."""
+        """The model that answers the next turn."""
         return self._current.answering
 
     @property
     def writing(self) -> Model:
-        """The economical model that the next summary or journal entry is written by."""
+        """The economical model for summaries and journal entries."""
         return self._current.writing
 
     @contextmanager
     def use(self) -> Iterator[ModelPair]:
-        """The models of now; what replaces them meanwhile closes none of them."""
+        """Yield the current models, which stay open within the context even if they are replaced."""
         self._users += 1
         try:
             yield self._current
@@ -44,7 +43,7 @@ class CurrentModels:
             self._close_replaced()
 
     def replace(self, models: ModelPair) -> None:
-        """What begins from now on uses these."""
+        """Use these models for new work."""
         previous, self._current = self._current, models
         current = (models.answering, models.writing)
         self._replaced += [model for model in (previous.answering, previous.writing) if model not in current]
@@ -59,7 +58,7 @@ class CurrentModels:
         task.add_done_callback(self._closing.discard)
 
     async def aclose(self) -> None:
-        """Close all of them, in use or not: for the end of the process."""
+        """Close all models, even if in use; for process exit."""
         replaced, self._replaced = self._replaced, []
         await asyncio.gather(*self._closing)
         await _close([*replaced, self._current.answering, self._current.writing])
@@ -71,7 +70,7 @@ async def _close(models: list[Model]) -> None:
 
 
 class ModelChoice:
-    """The choice of a model for as long as the daemon runs."""
+    """The runtime choice of a model, until the daemon restarts."""
 
     def __init__(
         self,
@@ -80,9 +79,9 @@ class ModelChoice:
         is_answering: Callable[[], bool],
         list_choices: Callable[[], Mapping[str, str]],
     ) -> None:
-        """- `build`: makes the models of a choice, and raises `UsageError` for one that there is not.
-        - `list_choices`: those that are known, with what is to be said of them.
-        - `is_answering`: whether a turn runs, which ends with the model that it began with.
+        """- `build`: creates the models of a choice; raises `UsageError` for an unknown one.
+        - `list_choices`: known choices with descriptions.
+        - `is_answering`: whether a turn is running (it keeps its model).
         """
         self._models = models
         self._build = build
@@ -90,16 +89,16 @@ class ModelChoice:
         self.list_choices = list_choices
 
     def describe(self) -> str:
-        """The model that answers."""
+        """Return the label of the answering model."""
         return model_label(self._models.answering)
 
     def choose(self, choice: str) -> str:
-        """Have `provider` or `provider:name` answer until the daemon is restarted. Raises `UsageError`."""
+        """Switch to `provider` or `provider:name` until the daemon restarts. Raises `UsageError`."""
         self._models.replace(self._build(choice))
         since = "From the next message on" if self._is_answering() else "From now on"
         return f"{since}: {self.describe()}"
 
 
 def model_label(model: Model) -> str:
-    """The model that answers, for a person."""
+    """Return a model's display name."""
     return f"{model.provider} {model.name}" if model.provider != model.name else model.name

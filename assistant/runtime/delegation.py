@@ -1,15 +1,14 @@
-"""Helpers of a turn: several tasks at once, each over one and the same context, which nothing can change meanwhile.
+"""Delegation: sub-agents ("helpers") of a turn run several tasks concurrently over the same immutable context.
 
-What always holds:
-- All helpers of a call work over one `ModelRequest`, and one model answers them: those of the turn's own last call,
-  after the emergency check. The request is a value. A compaction, an undo, a message that arrives: they change what
-  later calls see, never this.
-- A helper can look and change nothing: only tools that neither have effects nor send words out run for it, which is
-  checked here, where they are run (I10). It is offered the same tools as the assistant all the same, since other ones
-  would make another prompt and miss the provider's cache at ten times the price; one that may not run answers so. To
-  delegate is an effect too, so helpers have no helpers.
-- What a helper says and is told enters no view and no log. Its last words alone are an answer.
-- Every task is noted before its helper starts, and its end when it ends (F22). What ends the turn ends its helpers.
+Invariants:
+- All helpers of a call share one `ModelRequest` and one model: those of the turn's own last call, after the emergency
+  check. The request is immutable: compactions, undos and new messages affect only later calls.
+- Helpers are read-only: only tools without effects that send nothing out run for them, which is checked where tools are
+  run (I10). They are offered the same tools as the assistant anyway, since a different prompt would miss the provider's
+  cache at ten times the price; a disallowed call returns an error. Delegating counts as an effect, so helpers cannot
+  delegate.
+- A helper's conversation enters no view and no log; only its final answer is returned.
+- Every task is persisted before its helper starts, and updated when it ends (F22). Ending the turn ends its helpers.
 """
 
 from __future__ import annotations
@@ -20,14 +19,13 @@ from contextlib import aclosing
 from dataclasses import field, replace
 from datetime import UTC, datetime, tzinfo
 
-import structlog
-
 from assistant.context.normalise import normalise
 from assistant.context.pressure import MIN_ANSWER_TOKENS
 from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import Delegation, DelegationState
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError, StoreError, ToolError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.core.ports import ASKED_TOUCHES, Model, ToolContext
@@ -38,7 +36,7 @@ from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import DelegationSettings
 from assistant.store.script.turns import Delegations
 
-log = structlog.get_logger()
+log = get_logger()
 
 FAILED_PREFIX = "[failed] "
 LAST_STEP_NOTE = "This is your last step: no tool runs after it. Answer now with what you have."
@@ -55,7 +53,7 @@ _REPORTED_RESULTS = 6_000
 
 @dataclass(slots=True)
 class _Work:
-    """One helper: its task as it is kept, what it said and was told so far, what that cost."""
+    """A running helper: its stored task, its messages, and its usage."""
 
     delegation: Delegation
     messages: list[Message] = field(default_factory=list)
@@ -65,12 +63,12 @@ class _Work:
 
     @property
     def used(self) -> int:
-        """Tokens so far, prompts and answers."""
+        """Total tokens so far, prompts and answers."""
         return self.usage.prompt + self.usage.output
 
 
 class DelegationRunner:
-    """Runs the helpers of the `delegate` tool. Holds nothing between calls."""
+    """Runs the helpers of the `delegate` tool. Stateless between calls."""
 
     def __init__(
         self,
@@ -83,9 +81,9 @@ class DelegationRunner:
         prompt: str,
         count_request_tokens: Callable[[ModelRequest, str], int],
     ) -> None:
-        """- `last_call`: the model and the request of a turn's last model call; None where this process made none.
-        - `prompt`: tells a helper what it is.
-        - `count_request_tokens`: the whole prompt of a request as the model of that name is expected to bill it.
+        """- `last_call`: returns model and request of a turn's last model call; None if this process made none.
+        - `prompt`: instructions for a helper.
+        - `count_request_tokens`: estimates the prompt size of a request for the named model.
         """
         self._toolbox, self._last_call = toolbox, last_call
         self._delegations = delegations
@@ -96,15 +94,16 @@ class DelegationRunner:
 
     @property
     def max_tasks(self) -> int:
-        """The most tasks of one call."""
+        """Maximum number of tasks per call."""
         return self._settings.max_helpers
 
     async def run(self, tasks: Sequence[str], context: ToolContext) -> list[str]:
-        """What each helper answered, or what went wrong with it, in the order of the tasks. A call made again under
-        its key keeps the answers that it has.
+        """Return each helper's answer or error, in the order of the tasks. Answers already stored under the call's key
+        are reused.
 
-        Raises `ToolError` where there is no context to work over and `StoreError` where the tasks cannot be noted;
-        then none was started."""
+        Raises `ToolError` if there is no context, and `StoreError` if the tasks cannot be stored; then none was
+        started.
+        """
         call = self._last_call(context.turn)
         if call is None:
             raise ToolError(_NO_CONTEXT)
@@ -123,7 +122,7 @@ class DelegationRunner:
 
     async def _carry_out(self, work: _Work, call: tuple[Model, ModelRequest], context: ToolContext) -> None:
         try:
-            # Below what the toolbox gives the tool, or all answers would be lost where one helper takes too long.
+            # Shorter than the tool's own timeout: otherwise one slow helper would lose all answers.
             async with asyncio.timeout(self._settings.max_seconds):
                 answer = await self._until_answered(work, *call, context)
         except TimeoutError:
@@ -134,7 +133,7 @@ class DelegationRunner:
             self._end(work, "done", answer)
 
     def _end(self, work: _Work, state: DelegationState, text: str) -> None:
-        """The answer stands, whether or not the disk takes the note that it is there."""
+        """Set the answer; it is returned even if it cannot be stored."""
         last = next((m.content for m in reversed(work.messages) if m.role == "assistant" and m.content.strip()), "")
         if state == "failed":
             text = f"{FAILED_PREFIX}{text}" + (f" It last said:\n{last}" if last else "")
@@ -148,7 +147,7 @@ class DelegationRunner:
     # ------------------------------------------------------------------------------------------------------- one helper
 
     async def _until_answered(self, work: _Work, model: Model, request: ModelRequest, context: ToolContext) -> str:
-        """Model calls and tools, until words without a call. Raises `ModelError`, and `ToolError` at a limit."""
+        """Call model and tools until there is a final answer. Raises `ModelError`, and `ToolError` at a limit."""
         work.messages.append(Message("user", self._task(work.delegation.task, context)))
         for step in range(1, self._settings.max_steps + 1):
             if step == self._settings.max_steps > 1:
@@ -177,12 +176,13 @@ class DelegationRunner:
         return [spec.name for spec in offered if self._only_looks(spec.name, role)]
 
     def _only_looks(self, name: str, role: SessionRole) -> bool:
-        """A search of the web changes nothing either, and sends words out: nobody could ask the person for a helper."""
+        """Return whether helpers may use a tool. A web search has no effects, but sends text out, and a helper cannot
+        ask the user for approval."""
         tool = self._toolbox.find(name, role)
         return tool is not None and tool.effects == "none" and not tool.touches & ASKED_TOUCHES
 
     async def _next_request(self, work: _Work, request: ModelRequest, model: Model) -> ModelRequest:
-        """The snapshot as it is and what was said since, with room for an answer that keeps within the limits."""
+        """Return the shared request plus the helper's messages, with an output limit within its token budget."""
         messages = (*request.messages, *normalise(work.messages))
         edges = (*request.cache_boundaries, len(messages) - 1)[-2:]
         whole = replace(request, messages=messages, cache_boundaries=edges)
@@ -222,7 +222,7 @@ class DelegationRunner:
 
 
 def _answer_text(reply: ModelReply, model_name: str) -> str:
-    """The answer, and who gave it where that was not the model `model_name`. Raises `ModelError` for none."""
+    """Return the answer, naming the model if it was not `model_name`. Raises `ModelError` if there is no answer."""
     if reply.stop == "refusal" or reply.message.metadata.get("refusal"):
         raise ModelError("The model declined to do this.", kind="refusal")
     if reply.stop == "overflow":
@@ -238,7 +238,7 @@ def _answer_text(reply: ModelReply, model_name: str) -> str:
 
 
 def _both_ends(text: str) -> str:
-    """A result short enough for a few of them to fit: tools give pages, and this holds for one that does not."""
+    """Shorten a long result to its ends; a safeguard, since tools return pages."""
     if len(text) <= _LONGEST_RESULT:
         return text
     half = _LONGEST_RESULT // 2
@@ -251,15 +251,15 @@ def _both_ends(text: str) -> str:
 def tasks_of_interrupted_calls(
     delegations: Delegations, interrupted: Sequence[Delegation], session: str
 ) -> list[Delegation]:
-    """All tasks of a session whose call a restart cut off, in their order: those in `interrupted`, and those of the
-    same calls that had ended before and whose answers never reached the model."""
+    """Return all tasks of a session whose call was interrupted by a restart, in order: those in `interrupted`, and
+    completed tasks of the same calls, whose answers never reached the model."""
     keys = {delegation.key for delegation in interrupted}
     return [delegation for delegation in reversed(delegations.list_for_session(session)) if delegation.key in keys]
 
 
 def interrupted_tasks_note(delegations: Sequence[Delegation], zone: tzinfo = UTC) -> str:
-    """For the volatile block of the next turn: the tasks that a restart cut off, as `tasks_of_interrupted_calls` gives
-    them, and what those answered that had ended. "" where there are none. Their words are quoted as data."""
+    """Return a note for the next turn's volatile block about interrupted tasks (from `tasks_of_interrupted_calls`) and
+    the answers of completed ones; "" if there are none. Their text is quoted as data."""
     if not delegations:
         return ""
     shown = delegations[:_REPORTED]

@@ -1,11 +1,10 @@
-"""Keeps the index of files up to the files: those of the workspace, and of the folders that the owner allows.
+"""Keeps the file index up to date with the workspace and the folders the owner allows.
 
-What always holds:
-- It never holds the loop: looking, reading and storing happen in worker threads, documents are parsed in a child at low
-  priority, a file at a time. A turn waits for none of it.
-- A file that did not change is not read again; a kill costs the file that was being read. One that went or changed is
-  found no longer as it was. A folder that cannot be reached keeps what is known of it.
-- A file that cannot be read is named with its reason, and keeps nothing else from being read.
+- It never blocks the event loop: scanning, reading and storing run in worker threads, documents are parsed in a
+  low-priority child process, one at a time. No turn waits for it.
+- Unchanged files are not read again; a kill loses only the file being read. Deleted or changed files are removed from
+  the index or updated. An unreachable folder keeps its indexed content.
+- An unreadable file is listed with its reason, and does not affect others.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ import os
 import time
 from collections.abc import Sequence
 
-import structlog
-
 from assistant.core.dataclass import dataclass
+from assistant.core.logger import get_logger
 from assistant.core.plain_files import FileRefused
 from assistant.core.text import pluralize, shorten
 from assistant.documents.folders import FileFolders, FoundFile
@@ -29,29 +27,29 @@ from assistant.search.finder import SourceFinder
 from assistant.store.home.workspace import EARLIER_FOLDER, SENT_FOLDER
 from assistant.store.search.files import FileIndex
 
-log = structlog.get_logger()
+log = get_logger()
 
 MOST_FILES = 100_000
-"""Entries of one root that are looked at."""
+"""Maximum number of entries scanned per root."""
 
 _NO_TEXT = "is no text, nor a document that can be read"
 _MOST_NAMED = 3
-# Of one document, at low priority beside whatever else the machine does.
+# Per document, at low priority.
 _MAX_SECONDS = 300.0
 _LONGEST_NAME = 100
-# Small texts of which so many are read and stored at a time, in some milliseconds.
+# Number of small texts read and stored per batch, in some milliseconds.
 _BATCH_FILES = 32
 _SMALL = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class IndexUpdate:
-    """What one run did."""
+    """The result of one run."""
 
     read: int = 0  # files
-    unreadable: int = 0  # of these, that have no text that can be read
+    unreadable: int = 0  # of `read`, those without readable text
     removed: int = 0
-    left: int = 0  # files that wait for the next run
+    left: int = 0  # files left for the next run
 
 
 class FileIndexer:
@@ -63,18 +61,18 @@ class FileIndexer:
         documents: DocumentReader | None = None,
         most_files: int = MOST_FILES,
     ) -> None:
-        """`finder` is over `index`; `most_files`: entries of one root that are looked at."""
+        """`finder` searches `index`; `most_files` limits the entries scanned per root."""
         self._most = most_files
         self._folders = folders
         self.index = index
         self._finder = finder
         self._documents = documents or DocumentReader(_MAX_SECONDS, in_background=True)
         self._updating = asyncio.Lock()
-        self.problems: tuple[str, ...] = ()  # what cannot be searched, a line each
-        self.waiting = 0  # files that are still to be read, as of the last look
+        self.problems: tuple[str, ...] = ()  # what cannot be searched, one line each
+        self.waiting = 0  # files still to be read, as of the last scan
 
     async def update(self, max_seconds: float | None = None) -> IndexUpdate:
-        """Look at all files, and take in what changed, for `max_seconds` at most. Raises `StoreError`."""
+        """Scan all files and index changes, for at most `max_seconds`. Raises `StoreError`."""
         ends = time.monotonic() + max_seconds if max_seconds is not None else None
         async with self._updating:
             changed, gone, problems = await asyncio.to_thread(self._compare)
@@ -92,15 +90,14 @@ class FileIndexer:
             return IndexUpdate(read, unreadable, len(gone), self.waiting)
 
     async def make_searchable(self) -> None:
-        """Have the search index follow, a little at a time. Raises `StoreError`."""
+        """Update the search index in small batches. Raises `StoreError`."""
         while await asyncio.to_thread(self._finder.index_next_batch):
             pass
 
     # ---------------------------------------------------------------------------------------------------------- looking
 
     def _compare(self) -> tuple[list[FoundFile], list[str], list[str]]:
-        """The files that are new or changed, small ones first; the paths of those that are gone; what could not be
-        looked at."""
+        """Return new or changed files, small ones first; paths of deleted files; and scan problems."""
         known, changed, problems = self.index.known_files(), [], []
         unseen = set(known)
         for root in self._folders.roots():
@@ -118,7 +115,7 @@ class FileIndexer:
             if not is_all:
                 unseen = {path for path in unseen if not path.startswith(f"{root}/" if root else "")}
             for file in found:
-                # What was sent is a copy of another file, and earlier texts are no answer to a question of today.
+                # Sent files are copies, and earlier versions do not answer current questions.
                 if not file.path.startswith((f"{SENT_FOLDER}/", f"{EARLIER_FOLDER}/")):
                     unseen.discard(file.path)
                     if known.get(file.path) != file:
@@ -136,7 +133,7 @@ class FileIndexer:
     # ---------------------------------------------------------------------------------------------------------- reading
 
     async def _read(self, batch: Sequence[FoundFile]) -> int:
-        """How many of them have no text that can be read."""
+        """Read files and return how many have no readable text."""
         epoch = self.index.epoch
         documents, unreadable = await asyncio.to_thread(self._read_texts, batch, epoch)
         for file, kind in documents:
@@ -144,7 +141,7 @@ class FileIndexer:
         return unreadable
 
     def _read_texts(self, batch: Sequence[FoundFile], epoch: int) -> tuple[list[tuple[FoundFile, DocumentKind]], int]:
-        """Take plain texts in; those that a child has to read, and how many no reader knows."""
+        """Index plain texts; return documents for the child process, and the number of unreadable files."""
         documents: list[tuple[FoundFile, DocumentKind]] = []
         unreadable = 0
         for file in batch:
@@ -185,14 +182,14 @@ class FileIndexer:
 
 
 def _batches(files: Sequence[FoundFile]) -> list[tuple[FoundFile, ...]]:
-    """Small files together, others one by one."""
+    """Group small files into batches; others are read one by one."""
     small = [file for file in files if file.size <= _SMALL]
     groups = [tuple(small[place : place + _BATCH_FILES]) for place in range(0, len(small), _BATCH_FILES)]
     return [*groups, *((file,) for file in files[len(small) :])]
 
 
 def _plain_text(data: bytes) -> str | None:
-    """UTF-8, of which the last character may be cut; None for any other encoding."""
+    """Decode UTF-8, tolerating a truncated last character; None for other encodings."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Small, regular work on the stores, beside everything else: what a crash left in files, upkeep, the search index."""
+"""Regular background work on the stores: crash recovery of files, upkeep, search indexing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
-import structlog
-
 from assistant.core.errors import MemoryUnavailable, StoreError, UsageError
+from assistant.core.logger import get_logger
 from assistant.runtime.file_indexer import FileIndexer
 from assistant.runtime.running_turns import RunningTurns
 from assistant.search.finder import SourceFinder
@@ -19,7 +18,7 @@ from assistant.store.derived import FILES_DB, MEMORY_DB, SEARCH_DB, is_set_aside
 from assistant.store.home.guard import HomeGuard
 from assistant.store.script.conversation import StoredConversation
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Maintenance:
@@ -36,8 +35,8 @@ class Maintenance:
         tell: Callable[[str], None],
         file_indexer: FileIndexer,
     ) -> None:
-        """`indexes` by what is in them ("Message"). `rebuild_memories` makes memory.db of the journal. `record_stores`
-        writes down what the stores hold; `tell` sends the owner a line on damage, once for each."""
+        """`indexes`: by content ("Message"). `rebuild_memories` rebuilds memory.db from the journal. `record_stores`
+        records the state of the stores; `tell` notifies the owner of damage, once per text."""
         self._conversation = conversation
         self._files = files
         self._indexes = indexes
@@ -48,17 +47,17 @@ class Maintenance:
         self._record_stores = record_stores
         self._tell = tell
         self._file_indexer = file_indexer
-        self.file_problems: tuple[str, ...] = ()  # memory files that a crash left half written, a line each
-        self.passed_over: tuple[str, ...] = ()  # what is found in part or not at all by a search, a line each
+        self.file_problems: tuple[str, ...] = ()  # memory files that a crash left inconsistent, one line each
+        self.passed_over: tuple[str, ...] = ()  # what search covers partly or not at all, one line each
 
     def recover_files(self) -> None:
-        """Finish or take back changes of memory files that a crash cut off; `status` reports what cannot be."""
+        """Complete or roll back interrupted changes of memory files; `status` reports failures."""
         self.file_problems = tuple(self._files.recover_after_crash())
         for problem in self.file_problems:
             log.warning("a memory file could not be recovered", problem=problem)
 
     def run(self) -> None:
-        """Upkeep; left for later while a turn runs, or when the disk refuses."""
+        """Run upkeep; skipped while a turn is running or if the disk fails."""
         if not self._running.any_running:
             with contextlib.suppress(StoreError):
                 self._conversation.run_maintenance()
@@ -68,17 +67,17 @@ class Maintenance:
         self.tell_damage()
 
     def tell_damage(self) -> None:
-        """Send what is being made again to the owner; left for later where that cannot be stored."""
+        """Notify the owner of what is being rebuilt; retried later if that cannot be stored."""
         with contextlib.suppress(StoreError):
             for problem in (*remake_problems(self._home), *self.file_problems):
                 self._tell(problem)
 
     async def index_new_messages(self) -> None:
-        """Index what is new, a little at a time, in a worker thread."""
+        """Index new messages and files in small batches, in a worker thread."""
         try:
             self._home_guard.require_present()
             await self._follow_sources()
-            # What was said goes first: files may be many.
+            # Messages first: there may be many files.
             await self._file_indexer.update()
             await self._follow_sources()
             self.passed_over = await asyncio.to_thread(lambda: tuple(self._find_passed_over()))
@@ -100,7 +99,7 @@ class Maintenance:
         yield from self._file_indexer.problems
 
     async def remake_memories(self) -> None:
-        """Make memory.db again where one was set aside; what keeps it from that now is left for the next upkeep."""
+        """Rebuild memory.db if a damaged one was set aside; retried at the next upkeep on failure."""
         if not is_set_aside(self._home / MEMORY_DB):
             return
         try:

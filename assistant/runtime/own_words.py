@@ -1,8 +1,8 @@
-"""Whether a person's own message asked for a call.
+"""Determines whether the user's own messages requested a tool call.
 
-What always holds: only the messages that the turn answers count, without what is quoted or pasted in them and without
-their questions. Two ways are known, and neither asks a model: the rules of offline mode read the same call in the
-message, or the message has every value of the call (`WordsOfCall`). In doubt it did not.
+Only the messages that the turn answers count, without quoted or pasted text and without their questions. A call is
+recognised in two ways, both without a model: the offline mode's rules derive the same call, or the message contains
+every value of the call (`WordsOfCall`). If in doubt, it was not requested.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LOOKED_AT = 8_000
 _MOST_SENTENCES = 100
 _MOST_STEPS = 8
 _TELLING = frozenset(["question", "ask", "statement"])
-# What a model calls the person.
+# Words with which a model refers to the user.
 _PERSON = frozenset(["user", "owner", "person", "they", "their", "them", "theirs", "he", "she", "his", "her"])
 
 RunReading = Callable[[ToolCall], Awaitable[str]]
@@ -42,7 +42,7 @@ RunReading = Callable[[ToolCall], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class OwnWords:
-    """What the person said in a turn, without questions and quotations. `whole`: with the questions."""
+    """The user's text in a turn, without questions and quotations. `whole` includes the questions."""
 
     text: str
     whole: str
@@ -50,7 +50,7 @@ class OwnWords:
     zone: ZoneInfo
 
     def ask_for(self, form: WordsOfCall, arguments: Mapping[str, Any], context: ToolContext) -> bool:
-        """Whether the person's words have every value of a call, or speak of each thing that it is about."""
+        """Return whether the text contains every value of a call, or mentions each of its subjects."""
         words = frozenset(distinct_words(self.whole if form.in_questions else self.text))
         if form.subjects is not None:
             subjects = [_content_words(text) for text in form.subjects(context, arguments)]
@@ -95,7 +95,8 @@ class OwnWords:
         return bool(asked) and words.issuperset(asked)
 
     def _has_address(self, address: str) -> bool:
-        """As it stands, but for the scheme and what a sentence puts around it: nothing may be added to it."""
+        """Return whether the text contains the address verbatim, ignoring the scheme and surrounding punctuation:
+        nothing may be appended to it."""
         return _plain_address(address) in map(_plain_address, self.whole.split())
 
 
@@ -115,7 +116,7 @@ def read_own_words(turn: Turn, zone: ZoneInfo) -> OwnWords:
 
 
 def _words_of_order(sentence: Sentence) -> str:
-    """The words that count of a sentence: none of a question, of what is told those that are not quoted."""
+    """Return the words of a sentence that count: none of a question; of a statement, those not quoted."""
     request = parse_sentence(sentence)
     if isinstance(request, Question | AboutMe):
         return ""
@@ -123,17 +124,17 @@ def _words_of_order(sentence: Sentence) -> str:
     asks = isinstance(request, DoOrder) and isinstance(request.otherwise, Question | AboutMe)
     if intent in _TELLING:
         return "" if asks else sentence.own_text
-    # What an order names may stand between quotation marks.
+    # The argument of an order may be in quotation marks.
     return sentence.text
 
 
 async def rules_read(
     call: ToolCall, turn: Turn, view: ContextView, tools: Sequence[ToolSpec], own: OwnWords, run_reading: RunReading
 ) -> bool:
-    """Whether the rules of offline mode read the call in the messages of the turn, given what they look up for it with
-    `run_reading`, which answers for calls that only look and raises `LookupError` for any other."""
+    """Return whether the offline mode's rules derive the call from the turn's messages. Their lookups are answered by
+    `run_reading`, which raises `LookupError` for calls that are not read-only."""
     messages = [_own_only(message, turn) for message in view.messages if not message.is_summary]
-    # What the model has called in this turn is not what the rules would have called, but for their own calls.
+    # Calls that the model made in this turn are removed: the rules look things up themselves.
     request = build_request(
         replace(view, messages=tuple(messages)), PromptFrame("", tools=tuple(tools)), LIMITS, volatile=turn.volatile
     )
@@ -157,7 +158,7 @@ async def rules_read(
 
 
 def is_same_call(one: ToolCall, other: ToolCall, own: OwnWords) -> bool:
-    """Whether two calls do the same: other spellings of a text or of a moment are the same."""
+    """Return whether two calls are equivalent; texts and times may be spelled differently."""
     if one.name != other.name:
         return False
     first, second = (
@@ -184,7 +185,7 @@ def _is_same_moment(one: str, other: str, own: OwnWords) -> bool:
 
 
 def _own_only(message: Message, turn: Turn) -> Message:
-    """Of what the person said in the turn, the lines that they did not quote."""
+    """Remove quoted lines from the user's messages of the turn."""
     if message.role != "user" or message.metadata.get("turn") != turn.id:
         return message
     lines = (line for line in message.content.splitlines() if not line.lstrip().startswith(">"))
@@ -192,7 +193,7 @@ def _own_only(message: Message, turn: Turn) -> Message:
 
 
 def _without_open_calls(request: ModelRequest) -> ModelRequest:
-    """Without the newest calls and what answers them: those that are looked at."""
+    """Remove the newest calls, which are being reviewed, and their results."""
     messages = request.messages
     newest = next((n for n in reversed(range(len(messages))) if messages[n].tool_calls), None)
     if newest is None or any(
@@ -220,7 +221,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _words_of_day(moment: datetime, zone: ZoneInfo) -> frozenset[str]:
-    """The words of a date: a note may say when something was said."""
+    """Return the words of a date, since a note may contain it."""
     local = moment.astimezone(zone)
     names = (MONTHS[local.month - 1], WEEKDAYS[local.weekday()])
     return frozenset(map(fold_text, (str(local.year), str(local.day), f"{local:%m}", f"{local:%d}", *names)))

@@ -1,24 +1,22 @@
-"""What is recalled unasked for a new message: earlier messages that compactions took out of view (`HistoryRecall`),
-memories and journal entries (`MemoryRecall`), and profiles (`ProfileRecall`).
+"""Automatic recall for a new message: earlier messages removed by compactions (`HistoryRecall`), memories and journal
+entries (`MemoryRecall`), and profiles (`ProfileRecall`).
 
-What always holds for all of them:
-- It is text for the volatile block and for nothing else: no view and no log ever has it, so that nothing recalled is
-  learned again as if it had been said again.
-- What looks like a password, a key, a PIN or a card number is left out, unless the message asks for such a thing.
-- Words come from the scope alone (I10), are quoted as data, dated, and marked as recalled; what the view still shows is
-  not recalled. Each memory has the reference by which it can be looked up, corrected or forgotten.
+For all of them:
+- The text is used in the volatile block only, never in a view or log, so that recalled text is not learned again.
+- Apparent passwords, keys, PINs and card numbers are masked, unless the message asks for one.
+- Only text of the scope is recalled (I10), quoted as data, dated, and marked as recalled; text still visible in the
+  view is skipped. Each memory has the reference for looking it up, correcting or erasing it.
 
-Messages: what tools quoted of the past is not recalled, and nothing is recalled for small talk, nor for a statement,
-which asks for nothing and would wait for the search all the same, nor for a question about somebody whom nobody ever
-named, nor below a bar: likeness in meaning, the share of the question that is said in the message and beside it, and
-how little its words stand together by coincidence add up to it. So in a conversation about one thing its own words do
-not count as rare, and still find what they ask for. The bar's form and numbers were chosen on natural and generated
-talk (`tests/recall_bench/unasked_history.py`, `tests/bench/recollection.py`), so that its figures on these are not
-those of talk that nobody has seen.
+Messages: tool results that quote the past are skipped. Nothing is recalled for small talk, for statements (which would
+only delay the answer), for questions about someone never mentioned, or below a threshold, which combines similarity of
+meaning, the share of the question found in the message and its neighbours, and how unlikely its words occur together by
+chance. So a conversation about one subject, whose own words are not rare, is still searchable. Form and values of the
+threshold were tuned on natural and generated conversations (`tests/recall_bench/unasked_history.py`,
+`tests/bench/recollection.py`), so results on these are not those of unseen conversations.
 
-Memories: what the conversation or the standing memory shows anyhow is left out, as is whatever has too little to do
-with the message (`Recalled.good`). A question about a time ("last spring", "in March") is answered from that time where
-anything is known of it; one about nothing but a time ("what did I do yesterday?") by what was said then.
+Memories: those already visible in the conversation or the standing memory are skipped, and those not relevant enough
+(`MemoryHit.is_relevant`). A question about a time ("last spring", "in March") is answered from that time if anything is
+known of it; one about nothing but a time ("what did I do yesterday?") by what was said then.
 """
 
 from __future__ import annotations
@@ -45,13 +43,13 @@ _HITS_READ = 12
 _HITS_READ_OF_REPEATED = 400
 _REPLY_LENGTH = 300
 _REPLY_WITHIN = 4
-# What stands in a summary to this length is not recalled.
+# Text that a summary contains up to this length is not recalled.
 _TOLD = 160
 
-# What likeness in meaning, the share of the question that is said there, and the surprise of its words add up to.
+# Threshold for the sum of similarity, matched share, and weighted surprise.
 _LEAST_FIT, _SURPRISE_WEIGHT = 1.15, 0.1
-# Several rare words that stand together say enough where the rest of a question is worded otherwise, if they are very
-# rare, or likeness in meaning says the same.
+# Alternative threshold for several rare words found together where the rest is phrased differently: they must be very
+# rare, or similarity must agree.
 _MOST_BY_CHANCE, _LEAST_SHARE, _VERY_RARE = 0.7, 0.25, 10.0
 _MOST_BY_CHANCE_OF_LIKE, _LEAST_SHARE_OF_LIKE, _LEAST_LIKENESS = 0.4, 0.3, 0.3
 
@@ -59,13 +57,13 @@ _ENDS_ASKING = lazy_regex(r"[?？؟][\s\"'”’)»」]*(?:…\s*)?$")
 
 
 def recall_budget(max_tokens: int, window: int) -> int:
-    """Tokens that recalled messages may take where `max_tokens` is meant for a full context: less of a small window,
-    but enough for some messages."""
+    """Scale the token budget for recalled messages from a full context to `window`, with a minimum for a few
+    messages."""
     return min(max_tokens, max(max_tokens * window // FULL_CONTEXT_TOKENS, window // 40))
 
 
 class HistoryRecall:
-    """Finds what to recall for a new message. Reads the history and nothing else, holds nothing."""
+    """Finds earlier messages to recall. Read-only and stateless."""
 
     def __init__(
         self,
@@ -76,8 +74,8 @@ class HistoryRecall:
         *,
         quoting_tools: frozenset[str] = frozenset(),
     ) -> None:
-        """`count` gives the tokens of a text, `budget` how many may be taken now (see `recall_budget`); `quoting_tools`
-        are tools whose results quote the past."""
+        """`count` counts tokens, `budget` returns the current limit (see `recall_budget`); `quoting_tools` are tools
+        whose results quote the past."""
         self._history = history
         self._count = count
         self._zone = zone
@@ -86,23 +84,23 @@ class HistoryRecall:
 
     @staticmethod
     def has_something_out_of(view: ContextView) -> bool:
-        """Whether a compaction took something out of the view."""
+        """Return whether compactions removed messages from the view."""
         return bool(find_summaries(view.messages))
 
     def recall(self, question: str, session: str, scope: str, view: ContextView, now: datetime) -> str:
-        """A block of quotations for the volatile block, oldest first; "" where there is nothing to recall. `view` is
-        the session's, before or after the question entered it. Any thread may call. Raises `StoreError`."""
+        """Return a block of quotations, oldest first; "" if there is nothing to recall. `view` is the session's, with
+        or without the question. Thread-safe. Raises `StoreError`."""
         return history_block(self.recall_lines(question, session, scope, view, now))
 
     def recall_lines(self, question: str, session: str, scope: str, view: ContextView, now: datetime) -> dict[int, str]:
-        """The quotations, by their messages, oldest first. Raises `StoreError`."""
+        """Return the quotations by message id, oldest first. Raises `StoreError`."""
         words = searchable_text(question)
         room = self._budget()
         identifiers = find_identifiers(words)
         if room <= 0 or not self.has_something_out_of(view):
             return {}
         if not is_question(words):
-            # Of a statement only what an identifier in it stands for may be wanted.
+            # For a statement, look up only its identifiers.
             words = " ".join(identifiers)
         if not words:
             return {}
@@ -119,7 +117,7 @@ class HistoryRecall:
         return {message_id: _without_unasked_secrets(quotes[message_id], words) for message_id in sorted(quotes)}
 
     def _hits(self, words: str, scope: str, tail: datetime, now: datetime) -> list[SearchHit]:
-        """What was said before the tail; of the time that the question names, where anything was."""
+        """Return messages from before the view's tail, preferably from the time that the question names."""
         period = find_past_period(words, now, self._zone)
         if period is not None:
             until = min(tail, period.before)
@@ -131,7 +129,7 @@ class HistoryRecall:
     def _distinct_hits(
         self, words: str, scope: str, before: datetime, after: datetime | None = None
     ) -> list[SearchHit]:
-        """Each text once: a question that was asked again and again leaves room for what answers it."""
+        """Return distinct texts: a question asked many times must not hide its answer."""
         distinct: dict[str, SearchHit] = {}
         for limit in (_HITS_READ, _HITS_READ_OF_REPEATED):
             hits = self._history.search(words, scope, limit=limit, after=after, before=before)
@@ -142,7 +140,7 @@ class HistoryRecall:
         return list(distinct.values())[:_HITS_READ]
 
     def _add(self, quotes: dict[int, str], lines: dict[int, str], room: int) -> int:
-        """Put lines that belong together to the others if all of them fit and are new; the room that is left."""
+        """Add lines of one hit if they are new and all fit; returns the remaining budget."""
         quoted_words = [_words_of_line(line) for line in quotes.values()]
         new = {message_id: line for message_id, line in lines.items() if _words_of_line(line) not in quoted_words}
         used = self._count("\n".join(new.values()))
@@ -154,7 +152,7 @@ class HistoryRecall:
         return room - used
 
     def _with_reply(self, hit: SearchHit, scope: str, session: str, shown: frozenset[int]) -> dict[int, str]:
-        """The line of a hit, and where it asks something that of what was said to it: there stands the answer."""
+        """Return the line of a hit; if it asks something, also of the reply, which has the answer."""
         lines = {hit.message_id: self._line(hit.message_id, hit, hit.text, session)}
         if hit.role != "tool" and _ENDS_ASKING.search(hit.text):
             neighbours = self._history.read(hit.message_id, scope, neighbours=_REPLY_WITHIN)
@@ -173,7 +171,7 @@ class HistoryRecall:
 
 
 def history_block(lines: Mapping[int, str]) -> str:
-    """Quotations for the volatile block; "" where there are none."""
+    """Return quotations as a block; "" if there are none."""
     return quote_in_tag(RECORD_TAG, "\n".join([HISTORY_MARK, *lines.values()])) if lines else ""
 
 
@@ -188,7 +186,8 @@ def _fits_well(fit: MatchQuality) -> bool:
 
 
 def _says_one(hit: SearchHit, identifiers: Sequence[str]) -> bool:
-    """Whether it says something of an identifier, however rare that is in a short history."""
+    """Return whether a hit is a statement about one of the identifiers, even if these are not rare in a short
+    history."""
     return not _ENDS_ASKING.search(hit.text) and any(name in fold_text(hit.text) for name in identifiers)
 
 
@@ -197,14 +196,14 @@ def _without_unasked_secrets(text: str, message: str) -> str:
 
 
 def fully_shown_ids(view: ContextView) -> frozenset[int]:
-    """Ids of messages whose words stand in the view, in the original or as a copy, uncut."""
+    """Return ids of messages that are in the view untruncated, as originals or copies."""
     whole = [message for message in view.messages if not message.metadata.get("truncated")]
     origins = {message.metadata.get("carried_from") for message in whole} | {message.id for message in whole}
     return frozenset(origin for origin in origins if origin is not None)
 
 
 def _tail_start(view: ContextView, now: datetime) -> datetime:
-    """Since when the view shows everything."""
+    """Return when the contiguous part of the view starts."""
     first = next((message.ts for message in view.messages if message.id is not None and message.ts), now)
     return min(first, now)
 
@@ -218,7 +217,7 @@ _MEMORY_HEADING = f"{MEMORY_MARK} search_memory finds more."
 _MEMORIES_READ = 12
 _MAX_MEMORIES = 6
 _MEMORY_LENGTH = 400
-# Of a question about what was said or done at a time, these ask for nothing in particular.
+# Words that carry no content in a question about what was said or done at some time.
 _GENERAL_WORDS_TEXT = """
 talk talked talking say said saying tell told discuss discussed mention mentioned do did done doing happen happened
 happening go went going know remember note noted learn learned learnt write wrote thing things something anything
@@ -230,20 +229,20 @@ _SPACE = lazy_regex(r"\s+")
 
 
 class MemoryRecall:
-    """Reads and holds nothing."""
+    """Finds memories to recall. Read-only and stateless."""
 
     def __init__(
         self, search: StoredMemorySearch, count: Callable[[str], int], zone: tzinfo, budget: Callable[[], int]
     ) -> None:
-        """`count` gives the tokens of a text, `budget` how many may be taken now."""
+        """`count` counts tokens, `budget` returns the current limit."""
         self._search = search
         self._count = count
         self._zone = zone
         self._budget = budget
 
     def recall(self, message: str, scope: str, view: ContextView, standing_memory: str, now: datetime) -> str:
-        """A block for the volatile block, best first; "" where nothing bears on the message. `standing_memory` is what
-        the prompt has of memory anyhow. Raises `StoreError`."""
+        """Return a block, best first; "" if nothing is relevant. `standing_memory` is the memory already in the prompt.
+        Raises `StoreError`."""
         words, room = searchable_text(message), self._budget()
         if room <= 0 or not words:
             return ""
@@ -285,17 +284,17 @@ class MemoryRecall:
 
 
 class ProfileRecall:
-    """What is known of those whom a text names."""
+    """Recalls the profiles of those that a text names."""
 
     def __init__(self, profiles: StoredProfiles, count: Callable[[str], int], zone: tzinfo, max_tokens: int) -> None:
-        """`count` gives the tokens of a text; with `max_tokens` 0 nothing is recalled."""
+        """`count` counts tokens; `max_tokens` 0 disables recall."""
         self._profiles = profiles
         self._count = count
         self._zone = zone
         self._max_tokens = max_tokens
 
     def recall(self, text: str, scope: str) -> str:
-        """A block for the volatile block; "" where nobody is named. Raises `StoreError`."""
+        """Return a block; "" if no profile is named. Raises `StoreError`."""
         named = self._profiles.find_in_text(text, scope) if self._max_tokens else []
         block = profiles_block(named, self._count, self._max_tokens, self._zone) if named else ""
         return _without_unasked_secrets(block, text)

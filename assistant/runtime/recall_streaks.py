@@ -1,7 +1,8 @@
-"""What is recalled in one turn after the other: it costs the full price each time, and belongs into the summary.
+"""Counts how many turns in a row recalled the same message; it then belongs in the summary, since recalled text is not
+cached.
 
-What always holds: a turn in which something is not recalled ends its streak, but what was recalled often enough is due
-until it is in the summary; a restart forgets both, which costs no more than some more turns.
+A turn that does not recall a message ends its streak, but a message that is due stays so until it is summarised. State
+is in memory: after a restart, counting starts over.
 """
 
 from __future__ import annotations
@@ -9,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 STREAK = 5
-"""In so many turns in a row."""
+"""Number of consecutive turns after which a message is due."""
 
 _SESSIONS_KEPT = 64
 
 
 class RecallStreaks:
-    """By session and message: in how many turns in a row it was recalled."""
+    """Streaks by session and message."""
 
     def __init__(self) -> None:
         self._streaks: dict[str, dict[int, int]] = {}
         self._due: dict[str, dict[int, str]] = {}
 
     def record_turn(self, session: str, lines: Mapping[int, str]) -> None:
-        """A turn of the session recalled these messages, with these lines."""
+        """Record the messages that a turn recalled, with their lines."""
         before = self._streaks.pop(session, {})
         times = self._streaks[session] = {number: before.get(number, 0) + 1 for number in lines}
         if due := {number: line for number, line in lines.items() if times[number] >= STREAK}:
@@ -32,9 +33,9 @@ class RecallStreaks:
                 kept.pop(next(iter(kept)))
 
     def list_due(self, session: str) -> Mapping[int, str]:
-        """The messages that belong into the summary, with their lines."""
+        """Return the messages due for the summary, with their lines."""
         return self._due.get(session, {})
 
     def mark_summarised(self, session: str) -> None:
-        """They stand in the summary now."""
+        """Mark due messages as summarised."""
         self._due.pop(session, None)

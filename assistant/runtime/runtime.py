@@ -1,9 +1,9 @@
-"""The runtime: what came in becomes turns, what came of them goes out, and nothing falls between.
+"""The runtime: turns accepted messages into turns, and delivers their results.
 
-One pass is `tick(now)`: every session that has accepted messages and no turn running gets one, side by side, one turn
-at a time each; then the outboxes are pumped. Everything durable is in the stores, so a runtime that is killed and
-built again continues where it was (`start`). Whatever is raised in one session's work ends there: a bug in a turn ends
-that turn with a notice and is logged, and nobody else notices.
+`tick(now)` is one pass: every session with accepted messages and no running turn gets one; sessions run concurrently,
+each one turn at a time; then the outboxes are woken. All durable state is in the stores, so a killed runtime continues
+after a restart (`start`). Exceptions are contained per session: a bug in a turn ends that turn with a notice and is
+logged.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-import structlog
-
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import HomeReplaced, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Message
 from assistant.core.notices import NoticeKind
 from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, Turn, is_answer_key
@@ -33,13 +32,13 @@ from assistant.runtime.turn_outcomes import TurnOutcomes
 from assistant.runtime.voice import VoiceMessages
 from assistant.service.heartbeat import RuntimeActivity
 
-log = structlog.get_logger()
+log = get_logger()
 
 _ACCEPTED_AT_ONCE = 4
 
 
 class Runtime:
-    """Inbox -> turns -> outbox for all sessions of a home."""
+    """Inbox -> turns -> outbox, for all sessions of a home."""
 
     def __init__(
         self,
@@ -57,12 +56,11 @@ class Runtime:
         store_attachments: Callable[[IncomingMessage, datetime], IncomingMessage],
         voice: VoiceMessages,
     ) -> None:
-        """- `wake_outbox`: what is in the outbox may be sent now.
-        - `show`: shows what happens to everybody who looks on; while `follow_turn` is open, where its messages came
-          from as well.
-        - `check_home`: raises `StoreError` while the data folder is away, or does not take what it refused.
-        - `store_attachments`: stores the files of a message, and gives what is to be accepted.
-        - `voice`: turns recordings into text before a turn begins.
+        """- `wake_outbox`: triggers delivery of the outbox.
+        - `show`: shows events to connected clients; within `follow_turn`, also where the turn's messages came from.
+        - `check_home`: raises `StoreError` while the data folder is missing, or still not writable.
+        - `store_attachments`: stores the files of a message, and returns the message to accept.
+        - `voice`: transcribes recordings before a turn starts.
         """
         self._conversation = conversation
         self._outbox = outbox
@@ -85,14 +83,14 @@ class Runtime:
         self._stopping = False
         self._last_tick: datetime | None = None
         self._progress_count = 0
-        # By session, what looks up what goes with the message that a turn begins with; and what it failed with.
+        # By session, the task preparing the next turn; and the exception of a failed one.
         self._beginning: dict[str, asyncio.Task[None]] = {}
         self._fault: BaseException | None = None
 
     # ------------------------------------------------------------------------------------------------------- life cycle
 
     async def start(self, recover: Callable[[datetime], Awaitable[None]]) -> None:
-        """Finish what an earlier process left, `recover` for other rooms. Raises `StoreError`."""
+        """Recover the state of an earlier process; `recover` does the same for other rooms. Raises `StoreError`."""
         recovery = self._conversation.recover_after_crash(self._clock())
         if recovery.adopted_records or recovery.torn_files or recovery.running_turns:
             log.info(
@@ -108,8 +106,8 @@ class Runtime:
         self._wake.set()
 
     async def run(self) -> None:
-        """Tick whenever something happened, until `stop`. A disk that fails is tried again at the next wake-up. Raises
-        `HomeReplaced`: what this process has open is not what stands there."""
+        """Tick on every wake-up until `stop`. A failing disk is retried at the next wake-up. Raises `HomeReplaced` if
+        the data folder was replaced."""
         while not self._stopping:
             await self._wake.wait()
             self._wake.clear()
@@ -122,7 +120,7 @@ class Runtime:
                 if str(error) != self._store_error:
                     log.error("the home cannot be used", error=str(error))
                 self._store_error = str(error)
-                # It passes: what keeps it is told by itself, and no new start would mend it.
+                # Disk errors are transient and reported elsewhere; a restart would not help.
                 self._progress_count += 1
 
     async def stop(
@@ -131,8 +129,8 @@ class Runtime:
         timeouts: ShutdownTimeouts = SHUTDOWN_TIMEOUTS,
         force_stop: asyncio.Event | None = None,
     ) -> None:
-        """No new turns; running ones get the drain time, until `force_stop`, then are marked aborted. A turn that
-        cannot be ended stays as it is, for the next start."""
+        """Stop starting turns; running ones get the drain time (until `force_stop`), then are aborted. A turn that
+        cannot be ended is left for the next start."""
         self._stopping, self._running.accepts_turns = True, False
         self._wake.set()
         for task in self._beginning.values():
@@ -159,8 +157,8 @@ class Runtime:
     # ------------------------------------------------------------------------------------------------------------- work
 
     async def accept(self, incoming: IncomingMessage) -> InboxReceipt:
-        """Store a message durably; returns once it may be acknowledged. Raises `StoreError` when it was not kept."""
-        # Of a flood a few in a round of the loop, so that others have their turn between them.
+        """Store a message durably; it may be acknowledged afterwards. Raises `StoreError` if it was not stored."""
+        # Limit concurrency, so that a flood of messages does not starve other tasks.
         async with self._accepting:
             try:
                 return await self._accept(incoming, self._clock())
@@ -172,15 +170,15 @@ class Runtime:
                 await asyncio.sleep(0)
 
     async def _accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
-        # Files of a message are not to make a new home where one was taken away.
+        # Storing attachments must not recreate a data folder that was removed.
         self._check_home(False)
         store = partial(self._store_attachments, incoming, now)
-        # Writing files to the disk may take a while.
+        # Writing files may be slow.
         incoming = await asyncio.to_thread(store) if any(media.data for media in incoming.media) else store()
         return self._conversation.accept(incoming, now)
 
     async def tick(self, now: datetime) -> None:
-        """One pass: start a turn in each session that waits, then see to the outboxes."""
+        """Run one pass: start a turn in each waiting session, then wake the outboxes."""
         self._last_tick = now
         if self._fault is not None:
             raise self._fault
@@ -193,7 +191,7 @@ class Runtime:
                 if self._running.is_running(session) or session in self._beginning:
                     continue
                 if self._turn_context.looks_back(session) or self._has_voice(session):
-                    # It may take a while, and nobody else waits for it.
+                    # Preparing may be slow, and must not delay other sessions.
                     task = asyncio.create_task(self._begin(session, now), name=f"beginning in {session}")
                     self._beginning[session] = task
                     task.add_done_callback(partial(self._on_begun, session))
@@ -203,7 +201,7 @@ class Runtime:
         self._progress_count += 1
 
     async def wait_until_idle(self) -> None:
-        """Wait until no turn runs and nobody waits for one."""
+        """Wait until no turn is running or waiting."""
         while self._running.any_running or self._beginning or (not self._stopping and self._running.waiting_sessions()):
             if tasks := [*self._running.tasks(), *self._beginning.values()]:
                 await asyncio.wait(tasks)
@@ -213,8 +211,8 @@ class Runtime:
         return self._voice.listens and any(map(self._voice.waits, self._conversation.list_accepted(session, limit=1)))
 
     async def _begin(self, session: str, now: datetime) -> None:
-        """Begin a turn with the first message that waits; another one, where that was taken back or changed while it
-        was looked up what goes with it, at the next tick."""
+        """Start a turn with the first waiting message. If it was withdrawn or changed while its context was prepared,
+        the next tick starts another one."""
         try:
             if not (items := self._conversation.list_accepted(session, limit=1)):
                 return
@@ -260,7 +258,7 @@ class Runtime:
                 self._remember(await self._turns.run(control))
             except StoreError as error:
                 self._hold(control, error)
-            # A model's SDK or a tool may raise anything, and no session may take another one down with it.
+            # A model's SDK or a tool may raise anything; other sessions must not be affected.
             except Exception as error:
                 log.exception("turn failed", turn=turn.id)
                 self._give_up(control, error)
@@ -283,15 +281,15 @@ class Runtime:
         self._running.backoff.clear_notice(outcome.session)
         self._outcomes.add(outcome)
 
-    # ----------------------------------------------------------------------------------- a home that cannot be written
+    # the data folder is not writable
 
     def _hold(self, control: TurnControl, error: StoreError) -> None:
-        """The turn stays open; what it knows and the disk does not is kept until it is taken up again."""
+        """Keep the turn open, and its unsaved state until it is resumed."""
         self._running.unsaved[control.turn.id] = control
         self._block(control.turn.session, error)
 
     def _block(self, session: str, error: StoreError) -> None:
-        """The session waits for the disk, which is looked at again after a while; told once, however long it takes."""
+        """Block the session until the disk is retried; reported once."""
         if self._running.backoff.start_waiting(session, str(error), self._clock()):
             log.error("home cannot be written", session=session, error=str(error))
             text = str(error) if session_role(session) == "owner" else StoreError.__doc__
@@ -299,7 +297,7 @@ class Runtime:
             self._show(TurnEvent("notice", session, "", {"text": notice.text, "disk": True}))
 
     def _retry_blocked(self, now: datetime) -> None:
-        """Take up the turns that wait for the disk, where it takes and gives again."""
+        """Resume blocked turns if the disk works again."""
         backoff = self._running.backoff
         if self._running.any_running or not backoff.should_retry(now):
             return
@@ -316,11 +314,11 @@ class Runtime:
 
     @property
     def storage_error(self) -> str:
-        """What keeps it from reading or writing the home just now; "" for nothing."""
+        """The current storage error, "" if none."""
         return self._store_error
 
     def progress_snapshot(self) -> RuntimeActivity:
-        """What it is at, for the probe of its progress."""
+        """Return the current activity, for the watchdog."""
         waiting: set[str] = set()
         with contextlib.suppress(StoreError):
             waiting = set(self._running.waiting_sessions())
@@ -329,7 +327,7 @@ class Runtime:
         return RuntimeActivity(self._progress_count, turns, frozenset(waiting - running.keys()))
 
     async def stop_turn(self, session: str) -> bool:
-        """Abort the running turn of a session and wait until it has ended."""
+        """Abort the running turn of a session and wait for its end."""
         running = self._running.by_session.get(session)
         if running is None:
             return False
@@ -345,15 +343,15 @@ class Runtime:
             task.cancel()
 
     def result(self, item: InboxItem) -> dict[str, Any]:
-        """What became of an accepted message (see `DaemonControl.result`)."""
+        """Return the result of an accepted message (see `DaemonControl.result`)."""
         sent = self._outbox.list_by_turn(item.turn) if item.turn else []
         answers = [one.outgoing.body for one in sent if is_answer_key(one.outgoing.key)]
         notices = [one.outgoing.body for one in sent if not is_answer_key(one.outgoing.key)]
         return self._outcomes.describe_result(item, answers[0] if answers else "", list(dict.fromkeys(notices)))
 
     def find_disk_trouble(self) -> str:
-        """Why nothing can be written; "" where it can. After a failure the disk is tried now, and what waits for it is
-        taken up as soon as there is room again: nobody is shown what was true before."""
+        """Return why nothing can be written, or "". After a failure the disk is retried now, so the result is current;
+        blocked turns resume if it works."""
         backoff = self._running.backoff
         if not (self._store_error or backoff.sessions):
             return ""

@@ -1,6 +1,6 @@
-"""Tells whoever says what looks like a password, a key, a PIN or a card number where it is kept now.
+"""Tells the user where an apparent password, key, PIN or card number in their message is stored.
 
-What always holds: once a conversation, and never its value.
+At most once per conversation; the notice never contains the value.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from assistant.core.sessions import session_role
 from assistant.gateway.notices import NoticeSender
 from sleep.rules.secrets import find_secrets
 
-_LOOKED_AT = 8_000  # characters of a message, of which one with megabytes is no sentence that somebody says
+_LOOKED_AT = 8_000  # characters searched per message
 
 
 def announce_secret(turn: Turn, notices: NoticeSender) -> None:
-    """Where a message of the turn has one. Raises `StoreError`."""
+    """Send the notice if a message of the turn contains a secret. Raises `StoreError`."""
     for item in turn.items:
         secrets = find_secrets(item.incoming.content[:_LOOKED_AT])
         if not secrets or is_timed_schedule_prompt(item.incoming):

@@ -1,9 +1,9 @@
-"""When the assistant sleeps: at night, in naps, by hand; never in the way of a message.
+"""Schedules sleep cycles: nightly, as naps, and on command, without delaying messages.
 
-One sleep runs at a time, as a task beside the turns; another waits for it. A message that arrives meanwhile is answered
-from the view as it is; what sleep commits replaces only what it planned on. A sleep that is cut off continues where it
-was the next time. A conversation that is quiet naps once, and again only after something was said (F01, F32). A night
-is slept once, by the wall clock of the home's zone, and late where nobody was up when it was due.
+One cycle runs at a time, concurrently with turns; others queue. Messages are answered meanwhile from the current view;
+a cycle's commits replace only what they were planned on. An interrupted cycle resumes the next time. A quiet session
+naps once per last message (F01, F32). Each night is run once, by local time of the home's zone, and late if the daemon
+was not running when it was due.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext,
 from datetime import datetime
 from functools import partial
 
-import structlog
-
 from assistant.core.calendar import SleepSchedule, find_first_message_time, is_late_start, is_nap_due
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
+from assistant.core.logger import get_logger
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, SleepReport
 from assistant.core.store_ports import Conversation, Journal
 from sleep.cycle.cycle import SleepCycle
 
-log = structlog.get_logger()
+log = get_logger()
 
-# Tries at one night in one process: what ends a sleep again and again is not tried all day.
+# Attempts per night and process, so that a persistent failure is not retried all day.
 _MAX_TRIES = 3
 
 
@@ -33,25 +32,25 @@ SleepTask = asyncio.Task[SleepReport | None]
 
 
 class SleepLock:
-    """Made before all that asks whether somebody sleeps."""
+    """Mutual exclusion of sleep cycles and other work. Created before everything that checks for a running cycle."""
 
     def __init__(self, use_models: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
-        """`use_models` keeps models that are replaced meanwhile open until the sleep, or the other work, has ended."""
+        """`use_models` keeps replaced models open until the cycle or other work has ended."""
         self._use_models = use_models
         self._alone = asyncio.Lock()
         self._sleeps: set[SleepTask] = set()
 
     def is_asleep(self) -> bool:
-        """Whether a sleep is under way, or waits for another one."""
+        """Return whether a cycle is running or queued."""
         return any(not task.done() for task in self._sleeps)
 
     @property
     def is_taken(self) -> bool:
-        """Whether a sleep, or work that keeps it away, is under way."""
+        """Whether a cycle, or work that excludes one, is running."""
         return self.is_asleep() or self._alone.locked()
 
     def start_sleep(self, sleep: Callable[[], Awaitable[SleepReport | None]], name: str) -> SleepTask:
-        """Sleep as a task, once what is under way has ended."""
+        """Start a cycle as a task, after the current one has ended."""
         task = asyncio.create_task(self._sleep(sleep), name=name)
         self._sleeps.add(task)
         task.add_done_callback(self._sleeps.discard)
@@ -64,7 +63,7 @@ class SleepLock:
 
     @asynccontextmanager
     async def keep_awake(self) -> AsyncIterator[None]:
-        """Nobody sleeps while this lasts. Raises `UsageError` while somebody does."""
+        """Exclude sleep cycles within the context. Raises `UsageError` while one is running."""
         if self.is_taken:
             raise UsageError("A sleep is under way. Nothing was changed; try again when it has ended.")
         async with self._alone:
@@ -72,7 +71,7 @@ class SleepLock:
                 yield
 
     async def stop_sleeps(self) -> None:
-        """Wake up: what was not committed is given up."""
+        """Cancel all cycles; uncommitted work is discarded."""
         tasks = list(self._sleeps)
         for task in tasks:
             task.cancel()
@@ -83,7 +82,7 @@ class SleepLock:
 
 @dataclass(frozen=True, slots=True)
 class SleepRequest:
-    """One sleep that is wanted."""
+    """A requested sleep cycle."""
 
     trigger: str  # as in `SleepReport`
     sessions: Sequence[str] | None = None  # None: all
@@ -91,7 +90,7 @@ class SleepRequest:
 
 
 RunSleepCycle = Callable[[SleepRequest, datetime], Awaitable[SleepReport]]
-"""One sleep cycle, begun now."""
+"""Runs one sleep cycle, starting now."""
 
 
 async def run_cycle(cycle: SleepCycle, request: SleepRequest, now: datetime) -> SleepReport:
@@ -99,7 +98,7 @@ async def run_cycle(cycle: SleepCycle, request: SleepRequest, now: datetime) -> 
 
 
 class NapTrigger:
-    """Which conversations nap now."""
+    """Finds sessions due for a nap."""
 
     def __init__(
         self,
@@ -108,7 +107,7 @@ class NapTrigger:
         needs_sleep_compaction: Callable[[str], bool],
         is_running: Callable[[str], bool],
     ) -> None:
-        """`minutes` without a message make a conversation quiet, 0: never; `needs_sleep_compaction` tells how full it
+        """`minutes`: silence after which a session is quiet, 0: never; `needs_sleep_compaction` checks how full it
         is."""
         self._conversation = conversation
         self._minutes = minutes
@@ -117,7 +116,7 @@ class NapTrigger:
         self._last_message_seen: dict[str, datetime | None] = {}
 
     def find_quiet(self, now: datetime) -> list[str]:
-        """Quiet conversations that are full enough, each once for its last message."""
+        """Return quiet sessions that are full enough, each once per last message."""
         quiet = [
             info
             for info in self._conversation.list_sessions()
@@ -129,7 +128,7 @@ class NapTrigger:
 
 
 class NightTrigger:
-    """Which night is due now."""
+    """Finds the due night."""
 
     def __init__(self, nights: SleepSchedule, conversation: Conversation, journal: Journal) -> None:
         self._schedule = nights
@@ -138,13 +137,13 @@ class NightTrigger:
         self._tried: tuple[datetime | None, int] = (None, 0)
 
     def find_due(self, now: datetime) -> datetime | None:
-        """The night that is due and was not slept."""
+        """Return the due night that was not slept, or None."""
         return self._schedule.find_due_night(
             self._journal.last_sleep_at(), find_first_message_time(self._conversation.list_sessions()), now
         )
 
     def find_trigger(self, now: datetime) -> str | None:
-        """The trigger of the night that is to be slept now; each night is tried some times at most."""
+        """Return the trigger to start now, or None; each night is attempted a limited number of times."""
         slot = self.find_due(now)
         if slot is None:
             return None
@@ -178,11 +177,11 @@ class SleepScheduler:
         return self._lock.is_asleep()
 
     def is_night_due(self, now: datetime) -> bool:
-        """Whether it sleeps, or a night is due that was not slept. Raises `StoreError`."""
+        """Return whether a cycle is running or a night is due. Raises `StoreError`."""
         return self.is_asleep() or self._night_trigger.find_due(now) is not None
 
     def check_due(self) -> None:
-        """Called at every wake-up: sleep where a night is due, nap where a nap is."""
+        """Called at every wake-up: start a due night or nap."""
         if self._lock.is_taken:
             return
         now = self._clock()
@@ -196,8 +195,7 @@ class SleepScheduler:
             log.error("nobody can tell whether a sleep is due", error=str(error))
 
     def start(self, trigger: str, sessions: Sequence[str] | None = None, phase: str = "") -> SleepTask:
-        """Sleep now, or once the nap or the phase that is under way has ended; where a whole sleep is wanted and one is
-        under way, that one."""
+        """Start a cycle now, or queue it behind the current one. If the current one covers the request, return that."""
         request = SleepRequest(trigger, sessions, phase)
         if self._last is not None and not self._last[1].done() and _covers(self._last[0], request):
             return self._last[1]
@@ -206,16 +204,16 @@ class SleepScheduler:
         return task
 
     def start_extraction(self, session: str) -> SleepTask:
-        """Read what is new in one session for the journal and its notes, beside everything else."""
+        """Start extracting one session's new messages, in the background."""
         return self.start("phase", [session], "extract")
 
     async def run_now(self, trigger: str, phase: str = "") -> SleepReport | None:
-        """Sleep now, in one phase alone where one is named; what it did, None where it failed. A caller that waits for
-        it may go away."""
+        """Run a cycle (or one phase) and return its report, None if it failed. Cancelling the caller does not cancel
+        it."""
         return await asyncio.shield(self.start(trigger, phase=phase))
 
     async def stop(self) -> None:
-        """Wake up: what was not committed is given up."""
+        """Cancel all cycles; uncommitted work is discarded."""
         await self._lock.stop_sleeps()
 
     async def _run(self, request: SleepRequest) -> SleepReport | None:
@@ -227,6 +225,6 @@ class SleepScheduler:
 
 
 def _covers(running: SleepRequest, request: SleepRequest) -> bool:
-    """Whether the sleep that is under way is the one that is wanted."""
+    """Return whether the running cycle covers the request."""
     whole = running.trigger in FULL_CYCLE_TRIGGERS and request.trigger in FULL_CYCLE_TRIGGERS
     return whole or running == request

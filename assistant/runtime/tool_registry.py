@@ -1,10 +1,9 @@
-"""The tools of a home: which there are, who is offered which, and one way to run them.
+"""The tools of a home: which exist, which are offered to whom, and how they are run.
 
-What always holds: `run` answers with text, whatever a tool or a model does; only cancellation passes. The text of a
-failure begins with "Error: " and says what a model can do about it. `assistant.core.people` decides who may use
-what, asked here whenever tools are offered and whenever one runs (I10): a prompt or a quoted text can ask, and changes
-nothing. Tools with a topic are offered by a search (`find_tools`, `use_tool`), so that a prompt with many tools is as
-short as one with few.
+`run` never raises except for cancellation: failures are returned as text that begins with "Error: " and says what the
+model can do. `assistant.core.permissions` decides who may use what, both when tools are offered and when one runs
+(I10), so prompts and quoted text have no influence. Tools with a topic are found by search (`find_tools`, `use_tool`),
+so that many tools do not lengthen the prompt.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-import structlog
-
 from assistant.core.errors import AssistantError, OutcomeUnknown, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ToolSpec
 from assistant.core.permissions import OWNER_ONLY_PERMISSIONS, Permissions
@@ -26,13 +24,13 @@ from assistant.core.ports import Tool, ToolContext, ToolEffects
 from assistant.core.quoting import FAILURE_PREFIX, quote_text, replace_unsendable
 from assistant.core.telemetry import NULL_TRACER, Tracer
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 FIND_TOOLS, USE_TOOL = "find_tools", "use_tool"
 
 
 class ToolRegistry:
-    """A fixed set of tools."""
+    """A registry of tools, fixed except for `replace_deferred`."""
 
     def __init__(
         self,
@@ -43,8 +41,8 @@ class ToolRegistry:
         authority: Permissions = OWNER_ONLY_PERMISSIONS,
         tracer: Tracer = NULL_TRACER,
     ) -> None:
-        """`timeout_seconds` caps what a tool declares for itself, but for those in `without_timeout_cap`, which are
-        bounded by what they do. Raises ValueError when two tools share a name."""
+        """`timeout_seconds` caps the timeouts that tools declare, except for `without_timeout_cap`, which limit
+        themselves. Raises `ValueError` if two tools share a name."""
         self._tools: dict[str, Tool] = {}
         self._replaceable: dict[str, list[str]] = {}
         for tool in tools:
@@ -55,15 +53,13 @@ class ToolRegistry:
         self._tracer = tracer
 
     def add(self, tool: Tool) -> None:
-        """One more, behind the others: their order is part of the cached prompt. Raises ValueError where two tools have
-        the same name."""
+        """Append a tool; the order is part of the cached prompt. Raises `ValueError` if the name is taken."""
         if tool.spec.name in self._tools:
             raise ValueError(f"two tools are called {tool.spec.name}")
         self._tools[tool.spec.name] = tool
 
     def replace_deferred(self, origin: str, tools: Iterable[Tool]) -> None:
-        """The tools of an origin that come and go, in place of those of it that were there. Each has a topic, so that
-        prompts keep their order."""
+        """Replace all tools of a dynamic origin. They must have topics, so that prompts do not change."""
         for name in self._replaceable.pop(origin, ()):
             del self._tools[name]
         for tool in tools:
@@ -72,26 +68,26 @@ class ToolRegistry:
 
     @property
     def protected(self) -> frozenset[str]:
-        """Names of the tools whose results survive compaction."""
+        """Names of tools whose results survive compaction."""
         return frozenset(name for name, tool in self._tools.items() if tool.protected)
 
     @property
     def allowed_roles(self) -> dict[str, frozenset[str]]:
-        """The roles that each tool admits at most."""
+        """The roles that each tool admits."""
         return {name: tool.roles for name, tool in self._tools.items()}
 
     @property
     def silent_tools(self) -> frozenset[str]:
-        """Names of the tools whose results quote nothing that is stored."""
+        """Names of tools whose results never quote stored text."""
         return frozenset(name for name, tool in self._tools.items() if "reads" not in tool.touches)
 
     def find(self, name: str, role: str) -> Tool | None:
-        """The tool of this name, where the role may use it."""
+        """Return the tool if it exists and the role may use it."""
         tool = self._tools.get(name)
         return tool if tool is not None and self._may_use(role, tool) else None
 
     def specs(self, role: str) -> tuple[ToolSpec, ...]:
-        """What a prompt of a session of this role ("owner", "guest", "room") has, in a stable order (prompt cache)."""
+        """Return the tools in the prompt of a role ("owner", "guest", "room"), in a stable order (prompt cache)."""
         topics = ", ".join(self.topics(role))
         return tuple(
             replace(tool.spec, description=f"{tool.spec.description} Topics: {topics}.")
@@ -102,11 +98,11 @@ class ToolRegistry:
         )
 
     def topics(self, role: str) -> tuple[str, ...]:
-        """What the tools beyond the prompt are about."""
+        """Return the topics of the tools that are not in the prompt."""
         return tuple(sorted({tool.topic for tool in self.deferred(role)}))
 
     def deferred(self, role: str) -> list[Tool]:
-        """What a session of this role may use beyond its prompt."""
+        """Return the tools a role may use that are not in the prompt."""
         return [
             tool
             for name, tool in self._tools.items()
@@ -114,15 +110,14 @@ class ToolRegistry:
         ]
 
     def with_direct_calls(self, message: Message) -> Message:
-        """A model's message, each call through `use_tool` made one of the tool that it names. One that names none
-        stays, and is answered with what is wrong."""
+        """Convert calls through `use_tool` to direct calls. Invalid ones are unchanged, and answered with an error."""
         return replace(message, tool_calls=tuple(map(self._direct_call, message.tool_calls)))
 
     def _direct_call(self, call: ToolCall) -> ToolCall:
         name, arguments = call.arguments.get("name"), call.arguments.get("arguments") or {}
         if call.name != USE_TOOL or not isinstance(name, str) or name not in self._tools or name == USE_TOOL:
             return call
-        if isinstance(arguments, str):  # some models write them as text
+        if isinstance(arguments, str):  # some models send them as a JSON string
             try:
                 arguments = json.loads(arguments)
             except ValueError:
@@ -130,17 +125,18 @@ class ToolRegistry:
         return replace(call, name=name, arguments=arguments) if isinstance(arguments, Mapping) else call
 
     def effects(self, name: str) -> ToolEffects:
-        """A tool that is not here may have been here before the restart: what it did is not known, so "once"."""
+        """Return a tool's effects. An unknown tool may have existed before a restart; its effects are unknown, so
+        "once"."""
         tool = self._tools.get(name)
         return tool.effects if tool else "once"
 
     async def run(
         self, call: ToolCall, context: ToolContext, role: str, *, raise_store_errors: bool = False
     ) -> tuple[str, bool]:
-        """(result text, ok). Never raises but for cancellation: an unknown tool, wrong arguments, a missing permission,
-        a failure or a timeout comes back as text that the model can act on, with ok False. With `raise_store_errors`,
-        a data folder that cannot be written raises `StoreError`, for a caller that tries again once it can, and what
-        nobody knows the end of raises `OutcomeUnknown`."""
+        """Return (result text, ok). Raises only for cancellation: an unknown tool, invalid arguments, missing
+        permission, failure or timeout is returned as text for the model, with ok False. With `raise_store_errors`, an
+        unwritable data folder raises `StoreError`, for callers that retry, and an unknown outcome raises
+        `OutcomeUnknown`."""
         tool = self.find(call.name, role)
         if tool is None:
             return FAILURE_PREFIX + self._not_offered(call.name, role), False
@@ -172,8 +168,8 @@ class ToolRegistry:
                 failure = f"took longer than {seconds:g} s and was stopped."
             else:
                 failure = f"failed: {error.strerror or type(error).__name__}."
-        # A tool is where the app is extended, and the port promises that none of them can end a turn: a bug in one
-        # is recorded with its place (never with the words it worked on) and told to the model.
+        # Tools are an extension point, and the port promises that none can end a turn: a bug is logged with its
+        # location (never with the text it processed) and reported to the model.
         except Exception as error:  # noqa: BLE001
             log.error("tool failed", tool=call.name, error=type(error).__name__, at=_place(error))
             failure = f"failed unexpectedly ({type(error).__name__}); this is a fault of the tool."

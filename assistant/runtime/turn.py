@@ -1,12 +1,12 @@
-"""One turn: from a user's request, through model calls and tools, to the answer.
+"""Runs one turn: from a user's request, through model calls and tools, to the reply.
 
-What always holds:
-- Everything the model or a tool says is in the message log before the next step looks at it; a turn can be taken up
-  again from the stores alone, at any step, and does then what the unbroken turn would have done (I1).
-- A tool is noted before it runs. After a crash, reads and keyed effects run again under the same key; anything else
-  is reported to the model as interrupted and never repeated blindly.
-- Whatever happens, a turn ends as answered, failed or aborted, with one reply or one notice per place that asked (I8).
-  Only an unwritable home leaves it running; it is taken up again when there is room.
+Invariants:
+- Everything a model or tool returns is logged before the next step uses it; a turn can be resumed from the stores at
+  any step, with the same result as if it had not been interrupted (I1).
+- A tool run is recorded before it starts. After a crash, reads and keyed effects run again with the same key; others
+  are reported to the model as interrupted, and never repeated.
+- A turn always ends as answered, failed or aborted, with one reply or notice per place that asked (I8). Only an
+  unwritable data folder leaves it open; it is resumed when possible.
 """
 
 from __future__ import annotations
@@ -45,24 +45,22 @@ EMPTY_REPLY = "(The model ended its turn without saying anything.)"
 REFUSED_REPLY = "(The model declined to answer this.)"
 UNAVAILABLE_REPLY = "I cannot answer just now. Your message is kept; try again later."
 TRUNCATED_REPLY_NOTE = "\n\n*(Cut off here: the answer reached `model.max_output_tokens`.)*"
-# A message of so many characters takes the loop 3 ms to encode; shorter ones are not worth a thread.
+# Encoding a message of this length blocks the loop for 3 ms; shorter ones are not worth a thread.
 _LONG = 1_000_000
 
 
 @dataclass(slots=True)
 class TurnControl:
-    """A turn that runs: what the runtime may do to it, and what it has seen so far. The latter is lost in a crash, and
-    then not needed; it is kept while a disk refuses to take it.
+    """State of a running turn. Not needed after a crash, but kept while the disk rejects writes.
 
-    - `is_started`: whether its task has begun; what is cancelled before would end nothing.
-    - `abort_reason`: set from the moment the turn is to stop.
-    - `unsaved_reply`: the newest reply and the number of replies that the log had before it, so that no reply is paid
-      for twice.
-    - `models`: from the first model call on, the models that the turn is budgeted for and answered by, to its
-      end; `exit_stack` releases them. A turn taken up after a restart uses those of then.
-    - `partial`: what the model has said of the answer that it is giving.
-    - `over_budget`: why the budget kept a model from giving the newest reply.
-    - `fallback`: why another model than the first one gave it.
+    - `is_started`: whether its task has started; cancelling it before would not end the turn.
+    - `abort_reason`: set once the turn is to stop.
+    - `unsaved_reply`: the newest reply with the number of replies logged before it, so that no reply is paid for twice.
+    - `models`: set at the first model call and kept to the end of the turn; `exit_stack` releases them. A turn resumed
+      after a restart uses the current ones.
+    - `partial`: text streamed so far of the current answer.
+    - `over_budget`: why the budget blocked a model for the newest reply.
+    - `fallback`: why a model other than the first gave it.
     """
 
     turn: Turn
@@ -80,7 +78,7 @@ class TurnControl:
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """How a turn ended. `text` is what was sent; `exit_code` as on the command line."""
+    """The result of a turn. `text` is what was sent; `exit_code` as on the command line."""
 
     turn: str
     session: str
@@ -94,7 +92,7 @@ class TurnOutcome:
 
 
 class TurnRunner:
-    """Runs turns over an injected model, toolbox and working context. Holds no state of its own between turns."""
+    """Runs turns. Stateless between turns."""
 
     def __init__(
         self,
@@ -125,8 +123,8 @@ class TurnRunner:
         self._tracer = tracer
 
     async def run(self, control: TurnControl) -> TurnOutcome:
-        """Run or resume the turn to its end. Raises `StoreError` when the home cannot be written; the turn stays
-        open then."""
+        """Run or resume the turn to its end. Raises `StoreError` if the data folder is not writable; the turn stays
+        open."""
         with self._tracer.span("turn", role=session_role(control.turn.session)) as span:
             outcome = await self._run(control)
             span.set_attributes(state=outcome.state)
@@ -166,9 +164,9 @@ class TurnRunner:
             if _is_aborted(messages):
                 return self._finish(control, "aborted", None, "Stopped.", 1)
             if last is not None and not last.tool_calls and last is messages[-1]:
-                # A reply that the log has but the crash kept from being delivered.
+                # A reply that was logged but not delivered before a crash.
                 return self._answer(control, last)
-            # Counted in the log, so that a turn taken up after a crash has no more steps than any other.
+            # Counted in the log, so that a resumed turn gets no additional steps.
             steps = sum(message.role == "assistant" for message in messages)
             if steps >= self._settings.max_steps:
                 limit = pluralize(self._settings.max_steps, "step")
@@ -196,7 +194,7 @@ class TurnRunner:
     # ------------------------------------------------------------------------------------------------------------ model
 
     async def _call_model(self, control: TurnControl) -> ModelReply:
-        """One answer of the model, the view shortened and tried again while the provider calls it too long."""
+        """Call the model; if the provider rejects the prompt as too long, shrink the view and retry."""
         turn = control.turn
         if control.models is None:
             control.models = control.exit_stack.enter_context(self._models.use())
@@ -253,7 +251,8 @@ class TurnRunner:
     # ------------------------------------------------------------------------------------------------------------ tools
 
     def _note_what_was_read(self, control: TurnControl) -> None:
-        """Before the calls that came of it are in the log: a process that resumes the turn knows it too."""
+        """Record untrusted sources before the resulting calls are logged, so that a process that resumes the turn knows
+        them."""
         sources = self._context.untrusted_sources(control.turn)
         control.turn = self._conversation.mark_untrusted(control.turn, sources)
 
@@ -282,11 +281,11 @@ class TurnRunner:
         return ToolContext(turn.session, turn.scope, turn.id, f"{turn.id}:{call.id}", self._clock(), _purpose(turn))
 
     def _join_waiting_messages(self, control: TurnControl) -> None:
-        """Messages that arrived meanwhile reach the model at this tool boundary, if the person chose so."""
+        """Add waiting messages to the turn between tool rounds, if the settings say so."""
         if self._settings.on_message == "steer":
             for item in self._conversation.list_accepted(control.turn.session):
                 if has_voice(item):
-                    # It is listened to before a turn of its own.
+                    # It is transcribed first, and gets its own turn.
                     break
                 control.turn = self._conversation.join_turn(control.turn, item, self._clock())
                 announce_secret(control.turn, self._notices)
@@ -318,7 +317,7 @@ class TurnRunner:
         return self._finish(control, "aborted", None, reason, 1)
 
     def _close_calls(self, turn: Turn, word: str) -> None:
-        """A turn that ends leaves no call without result in the stored view (F08)."""
+        """Add results for open calls, so that the stored view has no call without a result (F08)."""
         open_calls = _unanswered_calls(self._conversation.turn_messages(turn))
         if open_calls:
             results = [_result(call, f"[{word}]", ok=False) for call in open_calls]
@@ -354,20 +353,20 @@ class TurnRunner:
 
 
 def _purpose(turn: Turn) -> CallPurpose:
-    """What the turn, and whatever it delegates, calls a model for: nobody waits where a schedule alone asked."""
+    """Return the purpose of the turn's model calls: "schedule" if only schedules asked, so that nobody is waiting."""
     waited_for = any(not is_timed_schedule_prompt(item.incoming) for item in turn.items)
     return "chat" if waited_for or not turn.items else "schedule"
 
 
 def _error_text(error: ModelError, turn: Turn) -> str:
-    """What the person who asked is told: what an error names of the app, addresses and accounts, is for the owner."""
+    """Return the error text for the user: internals, addresses and accounts are only shown to the owner."""
     if session_role(turn.session) == "owner" or isinstance(error, BudgetExceeded):
         return str(error)
     return UNAVAILABLE_REPLY
 
 
 def _is_aborted(messages: Sequence[Message]) -> bool:
-    """Whether the log has it that the turn was stopped. Only the runtime speaks as system within a turn."""
+    """Return whether the log shows the turn as stopped. Within a turn, only the runtime writes system messages."""
     return bool(messages) and messages[-1].role == "system" and messages[-1].content.startswith(ABORTED_MARKER)
 
 
@@ -376,7 +375,7 @@ def _newest_reply(messages: Sequence[Message]) -> Message | None:
 
 
 def _unanswered_calls(messages: Sequence[Message]) -> list[ToolCall]:
-    """Calls of the newest assistant message that have no result yet."""
+    """Return calls of the newest assistant message without a result."""
     last = _newest_reply(messages)
     answered = {message.tool_call_id for message in messages if message.role == "tool"}
     return [] if last is None else [call for call in last.tool_calls if call.id not in answered]
@@ -387,13 +386,13 @@ def _result(call: ToolCall, text: str, *, ok: bool) -> Message:
 
 
 async def prepare_if_long(conversation: Conversation, message: Message) -> None:
-    """Beside the loop, which nothing that is said may hold for long."""
+    """Encode a long message in a thread, so that logging it does not block the event loop."""
     if len(message.content) >= _LONG:
         await asyncio.to_thread(conversation.prepare, message)
 
 
 def describe_fallback(fallback: Fallback) -> str:
-    """Who answered and why, for a program that asked."""
+    """Describe, for API clients, which model answered and why."""
     first, *others = fallback.failures
     more = "".join(f"; {failure.name} did not either: {failure.reason}" for failure in others)
     return f"{fallback.answering} answered, because {first.name} did not: {first.reason}{more}."

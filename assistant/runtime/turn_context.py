@@ -1,12 +1,12 @@
-"""What a turn is given besides the conversation: standing memory in the prompt (`StandingMemory`), and the volatile
-block that is frozen with the turn's opening message (`TurnContextBuilder`).
+"""A turn's context besides the conversation: standing memory in the prompt (`StandingMemory`), and the volatile block
+attached to the turn's first message (`TurnContextBuilder`).
 
-What always holds:
-- Standing memory is MEMORY.md in the owner's sessions, and the notes of today and yesterday of the session's scope. It
-  is frozen until the day ends, a sleep has run or the session was compacted, whatever is written to the files
-  meanwhile, so that the provider's cache stays valid.
-- A memory file that cannot be read is left out and logged, rather than keep a message from being answered.
-- The volatile block has the time, open tasks, what is recalled, and what a restart cut off.
+Invariants:
+- Standing memory consists of MEMORY.md (owner sessions only) and the notes of today and yesterday of the session's
+  scope. It changes only when the day changes, a sleep cycle ends or the session is compacted, regardless of file
+  changes, to keep the provider's cache valid.
+- An unreadable memory file is skipped and logged; the message is still answered.
+- The volatile block contains the time, open tasks, recalled text, and tasks interrupted by a restart.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from datetime import date, datetime, tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo
 
-import structlog
-
 from assistant.context.build import current_time_block
 from assistant.context.memory_block import memory_block, today_and_yesterday
 from assistant.core.errors import AssistantError, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.records import ContextView, InboxItem, IncomingMessage
 from assistant.core.sessions import session_role
@@ -33,7 +32,7 @@ from assistant.runtime.recall_streaks import RecallStreaks
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.script.turns import Delegations, UserRequests
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class StandingMemory:
@@ -49,7 +48,7 @@ class StandingMemory:
         file_max_tokens: int,
         day_max_tokens: int,
     ) -> None:
-        """`file_max_tokens` and `day_max_tokens` as `count` counts."""
+        """`file_max_tokens` and `day_max_tokens` are measured by `count`."""
         self._conversation = conversation
         self._journal = journal
         self._files = files
@@ -58,11 +57,11 @@ class StandingMemory:
         self._count = count
         self._file_max_tokens = file_max_tokens
         self._day_max_tokens = day_max_tokens
-        # By session; the day, the view and the sleep that a block was made for, and the block.
+        # By session: the cache key (day, view revision, last sleep cycle) and the block.
         self._blocks: dict[str, tuple[tuple[date, int, int], str]] = {}
 
     def prompt_block(self, session: str) -> str:
-        """The block of a session; "" where nothing is remembered. Raises `StoreError` where the home cannot be read."""
+        """Return the memory block of a session, or "". Raises `StoreError` if the view cannot be loaded."""
         view = self._conversation.load_view(session)
         days = today_and_yesterday(self._clock(), self._zone)
         made_for = (days[0], view.prefix_rev, self._journal.last_finished_cycle())
@@ -88,14 +87,14 @@ class StandingMemory:
             return ""
 
 
-# What each of them means, the rules say, which are cached; this is paid for in full with every message.
+# The meaning of the parts is explained in the rules, which are cached; this text is paid for with every message.
 OPEN_TASKS_HEADING = "Open tasks of the user:"
 _MAX_OPEN_TASKS = 8
 _TASK_LENGTH = 100
 
 
 class TurnContextBuilder:
-    """Makes the volatile block of a turn (see `docs/glossary.md`)."""
+    """Builds the volatile block of a turn (see `docs/glossary.md`)."""
 
     def __init__(
         self,
@@ -121,18 +120,18 @@ class TurnContextBuilder:
         self._interrupted: dict[str, str] = {}
 
     def recover_after_crash(self, now: datetime) -> None:
-        """At start: helpers that an earlier process left running are told of in their session's next turn (F22)."""
+        """At start-up, prepare reports of interrupted delegations for the next turn of their sessions (F22)."""
         cut = self._delegations.interrupt_running(now)
         for session in dict.fromkeys(delegation.session for delegation in cut):
             tasks = tasks_of_interrupted_calls(self._delegations, cut, session)
             self._interrupted[session] = interrupted_tasks_note(tasks, self._zone)
 
     def looks_back(self, session: str) -> bool:
-        """Whether `build` looks, beside the loop, for what was said before in this session."""
+        """Return whether `build` will search earlier messages of this session."""
         return self._history_recall.has_something_out_of(self._conversation.load_view(session))
 
     async def build(self, item: InboxItem, now: datetime) -> str:
-        """The block for the turn that this message opens. Raises `StoreError`."""
+        """Return the block for the turn that this message starts. Raises `StoreError`."""
         session = item.incoming.session
         view = self._conversation.load_view(session)
         parts = [current_time_block(now, self._zone), self._interrupted.get(session, ""), self._open_tasks(item)]
@@ -140,12 +139,12 @@ class TurnContextBuilder:
         return "\n\n".join(part for part in parts if part)
 
     def mark_begun(self, session: str) -> None:
-        """A turn of the session has its block; what is told once was told."""
+        """Discard one-time reports after a turn has received its block."""
         self._interrupted.pop(session, None)
 
     def _open_tasks(self, item: InboxItem) -> str:
-        """Tasks that nobody has finished (F18): told with each new message, so that a copy kept as history is known for
-        what it is, and stops being open in the moment it is closed."""
+        """List open tasks (F18). Sent with each new message, so that copies in the history are recognised as outdated
+        and a closed task disappears at once."""
         requests = self._requests.list_open_tasks(item.incoming.session, limit=_MAX_OPEN_TASKS + 1)
         tasks = [request for request in requests if request.message_id != item.message_id]
         if not tasks:
@@ -155,14 +154,13 @@ class TurnContextBuilder:
         return quote_in_tag(NOTE_TAG, "\n".join([OPEN_TASKS_HEADING, *lines]))
 
     async def _recalled(self, message: IncomingMessage, view: ContextView, now: datetime) -> AsyncIterator[str]:
-        """Who the message names, what memory has, and what was said; a message is answered without what would have come
-        to mind, rather than not at all."""
+        """Yield recalled profiles, memories and messages. If recall fails, the message is answered without it."""
         text, session, scope = message.content, message.session, message.scope
 
         async def recall_profiles() -> str:
             return self._profile_recall.recall(text, scope)
 
-        # Beside the loop: a message may be giant, and what is found may stand in giant ones.
+        # In threads: messages, and what is found, may be huge.
         async def recall_memories() -> str:
             standing = self._standing_memory.prompt_block(session)
             return await asyncio.to_thread(self._memory_recall.recall, text, scope, view, standing, now)

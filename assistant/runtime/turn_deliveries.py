@@ -1,4 +1,4 @@
-"""What goes out at the end of a turn: one message for every place that asked (I8). Pure."""
+"""Outgoing messages at the end of a turn: one for every place that asked (I8). Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from assistant.core.records import SCHEDULE_SENDER_PREFIX, Button, OutgoingMessa
 
 
 def schedule_heading(turn: Turn) -> str:
-    """What stands above the answer where schedules alone asked."""
+    """Return the heading above an answer that only schedules requested, else ""."""
     senders = {item.incoming.sender for item in turn.items}
     if not senders or not all(sender.startswith(SCHEDULE_SENDER_PREFIX) for sender in senders):
         return ""
@@ -17,8 +17,8 @@ def schedule_heading(turn: Turn) -> str:
 
 
 def deliveries_of_turn(turn: Turn, body: str, kind: Any, buttons: tuple[Button, ...] = ()) -> list[OutgoingMessage]:
-    """One delivery for every place that asked in this turn; the first one's key is the turn's own. Nobody's message is
-    answered where a schedule asked."""
+    """Return one delivery per place that asked in this turn; the first one's key is the turn's own. A scheduled turn's
+    deliveries belong to no inbox item."""
     places: dict[tuple[str, str], OutgoingMessage] = {}
     for item in turn.items:
         place = (item.incoming.bridge, item.incoming.target)

@@ -1,9 +1,8 @@
-"""Turns that repeat themselves, and the footnote under an answer of another model, because of the budget.
+"""Detects turns that repeat themselves, and adds a footnote to answers of another model when the budget is used up.
 
-What a turn repeats is counted in what the log has of it, so that a turn that is taken up after a crash has no more
-tries than any other; whatever the person says within a turn begins anew. The footnote says why another model answers,
-once a day in each conversation and whenever the budget ended in the middle of an answer; it is noted as shown only
-after the answer was stored, so that a crash shows it twice rather than never.
+Repetitions are counted in the log, so that a resumed turn gets no additional attempts; a new message of the user resets
+the count. The footnote appears once a day per session, and whenever the budget ran out in the middle of an answer; it
+is marked as shown only after the answer was stored, so that a crash may show it twice but never drops it.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """What a turn repeats."""
+    """A detected repetition."""
 
     name: str  # of the tool
     arguments: str  # as JSON
-    times: int  # with the same outcome, or rounds that brought nothing new
+    times: int  # calls with the same outcome, or rounds without anything new
     is_idle_rounds: bool = False
 
     def stop_message(self, *, owner: bool) -> str:
@@ -48,8 +47,7 @@ class Repetition:
 
 
 def find_repetition(messages: Sequence[Message], limit: int) -> Repetition | None:
-    """What a turn with these messages has repeated `limit` times since the person last said something; None where it
-    makes progress."""
+    """Return what was repeated `limit` times since the user's latest message, or None."""
     outcomes = {message.tool_call_id: message.content for message in messages if message.role == "tool"}
     newest_request = max((place for place, message in enumerate(messages) if message.role == "user"), default=-1)
     times: Counter[tuple[str, str, str]] = Counter()
@@ -75,7 +73,7 @@ def find_repetition(messages: Sequence[Message], limit: int) -> Repetition | Non
 
 
 class TurnGuard:
-    """Counts what turns repeat, and says once a day under an answer that the budget chose its model."""
+    """Ends repetitive turns, and adds the daily budget footnote."""
 
     def __init__(
         self,
@@ -84,15 +82,15 @@ class TurnGuard:
         was_shown: Callable[[str], bool],
         mark_shown: Callable[[str, datetime], None],
     ) -> None:
-        """`limit` is `budget.runaway_calls`, asked for anew at each use; with 0 nothing is stopped. `was_shown` and
-        `mark_shown` remember footnotes by name."""
+        """`limit` returns the current `budget.runaway_calls`; 0 disables the check. `was_shown` and `mark_shown`
+        persist footnotes by name."""
         self._zone = zone
         self._limit = limit
         self._was_shown = was_shown
         self._mark_shown = mark_shown
 
     def stop_reason(self, session: str, messages: Sequence[Message]) -> str:
-        """Why a turn with these messages has to end now; "" where it makes progress."""
+        """Return why the turn has to end now, or ""."""
         limit = self._limit()
         repetition = find_repetition(messages, limit) if limit else None
         return "" if repetition is None else repetition.stop_message(owner=session_role(session) == "owner")
@@ -100,8 +98,8 @@ class TurnGuard:
     def footnote_for(
         self, session: str, why: str, messages: Sequence[Message], model: str | None, now: datetime
     ) -> str:
-        """What is added to the answer that `model` gave after these messages of the turn, because of the budget; `why`
-        is what happened, as the person who asked may read it."""
+        """Return the footnote for the answer of `model` after these messages, or ""; `why` is the reason as the user
+        may read it."""
         changed_midway = any(message.role == "assistant" and message.model != model for message in messages)
         if not changed_midway and self._was_shown(self._footnote_name(session, now)):
             return ""
@@ -118,7 +116,7 @@ class TurnGuard:
         return f"\n\n*({why}{ran_out} {more})*"
 
     def mark_footnote_shown(self, session: str, now: datetime) -> None:
-        """The answer is stored. Where this cannot be noted, the footnote is shown again."""
+        """Mark the footnote as shown, after the answer was stored. If that fails, it is shown again."""
         with contextlib.suppress(StoreError):
             self._mark_shown(self._footnote_name(session, now), now)
 

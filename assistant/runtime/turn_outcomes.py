@@ -1,5 +1,4 @@
-"""What became of the turns that ended last, as the sender of a message is told. The process that a turn ran in knows
-how it ended for a while; what it said is in the stores for good."""
+"""Recent turn outcomes, kept in memory; what a turn said is in the stores permanently."""
 
 from __future__ import annotations
 
@@ -14,8 +13,7 @@ _OUTCOMES_KEPT = 256
 
 
 class TurnOutcomes:
-    """How the turns that ended last ended: what a turn said is in the stores for good, how it ended is known for a
-    while, to the process it ran in."""
+    """Outcomes of the most recent turns of this process."""
 
     def __init__(self) -> None:
         self._by_turn: OrderedDict[str, TurnOutcome] = OrderedDict()
@@ -26,7 +24,7 @@ class TurnOutcomes:
             self._by_turn.popitem(last=False)
 
     def describe_result(self, item: InboxItem, sent: str, notices: list[str]) -> dict[str, Any]:
-        """What became of an accepted message; `sent` is what its turn answered, `notices` what it told beside that."""
+        """Return the result of an accepted message; `sent` is its turn's answer, `notices` its other deliveries."""
         outcome = self._by_turn.get(item.turn or "")
         answered = item.state == "answered"
         failed = item.state not in ("accepted", "running", "answered")

@@ -1,9 +1,9 @@
-"""Turns the owner's voice messages into text before their turn begins.
+"""Transcribes the owner's voice messages before their turn starts.
 
-What always holds: the recording is kept, whatever becomes of it; the text is stored with the message before the turn
-begins, so that a restart does not pay for it again and the log has what was answered; a message whose recording cannot
-be turned into text is answered as a message with a file, and the person is told. Only what the owner recorded is sent
-anywhere: recordings of guests and rooms are not kept, and a file or a forwarded recording is data, not words (I10).
+The recording is always kept. The text is stored with the message before the turn starts, so that a restart does not pay
+again and the log has what was answered. If transcription fails, the message is answered as one with a file, and the
+user is notified. Only the owner's own recordings are sent out: those of guests and rooms are not kept, and a file or
+forwarded recording is data, not the owner's words (I10).
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
-import structlog
-
 from assistant.core.errors import ModelError, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Media
 from assistant.core.notices import Notice, NoticeKind
 from assistant.core.records import InboxItem
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.script.inbox import StoredVoiceMessages
 
-log = structlog.get_logger()
+log = get_logger()
 
 HEARD = "[heard in the voice message]"
 _NOT_HEARD = "[The voice message could not be turned into text: {reason} The recording is kept.]"
@@ -30,14 +29,14 @@ _LARGEST = 25 * 1_000_000
 
 
 class Transcriber(Protocol):
-    """What turns a recording into text; see `assistant/models/speech.py`."""
+    """Transcribes a recording; see `assistant/models/speech.py`."""
 
     async def transcribe(self, data: bytes, mime: str, session: str) -> str:
-        """Raises `ModelError`."""
+        """Return the text. Raises `ModelError`."""
 
 
 def has_voice(item: InboxItem) -> bool:
-    """Whether a message has a recording that waits to be turned into text."""
+    """Return whether a message has a recording to transcribe."""
     return any(_waits(medium) for medium in item.incoming.media)
 
 
@@ -54,8 +53,8 @@ class VoiceMessages:
         tell: Callable[[InboxItem, Notice], None],
         clock: Callable[[], datetime],
     ) -> None:
-        """`load` makes what listens, in a thread; None where nothing does. `tell` gives the sender of the message a
-        notice."""
+        """`load` creates the transcriber, in a thread; None if there is none. `tell` sends a notice to the sender of a
+        message."""
         self._load = load
         self._transcriber: Transcriber | None = None
         self._stored = stored
@@ -68,11 +67,11 @@ class VoiceMessages:
         return self._load is not None
 
     def waits(self, item: InboxItem) -> bool:
-        """Whether `transcribe` has something to do."""
+        """Return whether `transcribe` has something to do."""
         return self._load is not None and has_voice(item)
 
     async def transcribe(self, item: InboxItem) -> None:
-        """Store what is said in the recordings of a message with it. Raises `StoreError`."""
+        """Transcribe a message's recordings and store the text with it. Raises `StoreError`."""
         texts: list[str] = []
         for medium in item.incoming.media:
             if _waits(medium):
@@ -95,6 +94,6 @@ class VoiceMessages:
     async def _ready(self) -> Transcriber:
         if self._transcriber is None:
             assert self._load is not None
-            # The SDK takes a second to import.
+            # Importing the SDK takes a second.
             self._transcriber = await asyncio.to_thread(self._load)
         return self._transcriber

@@ -1,8 +1,8 @@
-"""What a model answered when it was asked for a summary: the summary in it, or why there is none. Pure.
+"""Parses a model's answer to a summary request: the summary, or why it is unusable. Pure.
 
-An answer replaces history only where it is words, whole, within its length, and nothing else: an empty one, a refusal,
-a tool call, noise, one that was cut off or is no shorter than what it stands for is no summary (F12, F25). What is left
-of an answer can be taken for nothing of ours: it opens and closes no boundary, and begins no section (F19).
+An answer replaces history only if it is complete text within its length and nothing else: an empty answer, a refusal, a
+tool call, noise, one that was cut off or is no shorter than its source is rejected (F12, F25). Accepted text cannot
+imitate our delimiters: it opens or closes no tag and begins no section (F19).
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ _LONGEST_MEMORY = 400
 _MOST_MEMORIES = 40
 _MOST_FACTS = 40
 _SHORTEST = 20
-# Prose packs to about half; what packs to less than a tenth says the same again and again.
+# Prose compresses to about half; text that compresses to less than a tenth is repetitive.
 _PACKED = 0.1
 _PACKED_FROM = 100
 _PACKING = 20
 _LEAST_LETTERS = 0.4
 _LEAST_DISTINCT = 6
-# No word of a language that is written with spaces and in ASCII is this long, but addresses and paths are.
+# ASCII words of this length occur only as URLs and paths.
 _LONG_WORD = 50
 _PLACE = lazy_regex(r"://|^[~.]*/")
-# An answer this much longer than it should be is cut down to its budget; a longer one is no summary.
+# An answer up to this factor too long is truncated to its budget; a longer one is rejected.
 _TOO_LONG = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryAnswer:
-    """A usable answer; nothing in it has our tags."""
+    """A usable answer, without our tags."""
 
     text: str
     memories: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class SummaryAnswer:
 
 
 def parse_summary_answer(reply: ModelReply) -> SummaryAnswer | str:
-    """The answer, or in a few words why it is none."""
+    """Return the answer, or a short reason why it is unusable."""
     content = _unfenced(reply.message.content.strip())
     if reply.stop == "refusal" or reply.message.metadata.get("refusal"):
         return DECLINED
@@ -90,14 +90,14 @@ def parse_summary_answer(reply: ModelReply) -> SummaryAnswer | str:
     if is_noise(text):
         return NOISE
     if not _OPENING.search(content):
-        # Words without the form that was asked for are an answer to something else: a chat, a question back.
+        # Text without the requested form answers something else, e.g. is a question back.
         return UNTAGGED
     return SummaryAnswer(text, tuple(_memories(rest)), _facts(rest))
 
 
 def limit_answer(answer: SummaryAnswer, budget: int, source: int, count: Count) -> SummaryAnswer | str:
-    """The answer in at most `budget` tokens, its end cut off where it is a little too long; or that it is much too
-    long, or no shorter than its source of `source` tokens (F25)."""
+    """Return the answer in at most `budget` tokens, truncated if slightly too long; or a reason if it is much too long
+    or no shorter than its source (`source` tokens) (F25)."""
     tokens = count(answer.text)
     if tokens >= source:
         return f"the answer took {tokens} tokens, no fewer than the messages it summarises ({source})"
@@ -107,7 +107,7 @@ def limit_answer(answer: SummaryAnswer, budget: int, source: int, count: Count) 
 
 
 def merge_answers(earlier: SummaryAnswer, later: SummaryAnswer) -> SummaryAnswer:
-    """The later answer, which tells the whole, with what the earlier ones had beside their texts."""
+    """Return the later answer, which covers everything, with the earlier memories and facts added."""
     facts = {
         kind: tuple(dict.fromkeys((*earlier.facts.get(kind, ()), *later.facts.get(kind, ()))))[:_MOST_FACTS]
         for kind in FACT_KINDS
@@ -117,13 +117,13 @@ def merge_answers(earlier: SummaryAnswer, later: SummaryAnswer) -> SummaryAnswer
 
 
 def append_answers(answers: Sequence[SummaryAnswer]) -> SummaryAnswer:
-    """Answers that each tell a part, one behind the other."""
+    """Concatenate answers that each cover a part."""
     whole = reduce(merge_answers, answers)
     return replace(whole, text="\n\n".join(answer.text for answer in answers))
 
 
 def fit_to_tokens(text: str, max_tokens: int, count: Count) -> str:
-    """Whole lines from the start, as many as fit into `max_tokens`; the beginning of the first where it does not."""
+    """Return as many whole lines as fit into `max_tokens`; a prefix if not even the first line fits."""
     if count(text) <= max_tokens:
         return text
     lines: list[str] = []
@@ -142,12 +142,12 @@ def fit_to_tokens(text: str, max_tokens: int, count: Count) -> str:
 
 
 def escape_boundaries(text: str) -> str:
-    """Words of a summary that cannot be taken for anything of ours, and that a request can carry."""
+    """Escape our delimiters in a summary, and remove what a request cannot carry."""
     return escape_own_tags(_TAG.sub("&lt;", _MARKER.sub("(context summary)", replace_unsendable(text)))).strip()
 
 
 def is_noise(text: str) -> bool:
-    """Whether this cannot be prose in any language: hardly any letters, the same again and again, or one long word."""
+    """Return whether text cannot be prose: hardly any letters, highly repetitive, or mostly one long word."""
     letters = sum(character.isalpha() or character.isspace() for character in text)
     if letters < _LEAST_LETTERS * len(text) or (len(text) >= _SHORTEST and len(set(text.casefold())) < _LEAST_DISTINCT):
         return True
@@ -159,8 +159,8 @@ def is_noise(text: str) -> bool:
 
 
 def _parts(content: str) -> tuple[str, str, bool]:
-    """The summary, what follows it, and whether the summary has an end. Tags that the summary quotes belong to it: it
-    ends with the last closing tag before the other parts."""
+    """Return the summary, the rest, and whether the summary is terminated. Tags quoted within the summary belong to it:
+    the last closing tag before the other parts ends it."""
     opening = _OPENING.search(content)
     start = opening.end() if opening else 0
     after = _AFTER.search(content, start)
@@ -195,7 +195,7 @@ def _facts(content: str) -> dict[str, tuple[str, ...]]:
 
 
 class SummaryUnusable(Exception):
-    """No summary came of it; the text says why."""
+    """No usable summary; the text says why."""
 
 
 class SummaryOverflow(SummaryUnusable):
@@ -203,4 +203,4 @@ class SummaryOverflow(SummaryUnusable):
 
 
 class BadSummaryAnswer(SummaryUnusable):
-    """There was an answer, and it is no summary."""
+    """The answer is not a summary."""

@@ -1,10 +1,9 @@
-"""What a sleep may spend, a model that is asked only while that lasts, and how a model is asked for a whole reply.
+"""The budget of a sleep cycle, a model wrapper that enforces it, and a helper that collects a whole reply.
 
-What always holds: before each call its worst case is added to what this sleep has spent by the ledger, failed tries
-included; where both together pass the limit the call is not made, and nor is any later one of that sleep. Then it is as
-if there were no model: the rules do the rest (F32). So it is once the budget of the app refuses a call: nobody is
-asked in the rest of that sleep, rather than be refused again and again. What has no known price counts nothing, and is
-bounded by the caps in tokens that hold for every call.
+Before each call, its worst case is added to what the cycle has spent by the ledger, including failed attempts; if the
+sum exceeds the limit, neither this call nor any later one of the cycle is made, and rules do the rest (F32). The same
+applies after the app's own budget refuses a call. Calls without a known price cost nothing here, and are bounded by the
+general token caps.
 """
 
 from __future__ import annotations
@@ -20,34 +19,35 @@ from assistant.core.ports import Model
 
 OFFLINE = "offline"
 CostFunction = Callable[[str, str, Usage], float | None]
-"""(provider, model, usage) -> US dollars; None where no price is known."""
+"""(provider, model, usage) -> US dollars; None if no price is known."""
 
 WorstCaseCost = Callable[[Model, ModelRequest], float | None]
-"""The most that a call may cost, in US dollars; None where no price is known."""
+"""Maximum cost of a call in US dollars; None if no price is known."""
 
 
 class SleepBudget:
-    """Limits one sleep at a time; between sleeps it limits nothing."""
+    """Limits one sleep cycle at a time; inactive between cycles."""
 
     def __init__(
         self, max_usd: float, spent_since: Callable[[datetime], float], worst_case_cost: WorstCaseCost
     ) -> None:
-        """`max_usd` a sleep, 0: no limit; `spent_since` tells what sleeping has cost since a moment."""
+        """`max_usd` is the limit per cycle (0: none); `spent_since` returns what background work has cost since a
+        moment."""
         self._max_usd = max_usd
         self._spent = spent_since
         self._worst_case_cost = worst_case_cost
         self._since: datetime | None = None
         self.exhausted_reason = ""
-        """Why the sleep that is under way asks no model any more; "" while it may."""
+        """Why the current cycle may make no more calls; "" if it may."""
         self.calls = 0
-        """Those that were let through so far, failed ones and summaries included."""
+        """Calls allowed so far, including failed ones and those for summaries."""
 
     def spent_usd(self) -> float:
-        """By the sleep that is under way, calls that failed included; 0 between sleeps. Raises `StoreError`."""
+        """Return what the current cycle has spent, including failed calls; 0 between cycles. Raises `StoreError`."""
         return 0.0 if self._since is None else self._spent(self._since)
 
     def start(self, now: datetime) -> None:
-        """A sleep begins."""
+        """Start a cycle."""
         self._since, self.exhausted_reason = now, ""
 
     def stop(self) -> None:
@@ -55,23 +55,23 @@ class SleepBudget:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the sleep that is under way has a limit of its own, so that its calls are counted one by one."""
+        """Whether the current cycle has its own limit."""
         return self._since is not None and bool(self._max_usd)
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the sleep that is under way asks no model any more."""
+        """Whether the current cycle may make no more calls."""
         return bool(self.exhausted_reason)
 
     def record_refusal(self, error: BudgetExceeded) -> None:
-        """A call was refused by the budget of the app, and not made. Between sleeps that means nothing, nor does a
-        request that was sent too often, which says nothing of others."""
+        """Record that the app's budget refused a call. Ends model use for the current cycle, except for a blocked
+        repetition, which concerns only that request."""
         self.calls -= 1
         if self._since is not None and not self.is_exhausted and not isinstance(error, RepeatedRequestBlocked):
             self.exhausted_reason = f"{error.reason}. The rules did the rest"
 
     def allows_call(self, model: Model, request: ModelRequest) -> bool:
-        """Raises `StoreError` where nobody knows what was spent."""
+        """Return whether a call may be made, and count it. Raises `StoreError` if the spending is unknown."""
         if self._since is not None and self._max_usd and not self.is_exhausted:
             worst = self._worst_case_cost(model, request)
             if worst and self._spent(self._since) + worst > self._max_usd:
@@ -82,7 +82,7 @@ class SleepBudget:
 
 
 class BudgetedModel:
-    """A model for what is done in sleep. Once the budget is used up it passes for the offline one."""
+    """Wraps a model for use in sleep cycles. Reports itself as the offline model once the budget is exhausted."""
 
     def __init__(self, model: Model, sleep_budget: SleepBudget) -> None:
         self._model = model
@@ -121,8 +121,8 @@ class BudgetedModel:
 
 
 async def complete(model: Model, request: ModelRequest, purpose: CallPurpose, session: str) -> ModelReply:
-    """The reply, once it is whole. Raises `ModelError`, also where the stream ends without one, and `StoreError` where
-    the call cannot be metered."""
+    """Collect the complete reply. Raises `ModelError`, also if the stream ends without a reply, and `StoreError` if the
+    call cannot be metered."""
     reply: ModelReply | None = None
     async with aclosing(model.stream(request, purpose, session=session)) as events:
         async for event in events:
@@ -134,6 +134,6 @@ async def complete(model: Model, request: ModelRequest, purpose: CallPurpose, se
 
 
 def cost_of_reply(model: Model, reply: ModelReply, cost: CostFunction) -> float | None:
-    """As it was billed, else by its price, in US dollars; None where no price is known."""
+    """Return the cost as billed, else by price, in US dollars; None if no price is known."""
     billed = reply.usage.cost_usd
     return cost(model.provider, reply.message.model or model.name, reply.usage) if billed is None else billed

@@ -1,4 +1,4 @@
-"""What compactions work with: the stores that they read, the summariser, the policy, the breaker and the clock."""
+"""Dependencies of compactions: stores, summariser, policy, circuit breaker and clock."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from sleep.compaction.summarise import Summariser
 from sleep.compaction.values import BreakerLimits, CompactionInputs, CompactionPolicy, CompactionRequest, Summary
 
 SUMMARY_BREAKER = "summary"
-# Triggers behind which nobody waits to be answered.
+# Triggers for which nobody is waiting.
 BACKGROUND_TRIGGERS = ("sleep", "nap", "manual", "economy", "summary")
-# Those of which nothing but money is the reason: between turns, and before a call that finds the cache cold.
+# Triggers whose only reason is cost: between turns, and before a call with a cold cache.
 ECONOMY_TRIGGERS = ("economy", "cold")
 MODEL_TIERS = ("full", "partial")
-# Why a compaction was not installed; what its record says, so that the same one is not made again.
+# Note of a failed checkpoint, so that the same compaction is not repeated.
 GAINED_NOTHING = "what would have taken the place of the messages was no smaller than they are"
 _MOST_KNOWN = 40
 _MOST_REQUESTS = 50
 
 
 class CompactionStore(Protocol):
-    """Of `assistant.core.store_ports.Conversation`, what compactions need."""
+    """The part of `assistant.core.store_ports.Conversation` that compactions use."""
 
     def load_view(self, session: str) -> ContextView: ...
 
@@ -53,7 +53,7 @@ class CompactionStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CompactionDeps:
-    """What compactions work with."""
+    """Dependencies of compactions."""
 
     conversation: CompactionStore
     recent_records: Callable[..., Sequence[LogRecord]]  # (scope, session=, limit=, before_id=): oldest first
@@ -65,20 +65,20 @@ class CompactionDeps:
     policy: CompactionPolicy
     breaker_limits: BreakerLimits
     lease_duration: timedelta
-    sync_journal: Callable[[datetime], None]  # writes what finished compactions leave for the journal
+    sync_journal: Callable[[datetime], None]  # writes the journal entries of committed compactions
     clock: Callable[[], datetime]
-    # returns once nobody waits for an answer, or after some seconds
+    # returns once no message is waiting, or after some seconds
     wait_until_idle: Callable[[], Awaitable[None]] | None = None
 
     async def yield_to_chat(self, request: CompactionRequest) -> None:
-        """Between two steps: a person who said something meanwhile is answered first, unless they wait for this."""
+        """Between steps of a background compaction, let waiting messages be answered first."""
         if self.wait_until_idle is not None and request.trigger in BACKGROUND_TRIGGERS:
             await self.wait_until_idle()
 
     # ------------------------------------------------------------------------------------------------------------- plan
 
     async def make_plan(self, request: CompactionRequest) -> CompactionPlan:
-        """What would be done first; changes nothing, and gives way between its steps."""
+        """Return the plan; changes nothing, and yields between steps."""
         view = self.conversation.load_view(request.session)
         await self.yield_to_chat(request)
         ids = [number for row in view.messages if (number := original_id(row)) is not None]
@@ -88,13 +88,13 @@ class CompactionDeps:
         return plan_compaction(view, places, request.terms, policy, inputs, self.clock(), trigger=request.trigger)
 
     def live_checkpoints(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
-        """The session's live checkpoints, oldest range first."""
+        """Return the session's live checkpoints, oldest range first."""
         live = self.conversation.live_checkpoints(session, generation)
         return tuple(sorted(live, key=lambda checkpoint: checkpoint.from_message_id))
 
     def would_gain_nothing(self, session: str, rows: Sequence[Message]) -> bool:
-        """Whether a summary of these rows that leave the view was found to be no smaller than they are, and not twice
-        as many leave since."""
+        """Return whether a summary of these rows was no smaller than they are, and fewer than twice as many are removed
+        now."""
         return any(
             len(rows) < 2 * sum((row.id or 0) <= refused.to_message_id for row in rows)
             for refused in self.conversation.checkpoints(session, "failed")
@@ -102,7 +102,7 @@ class CompactionDeps:
         )
 
     def make_inputs(self, request: CompactionRequest, view: ContextView) -> CompactionInputs:
-        """What a plan of the view takes account of beside it."""
+        """Collect the inputs of a plan besides the view."""
         since = self.clock() - timedelta(days=1)
         entries = self.journal.entries(view.scope, since=since, limit=_MOST_KNOWN)
         return CompactionInputs(
@@ -116,14 +116,14 @@ class CompactionDeps:
     # ---------------------------------------------------------------------------------------------------------- breaker
 
     def may_call_model(self) -> bool:
-        """Whether a model may be asked: the breaker is closed, or its cool-down is over and this is the one try."""
+        """Return whether a model may be called: the breaker is closed, or allows one attempt after its cool-down."""
         return self.breakers.get(SUMMARY_BREAKER).allows_call(self.clock(), self.breaker_limits.cool_down)
 
     def record_failure(self, why: str) -> None:
         self.breakers.record_failure(SUMMARY_BREAKER, why, self.breaker_limits.failures, self.clock())
 
     def record_summary(self, summary: Summary) -> None:
-        """A model was asked: did it serve?"""
+        """Record success or failure of the model."""
         if summary.tier in MODEL_TIERS:
             self.breakers.record_success(SUMMARY_BREAKER)
         elif summary.failures:

@@ -1,10 +1,10 @@
-"""A draft of a view: rows with their sizes, changed and measured freely before anything is committed; and what stays
-word for word when the rows around it leave: copies, marked as history. Pure.
+"""A draft of a view that can be changed and measured before anything is committed, and the choice of rows retained
+verbatim (as copies marked as history) when their surroundings are removed. Pure.
 
-Copied are, in this order, as far as there is room: the last result of each protected tool, requests that nobody has
-finished, marks of turns that were stopped, and the person's other words, newest first; the first message that does not
-fit whole is shown with both its ends in what is left. The strategy `selective` keeps the messages that say most
-instead, and no summary. Summaries of earlier compactions are not the person's words, whatever role they have.
+Copied, as far as there is room, are: the last result of each protected tool, open requests, marks of stopped turns, and
+the user's other messages, newest first; the first one that does not fit is truncated to both ends. The strategy
+`selective` instead keeps the most informative messages, and no summary. Earlier summaries never count as the user's
+messages.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ from assistant.core.messages import ABORTED_MARKER, Message
 from assistant.core.records import ContextView, LogLocation
 from sleep.compaction.values import CompactionLimits, MinimumContext, scale_to_window
 
-# What is left of a long message that is shown by reference, in tokens of a full context.
+# Size of a truncated long message, in tokens of a full context.
 KEPT_OUTPUT_TOKENS = 200
 KEPT_MESSAGE_TOKENS = 400
-# A reference to the log and some words take so much in the smallest window.
+# Minimum size of a reference to the log with some text, in the smallest window.
 _LEAST_REFERENCE_TOKENS = 100
-# A message this many times longer than what would be left of it is long.
+# A message is long if it exceeds its truncated size by this factor.
 LONG = 2
 MIN_REQUEST_TOKENS = 1000
-# Marks of the last so many stopped turns stay.
+# Number of marks of stopped turns to keep.
 _MARKS = 5
 
 
 class DraftView:
-    """Rows of a view while a plan is made, with their `sizes` now and as `stored`.
+    """Rows of a view during planning, with their current and stored sizes.
 
-    `turn` is the index at which the newest turn starts (the last block where nobody asks anything), `old` that of the
-    first row which is not a summary or a carried copy, `starts` the indexes at which the rows may be cut."""
+    `newest_turn_start` is the index of the newest turn (of the last block if there is no request), `first_message` that
+    of the first row that is not a summary or copy, `block_starts` the indexes where the rows may be cut.
+    """
 
     def __init__(self, view: ContextView, limits: CompactionLimits) -> None:
         self.view = view
@@ -60,29 +61,29 @@ class DraftView:
             (n for n, message in enumerate(self.rows) if not is_compaction_prefix(message)), len(self.rows)
         )
         measured = measure_pressure(view, limits.budgets, limits.counter, limits.fixed, limits.adding)
-        # Where the provider counted more than we would, ours is raised in proportion; never lowered, since the view
-        # that the plan leaves behind is estimated again.
+        # If the provider counted more than our estimate, scale ours up proportionally; never down, since the resulting
+        # view is estimated again.
         self._scale = max(1.0, measured.prompt_tokens / max(1, self._tokens(self.total_size)))
         self.initial_pressure = self.pressure()
         self.minimum_context = self._minimum_context()
 
     @property
     def last_block_start(self) -> int:
-        """Start of the last block: within a tool loop, what the model has not seen yet."""
+        """Start of the last block: in a tool loop, what the model has not seen yet."""
         return self.block_starts[-1] if self.block_starts else 0
 
     @property
     def request_indexes(self) -> list[int]:
-        """Indexes of the requests of the newest turn; more than one where it was steered."""
+        """Indexes of the newest turn's requests; several if it was steered."""
         return [n for n in range(self.newest_turn_start, len(self.rows)) if is_user_request(self.rows[n])]
 
     @property
     def reference_tokens(self) -> int:
-        """What is left of a long text that is shown by reference, in tokens."""
+        """Size of a truncated long text, in tokens."""
         return max(_LEAST_REFERENCE_TOKENS, scale_to_window(KEPT_MESSAGE_TOKENS, self.limits.budgets))
 
     def show_by_reference(self, index: int, places: Mapping[int, LogLocation], keep: int) -> bool:
-        """Shorten a row to about `keep` tokens; whether that changed it."""
+        """Truncate a row to about `keep` tokens; returns whether it changed."""
         row = self.rows[index]
         place = places.get(row.id) if row.id is not None else None
         if place is None:
@@ -93,7 +94,7 @@ class DraftView:
         return shorter is not row
 
     def long_texts(self, start: int, end: int) -> list[int]:
-        """Indexes of the assistant's long texts and of long tool output from `start` up to `end`."""
+        """Return indexes of long assistant texts and tool results in the range."""
         spared, most = self.protected_results(), LONG * self.reference_tokens
         return [
             n
@@ -105,7 +106,7 @@ class DraftView:
         ]
 
     def sizes_with_references(self) -> list[PromptSize]:
-        """The sizes of the rows with every long text before the newest turn shown by reference."""
+        """Return row sizes as if every long text before the newest turn were truncated."""
         sizes = list(self.sizes)
         for n in self.long_texts(self.first_message, self.newest_turn_start):
             saved = sizes[n].tokens - self.reference_tokens - TOKENS_PER_MESSAGE
@@ -113,12 +114,12 @@ class DraftView:
         return sizes
 
     def protected_results(self) -> set[int]:
-        """Indexes of the last result of each protected tool."""
+        """Return the index of the last result of each protected tool."""
         last = {row.name: index for index, row in enumerate(self.rows) if row.role == "tool"}
         return {index for name, index in last.items() if name in self.limits.protected_tools}
 
     def would_shrink(self, index: int, message: Message) -> bool:
-        """Whether the message takes less than the row that stands there."""
+        """Return whether the message is smaller than the row at the index."""
         size = message_size(message, self.limits.counter)
         return size.tokens < self.sizes[index].tokens or size.images < self.sizes[index].images
 
@@ -128,7 +129,7 @@ class DraftView:
         self.rows[index], self.sizes[index] = message, size
 
     def pressure(self, size: PromptSize | None = None) -> Pressure:
-        """The pressure of the draft, or of a view that adds up to `size`."""
+        """Return the pressure of the draft, or of a view with total `size`."""
         size = self.total_size if size is None else size
         around = self.limits.fixed + self.limits.adding
         return Pressure(
@@ -139,17 +140,17 @@ class DraftView:
         )
 
     def newest_requests_pressure(self) -> Pressure:
-        """The pressure if only the requests of the newest turn were left."""
+        """Return the pressure if only the newest turn's requests were left."""
         return self.pressure(sum_sizes([self.sizes[n] for n in self.request_indexes]))
 
     def free_tokens(self, size: PromptSize, share: float) -> int:
-        """Uncorrected tokens that may be added to a view of that size until its pressure is `share`."""
+        """Return how many uncorrected tokens may be added to a view of a size until its pressure is `share`."""
         free = share * self.limits.budgets.tokens - self.limits.budgets.reserve - self._tokens(size) * self._scale
         return int(free / self._scale / self.limits.counter.corrected(1000) * 1000)
 
     def cut_boundaries(self) -> tuple[list[int], list[int], int]:
-        """Indexes at which the view may be cut, those of them before a request, and the last of these that leaves the
-        last exchange; where there is none, the last one."""
+        """Return the indexes where the view may be cut, those of them before a request, and the last of these before
+        the last exchange (or the last index if there is none)."""
         boundaries = [n for n in self.block_starts if self.first_message < n <= self.newest_turn_start]
         requests = [n for n in boundaries if self.rows[n].role == "user"]
         earlier = [n for n in requests if n < self.newest_turn_start]
@@ -163,14 +164,14 @@ class DraftView:
         sizes: Sequence[PromptSize] = (),
         copies: Callable[[int], PromptSize] = lambda cut: EMPTY_SIZE,
     ) -> int | None:
-        """The first of the ascending indexes such that the rows from there on (of other `sizes`, where these are
-        given), behind a prefix of that size and the copies of what leaves, come down to `share`."""
+        """Return the first of the ascending indexes for which the remaining rows (with `sizes`, if given), plus the
+        prefix and copies, are at most `share`; None if there is none."""
         left = list(accumulate(reversed(sizes or self.sizes), PromptSize.__add__, initial=prefix))[::-1]
         place = bisect_left(candidates, True, key=lambda cut: self.pressure(left[cut] + copies(cut)).ratio <= share)
         return candidates[place] if place < len(candidates) else None
 
     def _minimum_context(self) -> MinimumContext:
-        """What would be left after everything that can be done."""
+        """Return the size of the context after everything possible was removed."""
         corrected, requests = self.limits.counter.corrected, set(self.request_indexes)
         request = sum(min(self.sizes[n].tokens, MIN_REQUEST_TOKENS) for n in requests)
         rounds = sum(
@@ -187,12 +188,12 @@ class DraftView:
 
 
 def is_compaction_prefix(message: Message) -> bool:
-    """Whether an earlier compaction put this row there: a summary or a carried copy."""
+    """Return whether an earlier compaction created this row: a summary or a copy."""
     return message.is_summary or "carried_from" in message.metadata
 
 
 def original_id(message: Message) -> int | None:
-    """The message's number in the log, also that of one which a copy was made of."""
+    """Return the message's id in the log, or that of the original of a copy."""
     return message.id or message.metadata.get("carried_from")
 
 
@@ -205,12 +206,12 @@ def sum_sizes(sizes: Sequence[PromptSize]) -> PromptSize:
 
 @dataclass(frozen=True, slots=True)
 class RetainedRows:
-    """What stays word for word."""
+    """Rows retained verbatim."""
 
-    copies: tuple[Message, ...] = ()  # the person's words and marks in the order of the view, then protected results
+    copies: tuple[Message, ...] = ()  # user's messages and marks in view order, then protected results
     size: PromptSize = EMPTY_SIZE
-    message_ids: tuple[int, ...] = ()  # of the messages that they are copies of
-    open_request_ids: tuple[int, ...] = ()  # those of open requests among them
+    message_ids: tuple[int, ...] = ()  # of the originals
+    open_request_ids: tuple[int, ...] = ()  # of retained open requests
 
 
 def choose_retained_rows(
@@ -225,19 +226,19 @@ def choose_retained_rows(
     user_messages: int,
     open_requests: int,
 ) -> RetainedRows:
-    """What stays of the rows before `cut` beside a summary.
+    """Choose what to retain of the rows before `cut` besides a summary.
 
-    - `requests`: the ids of open ones, newest first.
-    - `order`: the indexes of what else may be kept, most wanted first.
-    - `room`: for all copies, in uncorrected tokens, as the following.
-    - `user_messages`: the most that the person's words take of it.
-    - `open_requests`: what these may take however little room there is.
+    - `requests`: ids of open requests, newest first.
+    - `order`: indexes of other candidates, by priority.
+    - `room`: limit for all copies, in uncorrected tokens like the following.
+    - `user_messages`: limit for the user's messages.
+    - `open_requests`: guaranteed room for open requests.
     """
     counter = draft.limits.counter
     chosen: dict[int, Message] = {}
 
     def take(indexes: Sequence[int], most: int) -> int:
-        """Choose rows in this order until one does not fit: the tokens they take."""
+        """Choose rows in this order until one does not fit; returns the tokens used."""
         spent = 0
         for index in indexes:
             copy = _copy_within(draft, index, places, now, most - spent)
@@ -262,15 +263,15 @@ def choose_retained_rows(
 
 
 def find_user_messages(draft: DraftView, cut: int) -> list[int]:
-    """Indexes of the person's words before `cut`, newest first."""
+    """Return indexes of the user's messages before `cut`, newest first."""
     return [n for n in reversed(range(cut)) if is_said_by_person(draft.rows[n])]
 
 
 def _copy_within(
     draft: DraftView, index: int, places: Mapping[int, LogLocation], now: datetime, room: int
 ) -> Message | None:
-    """The row word for word, pictures by name; where it takes more than `room` tokens, with both its ends; None where
-    there is no room for these."""
+    """Return a copy of the row without picture data, truncated if it exceeds `room` tokens; None if there is no room
+    for that."""
     row, counter = without_image_data(draft.rows[index]), draft.limits.counter
     over = counter.count_message(row) - room
     if over > 0:
@@ -286,7 +287,7 @@ def _is_mark(row: Message) -> bool:
 
 
 def is_said_by_person(row: Message) -> bool:
-    """A person's own words: no note, no summary, whether still live or kept by an earlier compaction."""
+    """Return whether these are a user's own words, not a note or summary; copies count."""
     return row.role == "user" and not any(map(row.metadata.get, ("note", "internal", "type")))
 
 
@@ -294,8 +295,8 @@ _ROLE_WEIGHTS = {"user": 2.0, "assistant": 1.0}
 
 
 def rank_by_information(draft: DraftView, cut: int) -> list[int]:
-    """Indexes of the words said before `cut`, the most telling first: those that name most for their length, a person's
-    own before the assistant's, newer before older where they are alike."""
+    """Return indexes of messages before `cut`, most informative first: most names and values for their length, the
+    user's before the assistant's, newer first."""
     spoken = [n for n in range(cut) if draft.rows[n].role in _ROLE_WEIGHTS and not draft.rows[n].tool_calls]
     return sorted(spoken, key=lambda n: (-_information_score(draft, n), -n))
 
@@ -310,7 +311,7 @@ def _information_score(draft: DraftView, index: int) -> float:
 
 
 def carry_protected_results(draft: DraftView, cut: int, now: datetime) -> tuple[Message, ...]:
-    """Copies of the last result of each protected tool, with its call, where it stands before `cut`."""
+    """Return copies of the last result of each protected tool, with its call, if it is before `cut`."""
     rows, starts = draft.rows, draft.block_starts
     copies: list[Message] = []
     for index in sorted(index for index in draft.protected_results() if index < cut):
@@ -323,6 +324,6 @@ def carry_protected_results(draft: DraftView, cut: int, now: datetime) -> tuple[
 
 
 def _copy_row(message: Message, now: datetime) -> Message:
-    """The message outside of coverage (I3); a copy of a copy is one of the same original."""
+    """Return a copy without an id, outside of coverage (I3); a copy of a copy refers to the original."""
     origin = message.metadata.get("carried_from", message.id)
     return replace(message, id=None, ts=message.ts or now, metadata={**message.metadata, "carried_from": origin})

@@ -1,8 +1,8 @@
-"""A summary without a model: the most telling sentences of what was said, word for word and in their order. Pure.
+"""Extractive summary without a model: the most informative sentences, verbatim and in order. Pure.
 
-Sentences are chosen, never written, so nothing in it can be wrong; what it costs is smoothness. A sentence tells more
-the more names, numbers and identifiers it has for its length, the rarer its words are among the others, and where a
-person said it of themselves. Greetings, tool output and repetition are left out.
+Sentences are selected, never generated, so they cannot be wrong. Score: names, numbers and identifiers relative to
+length, rarity of words, and statements that users make about themselves. Greetings, tool output and repetition are
+excluded.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from sleep.rules.pattern_files import load_pattern
 Count = Callable[[str], int]
 
 _SENTENCE = lazy_regex(r"(?:[^.!?。！？\n]|(?<=\S)[.!?](?=\S))+[.!?。！？]*")
-# Scripts that are written without spaces are taken by pairs of characters.
+# Scripts without spaces are tokenised as character pairs.
 _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
 _WORD = lazy_regex(rf"(?=([{_UNSPACED}]{{2}}))|([^\W{_UNSPACED}]{{2,}})")
 _SPACELESS = lazy_regex(rf"[{_UNSPACED}]")
 _CODE = lazy_regex(r"```.*?(?:```|\Z)", re.DOTALL)
-# A line of its own in an answer: how the program introduces offline mode, or says why a model did not answer.
+# A line added by the program: the introduction of offline mode, or why a model did not answer.
 _REMARK = lazy_regex(r"^\*(?!\*)[^*\n]+\*$", re.MULTILINE)
 _LISTED = lazy_regex(r"^[-*•]\s+")
 _GREETING = load_pattern("summary", "greeting")
-# What begins with a greeting and is hardly longer than one, is one.
+# Text that starts with a greeting and is hardly longer is a greeting.
 _WORDS_OF_GREETING = 8
 _CHARACTERS_OF_GREETING = 12
 _LONGEST = 300
@@ -54,7 +54,7 @@ _SHORTER_ENDS = (1_000, 500, 250)
 
 @dataclass(frozen=True, slots=True)
 class _ScoredSentence:
-    """One sentence: whose, from which message (its index among the rows), how much it tells."""
+    """A sentence with its message (and index among the rows), and its score."""
 
     row: Message
     index: int
@@ -64,8 +64,8 @@ class _ScoredSentence:
 
 
 def select_sentences(material: SummaryInput, budget: int, count: Count) -> str:
-    """The best sentences that fit into `budget` tokens as `count` counts them, a line each with the message's number
-    and day; "" where there is none."""
+    """Return the best sentences that fit into `budget` tokens, one per line with message id and date; "" if there are
+    none."""
     lines = _scored(list(_sentences(material.rows)))
     chosen: list[_ScoredSentence] = []
     left = budget
@@ -80,7 +80,7 @@ def select_sentences(material: SummaryInput, budget: int, count: Count) -> str:
 
 
 def keep_both_ends(material: SummaryInput, chars_per_end: int = _END_CHARACTERS) -> str:
-    """The first and the last `chars_per_end` characters of what was said, and where the rest is."""
+    """Return the first and last `chars_per_end` characters, and where the rest is."""
     text = "\n".join(_headed(row) for row in material.rows if row.content or row.media)
     if len(text) <= 2 * chars_per_end:
         return text
@@ -91,7 +91,7 @@ def keep_both_ends(material: SummaryInput, chars_per_end: int = _END_CHARACTERS)
 
 
 def summarise_without_model(material: SummaryInput, source: int, count: Count) -> tuple[str, SummaryTier]:
-    """The best that there is without a model, smaller than the `source` tokens that the rows take, and its tier."""
+    """Return the best summary without a model, smaller than the `source` tokens of the rows, and its tier."""
     text = escape_boundaries(select_sentences(material, min(material.budget, source // 2), count))
     if text:
         return text, "extractive"
@@ -148,7 +148,7 @@ def _with_score(line: _ScoredSentence, words: list[str], seen: Counter[str], tot
 def _shown(line: _ScoredSentence) -> str:
     number = original_id(line.row)
     if number is None:
-        # A line of an earlier summary says by itself who said it and when.
+        # Lines of earlier summaries already have speaker and date.
         return f"- {line.text}"
     day = f" {line.row.ts:%Y-%m-%d}" if line.row.ts else ""
     return f"- #{number}{day} {line.row.role}: {line.text}"

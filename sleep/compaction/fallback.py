@@ -1,17 +1,15 @@
-"""The deterministic floor of compaction: brings the context down without any model, or says why it cannot (I7, F02).
+"""The deterministic fallback of compaction: shrinks the context without a model, or reports why it cannot (I7, F02).
 
-The algorithm, in large steps so that the provider's cache is lost once and not with every message:
+Proceeds in large steps, so that the provider's cache is invalidated once and not with every message:
 
-1. Above the threshold even without any history? Then the newest turn itself is too large: of its request both ends
-   are shown, as much as fits below the threshold (below the target once tools have run, which need room, too); then
-   the outputs of the earlier rounds of its tool loop by reference, then those of the last round.
-2. Old pictures, old tool outputs (largest first) and long old messages are shown by reference, until the target holds.
-3. Still above it: the oldest messages leave the view with their tool pairs, up to the last exchange, and a record of
-   where they stand takes their place; the last exchange goes too where the threshold does not hold otherwise.
+1. If the newest turn alone exceeds the threshold: truncate its requests to fit the threshold (the target once tools
+   have run, which need room too), then the tool results of earlier rounds of its loop, then those of the last round.
+2. Truncate old pictures, old tool results (largest first) and long old messages until the target is reached.
+3. If still above it: remove the oldest messages with their tool pairs, up to the last exchange, and insert a record of
+   their location in the log; the last exchange too if the threshold requires it.
 
-Never lost from view: the newest request and what follows it, the last result of each protected tool (whole, unless it
-takes more than a tenth of the context). Never torn: a call and its results. What is left when nothing more can be done
-is the floor.
+Never removed: the newest request and what follows it, and the last result of each protected tool (complete, unless it
+exceeds a tenth of the context). Never separated: a call and its results. The remainder is the minimum.
 """
 
 from __future__ import annotations
@@ -54,15 +52,15 @@ from sleep.compaction.render import (
 from sleep.compaction.values import CompactionLimits
 
 Places = Mapping[int, LogLocation]
-# The part of the context that the last result of one protected tool may take.
+# Divisor: the share of the context that a protected result may take.
 _SHARE_OF_PROTECTED = 10
 
 
 def plan_fallback(
     view: ContextView, places: Places, limits: CompactionLimits, now: datetime, *, trigger: str = "emergency"
 ) -> CompactionPlan:
-    """What to do to `view`; nothing where its pressure is at the target. `places` tells for the messages of the view
-    where the log has them; a message that is not in it is never shortened."""
+    """Plan what to do to `view`; nothing if its pressure is at the target. `places` has the log locations of its
+    messages; messages without one are never shortened."""
     draft = DraftView(view, limits)
     notices: list[Notice] = []
     after, cut, compaction = draft.initial_pressure, 0, None
@@ -99,13 +97,13 @@ def plan_fallback(
 
 
 def _newest_turn_pressure(draft: DraftView) -> Pressure:
-    """The pressure if nothing else were left but what stands for the rest."""
+    """Return the pressure if only the newest turn and the prefix were left."""
     return draft.pressure(_prefix_size(draft) + sum_sizes(draft.sizes[draft.newest_turn_start :]))
 
 
 def _shorten_requests(draft: DraftView, places: Places) -> list[Notice]:
-    """Step 1, the requests, where they alone are too large: they fill what the window holds, and once the model has
-    looked something up they make room for that, in one step. What the user should be told of it."""
+    """Step 1 for requests that are too large by themselves: they fill the window at first, and make room in one step
+    once the model has used tools. Returns notices for the user."""
     notices: list[Notice] = []
     hidden = _show_fewer_pictures(draft)
     if hidden:
@@ -128,7 +126,7 @@ def _shorten_requests(draft: DraftView, places: Places) -> list[Notice]:
 
 
 def _show_fewer_pictures(draft: DraftView) -> int:
-    """Of the pictures in the requests, the last ones stay named only, until the threshold holds. How many."""
+    """Drop the data of the last pictures in the requests until the threshold is reached. Returns their number."""
     hidden = 0
     for index in reversed(draft.request_indexes):
         for place in reversed(range(len(draft.rows[index].media))):
@@ -143,7 +141,7 @@ def _show_fewer_pictures(draft: DraftView) -> int:
 
 
 def _shorten_rounds(draft: DraftView, places: Places) -> None:
-    """Step 1, the tool rounds: what the model has not seen yet is the last to be cut, and no more than it must."""
+    """Step 1 for tool rounds: results the model has not seen yet are cut last, and no more than necessary."""
     protected = draft.protected_results()
     outputs = [n for n in range(draft.newest_turn_start, len(draft.rows)) if draft.rows[n].role == "tool"]
     for until, indexes in (
@@ -157,7 +155,7 @@ def _shorten_rounds(draft: DraftView, places: Places) -> None:
 
 
 def _shorten_old(draft: DraftView, places: Places) -> None:
-    """Step 2."""
+    """Step 2: truncate old pictures, tool results and messages."""
     old = range(draft.first_message, draft.newest_turn_start)
     protected = draft.protected_results()
     for index in [n for n in old if draft.sizes[n].images]:
@@ -173,7 +171,7 @@ def _shorten_old(draft: DraftView, places: Places) -> None:
 
 
 def _kept_whole(draft: DraftView) -> int:
-    """Up to how many tokens a protected result is left as it is: one that fills the context protects nothing."""
+    """Return up to how many tokens a protected result is kept whole; one that fills the context is not protected."""
     return max(KEPT_OUTPUT_TOKENS, draft.limits.budgets.tokens // _SHARE_OF_PROTECTED)
 
 
@@ -185,8 +183,8 @@ def _largest(draft: DraftView, indexes: Iterable[int]) -> list[int]:
 
 
 def _drop_oldest(draft: DraftView, places: Places, now: datetime, trigger: str) -> tuple[int, Compaction | None]:
-    """Step 3: the index of the first row that stays, and what takes the place of those before it; (0, None) where
-    nothing has to go, nothing can, or nothing would be gained."""
+    """Step 3: return the index of the first row that stays, and the compaction; (0, None) if nothing has to be removed,
+    can be, or would be gained."""
     cut, view, counter = _cut(draft), draft.view, draft.limits.counter
     rows = tuple(
         row.in_timezone(draft.limits.zone)
@@ -219,9 +217,9 @@ def _drop_oldest(draft: DraftView, places: Places, now: datetime, trigger: str) 
 
 
 def _cut(draft: DraftView) -> int:
-    """Index of the first row that stays: the first boundary at which the target holds, preferably before a request,
-    at the latest before the last exchange or, where even that leaves the context above the threshold, before the
-    newest turn. 0 where nothing has to go or can."""
+    """Return the index of the first row that stays: the first boundary that reaches the target, preferably before a
+    request, at the latest before the last exchange, or before the newest turn if the threshold requires it. 0 if
+    nothing has to be or can be removed."""
     boundaries, requests, exchange = draft.cut_boundaries()
     if draft.pressure().ratio <= draft.limits.target_pressure or not boundaries:
         return 0
@@ -235,7 +233,7 @@ def _cut(draft: DraftView) -> int:
 
 
 def _prefix_size(draft: DraftView) -> PromptSize:
-    """About what will stand for the rows that leave: summaries that stay, a record, copies of protected results."""
+    """Return the approximate size of the prefix: remaining summaries, a record, copies of protected results."""
     summaries = [
         n for n in range(draft.first_message) if draft.rows[n].is_summary and not is_position_record(draft.rows[n])
     ]
@@ -248,15 +246,15 @@ def _after(draft: DraftView, cut: int, compaction: Compaction | None) -> Pressur
     return draft.pressure(sum_sizes([*prefix, *draft.sizes[cut:]]))
 
 
-# A result shorter than this costs hardly more than the line that would stand for it.
+# Shorter results cost hardly more than their replacement.
 _WORTH_MASKING = 160
-# About what is left of a row.
+# Approximate size of a masked row.
 _LEFT_OF = {"tool": 40, "assistant": KEPT_MESSAGE_TOKENS}
 
 
 def estimate_masking(draft: DraftView, until: int) -> Pressure:
-    """What masking the rows before `until` can bring the pressure down to: quicker to tell than to do, since most views
-    that are full of words are not helped by it."""
+    """Return an optimistic estimate of the pressure after masking the rows before `until`; cheap, since masking does
+    not help most views."""
     saved = EMPTY_SIZE
     for index in range(draft.first_message, until):
         size, keep = draft.sizes[index], _LEFT_OF.get(draft.rows[index].role)
@@ -266,9 +264,9 @@ def estimate_masking(draft: DraftView, until: int) -> Pressure:
 
 
 def mask_rows(draft: DraftView, until: int, places: Mapping[int, LogLocation]) -> list[int]:
-    """Mask the rows before index `until`: the indexes of those that changed."""
+    """Mask the rows before index `until`; returns the indexes of changed rows."""
     calls = calls_by_id(draft.rows)
-    # How often the same call was made, and which result is its newest (F03).
+    # Number of identical calls, and the newest result of each (F03).
     signatures = {call.id: call_signature(call) for row in draft.rows for call in row.tool_calls}
     times = Counter(signatures.values())
     newest = {

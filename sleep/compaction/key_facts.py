@@ -1,10 +1,8 @@
-"""The key facts of a summary that was made without a model: what the person stated, and the names and identifiers that
-were said. Pure.
+"""Key facts of a summary made without a model: the user's statements, and names and identifiers. Pure.
 
-A fact has to be worth a line years later. So nothing is taken that is a secret, a day or a month; of what begins with a
-capital, nothing that is also written without one, that stands behind an article (in German every noun has a capital),
-that is shouted, or that only the assistant said, once; of two identifiers of which one is a part of the other, the
-longer.
+A fact must be useful years later. Excluded are secrets, days and months; capitalised words that also occur
+uncapitalised, after an article (German capitalises all nouns), in all caps, or only once and by the assistant; and
+identifiers contained in longer ones.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ _ARTICLE = lazy_regex(
 
 
 def collect_key_facts(material: SummaryInput) -> dict[str, tuple[str, ...]]:
-    """By kind, the most often said or, of what was stated, the newest."""
+    """Return facts by kind: the most frequent, or the newest statements."""
     spoken = [(row.role, original_words(row)[:_LOOKED_AT]) for row in material.rows if row.role in _SPOKEN]
     stated: dict[str, dict[str, None]] = {kind: {} for kind in _STATED.values()}
     for role, words in spoken:
@@ -67,7 +65,7 @@ def collect_key_facts(material: SummaryInput) -> dict[str, tuple[str, ...]]:
 
 
 class _Counted:
-    """How often each value was said; one of the assistant's alone counts from the second time."""
+    """Counts values; those said only by the assistant count from the second time."""
 
     def __init__(self) -> None:
         self._times: Counter[str] = Counter()
@@ -90,7 +88,7 @@ def _is_shouted(words: str) -> bool:
 
 
 def _follows_article(words: str, value: str) -> bool:
-    """Whether it is one word, and stands nowhere without an article."""
+    """Return whether it is a single word whose first occurrence follows an article."""
     at = words.find(value)
     return " " not in value and at > 0 and _ARTICLE.search(words, max(0, at - 10), at) is not None
 

@@ -1,8 +1,7 @@
-"""Checkpoints that become one, and the checkpoint that takes the place of one made without a model: what they are made
-of, and the compaction that does it.
+"""Merges checkpoints into one, and replaces a checkpoint that was made without a model.
 
-What always holds: the material is the original messages as the log has them now (what was forgotten or taken back since
-is not in it), or the summaries that were made of originals; nothing but the prefix of the view is replaced.
+The material is the original messages as currently in the log (without erased or undone ones), or summaries of
+originals; only the prefix of the view is replaced.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ _EVERYTHING = 10**9
 
 @dataclass(frozen=True, slots=True)
 class CheckpointMerger:
-    """Makes merges for one request; `ask` gives the summary of a material."""
+    """Performs merges for one request; `ask` summarises material."""
 
     deps: CompactionDeps
     request: CompactionRequest
     ask: AskSummary
 
     async def summarise_pair(self, plan: CompactionPlan) -> Summary:
-        """The summary of the checkpoints that the plan names. Raises `StaleView`."""
+        """Summarise the checkpoints that the plan names. Raises `StaleView`."""
         pair, counter = self.find(plan.merge_ids), self.request.terms.counter
         material = await self._material_of_pair(pair, plan)
         summary = reuse_single_summary(pair, counter) if material.depth > 1 else None
         return summary or await self.ask(material)
 
     async def summarise_again(self, checkpoint: Checkpoint) -> Summary:
-        """A summary of the messages of one checkpoint, that was made without a model."""
+        """Summarise the messages of a checkpoint that was made without a model."""
         deps, terms = self.deps, self.request.terms
         rows = await asyncio.to_thread(self._originals, [checkpoint], _EVERYTHING)
         inputs = deps.make_inputs(self.request, deps.conversation.load_view(checkpoint.session))
@@ -67,8 +66,8 @@ class CheckpointMerger:
         return await self.ask(material)
 
     def compaction(self, ids: Sequence[int], summary: Summary, prefix_rev: int) -> Compaction:
-        """The compaction by which the summary takes the place of these checkpoints, while the view is at `prefix_rev`
-        still: a summary of what was forgotten or taken back since is none. Raises `StaleView`."""
+        """Return the compaction that replaces these checkpoints by the summary, if the view is still at `prefix_rev`
+        (otherwise erased or undone messages might be in it). Raises `StaleView`."""
         group, request = self.find(ids), self.request
         view = self.deps.conversation.load_view(request.session)
         if view.prefix_rev != prefix_rev:
@@ -78,7 +77,7 @@ class CheckpointMerger:
         return merge_checkpoints(view, group, live, summary, request.terms.counter, request.trigger, now)
 
     def find(self, ids: Sequence[int]) -> list[Checkpoint]:
-        """These checkpoints, oldest range first. Raises `StaleView` where one is not live any more."""
+        """Return these checkpoints, oldest range first. Raises `StaleView` if one is no longer live."""
         view = self.deps.conversation.load_view(self.request.session)
         live = self.deps.live_checkpoints(self.request.session, view.generation)
         group = [checkpoint for checkpoint in live if checkpoint.id in ids]
@@ -87,13 +86,13 @@ class CheckpointMerger:
         return group
 
     async def _material_of_pair(self, pair: list[Checkpoint], plan: CompactionPlan) -> SummaryInput:
-        """The original messages of two checkpoints where they fit one call, else the summaries made of originals."""
+        """Return the original messages of two checkpoints if they fit one call, else the summaries of originals."""
         pending = plan.pending_summary
         budget = pending.summary_input.budget if pending else 0
         restored = pending.summary_input.restored_max_tokens if pending else 0
         most = await self.deps.summariser.max_chunk_tokens()
         counter = self.request.terms.counter
-        # Beside the loop: what two checkpoints cover may be long, and may be found to be too long.
+        # In a thread: the range may be long, and too long.
         rows = await asyncio.to_thread(self._originals, pair, most)
         if rows:
             return SummaryInput(pair[0].session, pair[0].scope, rows, {}, budget, restored_max_tokens=restored)
@@ -102,8 +101,8 @@ class CheckpointMerger:
         )
 
     def _originals(self, group: Sequence[Checkpoint], most: int) -> tuple[Message, ...]:
-        """The messages that neighbouring checkpoints cover, as the log has them, but for those taken back since; none
-        where they take more than `most` tokens, or where more was summarised than they cover."""
+        """Return the messages that adjacent checkpoints cover, from the log, without undone ones; empty if they exceed
+        `most` tokens, or if inherited messages were summarised too."""
         if any(checkpoint.key_facts.get("inherited") for checkpoint in group):
             return ()
         counter = self.request.terms.counter

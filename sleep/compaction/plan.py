@@ -1,18 +1,15 @@
-"""What a compaction is going to do, as a value: made by pure code, shown by a dry run, committed by the stores. Pure.
+"""Compaction plans as values: made by pure code, shown by dry runs, committed by the stores. Pure.
 
-A plan is carried out in one transaction (I4): rows that stay are replaced by shorter forms of the same messages, and
-the oldest rows by a new prefix. Every tier of compaction makes the same value. The deterministic fallback
-(`fallback.py`) needs no model.
+A plan is applied in one transaction (I4): rows that stay are replaced by shorter versions, the oldest rows by a new
+prefix. All tiers of compaction produce the same type; the deterministic fallback (`fallback.py`) needs no model.
 
-A plan that needs a summary is made in two halves: `PendingSummary` is what can be known before (which rows leave,
-what stays of them, what was said of earlier ones), and its `complete` makes the compaction once the summary is
-there. A model may take minutes in between; the commit's compare-and-swap tells whether the pending summary still
-fits the view.
+A plan that needs a summary is made in two steps: `PendingSummary` has everything known in advance (which rows are
+removed, what is retained, earlier sections), and its `complete` returns the compaction once there is a summary. A model
+may take minutes in between; the commit's compare-and-swap detects a changed view.
 
-Two neighbouring checkpoints become one by `merge_checkpoints`, so that summaries stay few and none is a summary of a
-summary's summary. What always holds: a merged checkpoint is made of the original messages where they fit one call
-(depth 1), else of the summaries that were made of originals, however long ago and under however many merges (depth 2):
-their texts stay with the absorbed checkpoints. Depth never passes 2 (F25).
+`merge_checkpoints` merges adjacent checkpoints, so that summaries stay few and are never more than two levels deep: a
+merged checkpoint is made of the original messages if they fit one call (depth 1), else of the summaries of originals
+(depth 2), whose texts are kept with absorbed checkpoints. Depth never exceeds 2 (F25).
 """
 
 from __future__ import annotations
@@ -51,32 +48,32 @@ _SPOKEN = ("user", "assistant", "tool")
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """What becomes of a group of rows, for a person to read."""
+    """What happens to a group of rows, for people."""
 
-    is_removed: bool  # leaves the view
+    is_removed: bool  # removed from the view
     what: str
     why: str
     messages: int
-    tokens: int  # 0 where they are not counted
+    tokens: int  # 0 if not counted
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """What is committed together, and what is told of it."""
+    """Changes to commit together, and the notices about them."""
 
     session: str
     prefix_rev: int
     trigger: str
     tier: str
     before: Pressure
-    after: Pressure  # expected, where a summary is pending
+    after: Pressure  # expected, if a summary is pending
     minimum: MinimumContext
-    shorten: tuple[Message, ...] = ()  # rows that stay, in shorter forms
+    shorten: tuple[Message, ...] = ()  # shortened versions of rows that stay
     compaction: Compaction | None = None
-    pending_summary: PendingSummary | None = None  # what a summary has to complete before there is a compaction
-    merge_ids: tuple[int, ...] = ()  # neighbouring checkpoints that become one first, so that the next plan finds room
+    pending_summary: PendingSummary | None = None  # completed by a summary to a compaction
+    merge_ids: tuple[int, ...] = ()  # adjacent checkpoints to merge first
     planned_changes: tuple[PlannedChange, ...] = ()
-    stuck_reason: str = ""  # why the context stays too full whatever is done (F02)
+    stuck_reason: str = ""  # why the context stays too full (F02)
     notices: tuple[Notice, ...] = ()
 
     @property
@@ -84,7 +81,7 @@ class CompactionPlan:
         return bool(self.shorten or self.compaction or self.pending_summary)
 
     def as_compaction(self) -> Compaction | None:
-        """All that the plan changes without a summary, as one compaction."""
+        """Return the changes that need no summary as one compaction, or None."""
         if self.compaction is not None:
             return replace(self.compaction, shortened=self.shorten)
         if not self.shorten:
@@ -108,7 +105,7 @@ class CompactionPlan:
 
 
 def plan_of(draft: DraftView, trigger: str, tier: str, after: Pressure) -> CompactionPlan:
-    """A plan for the view of `draft` that changes nothing yet."""
+    """Return a plan for the draft's view without changes."""
     view = draft.view
     return CompactionPlan(
         view.session, view.prefix_rev, trigger, tier, draft.initial_pressure, after, draft.minimum_context
@@ -122,26 +119,26 @@ class PendingSummary:
     draft: DraftView
     trigger: str
     cut: int  # index of the first row that stays
-    summary_input: SummaryInput  # more than `removed` where the inherited rows of a branch leave with them
+    summary_input: SummaryInput  # more rows than `removed` if a branch's inherited rows are included
     removed: RemovedRows  # what the new checkpoint covers
     retained: RetainedRows
-    earlier_sections: tuple[SummarySection, ...]  # those that stay
+    earlier_sections: tuple[SummarySection, ...]  # sections that stay
 
     @property
     def shortened(self) -> tuple[Message, ...]:
-        """Rows that stay, in shorter forms."""
+        """Shortened versions of rows that stay."""
         pairs = zip(self.draft.rows[self.cut :], self.draft.view.messages[self.cut :], strict=True)
         return tuple(row for row, stored in pairs if row is not stored)
 
     def complete(self, summary: Summary, now: datetime) -> Compaction:
-        """The compaction with this summary; without text, a record says where the messages are stored."""
+        """Return the compaction with this summary; without text, a record of the messages' location is inserted."""
         draft, removed = self.draft, self.removed
         section = removed.as_section(summary.text, summary.tier)
         row = render_summary_row([*self.earlier_sections, section], draft.limits.counter, now)
         prefix = (row, *self.retained.copies)
         size = sum_sizes([message_size(message, draft.limits.counter) for message in prefix])
         after = draft.pressure(size + sum_sizes(draft.sizes[self.cut :]))
-        # How many rows that the checkpoint does not cover its summary is of, too: what a branch's parent said.
+        # Number of summarised rows that the checkpoint does not cover (inherited from a branch's parent).
         inherited = len(self.summary_input.rows) - len(removed.rows)
         return Compaction(
             session=draft.view.session,
@@ -174,9 +171,9 @@ class PendingSummary:
 
 
 def collect_originals(records: Sequence[LogRecord], pair: Sequence[Checkpoint]) -> tuple[Message, ...]:
-    """Of records of the log, the messages that the checkpoints cover."""
+    """Return the messages in log records that the checkpoints cover."""
     first, last = pair[0].from_message_id, pair[-1].to_message_id
-    # The words that hold of messages that were edited or, "", deleted after they were answered.
+    # Current texts of messages edited or ("") deleted after their turn.
     changes = [record for record in records if record.kind in ("edit", "delete") and record.turn is None]
     changed = {ref: record.content for record in changes for ref in record.refs}
     return tuple(
@@ -195,10 +192,10 @@ def collect_summaries(
     budget: int,
     restored: int,
 ) -> SummaryInput:
-    """What there is to merge where the originals are too long: the depth-1 summaries below the pair, the newest that
-    fit `most` tokens whole; of older ones the most telling lines, word for word."""
+    """Return the merge input if the originals are too long: the depth-1 summaries below the pair; the newest that fit
+    `most` tokens in full, of older ones the most informative lines."""
     summarised = sorted(_below(pair, everything), key=lambda checkpoint: checkpoint.from_message_id)
-    # As material they are not the person's words, and no messages that could be looked up by a number.
+    # As material they are neither the user's words nor messages with an id.
     rows = tuple(Message("assistant", checkpoint.summary, ts=checkpoint.created_at) for checkpoint in summarised)
     first_whole, left = len(rows), most * 3 // 4
     while first_whole and (left := left - counter.count_text(rows[first_whole - 1].content)) >= 0:
@@ -214,7 +211,7 @@ def collect_summaries(
 
 
 def _below(pair: Sequence[Checkpoint], everything: Sequence[Checkpoint]) -> list[Checkpoint]:
-    """The checkpoints of depth 1 that have a text and cover a part of what the pair covers, no two the same part."""
+    """Return the depth-1 checkpoints with a text within the pair's range, without overlaps."""
     first, last = pair[0].from_message_id, pair[-1].to_message_id
     below = [
         checkpoint
@@ -234,7 +231,7 @@ def _covers(checkpoint: Checkpoint, part: Checkpoint) -> bool:
 
 
 def reuse_single_summary(pair: Sequence[Checkpoint], counter: TokenCounter) -> Summary | None:
-    """Where one of the pair is a mere record: what the other one says, word for word, and no model is asked. None where
+    """If one of the pair is only a record, return the other's summary unchanged, so that no model is needed. None if
     both have a summary."""
     summarised = [checkpoint for checkpoint in pair if checkpoint.tier not in RECORD_TIERS]
     if len(summarised) == len(pair):
@@ -245,7 +242,7 @@ def reuse_single_summary(pair: Sequence[Checkpoint], counter: TokenCounter) -> S
 
 
 def summary_of(single: Checkpoint, counter: TokenCounter) -> Summary:
-    """What a checkpoint says, word for word."""
+    """Return a checkpoint's summary unchanged."""
     return Summary(
         single.summary,
         cast(SummaryTier, single.tier),
@@ -266,8 +263,7 @@ def merge_checkpoints(
     trigger: str,
     now: datetime,
 ) -> Compaction:
-    """The compaction by which `summary` takes the place of neighbouring checkpoints, or of one; nothing else leaves the
-    view."""
+    """Return the compaction that replaces adjacent checkpoints (or one) by `summary`; nothing else leaves the view."""
     ids = tuple(checkpoint.id for checkpoint in group)
     rest = [checkpoint for checkpoint in live if checkpoint.id not in ids]
     joined = reduce(lambda first, second: join_sections(first, second, ""), map(make_section, group))
@@ -275,7 +271,7 @@ def merge_checkpoints(
     row = render_summary_row([section, *make_sections(rest)], counter, now)
     before = [message for message in view.messages if is_compaction_prefix(message)]
     prefix = (row, *(message for message in before if not message.is_summary))
-    # How many rows outside of their ranges the summaries are of, too.
+    # Number of rows outside of their ranges that the summaries cover too.
     inherited = sum(checkpoint.key_facts.get("inherited", 0) for checkpoint in group)
     return Compaction(
         session=view.session,
@@ -306,7 +302,7 @@ def merge_checkpoints(
 
 
 def _together(pair: Sequence[Checkpoint], facts: dict[str, Any]) -> dict[str, Any]:
-    """The key facts of a merged checkpoint: its own, and what the others had, the newest last."""
+    """Return the merged key facts, newest last."""
     together = dict(facts)
     for kind in FACT_KINDS:
         sources = (*(checkpoint.key_facts for checkpoint in pair), facts)

@@ -1,12 +1,11 @@
-"""A night's decisions turned into a `ChangePlan`, entry by entry. Pure.
+"""Turns the decisions of a consolidation into a `ChangePlan`, entry by entry. Pure.
 
-What always holds:
-- The ids of memories are made of the keys of their first entries, the plan's key of its entries: deciding twice over
-  the same entries gives the same plan (I4).
-- A memory's first entry is the one that was said first, and its date the memory's own.
-- What is put right keeps its words and gets the date on which that was said, `until`; so does what is told late and was
-  over by then. Nothing is deleted.
-- A memory changes once in a plan, whatever happens to it: from what stood there before to what holds afterwards.
+- Memory ids derive from the keys of their first entries, plan keys from their entries, so deciding again over the same
+  entries gives the same plan (I4).
+- A memory's first entry is the earliest said, and determines the memory's date.
+- A superseded memory keeps its text and gets an end date, `until`; so does one that is told late and was already
+  superseded. Nothing is deleted.
+- A plan has at most one change per memory, from its previous state to the final one.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ LEARNED, MERGED, SUPERSEDED = "learned", "merged", "superseded"
 
 
 def derive_memory_id(entry: JournalEntry) -> str:
-    """Of the memory whose first entry this is."""
+    """Return the id of the memory whose first entry this is."""
     return str(uuid.uuid5(_NAMESPACE, entry.key))
 
 
 def memory_from_entry(entry: JournalEntry) -> Memory:
-    """What an entry is as a memory of its own."""
+    """Return a new memory with this single entry."""
     kind = next((tag for tag in entry.tags if tag in _KINDS), "fact")
     ids = () if entry.id is None else (entry.id,)
     return Memory(derive_memory_id(entry), entry.scope, entry.content, entry.timestamp, kind, entry.importance, ids)
 
 
 def merge_entry(memory: Memory, entry: JournalEntry) -> Memory:
-    """The memory with one more entry that says the same."""
+    """Return the memory with another entry of the same meaning."""
     own = () if entry.id is None else (entry.id,)
     numbers = (*own, *memory.entries) if entry.timestamp < memory.said_at else (*memory.entries, *own)
     return replace(
@@ -51,8 +50,8 @@ def merge_entry(memory: Memory, entry: JournalEntry) -> Memory:
 
 
 def _choose_fuller_text(*texts: str) -> str:
-    """Which of texts that say the same says more: more different words, then a sentence, then the shorter one; the same
-    whichever stands first."""
+    """Return the most informative of texts with the same meaning: most distinct words, then a full sentence, then the
+    shortest. Independent of their order."""
 
     def rank(text: str) -> tuple[int, int, int, str]:
         return len(set(fold_text(text).split())), text[:1].isupper() + (text[-1:] in ".!?。"), -len(text), text
@@ -61,9 +60,8 @@ def _choose_fuller_text(*texts: str) -> str:
 
 
 def separate_change(plan: ChangePlan, memory_id: str) -> tuple[ChangePlan | None, ChangePlan]:
-    """What is left of a plan without the change of a memory, None where nothing is; and that change as a plan of its
-    own, with those of the memories that it replaces or that replace it. Raises `KeyError` for a memory that it does
-    not change."""
+    """Split a plan: the rest without a memory's change (None if empty), and a plan with that change and those of
+    memories linked to it by supersession. Raises `KeyError` if the plan does not change the memory."""
     changes = {change.memory.id: change for change in plan.changes}
     linked, waiting = set[str](), [changes[memory_id].memory.id]
     while waiting:
@@ -99,7 +97,7 @@ def separate_change(plan: ChangePlan, memory_id: str) -> tuple[ChangePlan | None
 
 
 class ChangePlanDraft:
-    """Decisions over the entries of one scope, gathered. `before` are the memories that stood near them."""
+    """Accumulates decisions over the entries of one scope. `before` are the candidate memories."""
 
     def __init__(self, before: Sequence[Memory]) -> None:
         self._before = {memory.id: memory for memory in before}
@@ -110,14 +108,14 @@ class ChangePlanDraft:
         self.counts = Counter[str]()
 
     def memory(self, memory_id: str) -> Memory:
-        """As it is by now."""
+        """Return the current state of a memory in the draft."""
         return self._now[memory_id]
 
     def reject(self, entry: JournalEntry, why: str) -> None:
         self._rejected[entry.id or 0] = why
 
     def apply_decision(self, entry: JournalEntry, decision: EntryDecision) -> str:
-        """Carry a decision out; the memory that the entry went into."""
+        """Apply a decision and return the id of the memory that the entry belongs to."""
         same = self._now.get(decision.same_as)
         if same is not None:
             self._put(merge_entry(same, entry))
@@ -151,7 +149,7 @@ class ChangePlanDraft:
     def _begin(self, entry: JournalEntry, decision: EntryDecision) -> str:
         made = memory_from_entry(entry)
         if made.id in self._now:
-            # The entry has a memory already: its mapping was lost, or taken back by hand.
+            # The memory exists already: the entry's mapping was lost or manually undone.
             self._put(merge_entry(self._now[made.id], entry))
             return made.id
         former = [self._now[memory_id].text for memory_id in decision.superseded_ids if memory_id in self._now]
@@ -160,7 +158,7 @@ class ChangePlanDraft:
         return made.id
 
     def _set_against(self, entry: JournalEntry, holder: str, other: str) -> None:
-        """Of two that cannot hold together the one that was said first is over from then on that the other was said."""
+        """Of two contradicting memories, the one said first ends when the other was said."""
         mine, theirs = self._now[holder], self._now[other]
         if theirs.said_at <= entry.timestamp:
             former, since, by, by_entry = theirs, entry.timestamp, mine, entry.id or 0

@@ -1,16 +1,15 @@
-"""The phase "consolidate": what the journal learned becomes semantic memory.
+"""The phase "consolidate": turns journal entries into semantic memories.
 
-What always holds:
-- What is to be changed is written down before it is, and noted as done after it was: killed anywhere and run again, the
-  memories are the same (I4). What a crash left is carried out first.
-- A batch is of one scope, and is compared with memories of that scope alone (I10).
-- An entry is compared with the memories nearest to it and with the newest that hold of the same matter: of many that
-  sound alike, the one that it takes the place of is not always among the nearest.
-- What a person put right holds in the place of what it put right, whatever rules or a model make of the words.
-- Rules decide where no model does, or where what it answers cannot be used; a model that was of no use is not asked
-  again in the same sleep.
-- Where the memory store does not answer the phase ends with its reason: the entries stay pending, and a later sleep
-  catches up (F30). Nothing pending: no call, no child process (F32).
+- A plan is persisted before it is applied and marked afterwards, so that an interrupted run produces the same memories
+  (I4). Plans left by a crash are applied first.
+- A batch belongs to one scope, and is compared with memories of that scope only (I10).
+- An entry is compared with the nearest memories and the newest current ones on the same subject: among many similar
+  ones, the one it supersedes may not be among the nearest.
+- A person's correction always supersedes what it corrects, whatever rules or model say.
+- Rules decide if there is no model or its answer is unusable; a model without a usable answer is not asked again in the
+  same cycle.
+- If the memory store is unavailable, the phase ends with its reason: entries stay pending, and a later cycle catches up
+  (F30). Without pending entries there is no call and no child process (F32).
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _BATCH = 100
 _BATCHES = 400
 _NEAREST = 8
 _OF_ONE_MATTER = 4
-# What may say of itself what it takes the place of.
+# Source types that may name what they supersede.
 _TOOK_A_PLACE = ("correction", "import")
 _JUNK = "junk"
 _NO_ENTRY = -1
@@ -51,18 +50,18 @@ _NO_ENTRY = -1
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationPhase:
-    """Without a `judge` the rules decide."""
+    """Consolidates entries; rules decide if there is no `judge`."""
 
     consolidations: ConsolidationsPort
     memories: Memories
     judge: EntryJudge | None = None
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
-        """Make memories of what is pending. Raises `MemoryUnavailable` and `StoreError`; what was done stays."""
+        """Consolidate pending entries. Raises `MemoryUnavailable` and `StoreError`; completed work is kept."""
         try:
             await self._run(cycle, outcome, now)
         finally:
-            # The child process gives back its memory.
+            # Release the memory of the child process.
             await self.memories.aclose()
 
     async def _run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
@@ -86,19 +85,18 @@ class ConsolidationPhase:
         outcome.waiting_count = len(self.consolidations.pending_entries(limit=_BATCH))
 
     async def apply_planned(self, now: datetime) -> None:
-        """Make the changes that were decided on and not made. Raises `MemoryUnavailable` and `StoreError`."""
+        """Apply saved plans. Raises `MemoryUnavailable` and `StoreError`."""
         for plan in self.consolidations.unapplied_plans():
             await self._carry_out(plan, now)
 
     async def undo_cycle(self, cycle: int, now: datetime) -> int:
-        """Take back what a sleep changed: how many changes. What somebody had forgotten since is not brought back.
-        Killed and run again it continues. Raises `UsageError` where a later change stands upon one of them,
-        `MemoryUnavailable` and `StoreError`."""
+        """Undo a cycle's changes and return their number. Memories erased since are not restored. Resumes after an
+        interruption. Raises `UsageError` if later changes depend on them, `MemoryUnavailable` and `StoreError`."""
         await self.apply_planned(now)
         return await self.undo_plans(self.consolidations.applied_plans(cycle), cycle, now)
 
     async def undo_plans(self, plans: Sequence[ChangePlan], cycle: int, now: datetime) -> int:
-        """Take back plans of a sleep that were carried out, newest first, as `undo_cycle` does."""
+        """Undo applied plans of a cycle, given newest first, like `undo_cycle`."""
         back = [_taken_back(change) for plan in plans for change in reversed(plan.changes)]
         current = {
             memory_id: await self.memories.get(memory_id)
@@ -114,7 +112,7 @@ class ConsolidationPhase:
     # ----------------------------------------------------------------------------------------------------------- steps
 
     async def _reembed(self) -> None:
-        """Where another embedder was chosen, it has to know all that new memories are compared with."""
+        """After a change of the embedder, re-embed everything that new memories are compared with."""
         left = await self.memories.reembed()
         while left:
             before, left = left, await self.memories.reembed()
@@ -138,7 +136,7 @@ class ConsolidationPhase:
         judge: EntryJudge | None,
         outcome: PhaseResult,
     ) -> tuple[ChangePlan, bool]:
-        """The plan of a batch, and whether the model was of use, if one was asked."""
+        """Return the plan of a batch, and whether the model, if asked, was usable."""
         readings: dict[str, ParsedStatement] = {}
         wanted: list[JournalEntry] = []
         junk: list[tuple[JournalEntry, str]] = []
@@ -167,8 +165,8 @@ class ConsolidationPhase:
         return plan, usable
 
     async def forecast(self, entries: Sequence[JournalEntry]) -> PhaseResult:
-        """What `run` would do with these entries, which have ids; nothing is changed and no model asked. Where one
-        would be, the calls are counted, and the rules decide. Raises `MemoryUnavailable` and `StoreError`."""
+        """Return what `run` would do with these entries (with ids), without changes or model calls: calls are counted,
+        and rules decide. Raises `MemoryUnavailable` and `StoreError`."""
         outcome = PhaseResult(details=dict.fromkeys((LEARNED, MERGED, SUPERSEDED, _JUNK), 0))
         draft = _DraftMemories(self.memories)
         judge = None
@@ -189,7 +187,7 @@ class ConsolidationPhase:
         return outcome
 
     async def _former(self, memories: NearestMemories, entries: Sequence[JournalEntry]) -> dict[int, list[Memory]]:
-        """By entry, the memories of what it took the place of before any memory was made of it."""
+        """Return, by entry, the memories of entries that it superseded before it had a memory itself."""
         entry_ids = [entry.id or 0 for entry in entries if entry.source_type in _TOOK_A_PLACE]
         replaced = self.consolidations.memories_superseded_by(entry_ids) if entry_ids else {}
         return {
@@ -199,7 +197,7 @@ class ConsolidationPhase:
 
 
 class _CandidateFinder:
-    """The memories that new entries of a scope may repeat or take the place of."""
+    """Finds memories that new entries of a scope may repeat or supersede."""
 
     def __init__(self, memories: NearestMemories) -> None:
         self.memories = memories
@@ -208,7 +206,7 @@ class _CandidateFinder:
     async def find(
         self, entries: Sequence[JournalEntry], readings: Mapping[str, ParsedStatement]
     ) -> list[list[Memory]]:
-        """By entry: the newest that hold of the same matter, those that have most in common with it first, and the
+        """Return per entry the newest current memories on the same subject, those with most in common first, and the
         nearest."""
         if not entries:
             return []
@@ -223,7 +221,7 @@ class _CandidateFinder:
         return found
 
     async def _read_current(self, scope: str) -> dict[tuple[str, ...], list[Memory]]:
-        """Memories that hold, by what they are about."""
+        """Return current (not superseded) memories by subject."""
         by_matter: dict[tuple[str, ...], list[Memory]] = defaultdict(list)
         for memory in await self.memories.all(scope):
             if not memory.is_current:
@@ -237,7 +235,7 @@ class _CandidateFinder:
 
 
 class _CallCounter(EntryJudge):
-    """Counts the calls, and leaves the decisions to the rules."""
+    """Counts calls and leaves decisions to the rules."""
 
     async def decide_entries(
         self, questions: Sequence[JudgeQuestion], outcome: PhaseResult
@@ -247,7 +245,7 @@ class _CallCounter(EntryJudge):
 
 
 class _DraftMemories:
-    """Memories as they would be: changes stay in this object."""
+    """Memories with changes applied in this object only."""
 
     def __init__(self, memories: NearestMemories) -> None:
         self._memories = memories
@@ -266,25 +264,24 @@ class _DraftMemories:
         return [memory for memory in (stored | self._changed).values() if scope in (None, memory.scope)]
 
     async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
-        """With all that are new: nobody measured how near these are."""
+        """Return the nearest memories plus all new ones, whose similarity is unknown."""
         new = [(memory, 0.0) for memory_id in self._new if (memory := self._changed[memory_id]).scope == scope]
         rows = await self._memories.nearest(texts, scope, limit=limit)
         return [[*((self._changed.get(memory.id, memory), near) for memory, near in row), *new] for row in rows]
 
 
 def _first_batch(scopes: Sequence[str]) -> list[int]:
-    """Of what waits, by scope and in its order: the places of the oldest, and of what waits of its scope close behind
-    it."""
+    """Return the positions of the next batch: the oldest entry and those of its scope among the first `_BATCH`."""
     return [place for place, scope in enumerate(scopes[:_BATCH]) if scope == scopes[0]]
 
 
 class _BatchDecider:
-    """One batch on its way to a plan: what was made of its earlier entries stands beside the memories."""
+    """Decides a batch; memories made of its earlier entries are candidates for later ones."""
 
     def __init__(
         self, before: Sequence[Memory], readings: dict[str, ParsedStatement], former: Mapping[int, Sequence[Memory]]
     ) -> None:
-        """`former` are the memories whose place an entry took, by its id."""
+        """`former`: by entry id, the memories it superseded."""
         self.draft = ChangePlanDraft(before)
         self._readings = readings
         self._former = {entry_id: [memory.id for memory in memories] for entry_id, memories in former.items()}
@@ -297,7 +294,7 @@ class _BatchDecider:
         judge: EntryJudge | None,
         outcome: PhaseResult,
     ) -> bool:
-        """Decide on the entries one after another; whether the model was of use."""
+        """Decide the entries in order; returns whether the model was usable."""
         usable = True
         step = judge.entries_per_call if judge is not None else 1
         for start in range(0, len(entries), step):
@@ -316,7 +313,8 @@ class _BatchDecider:
         return usable
 
     def _follow(self, entry: JournalEntry, judged: EntryDecision | None, shown: frozenset[str]) -> None:
-        """Do as a model says; it was not `shown` what the other entries of the same call became."""
+        """Apply a model's decision, completed by rules for memories of the same call, which the model was not
+        `shown`."""
         if judged is None:
             self.draft.reject(entry, "the model found it not worth keeping")
             return
@@ -343,7 +341,7 @@ class _BatchDecider:
             self._former.setdefault(entry.superseded_by, []).append(holder)
 
     def _question(self, entry: JournalEntry, row: Sequence[Memory]) -> JudgeQuestion:
-        """With the memories near it, and those that this batch made and may meet."""
+        """Return the question with the nearest memories, and those made in this batch."""
         made = [self.draft.memory(memory_id) for memory_id in self._made]
         nearest = tuple(self.draft.memory(memory.id) for memory in row)
         reading = self._reading(entry.content)
@@ -364,7 +362,8 @@ def _taken_back(change: MemoryChange) -> MemoryChange:
 def _must_be_untouched(
     plans: Sequence[ChangePlan], back: Sequence[MemoryChange], current: Mapping[str, Memory | None], cycle: int
 ) -> None:
-    """A memory is as the sleep left it, as it was before (a try that was cut off), or forgotten."""
+    """Raises `UsageError` unless each memory is as the cycle left it, already restored (by an interrupted attempt), or
+    erased."""
     left = {change.memory.id: change.memory for plan in reversed(plans) for change in plan.changes}
     restored = {change.memory.id: change.memory for change in back if change.action != "delete"}
     touched = sum(

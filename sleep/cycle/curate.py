@@ -1,14 +1,12 @@
-"""The phase "curate": what the journal learned since goes into profiles, and for the owner into MEMORY.md.
+"""The phase "curate": updates profiles, and the owner's MEMORY.md, from new journal entries.
 
-What always holds:
-- Every change carries a deterministic key, and how far was read is noted last, so that a night that was cut off does
-  each change once (I4). A file that a person is editing, or that cannot be written, is left alone and named in the
-  report, and the others are done.
-- In MEMORY.md only lines that sleep itself wrote are ever moved, replaced or left out; every other line stays where
-  it is, byte for byte. A line of sleep's that somebody took out, by hand or by taking an edit back, is not written
-  again.
-- Only what the owner said and what is worth a line every day counts: entries of guests, tasks, summaries, orders,
-  questions and scraps are left out; so is what looks like a password, a key, a PIN or a card number.
+- Changes have deterministic keys, and the reading position is saved last, so that an interrupted cycle makes each
+  change once (I4). A file that a person is editing or that is not writable is skipped and reported; the others are
+  updated.
+- In MEMORY.md only lines written by this phase are moved, replaced or removed; all others are preserved byte for byte.
+  A line of ours that a person removed, manually or by undo, is not written again.
+- Only the owner's statements worth a permanent line count: guests' entries, tasks, summaries, orders, questions,
+  fragments and apparent secrets are skipped.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ from sleep.rules.secrets import has_secret
 CURATE_PHASE = "curate"
 _TARGET = "file:MEMORY.md"
 _MOST_EDITS = 1_000
-# Superseded entries of the last months: their lines leave MEMORY.md.
+# Recent superseded entries, whose lines are removed from MEMORY.md.
 _LOOKED_BACK = 2_000
 
 
@@ -57,10 +55,10 @@ class CurationPhase:
     files: MemoryFilesPort
     zone: tzinfo
     count_tokens: Callable[[str], int]  # of a text
-    max_tokens: int  # how many MEMORY.md may have
+    max_tokens: int  # limit of MEMORY.md
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
-        """Raises `StoreError` where even the journal cannot be read."""
+        """Run the phase. Raises `StoreError` if the journal cannot be read."""
         entries, last = read_new_entries(self.journal, CURATE_PHASE)
         outcome.read_count = len(entries)
         secrets = sum(has_secret(entry.content) for entry in entries)
@@ -92,7 +90,7 @@ class CurationPhase:
             owners = self.journal.entries(OWNER_SCOPE, limit=_LOOKED_BACK)
             former = [entry for entry in owners if entry.superseded_by is not None]
             new = [entry for entry in entries if entry.scope == OWNER_SCOPE]
-            # What the memory store learned late supersedes what an earlier night wrote, without anything new.
+            # Consolidation may supersede older entries without any new ones.
             over = _superseded(former)
             if not new and not any(normalise_line(line) in over for line in current.split("\n")):
                 return
@@ -107,7 +105,7 @@ class CurationPhase:
 
 @contextmanager
 def _errors_recorded(outcome: PhaseResult) -> Iterator[None]:
-    """What fails inside is told in the report; what follows is done all the same."""
+    """Record errors in the report and continue."""
     try:
         yield
     except AssistantError as error:
@@ -128,12 +126,13 @@ def propose_memory_md(
     max_tokens: int,
     today: date | None = None,
 ) -> str:
-    """MEMORY.md as it should be: `current` with what `entries` tell, each dated by its day in `zone`; what was of a day
-    before `today` goes.
+    """Return the new MEMORY.md: `current` updated with `entries`, each dated by its day in `zone`; entries about a day
+    before `today` are dropped.
 
-    `edits` are all the edits of MEMORY.md, in any order: they tell which lines are sleep's and which were taken out. A
-    line of sleep's stays unless it is of an entry that is superseded, or more important ones need its place. The result
-    has at most `max_tokens` tokens, or is `current` where what others wrote there leaves no room."""
+    `edits` are all edits of MEMORY.md, in any order, from which our own and removed lines are derived. An own line is
+    kept unless its entry is superseded or more important lines need the space. The result has at most `max_tokens`
+    tokens; it is `current` if other people's lines leave no room.
+    """
     history = sorted(edits, key=lambda edit: edit.id or 0)
     ours, removed = _read_history(history, current)
     page = MemoryPage.parse(current, ours)
@@ -160,7 +159,7 @@ def _superseded(entries: Iterable[JournalEntry]) -> set[str]:
 
 
 def _without_typos(lines: Sequence[MemoryLine]) -> list[MemoryLine]:
-    """Of a line and the same with a typo in it the newer one, or the more important one: it comes first."""
+    """Of lines that differ only by a typo keep the first (more important or newer) one."""
     kept: list[MemoryLine] = []
     for line in lines:
         said = normalise_line(line.text, folded=False)
@@ -186,21 +185,21 @@ def _is_standing(entry: JournalEntry, today: date) -> bool:
 
 
 def _line(entry: JournalEntry, zone: tzinfo) -> MemoryLine:
-    """The most important first, then the newest."""
+    """Return an entry's line; ranked by importance, then newest first."""
     day = entry.timestamp.astimezone(zone).date()
     text = f"- {flat_line(entry.content)} ({day.isoformat()})"
     return MemoryLine(text, choose_section(entry.content, entry.tags), (-entry.importance, -day.toordinal(), text))
 
 
 def _own_line(line: str, section: str) -> MemoryLine:
-    """A line of sleep's whose entry is not at hand: as important as its words make it."""
+    """Return an existing own line without its entry, ranked by its text."""
     dated = DATED_LINE.fullmatch(line)
     day = date.fromisoformat(dated["day"]).toordinal() if dated else 0
     return MemoryLine(line, section, (-score_importance("fact", normalise_line(line, folded=False)), -day, line))
 
 
 def _count_lines(text: str) -> Counter[str]:
-    """How often a text has each line that says something."""
+    """Count each non-blank line of a text."""
     return Counter(bare for line in text.split("\n") if (bare := line.rstrip("\r")).strip())
 
 
@@ -208,8 +207,8 @@ def _count_lines(text: str) -> Counter[str]:
 
 
 def _read_history(history: Sequence[UndoableEdit], current: str) -> tuple[Counter[str], set[str]]:
-    """The lines that sleep wrote and nobody took out, how often each (one that a person wrote as well is theirs); and
-    what somebody else than sleep took out and did not put back."""
+    """Return our lines that nobody removed, with counts (a line also written by a person is theirs), and lines removed
+    by others and not restored."""
     ours: Counter[str] = Counter()
     removed: set[str] = set()
     for before, after, by_sleep in _steps(history, current):
@@ -224,14 +223,13 @@ def _read_history(history: Sequence[UndoableEdit], current: str) -> tuple[Counte
 
 
 def _steps(history: Sequence[UndoableEdit], current: str) -> Iterator[tuple[str, str, bool]]:
-    """Every change of the text, oldest first: the edits, and between them what a person changed by hand or took
-    back."""
+    """Yield every change of the text, oldest first: the edits, and manual changes between them."""
     for edit, following in zip(history, [*(edit.before for edit in history[1:]), current], strict=False):
         yield edit.before, edit.after, edit.by == "sleep"
         yield edit.after, following, False
 
 
 def _fitting(page: MemoryPage, chosen: Sequence[MemoryLine], count: Callable[[str], int], most: int) -> str | None:
-    """With as many lines as fit, the most important ones; None where what others wrote is too much already."""
+    """Render as many of the most important lines as fit; None if the other lines alone exceed the limit."""
     fitting = bisect_right(range(len(chosen) + 1), most, key=lambda lines: count(page.render(chosen[:lines])))
     return page.render(chosen[: fitting - 1]) if fitting else None

@@ -1,16 +1,14 @@
-"""One sleep: what the day taught goes into the journal, what is full is compacted, and a report tells of it.
+"""One sleep cycle: extracts messages to the journal, consolidates memories, compacts full contexts, and reports.
 
-What always holds:
-- Each phase stands alone: one that fails is named in the report, and the others continue. Each continues where the last
-  one was cut off: what it read and what it wrote of that are committed together (I4).
-- Nothing new, no model call (F32). A model that fails again and again is left alone for a while (F07); then the rules
-  read instead, so that nothing waits for ever (F28, F30).
-- A message never waits: between any two steps others have their turn, and nothing that a step does outlasts some
-  milliseconds but for waiting on a model.
-- A sleep that read what there was something to learn from and saved nothing says so (F34): a day of questions and
-  greetings alone is none. One that ended before its time is `interrupted`.
-- A sleep that has spent what it may continues by the rules, and its report says so; of what was imported it reads no
-  more then. Years of talk are read over many nights, after everything that was said here.
+- Phases are independent: one that fails is reported, and the others run. Each resumes where it was interrupted: reading
+  position and results are committed together (I4).
+- Nothing new means no model call (F32). A repeatedly failing model is skipped for a while (F07), and the rules are
+  used, so that nothing waits forever (F28, F30).
+- Messages are never delayed: every step yields to the event loop, and blocks it for milliseconds at most.
+- A cycle that read learnable content but saved nothing says so (F34), unless it was only questions and greetings. An
+  incomplete cycle is `interrupted`.
+- A cycle that used up its budget continues with rules, and reports it; then it reads no more imported conversations.
+  These are read over many nights, after everything said here.
 """
 
 from __future__ import annotations
@@ -23,11 +21,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-import structlog
-
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, CorruptStore, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
 from assistant.core.ports import BreakersPort
 from assistant.core.records import LogRecord, SessionInfo
@@ -50,32 +47,32 @@ from sleep.cycle.phase import PhaseResult
 from sleep.cycle.validate import count_unlearned_statements
 from sleep.rules.classifier import score_importance
 
-log = structlog.get_logger()
+log = get_logger()
 
 EXTRACTION_BREAKER = "extraction"
 _BATCHES = 400
-# So much is not said without anything that is worth keeping.
+# So many statements always contain something worth saving.
 _MANY_STATEMENTS = 20
-# As whom a sleep compacts; what was meant to happen at night is the night's, and a phase alone is by hand.
+# Compaction trigger by cycle trigger: late cycles count as nightly, single phases as manual.
 _COMPACTS_AS = {"late": "sleep", "phase": "manual"}
 PHASES = ("extract", "score", "consolidate", "curate", "compact", "imports", "notes")
-"""Those that may be carried out alone."""
+"""The phases that can be run on their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactedSession:
-    """What compacting one session came to, as the report has it."""
+    """The result of compacting one session, for the report."""
 
     messages: int
     tokens_before: int  # of the whole prompt
     tokens_after: int
     cost_usd: float | None
     tier: str
-    checkpoints: tuple[int, ...] = ()  # those made
+    checkpoints: tuple[int, ...] = ()  # new ones
 
 
 PhaseFunction = Callable[[int, PhaseResult, datetime], Awaitable[None]]
-"""A phase over the whole home: (cycle, what it fills in, now). Raises `AssistantError`; the others go on then."""
+"""A phase over the whole home: (cycle, result to fill in, now). Raises `AssistantError`; the other phases still run."""
 _Step = Callable[[PhaseResult, datetime], Awaitable[None]]
 
 
@@ -83,13 +80,12 @@ _Step = Callable[[PhaseResult, datetime], Awaitable[None]]
 class SleepCycle:
     """Runs sleep cycles over the stores of a home.
 
-    - `compact_session`: compacts one session for a trigger, where that is due.
-    - `failures`, `cool_down`: after so many in a row no model reads for so long; then one try is let through.
-    - `extra_phases`: phases by their names, carried out between extracting and compacting, but for naps, which are for
-      making room alone.
-    - `write_notes`: the last phase; what one phase alone extracted is noted, too.
-    - `sleep_budget`: is started and stopped with each sleep.
-    - `imports`: reads some of what was imported, with what the other phases left of the budget.
+    - `compact_session`: compacts a session for a trigger, if due.
+    - `failures`, `cool_down`: circuit breaker for extraction by a model.
+    - `extra_phases`: named phases between extraction and compaction; skipped in naps, which only make room.
+    - `write_notes`: the last phase; also runs after a single phase.
+    - `sleep_budget`: started and stopped with each cycle.
+    - `imports`: reads imported conversations with the remaining budget.
     """
 
     conversation: Conversation
@@ -110,8 +106,8 @@ class SleepCycle:
     async def run(
         self, now: datetime, *, trigger: str = "sleep", sessions: Sequence[str] | None = None, phase: str = ""
     ) -> SleepReport:
-        """One sleep over all sessions, or those named; all its phases, or one of `PHASES` alone. Raises `StoreError`
-        where not even the report can be kept."""
+        """Run a cycle over all sessions, or those named, with all phases or one of `PHASES`. Raises `StoreError` if the
+        report cannot be saved."""
         with self.tracer.span("sleep", trigger=trigger) as span:
             report = await self._run(now, trigger, sessions, phase)
             span.set_attributes(state=report.state)
@@ -143,7 +139,7 @@ class SleepCycle:
         return report
 
     async def _carry_out(self, report: SleepReport, name: str, step: _Step, now: datetime) -> SleepReport:
-        """The report with what came of one phase."""
+        """Run one phase and return the report with its result."""
 
         def follow(so_far: PhaseResult) -> None:
             self._note(replace(report, phases={**report.phases, name: {**so_far.as_json(), "state": "running"}}))
@@ -159,7 +155,7 @@ class SleepCycle:
                 log.error("a phase of sleep failed", phase=name, error=str(error))
             span.set_attributes(state="failed" if outcome.errors else "done")
         if budget is not None:
-            # Calls that failed and those of summaries are the phase's, too.
+            # Includes failed calls and those for summaries.
             outcome.calls = max(outcome.calls, budget.calls - calls)
             if outcome.cost_usd is not None:
                 outcome.cost_usd = max(outcome.cost_usd, budget.spent_usd() - spent)
@@ -171,13 +167,13 @@ class SleepCycle:
         return report
 
     def _note(self, report: SleepReport) -> None:
-        """Progress is for those who look; where it cannot be written, what is worth keeping is none the worse."""
+        """Save progress; failures are ignored, since it is only informational."""
         with contextlib.suppress(StoreError):
             self.journal.save_cycle(report)
 
     async def extract_session(self, session: str, now: datetime, until: datetime | None = None) -> dict[str, Any]:
-        """Read one session to its end for the journal, or as far as that goes until then, as before a reset. What was
-        not read, as where the model cannot be had, is left, and said so. Raises `StoreError`."""
+        """Extract one session to its end or until a deadline, as before a reset. Unread messages, e.g. because the
+        model failed, stay pending and are reported. Raises `StoreError`."""
         outcome = PhaseResult()
         for info in self.conversation.list_sessions():
             if info.key == session:
@@ -194,7 +190,7 @@ class SleepCycle:
         trigger: str,
         is_whole: bool,
     ) -> Iterator[tuple[str, _Step]]:
-        """`ended_unread` are ended generations that were not read to their end; `is_whole`: not some sessions alone."""
+        """`ended_unread` are ended generations with unread messages; `is_whole`: not restricted to some sessions."""
         yield "settle", self._sync_journal
         yield EXTRACT_PHASE, partial(self._extract, (*ended_unread, *sessions), cycle)
         for name, phase in () if trigger == "nap" else self.extra_phases:
@@ -217,7 +213,7 @@ class SleepCycle:
             try:
                 await self._read_session(info, outcome, now, cycle=cycle)
             except CorruptStore as error:
-                # The files of one conversation; the others can be read.
+                # Only this session's files are damaged.
                 outcome.errors.append(f"{info.key}: {error}")
             await asyncio.sleep(0)
         unsaved = outcome.read_count and not outcome.written_count and not outcome.repeated_count
@@ -260,7 +256,7 @@ class SleepCycle:
     ) -> None:
         seq = self.journal.read_position(EXTRACT_PHASE, info.key, info.generation)
         if seq > info.extracted_seq:
-            # A crash came between the commit of the journal and the note that it was read.
+            # A crash after the journal's commit: mark it as read now.
             self.conversation.mark_extracted(info.key, info.generation, seq)
         for _ in range(_BATCHES):
             if not await self._read_on(info, outcome, now, cycle):
@@ -271,7 +267,7 @@ class SleepCycle:
         outcome.waiting_count += 1
 
     async def _read_on(self, info: SessionInfo, outcome: PhaseResult, now: datetime, cycle: int | None) -> bool:
-        """Read the next batch of a session: whether there was one, and the cursor moved behind it."""
+        """Extract the next batch of a session and advance the cursor; returns whether there was one."""
         seq = self.journal.read_position(EXTRACT_PHASE, info.key, info.generation)
         batch = await self.extractor.read_batch(self.log_reader, info.key, info.generation, seq)
         if not batch:
@@ -291,7 +287,7 @@ class SleepCycle:
             written = len(self.journal.add(entries, now, reading=cursor))
         except StoreError as error:
             if extracted.calls:
-                # What was paid for is asked for again; not for ever.
+                # A paid call will be repeated; the breaker limits that.
                 self.breakers.record_failure(EXTRACTION_BREAKER, str(error), self.failures, now)
             raise
         outcome.read_count += extracted.read_count
@@ -305,10 +301,10 @@ class SleepCycle:
         return True
 
     async def _extract_batch(self, batch: Sequence[LogRecord], now: datetime) -> ExtractionResult:
-        """By the model, unless it failed too often of late; by the rules then."""
+        """Extract by model, or by rules while the breaker is open."""
         known = known_texts(self.journal.entries(batch[0].scope, since=now - timedelta(days=1), limit=KNOWN_ENTRIES))
         if not self._may_ask(now):
-            # Beside the loop: the rules look long at long texts.
+            # In a thread: the rules are slow on long texts.
             return await asyncio.to_thread(self.extractor.extract_without_model, batch, known)
         extracted = await self.extractor.extract(batch, known)
         if extracted.failed:
@@ -330,13 +326,13 @@ def sync_journal(
     now: datetime,
     learns_from: Callable[[str], bool] = learn_from_all,
 ) -> PhaseResult:
-    """Write what finished compactions leave for the journal (the summary, and what was found worth keeping on the way),
-    and a crash may have kept from it: at start-up, after each compaction, and in every sleep; nothing of sessions from
-    which nothing is learned. How many checkpoints were read, and how many entries were new. Raises `StoreError`; what
-    was written stays.
+    """Write the entries of committed compactions (summary and extracted memories) that the journal does not have yet:
+    at start-up, after each compaction, and in every cycle; except for sessions excluded from learning. Returns counts
+    of checkpoints read and new entries. Raises `StoreError`; entries already written are kept.
 
-    Keys are made of the checkpoint, and a checkpoint is marked only when the journal has its entries, so that a crash
-    between the two files costs nothing and writes nothing twice (I4). A compaction never waits for this."""
+    Keys derive from the checkpoint, which is marked only after the journal has its entries, so that a crash in between
+    neither loses nor duplicates any (I4). Compactions never wait for this.
+    """
     result = PhaseResult()
     while waiting := conversation.list_unjournaled_checkpoints():
         for checkpoint in waiting:
@@ -350,7 +346,7 @@ def sync_journal(
 def sync_journal_or_log(
     conversation: Conversation, journal: Journal, now: datetime, learns_from: Callable[[str], bool] = learn_from_all
 ) -> None:
-    """The same right after a compaction, which stands whether or not the journal can be written now."""
+    """Call `sync_journal` after a compaction, logging errors: the compaction is valid either way."""
     try:
         sync_journal(conversation, journal, now, learns_from)
     except StoreError as error:
@@ -358,8 +354,8 @@ def sync_journal_or_log(
 
 
 def _entries_of(checkpoint: Checkpoint) -> Iterator[JournalEntry]:
-    """Nothing of one that only refers to the log, nor of several merged into one, or one with what was recalled put to
-    it, which say again what the journal has."""
+    """Yield the journal entries of a checkpoint; none if it only references the log, was merged from several, or only
+    added recalled text, which the journal already has."""
     if len(checkpoint.key_facts.get("merged", ())) > 1 or "recalled" in checkpoint.key_facts:
         return
     if checkpoint.tier not in RECORD_TIERS and checkpoint.summary.strip():

@@ -1,9 +1,8 @@
-"""What a sleep would do now: counted from what waits, with nothing changed and no model called.
+"""Forecasts a sleep cycle without changes or model calls.
 
-What always holds: the batches are those that the sleep itself would read. Without a model they are read and decided on
-here too, over memories that are changed nowhere, so that the numbers are the sleep's. What a model will find in them
-nobody knows: the calls that follow from it (weighing and judging what is new) are counted for what waits already, and
-as of one new entry in each scope that has none; what it will decide is foreseen by the rules.
+Batches are the same as in the cycle. Without a model they are extracted and decided here too, over in-memory copies, so
+the numbers match the cycle's. With a model the results are unknown: follow-up calls (scoring and judging new entries)
+are counted for pending entries, and as for one new entry in each scope that has none; decisions are predicted by rules.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from sleep.cycle.phase import PhaseResult
 from sleep.rules.classifier import UNCERTAIN_BAND
 
 _COUNT_LIMIT = 100_000
-# From here on are the ids of entries that are not written yet.
+# Provisional ids of entries that are not written.
 _UNWRITTEN_IDS = 10**12
-# About what stands around the entries of a call, for an entry, and in an answer; in tokens.
+# Approximate tokens per call for the prompt, per entry, and per answer.
 _AROUND = 800
 _AN_ENTRY = 120
 _ANSWER = 400
@@ -41,19 +40,19 @@ _ANSWER = 400
 
 @dataclass(frozen=True, slots=True)
 class UnreadSession:
-    """Messages of a session that wait to be read, and about the calls and tokens that this takes of a model."""
+    """Unread messages of a session, and about the calls and tokens that extraction needs."""
 
     session: str
     messages: int
     calls: int
     tokens: int
-    entries: int | None = None  # that the journal would get; None where a model says what is worth keeping
+    entries: int | None = None  # new journal entries; None if a model would decide
 
 
 @dataclass(frozen=True, slots=True)
 class FullSession:
-    """A session that would be compacted: tokens of the whole prompt before and about after, the share of the context
-    that it takes, and who would be asked."""
+    """A session that would be compacted: prompt tokens before and approximately after, its share of the context, and
+    the estimated cost."""
 
     session: str
     ratio: float
@@ -64,25 +63,25 @@ class FullSession:
 
 @dataclass(frozen=True, slots=True)
 class SleepForecast:
-    """What a sleep would do."""
+    """The forecast of a cycle."""
 
     unread: tuple[UnreadSession, ...]
-    pending: int  # entries that wait to become memories
-    unscored: int  # those of them that wait to be weighed
-    planned: int  # batches of changes decided on and not made
+    pending: int  # entries to be consolidated
+    unscored: int  # the part of them to be scored
+    planned: int  # saved plans not applied yet
     full: tuple[FullSession, ...]
-    model: str  # "" where none would be asked
+    model: str  # "" if none would be called
     calls: int
     tokens: int
-    usd: float | None  # None where no price is known
-    # what would become of the entries that wait; None where the memory store cannot be asked
+    usd: float | None  # None if a price is unknown
+    # predicted results of pending entries; None if the memory store is unavailable
     changes: Mapping[str, int] | None = field(default_factory=dict)
     calls_by_phase: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SleepDryRun:
-    """Counts what waits."""
+    """Computes forecasts."""
 
     conversation: Conversation
     log: LogReaderPort
@@ -90,13 +89,13 @@ class SleepDryRun:
     consolidations: ConsolidationsPort
     consolidation: ConsolidationPhase
     extractor: Extractor
-    model: Callable[[], Model]  # extracts, weighs and judges
+    model: Callable[[], Model]  # for extraction, scoring and judging
     cost: CostFunction
-    # what would be done to a session, None for nothing
+    # preview for a session, None if nothing would be done
     compaction: Callable[[str], Awaitable[CompactionPreview | None]]
 
     async def run(self, now: datetime) -> SleepForecast:
-        """Raises `StoreError`."""
+        """Return the forecast. Raises `StoreError`."""
         sessions = self.conversation.list_sessions()
         to_read = (*self.conversation.list_unread_generations(), *sessions)
         found: dict[str, list[JournalEntry]] = {}
@@ -146,7 +145,8 @@ class SleepDryRun:
             return None
 
     async def _unread(self, info: SessionInfo, now: datetime, found: dict[str, list[JournalEntry]]) -> UnreadSession:
-        """`found` are the entries, by scope, that the sleep would have made until then; those of this one are added."""
+        """Forecast a session's extraction; its new entries are added to `found` (by scope), where it also reads those
+        of earlier sessions."""
         new = found.setdefault(info.scope, [])
         before, since = len(new), now - timedelta(days=1)
         seq = self.journal.read_position(EXTRACT_PHASE, info.key, info.generation)
@@ -177,7 +177,7 @@ class SleepDryRun:
 
 
 def _in_order(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
-    """As they will wait once all of them are written."""
+    """Return entries in the order in which they will be pending, with provisional ids."""
     numbered = [
         entry if entry.id is not None else replace(entry, id=_UNWRITTEN_IDS + place)
         for place, entry in enumerate(entries)

@@ -1,11 +1,9 @@
-"""What the journal learns from what was said: by a model where there is one, else by rules.
+"""Extracts journal entries from messages: with a model if there is one, else by rules.
 
-What always holds:
-- Only a person's and the assistant's own words are read; nothing recalled, no tool output, nothing forgotten (F29).
-- Every entry names messages that were in front of the model or rule that wrote it (I6); one that names none of them is
-  not taken.
-- Whatever goes wrong with the model, the rules read the same messages, so that nothing is passed over (F28).
-- Keys are made of sources and words: what is read twice is written once.
+- Only words of people and the assistant are read: nothing recalled, no tool output, nothing erased (F29).
+- Every entry cites source messages that were in the batch (I6); others are rejected.
+- If the model fails, the rules read the same messages, so nothing is skipped (F28).
+- Keys derive from sources and text, so extraction is idempotent.
 """
 
 from __future__ import annotations
@@ -45,48 +43,48 @@ _LONGEST_CONTENT = 400
 _LONGEST_NAME = 80
 _BYTES_A_TOKEN = 3
 _TOKENS_A_LINE = 12
-# A batch takes at most this share of the model's window: the rest is for the prompt, what is known, and the answer.
+# Divisor: a batch takes at most this share of the model's window; the rest is for prompt, known texts and answer.
 _SHARE_OF_WINDOW = 3
 _TAGGED = tagged_pattern("memories")
-# What may well be over at the next try. Nothing was wrong with the messages.
+# Failures that may be temporary and are not caused by the messages.
 _PASSING = ("rate_limit", "overload", "auth", "no_credit", "unknown_model", "budget", "network")
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionResult:
-    """What a batch of messages taught."""
+    """The result of extracting a batch."""
 
-    read_count: int  # messages with words in them
+    read_count: int  # messages with text
     entries: tuple[JournalEntry, ...]
-    rejected: tuple[str, ...] = ()  # why answers of the model could not be used
+    rejected: tuple[str, ...] = ()  # why model answers were rejected
     calls: int = 0
-    cost_usd: float | None = 0.0  # None where no price is known
-    failed: bool = False  # the model was of no use, and the rules read
-    is_temporary_failure: bool = False  # it may serve the next time
+    cost_usd: float | None = 0.0  # None if no price is known
+    failed: bool = False  # the model was unusable, and rules were used
+    is_temporary_failure: bool = False  # the model may work the next time
 
 
 KNOWN_ENTRIES = 60
-"""So many of the last day are shown, so that nothing is learned twice."""
+"""How many entries of the last day are shown, to avoid duplicates."""
 
 
 def known_texts(entries: Sequence[JournalEntry]) -> list[str]:
-    """What the journal has, of `entries` of the last day."""
+    """Return the texts of entries, without conversation summaries."""
     return [entry.content for entry in entries if entry.source_type != "context_synthesis"]
 
 
 def learn_from_all(session: str) -> bool:
-    """Something is learned from every session."""
+    """Accept every session (the default of `learns_from`)."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
-    """Reads batches of messages.
+    """Extracts batches of messages.
 
-    - `prompt`: says what is worth keeping.
-    - `batch_tokens`: about what one call reads.
-    - `zone`: messages are dated, and days such as "tomorrow" reckoned, in it.
-    - `learns_from`: whether anything is learned from a session; of the others nothing is read.
+    - `prompt`: says what is worth saving.
+    - `batch_tokens`: approximate size of a batch.
+    - `zone`: for dates of messages, and relative days such as "tomorrow".
+    - `learns_from`: whether a session may be learned from; others are skipped.
     """
 
     model: Callable[[], Model]
@@ -96,14 +94,14 @@ class Extractor:
     learns_from: Callable[[str], bool] = field(default=learn_from_all, kw_only=True)
 
     async def read_batch(self, log: LogReaderPort, session: str, generation: int, seq: int) -> list[LogRecord]:
-        """What one call reads of a session behind `seq`; nothing at its end."""
+        """Return the next batch of a session after `seq`; empty at its end."""
         return await self.next_batch(
             log.read_after(session, generation, seq, limit=_BATCH_RECORDS + 1), limit=_BATCH_RECORDS
         )
 
     async def next_batch(self, records: Sequence[LogRecord], limit: int | None = None) -> list[LogRecord]:
-        """The first of the records that fit one call, `limit` of them; always one, however long it is. Where others
-        follow, it ends with a turn if it can."""
+        """Return the first records that fit one call, at most `limit`; at least one, however long. If more follow, the
+        batch ends at the end of a turn if possible."""
         room = self.batch_tokens
         with contextlib.suppress(ModelError):
             room = min(room, (await self.model().limits()).window // _SHARE_OF_WINDOW)
@@ -116,8 +114,8 @@ class Extractor:
         return fitting
 
     async def extract(self, records: Sequence[LogRecord], known_texts: Sequence[str]) -> ExtractionResult:
-        """`records` of one session, oldest first; `known_texts` is what the journal has of the day. Raises `StoreError`
-        where a call cannot be metered."""
+        """Extract records of one session, oldest first; `known_texts` are the journal's of the day. Raises `StoreError`
+        if the call cannot be metered."""
         spoken, model = self.readable(records), self.model()
         if not spoken or model.provider == OFFLINE:
             return await asyncio.to_thread(self.extract_without_model, spoken, known_texts)
@@ -126,7 +124,7 @@ class Extractor:
         except ModelError as error:
             by_rules = await asyncio.to_thread(self.extract_without_model, spoken, known_texts)
             if self.model().provider == OFFLINE:
-                # Nobody may be asked any more.
+                # The model is no longer available.
                 return by_rules
             passing, why = error.kind in _PASSING, (f"the model failed: {error.reason}",)
             return replace(by_rules, rejected=why, calls=1, failed=True, is_temporary_failure=passing)
@@ -137,7 +135,7 @@ class Extractor:
             reasons = rejected or ("the model answered no list",)
             return replace(by_rules, rejected=reasons, calls=1, cost_usd=cost, failed=True)
         if reply.stop == "max_tokens":
-            # What the rules find behind the last message that the answer came to.
+            # Apply the rules after the last message covered by the answer.
             reached = max((source for entry in entries for source in entry.sources), default=0)
             learned = [*known_texts, *(entry.content for entry in entries)]
             behind = [record for record in spoken if record.id > reached]
@@ -146,12 +144,12 @@ class Extractor:
         return ExtractionResult(len(spoken), entries, rejected, calls=1, cost_usd=cost)
 
     def extract_without_model(self, records: Sequence[LogRecord], known_texts: Sequence[str]) -> ExtractionResult:
-        """By the rules, no model asked."""
+        """Extract by rules only."""
         spoken = self.readable(records)
         return ExtractionResult(len(spoken), extract_by_rules(spoken, known_texts, self.zone))
 
     def readable(self, records: Sequence[LogRecord]) -> list[LogRecord]:
-        """Those of the records that anything is learned from."""
+        """Return the records that may be learned from."""
         return [record for record in records if is_readable(record) and self.learns_from(record.session)]
 
     async def _ask(self, model: Model, records: Sequence[LogRecord], known_texts: Sequence[str]) -> ModelReply:
@@ -170,8 +168,8 @@ class Extractor:
 
 
 def _count_until_turn_end(records: Sequence[LogRecord], following: LogRecord) -> int:
-    """How many of the records to read now: a question is read with its answer, and one that the assistant asked with
-    what the person says next, unless that would leave more than half of them for later."""
+    """Return how many records to read now, so that a question is read with its answer, and the assistant's question
+    with the user's reply, unless that would leave more than half."""
     rows = [*records, following]
     ends = [number for number in range(len(records), 0, -1) if _parts(rows[number - 1], rows[number])]
     for number in ends:
@@ -181,7 +179,7 @@ def _count_until_turn_end(records: Sequence[LogRecord], following: LogRecord) ->
 
 
 def _parts(before: LogRecord, after: LogRecord) -> bool:
-    """Whether a turn ends between two records."""
+    """Return whether a turn ends between two records."""
     if before.turn is not None and after.turn is not None:
         return before.turn != after.turn
     return after.role == "user" and before.role != "user"
@@ -190,14 +188,14 @@ def _parts(before: LogRecord, after: LogRecord) -> bool:
 def extract_by_rules(
     records: Sequence[LogRecord], known_texts: Sequence[str] = (), zone: tzinfo = UTC
 ) -> tuple[JournalEntry, ...]:
-    """What the users' messages tell by rules alone, but for what is known."""
+    """Extract what the users' messages state, by rules, skipping known texts."""
     seen = KnownTexts(known_texts)
     entries: list[JournalEntry] = []
     for sourced in extract_from_conversation(records, zone):
         new = sourced.statement
         if not seen.contains(new.content):
             seen.add(new.content)
-            # What was edited puts right what was said before.
+            # An edited message corrects what it said before.
             tags = (CORRECTION_TAG,) if new.is_correction or sourced.record.refs else ()
             entries.append(_entry(sourced.record, new.content, new.kind, new.importance, sourced.sources, tags))
     return tuple(entries)
@@ -206,7 +204,7 @@ def extract_by_rules(
 def parse_entries(
     answer: str, records: Sequence[LogRecord], known_texts: Sequence[str] = ()
 ) -> tuple[tuple[JournalEntry, ...] | None, tuple[str, ...]]:
-    """The entries of a model's answer, and why others were not taken; None where it is no list at all."""
+    """Parse a model's answer into entries and reasons for rejected ones; entries are None if it is not a list."""
     tagged = _TAGGED.findall(answer)
     if not tagged:
         return None, ()
@@ -272,7 +270,7 @@ def _entry(
 
 
 def estimate_tokens(record: LogRecord) -> int:
-    """About how many, in any script."""
+    """Estimate tokens in any script."""
     return len(_shown(record.content).encode("utf-8", "replace")) // _BYTES_A_TOKEN + _TOKENS_A_LINE
 
 
@@ -283,13 +281,13 @@ def _line(record: LogRecord, zone: tzinfo) -> str:
         who = " ".join([who, *name.split()])[:_LONGEST_NAME]
     pictures = ", ".join(medium.name or medium.mime for medium in record.media)
     named = f" [{pictures}]" if pictures else ""
-    # Nothing that is said looks like the beginning of another message.
+    # No text can imitate the start of another message.
     words = _shown(replace_unsendable(record.content)).replace("\n#", "\n #")
     return f"#{record.id} {record.ts.astimezone(zone):%Y-%m-%d %H:%M} {who}: {words}{named}"
 
 
 def _shown(content: str) -> str:
-    """Long texts by both their ends: what people say of themselves stands before or after what they paste."""
+    """Shorten a long text to both ends: what people say about themselves comes before or after pasted text."""
     if len(content) <= _LONGEST_MESSAGE:
         return content
     return f"{content[: _LONGEST_MESSAGE // 2]}\n[…]\n{content[-_LONGEST_MESSAGE // 2 :]}"

@@ -1,7 +1,7 @@
-"""Learning from what was imported: some of it in each night, the earliest first, after everything else.
+"""Extraction of imported conversations: a part each night, the earliest first, after everything else.
 
-What always holds: years of talk are read over many nights, by the extraction that reads everything, at the position
-where the last one stopped; they take no call from what was said here, and none beyond the budget.
+They are read over many nights with the same extractor, resuming at the stored position, and only with budget left over
+from conversations held here.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ IMPORTS_PHASE = "imports"
 _MOST_COUNTED = 10_000
 
 ReadOn = Callable[[SessionInfo, PhaseResult, datetime, int | None], Awaitable[bool]]
-"""Reads the next messages of a conversation: whether there were any."""
+"""Extracts the next messages of a conversation; returns whether there were any."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReading:
-    """`limit`: so many messages a night."""
+    """`limit`: messages per night."""
 
     conversation: Conversation
     imports: ImportsPort
@@ -39,7 +39,7 @@ class ImportReading:
     async def read(
         self, read_on: ReadOn, is_exhausted: Callable[[], bool], cycle: int, outcome: PhaseResult, now: datetime
     ) -> None:
-        """The phase of a sleep. Raises `StoreError`."""
+        """Run the phase. Raises `StoreError`."""
         left = self.limit
         passed_over: set[str] = set()
         while left > 0 and not is_exhausted():
@@ -51,15 +51,15 @@ class ImportReading:
             try:
                 went_on = await read_on(info, outcome, now, cycle)
             except CorruptStore as error:
-                # The files of one conversation; the others can be read.
+                # Only this conversation's files are damaged.
                 outcome.errors.append(f"{info.key}: {error}")
                 passed_over.add(info.key)
                 continue
             if not went_on and outcome.waiting_count:
-                # The model cannot be had now.
+                # The model is unavailable.
                 break
             if not went_on:
-                # A crash kept it from being noted that it was read to its end.
+                # A crash prevented marking it as read completely.
                 self.conversation.mark_extracted(info.key, info.generation, info.messages)
                 passed_over.add(info.key)
             left -= max(1, self._position(info) - before)

@@ -1,14 +1,12 @@
-"""What a model judges of new entries: how much those weigh of which the rules are unsure (the phase "score"), and what
-each is to the memories near it.
+"""Model judgments of new entries: their importance where rules are unsure (the phase "score"), and their relation to
+similar memories.
 
-What always holds:
-- Every entry has its weight by the rules already; a model is asked only where that is in the uncertain middle and
-  nobody else weighed it. No entry is asked about twice: how far was read is written with the weights (F32).
-- A label means something only beside the entry that it was shown with: a model can name no memory that it was not shown
-  for that entry, and none of another scope (I10).
-- What cannot be used of an answer is passed over, entry by entry; the rules decide on those. A model that is of no use
-  is left alone until the next sleep; offline nobody is asked.
-- What the rules weigh heavily, or somebody wrote down on purpose, is no junk on a model's word alone.
+- Every entry has a rule-based importance; a model is asked only in the uncertain middle, and not if something else set
+  it. No entry is scored twice: the position is saved with the scores (F32).
+- Labels are valid only for the entry they were shown with: a model cannot refer to other memories or scopes (I10).
+- Unusable parts of an answer are skipped per entry, and rules decide these. A model without usable answers is not asked
+  again in the cycle; in offline mode none is asked.
+- Entries that rules rate important, or that were written deliberately, are not junk on a model's word alone.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ _ON_PURPOSE = frozenset({"tool", "correction", "import"})
 
 @dataclass(frozen=True, slots=True)
 class JudgeQuestion:
-    """An entry, the memories near it, and those that earlier entries of the same night became, with their readings."""
+    """An entry with the nearest memories, and the parsed memories of earlier entries of the same cycle."""
 
     entry: JournalEntry
     reading: ParsedStatement
@@ -43,7 +41,7 @@ class JudgeQuestion:
     made_this_cycle: tuple[tuple[Memory, ParsedStatement], ...]
 
     def memories_shown(self) -> tuple[Memory, ...]:
-        """What the entry is shown with: the nearest, and those of the night that share a word with it."""
+        """Return the memories shown with the entry: the nearest, and those of this cycle that share words with it."""
         mine = self.reading.statement
         shared = [
             (
@@ -58,7 +56,7 @@ class JudgeQuestion:
 
 @dataclass(frozen=True, slots=True)
 class EntryJudge:
-    """Asks about `entries_per_call` entries at once, dated in `zone`. The model's prompt asks for <decisions>."""
+    """Judges `entries_per_call` entries per call, dated in `zone`. The model's prompt asks for <decisions>."""
 
     json_model: JsonLinesModel
     entries_per_call: int = ENTRIES_PER_CALL
@@ -71,8 +69,8 @@ class EntryJudge:
     async def decide_entries(
         self, questions: Sequence[JudgeQuestion], outcome: PhaseResult
     ) -> Mapping[int, EntryDecision | None]:
-        """Decisions by entry id, None for junk; those that are missing are the rules' to make. Empty where the model
-        was of no use. Raises `StoreError` where the call cannot be metered."""
+        """Return decisions by entry id, None for junk; missing ones are left to the rules. Empty if the model was
+        unusable. Raises `StoreError` if the call cannot be metered."""
         prompt = _JudgePrompt(questions, self.zone)
         answer = await self.json_model.request_items(prompt.words, questions[0].entry.session, outcome)
         decisions: dict[int, EntryDecision | None] = {}
@@ -89,7 +87,7 @@ class EntryJudge:
 
 
 class _JudgePrompt:
-    """What a model is shown, and what its labels mean."""
+    """The text shown to a model, and the meaning of its labels."""
 
     def __init__(self, questions: Sequence[JudgeQuestion], zone: tzinfo) -> None:
         self._zone = zone
@@ -110,7 +108,7 @@ class _JudgePrompt:
         return f"{moment.astimezone(self._zone):%Y-%m-%d}"
 
     def decision(self, item: dict[str, Any], question: JudgeQuestion) -> EntryDecision | None:
-        """None for what cannot be used."""
+        """Return the decision, or None if it is unusable."""
         shown = {self._memories[memory.id]: memory.id for memory in question.memories_shown()}
         named = item.get("of", [])
         labels = dict.fromkeys(map(str, named)) if isinstance(named, list) else {}
@@ -147,14 +145,14 @@ _KINDS = ("decision", "task", "preference", "summary")
 
 @dataclass(frozen=True, slots=True)
 class ScoringPhase:
-    """The model's prompt asks for <scores>."""
+    """Scores entries. The model's prompt asks for <scores>."""
 
     journal: Journal
     consolidations: ConsolidationsPort
     json_model: JsonLinesModel
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
-        """Raises `StoreError`."""
+        """Run the phase. Raises `StoreError`."""
         usable = True
         for _ in range(_CALLS):
             after = self.journal.read_position(SCORE_PHASE, _EVERYWHERE, 0)
@@ -173,7 +171,7 @@ class ScoringPhase:
             self.consolidations.save_scores(weights, cursor, now)
 
     async def _weigh(self, entries: Sequence[JournalEntry], outcome: PhaseResult) -> dict[int, float]:
-        """Weights by entry id; none where the model was of no use."""
+        """Return scores by entry id; empty if the model was unusable."""
         by_label = {f"E{number}": entry for number, entry in enumerate(entries, 1)}
         listed = "\n".join(f"{label}: {_shown(entry.content)}" for label, entry in by_label.items())
         words = f"The entries:\n{quote_in_tag(RECORD_TAG, listed)}"
@@ -189,7 +187,7 @@ class ScoringPhase:
 
 
 def count_scoring_calls(unscored: Sequence[JournalEntry]) -> int:
-    """How often a model is asked about entries that wait in this order: once for each scope of a batch."""
+    """Return the number of calls for entries in this order: one per scope and batch."""
     batches = (unscored[start : start + _A_CALL] for start in range(0, len(unscored), _A_CALL))
     return sum(len({entry.scope for entry in batch if _is_by_rules(entry)}) for batch in batches)
 

@@ -1,7 +1,6 @@
-"""MEMORY.md taken apart: the lines that stay as they are, the places where sleep's own go, and under which heading a
-journal entry belongs, by its kind and its words. Pure.
+"""Parses and renders MEMORY.md: other people's lines, our own lines by section, and the choice of a section. Pure.
 
-What always holds: what is not sleep's comes out as it went in, each line with its own end, in its order.
+Lines that are not ours are preserved, with their line endings and order.
 """
 
 from __future__ import annotations
@@ -34,13 +33,14 @@ _READ = 400
 _SCRAP = load_pattern("sections", "scrap")
 _HOUR = load_pattern("sections", "hour")
 _OF_DAY = load_pattern("sections", "of_day")
-# As `sleep.rules.resolve_dates` writes them.
+# In the format of `sleep.rules.resolve_dates`.
 _DATED_DAYS = lazy_regex(rf"\b(\d{{1,2}}) ({MONTH_PATTERN}) ((?:19|20)\d\d)\b", re.IGNORECASE)
 _FEWEST_WORDS, _SHORTEST_TYPED, _ALIKE = 3, 4, 0.85
 
 
 def is_worth_a_daily_line(content: str, tags: Sequence[str], today: date) -> bool:
-    """No secret, question, order or scrap, and nothing that is over: what is read with every request is to be so."""
+    """Return whether a text deserves a line in every prompt: no secret, question, order or fragment, and not about the
+    past."""
     read = content[:_READ]
     sentences = split_sentences(read)
     is_wish = "preference" in tags or "decision" in tags
@@ -55,8 +55,7 @@ def is_worth_a_daily_line(content: str, tags: Sequence[str], today: date) -> boo
 
 
 def is_typed_again(line: str, other: str) -> bool:
-    """Whether two texts are the same but for a letter or two in one of their words: one of them is a typo. Two names
-    are two names, however alike."""
+    """Return whether two texts differ only by a typo in one word. Two capitalised words count as different names."""
     words, others = line.split(), other.split()
     differing = [pair for pair in zip(words, others, strict=False) if pair[0].casefold() != pair[1].casefold()]
     if len(words) != len(others) or len(differing) != 1 or len(words) < _FEWEST_WORDS:
@@ -73,7 +72,8 @@ def is_typed_again(line: str, other: str) -> bool:
 
 
 def choose_section(content: str, tags: Sequence[str]) -> str:
-    """Health goes before everything; a preference or a decision stays one whatever it is about."""
+    """Choose the section of an entry. Health comes first; preferences and decisions keep their section whatever they
+    are about."""
     read = content[:_READ]
     if _HEALTH.search(read):
         return HEALTH
@@ -91,15 +91,15 @@ DATED_LINE = lazy_regex(r"- (?P<said>.*) \((?P<day>\d{4}-(?:0[1-9]|1[0-2])-(?:0[
 
 @dataclass(frozen=True, slots=True)
 class MemoryLine:
-    """A line of sleep's under a section's heading."""
+    """A line of ours in a section."""
 
     text: str
     section: str
-    rank: tuple[float, int, str]  # the smallest comes first
+    rank: tuple[float, int, str]  # smallest first
 
 
 def normalise_line(line: str, *, folded: bool = True) -> str:
-    """What a line says, without its mark, its date and needless space; `folded`: without case."""
+    """Return the content of a line, without bullet, date and extra space; `folded`: ignoring case."""
     flat = " ".join(line.split())
     dated = DATED_LINE.fullmatch(flat)
     text = dated["said"] if dated else flat.removeprefix("- ")
@@ -108,10 +108,10 @@ def normalise_line(line: str, *, folded: bool = True) -> str:
 
 @dataclass(slots=True)
 class _Section:
-    """A heading with the lines that stay below it."""
+    """A heading with the foreign lines below it."""
 
-    heading: str | None  # None before the first one
-    mine: bool  # sleep wrote the heading
+    heading: str | None  # None before the first heading
+    mine: bool  # we wrote the heading
     lines: list[str] = field(default_factory=list)
 
     @property
@@ -122,15 +122,16 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPage:
-    """MEMORY.md taken apart."""
+    """The parsed MEMORY.md."""
 
     sections: tuple[_Section, ...]
-    own_lines: tuple[tuple[str, str], ...]  # sleep's lines, each with its section
-    line_end: str  # of a line
+    own_lines: tuple[tuple[str, str], ...]  # our lines with their sections
+    line_end: str  # line ending
 
     @classmethod
     def parse(cls, current: str, ours: Counter[str]) -> MemoryPage:
-        """`ours` are the lines, headings included, that sleep wrote, and how often: the first of those alike."""
+        """Parse the file; `ours` counts the lines (including headings) that we wrote; the first occurrences are taken
+        as ours."""
         sections, own_lines, left = [_Section(None, False)], [], Counter(ours)
         for line in split_lines(current):
             bare = line.rstrip("\r\n")
@@ -146,13 +147,13 @@ class MemoryPage:
         return cls(tuple(sections), tuple(own_lines), "\r\n" if "\r\n" in f"{current}\n" else "\n")
 
     def other_lines(self) -> Iterator[str]:
-        """The lines that are not sleep's, with their ends, headings left out."""
+        """Yield all foreign lines except headings, with line endings."""
         for section in self.sections:
             yield from section.lines
 
     def render(self, chosen: Sequence[MemoryLine]) -> str:
-        """The page with these lines of sleep's, in their order, each behind what its section says already; sections
-        that are not there come at the end."""
+        """Render the page with these lines of ours, in order, each after its section's existing content; new sections
+        are appended."""
         waiting: dict[str, list[str]] = {name: [] for name in SECTIONS}
         for own_line in chosen:
             waiting[own_line.section].append(f"{own_line.text}{self.line_end}")
@@ -161,7 +162,7 @@ class MemoryPage:
             new = waiting.pop(section.name, [])
             empty = not new and not any(line.strip() for line in section.lines)
             if section.mine and empty:
-                # The empty line below goes with a heading of ours, as it came with the next one.
+                # Drop the blank line of our heading with it.
                 made += section.lines[1:]
             else:
                 made += [] if section.heading is None else [section.heading]
@@ -176,13 +177,13 @@ class MemoryPage:
         return "".join(made)
 
     def _append(self, made: list[str], lines: Sequence[str]) -> None:
-        """A last line without an end gets one first."""
+        """Append lines, terminating an unterminated last line first."""
         if lines and made and not made[-1].endswith("\n"):
             made[-1] += "\n" if made[-1].endswith("\r") else self.line_end
         made += lines
 
 
 def split_lines(text: str) -> list[str]:
-    """With their ends; only a line feed ends a line."""
+    """Split into lines with their endings; only a line feed ends a line."""
     *lines, last = text.split("\n")
     return [*(f"{line}\n" for line in lines), *filter(None, [last])]

@@ -1,12 +1,11 @@
-"""The notes of the days: what the journal learned since goes into the file of the day on which it was said, after each
-compaction and reset, in naps and at night, so that the prompt of today has today's notes.
+"""Daily notes: writes new journal entries to the note of the day on which they were said, after compactions and resets,
+in naps and at night, so that today's prompt has today's notes.
 
-What always holds:
-- Each entry is noted once, no matter who notes it: the position up to which the journal was noted is one for all, and
-  is written after the notes. What a crash kept from being counted as noted is left out by its words (I4).
-- What a note of the day says already, in more words, is not noted again; a line that a person took out stays out.
-- What looks like a password, a key, a PIN or a card number is in no note (`sleep/rules/secrets.py`).
-- A file that is full, or that a person is editing, keeps nothing else from being noted.
+- Each entry is noted once, whoever runs this: the reading position is shared and saved after the notes. After a crash,
+  duplicates are recognised by their text (I4).
+- Entries already covered by a note of the day are skipped; a line that a person removed stays out.
+- Apparent passwords, keys, PINs and card numbers are never noted (`sleep/rules/secrets.py`).
+- A full file, or one that a person is editing, does not affect others.
 """
 
 from __future__ import annotations
@@ -15,10 +14,9 @@ import uuid
 from collections.abc import Sequence
 from datetime import date, datetime, tzinfo
 
-import structlog
-
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
+from assistant.core.logger import get_logger
 from assistant.core.memories import JournalEntry, PhaseCursor
 from assistant.core.memory_api import MemoryFilesPort
 from assistant.core.quoting import replace_hidden_characters
@@ -28,7 +26,7 @@ from sleep.cycle.phase import PhaseResult
 from sleep.cycle.validate import KnownTexts
 from sleep.rules.secrets import has_secret
 
-log = structlog.get_logger()
+log = get_logger()
 
 NOTES_PHASE = "notes"
 _AT_ONCE = 200
@@ -39,29 +37,29 @@ _NOT_FOR_NOTES = frozenset({"summary"})
 
 @dataclass(frozen=True, slots=True)
 class DayNote:
-    """Lines for one scope's file of a day, with a header."""
+    """Lines for one scope's note of a day, with a header."""
 
     scope: str
     day: date
     time: str  # the header
     lines: tuple[str, ...]
-    key: str  # deterministic
+    key: str  # idempotency key
 
 
 @dataclass(frozen=True, slots=True)
 class DayNotes:
-    """Writes the notes of the days."""
+    """Writes the daily notes."""
 
     journal: Journal
     files: MemoryFilesPort
     zone: tzinfo
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
-        """The phase of a sleep. Raises `StoreError` where the journal cannot be read."""
+        """Run the phase. Raises `StoreError` if the journal cannot be read."""
         self._write(outcome, now, cycle)
 
     def write_or_log(self, now: datetime) -> None:
-        """After a compaction or before a reset, neither of which fails for it."""
+        """Write the notes after a compaction or before a reset, logging errors."""
         outcome = PhaseResult()
         try:
             self._write(outcome, now, None)
@@ -81,7 +79,7 @@ class DayNotes:
                 ):
                     outcome.add_count("notes", 1)
             except UsageError as error:
-                # A full file takes nothing tomorrow either.
+                # A full file is not retried.
                 outcome.rejected.append(str(error))
             except AssistantError as error:
                 outcome.errors.append(str(error))
@@ -94,7 +92,7 @@ class DayNotes:
 
 
 def read_new_entries(journal: Journal, phase: str) -> tuple[list[JournalEntry], int]:
-    """The entries that a phase has not read, and the id of the last one."""
+    """Return the entries a phase has not read, and the id of the last one."""
     entries: list[JournalEntry] = []
     last = journal.read_position(phase, "", 0)
     while page := journal.entries_after(last, limit=_AT_ONCE):
@@ -104,8 +102,8 @@ def read_new_entries(journal: Journal, phase: str) -> tuple[list[JournalEntry], 
 
 
 def build_day_notes(entries: Sequence[JournalEntry], zone: tzinfo) -> list[DayNote]:
-    """Entries that were just written, as notes of the day (in `zone`) on which each was said, oldest first; the header
-    is the time of the last of them."""
+    """Group new entries into notes by scope and day (in `zone`), oldest first; the header is the time of the last
+    entry."""
     grouped: dict[tuple[str, date], list[JournalEntry]] = {}
     for entry in sorted(entries, key=lambda entry: (entry.timestamp, entry.key)):
         is_noted = entry.source_type != "context_synthesis" and not _NOT_FOR_NOTES.intersection(entry.tags)
@@ -115,7 +113,7 @@ def build_day_notes(entries: Sequence[JournalEntry], zone: tzinfo) -> list[DayNo
 
 
 def flat_line(content: str) -> str:
-    """What an entry says as one line of a file."""
+    """Format an entry's text as one line."""
     return shorten(replace_hidden_characters(" ".join(content.split())), _LONGEST_LINE)
 
 

@@ -1,8 +1,7 @@
-"""What a phase of a sleep works with: what it did, gathered while it runs and told in the report; and a model that is
-asked for lines of JSON between tags, on the phase's account.
+"""Shared by phases: the result collected while a phase runs, and a model queried for tagged JSON lines.
 
-What always holds: whatever comes back from a model, or does not, is told as a `JsonAnswer`: nothing that a model says
-stops a sleep. A call and its cost are counted before its answer is looked at.
+Every outcome of a model call is a `JsonAnswer`: nothing a model says can stop a cycle. Calls and cost are counted
+before the answer is parsed.
 """
 
 from __future__ import annotations
@@ -28,24 +27,24 @@ _ANSWER_TOKENS = 4_000
 
 @dataclass(slots=True)
 class PhaseResult:
-    """What one phase did."""
+    """The result of one phase."""
 
-    read_count: int = 0  # messages, checkpoints, sessions or entries, as the phase reads them
-    written_count: int = 0  # entries, sessions compacted, weights or memories
-    repeated_count: int = 0  # entries that the journal had already
-    waiting_count: int = 0  # what was not read to its end
+    read_count: int = 0  # messages, checkpoints, sessions or entries, depending on the phase
+    written_count: int = 0  # entries, compacted sessions, scores or memories
+    repeated_count: int = 0  # entries already in the journal
+    waiting_count: int = 0  # items not read to the end
     calls: int = 0
-    cost_usd: float | None = 0.0  # None once a price is not known
+    cost_usd: float | None = 0.0  # None once a price is unknown
     rejected: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-    details: dict[str, Any] = field(default_factory=dict)  # a phase's own counts
-    unlearned_count: int = 0  # statements in what nothing was saved from (extract)
-    had_learnable: bool = False  # there was something to learn in it for sure (extract)
-    # called with each step that is done
+    details: dict[str, Any] = field(default_factory=dict)  # phase-specific counts
+    unlearned_count: int = 0  # statements in messages from which nothing was saved (extract)
+    had_learnable: bool = False  # there was certainly something to learn (extract)
+    # called after each step
     on_progress: Callable[[PhaseResult], None] | None = field(default=None, repr=False, compare=False)
 
     def report_progress(self) -> None:
-        """A step of the phase is done, and more may follow."""
+        """Report progress after a step."""
         if self.on_progress is not None:
             self.on_progress(self)
 
@@ -53,11 +52,11 @@ class PhaseResult:
         self.cost_usd = None if self.cost_usd is None or usd is None else self.cost_usd + usd
 
     def add_count(self, name: str, by: int) -> None:
-        """Add to one of the phase's own counts."""
+        """Add to a phase-specific count."""
         self.details[name] = self.details.get(name, 0) + by
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON for the report."""
+        """Return the result as JSON for the report."""
         return {
             "state": "failed" if self.errors else "done",
             "read": self.read_count,
@@ -74,14 +73,14 @@ class PhaseResult:
 
 @dataclass(frozen=True, slots=True)
 class JsonAnswer:
-    """A model's answer."""
+    """A parsed model answer."""
 
     items: tuple[dict[str, Any], ...] = ()  # its JSON objects
-    failure: str = ""  # why there is no answer to use
+    failure: str = ""  # why there is no usable answer
 
 
 class JsonLinesModel:
-    """Asks a model for lines of JSON. The model is chosen anew at each use; `prompt` asks for `tag`."""
+    """Queries a model for JSON lines. The model is looked up at each use; `prompt` asks for `tag`."""
 
     def __init__(
         self, model: Callable[[], Model], prompt: str, tag: str, purpose: CallPurpose, cost: CostFunction
@@ -97,7 +96,8 @@ class JsonLinesModel:
         return self._model().provider != OFFLINE
 
     async def request_items(self, words: str, session: str, outcome: PhaseResult) -> JsonAnswer:
-        """The call and its cost are counted in `outcome`. Raises `StoreError` where the call cannot be metered."""
+        """Query the model; call and cost are counted in `outcome`. Raises `StoreError` if the call cannot be
+        metered."""
         model = self._model()
         outcome.calls += 1
         limits = await model.limits()
@@ -120,12 +120,12 @@ class JsonLinesModel:
 
 
 def tagged_pattern(tag: str) -> re.Pattern[str]:
-    """What stands between two tags, or after the first to the end."""
+    """Return a pattern for the content of a tag, which may be unterminated."""
     return lazy_regex(rf"<{tag}>((?:(?!<{tag}>).)*?)(?:</{tag}>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
 def parse_json_lines(body: str) -> list[Any]:
-    """The JSON values of an answer: those of one array, or one a line. A line that is no JSON stays text."""
+    """Parse the JSON values of an answer: one array, or one value per line. An invalid line is returned as text."""
     whole = _value("\n".join(line for line in body.strip().splitlines() if not line.strip().startswith("```")))
     if isinstance(whole, str):
         return [_value(line.strip().rstrip(",")) for line in body.splitlines() if line.strip() not in _FRAMING]
@@ -133,7 +133,7 @@ def parse_json_lines(body: str) -> list[Any]:
 
 
 def is_share(value: object) -> TypeGuard[float]:
-    """Whether it is a number from 0 to 1."""
+    """Return whether a value is a number from 0 to 1."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 

@@ -1,8 +1,7 @@
-"""From what was written down of people, places and projects to their profiles, by rules alone. Pure.
+"""Updates profiles of people, places and projects from journal entries, by rules. Pure.
 
-What always holds: every attribute names the entries it is from (I6) and since when it holds; a newer value closes the
-older one, both dates kept; nothing is made of a guest's words for the owner, of tasks, summaries or questions. The same
-entries told again change nothing.
+Attributes cite their entries (I6) and start dates; a newer value closes the older one, keeping both dates. Guests'
+statements about the owner, tasks, summaries and questions are ignored. Idempotent.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ _LONGEST_SENTENCE = 400
 
 @dataclass(frozen=True, slots=True)
 class ProfileChange:
-    """A profile as it is to be saved, under a deterministic key."""
+    """A profile to save, with an idempotency key."""
 
     profile: Profile
     key: str
 
 
 def find_profile_changes(entries: Sequence[JournalEntry], profiles: Sequence[Profile]) -> list[ProfileChange]:
-    """What the entries of one scope change of the `profiles` that are known there, in the order of their names. At most
-    200 profiles at once become new, and none gets more than 120 attributes."""
+    """Return the changes that entries of one scope make to its `profiles`, by name. Creates at most 200 profiles at
+    once, with at most 120 attributes each."""
     before = {fold_name(profile.name): profile for profile in profiles}
     builder = _ProfileBuilder(dict(before))
     for entry in sorted(entries, key=lambda entry: (entry.timestamp, entry.id or 0, entry.key)):
@@ -54,8 +53,7 @@ def _tells(entry: JournalEntry) -> bool:
 
 
 class _ProfileBuilder:
-    """The profiles, by folded name, while entries are read into them; `last` is the key of the entry that changed each
-    last."""
+    """Profiles by folded name while entries are applied; `last` has the key of the entry that last changed each."""
 
     def __init__(self, profiles: dict[str, Profile]) -> None:
         self.profiles = profiles
@@ -68,7 +66,7 @@ class _ProfileBuilder:
         about = find_mention(sentence if english == sentence else strip_opening_words(english))
         if about is None:
             return
-        # What was put into English to be understood is kept only where it was said so.
+        # Keep only values that occur literally, not those produced by translation.
         claims = [claim for claim in find_attributes(about) if claim.value in sentence]
         profile = self._profile(about, entry)
         if profile is None or not (claims or about.relation or about.kind == "project"):
@@ -86,7 +84,7 @@ class _ProfileBuilder:
         self._put(profile, entry)
 
     def _profile(self, about: Mention, entry: JournalEntry) -> Profile | None:
-        """Who is meant; a new profile where the sentence says what it is."""
+        """Return the profile that is meant, creating one if the sentence says what it is; else None."""
         name = fold_name(about.name or about.alias)
         profile = self.profiles.get(name) or self.profiles.get(self._aliases.get(name, ""))
         if profile is not None:
@@ -97,8 +95,8 @@ class _ProfileBuilder:
         return Profile(entry.scope, about.kind, about.name)
 
     def _related(self, profile: Profile, about: Mention, entry: JournalEntry) -> Profile:
-        """Whose relation it is. One alias stands for one person: of a relation that one person has at a time the newest
-        takes it over, otherwise nobody has it."""
+        """Add a relation. An alias belongs to one person: for an exclusive relation the newest takes it over, otherwise
+        an ambiguous alias is removed."""
         sources = () if entry.id is None else (entry.id,)
         profile = add_attribute(profile, RELATION, about.relation, entry.timestamp, sources)
         if not _is_related(profile, about.relation):

@@ -1,15 +1,13 @@
-"""Semantic memory made again from the journal, and the journal read from the message log once more.
+"""Rebuilds semantic memory from the journal, and the journal from the message log.
 
-Memory (`rebuild_memories`), after memory.db was lost or whenever somebody doubts it: what an entry went into, and
-what replaced it, is in the journal's own database; texts, dates and weights follow from the entries. So the
-memories are the same as consolidation made them; cut off, it continues where it was; run again, it changes nothing.
+`rebuild_memories`, for a lost or suspect memory.db: character.db records which entry went into which memory and what
+superseded it; texts, dates and scores follow from the entries. The result is the same as by consolidation; it is
+idempotent and resumable.
 
-Journal (`Reextraction`), from the beginning of the log: an entry whose key is there stays as it is, and so does
-whatever else the journal has (corrections, what tools and imports wrote), so that reading again adds what is missing
-and takes nothing away. What was learned from a message is known when the message is read again: the same in other
-words is not written again. Rules give the same words, and so the same keys, for the same messages. A model may put
-what it learns in other words at another time; what differs too much to be known again becomes a second entry, which
-consolidation joins to the first.
+`Reextraction` reads the log from the beginning: existing entries (including corrections, tools' and imports') are
+unchanged, so reading again only adds what is missing. What was learned from a message is shown again, to avoid
+duplicates in other words. Rules produce the same text and thus the same keys. A model may phrase something differently;
+what is not recognised becomes a second entry, which consolidation merges with the first.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ _AT_ONCE = 100
 
 
 async def rebuild_memories(consolidations: ConsolidationsPort, memories: Memories, now: datetime) -> int:
-    """Make semantic memory what the journal says; how many memories were added, changed or taken out. Raises
+    """Make semantic memory match the journal; returns how many memories were added, changed or deleted. Raises
     `MemoryUnavailable` and `StoreError`."""
     await ConsolidationPhase(consolidations, memories).apply_planned(now)
     wanted = {memory.id: memory for memory in derive_memories(consolidations)}
@@ -53,7 +51,7 @@ async def rebuild_memories(consolidations: ConsolidationsPort, memories: Memorie
 
 
 def derive_memories(consolidations: ConsolidationsPort, scope: str | None = None) -> Iterator[Memory]:
-    """The memories of all scopes or one as the journal has them, oldest first. Raises `StoreError`."""
+    """Yield the memories of all scopes or one, derived from the journal, oldest first. Raises `StoreError`."""
     groups = {memory_id: consolidations.entries_of_memory(memory_id) for memory_id in consolidations.memory_ids(scope)}
     by_entry = {entry.id: entry for entries in groups.values() for entry in entries}
     into: dict[int | None, str] = {}
@@ -85,11 +83,11 @@ _EVERYTHING = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class ReextractionResult:
-    """What reading again came to."""
+    """The result of reading again."""
 
-    read_count: int = 0  # messages with words in them
-    learned_count: int = 0  # entries that are new
-    notes: tuple[str, ...] = ()  # what went wrong, by session
+    read_count: int = 0  # messages with text
+    learned_count: int = 0  # new entries
+    notes: tuple[str, ...] = ()  # problems, by session
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ class Reextraction:
     extractor: Extractor
 
     async def run(self, now: datetime) -> ReextractionResult:
-        """Read every session to its end. Raises `StoreError`; what was learned until then stays."""
+        """Read every session to its end. Raises `StoreError`; entries learned until then are kept."""
         result = ReextractionResult()
         for info in self.conversation.list_sessions():
             learned = _by_source(self.journal.entries(info.scope, limit=_EVERYTHING))
@@ -116,13 +114,13 @@ class Reextraction:
         result: ReextractionResult,
         now: datetime,
     ) -> ReextractionResult:
-        """`result` with what reading one generation came to; `learned` has what each message taught before."""
+        """Read one generation and return the updated `result`; `learned` has earlier entries by message."""
         seq = 0
         while True:
             try:
                 batch = await self.extractor.read_batch(self.log_reader, info.key, generation, seq)
             except CorruptStore as error:
-                # The files of one conversation; the others can be read.
+                # Only this conversation's files are damaged.
                 return replace(result, notes=(*result.notes, f"{info.key}: {error}"))
             if not batch:
                 return result
@@ -143,7 +141,7 @@ class Reextraction:
 
 
 def _by_source(entries: Sequence[JournalEntry]) -> dict[int, list[str]]:
-    """What was learned from each message."""
+    """Return the texts learned from each message."""
     learned: dict[int, list[str]] = {}
     for entry in entries:
         for source in entry.sources if entry.source_type != "context_synthesis" else ():

@@ -1,12 +1,11 @@
-"""The last sleep taken back, whole or one change of it: its memories, its journal entries, its edits of files and
-profiles, its compactions.
+"""Undoes the last sleep cycle, or one of its changes: memories, journal entries, edits of files and profiles,
+compactions.
 
-What always holds:
-- Memories come first, and all of them or none: where a later change stands upon one, nothing at all is taken back.
-- Journal entries stay where they are, with their sources, and are marked: no later sleep makes anything of them, and
-  the journal no longer lists them. The messages count as read, so nothing is learned from them again.
-- Files, profiles and compactions that were changed since are left and named (what a person wrote wins).
-- That it was begun is written down first: cut off and asked for again, it continues, however little still stands.
+- Memories first, all or none: if a later change depends on one, nothing is undone.
+- Journal entries are kept with their sources but withdrawn: later cycles ignore them and the journal does not list
+  them. Their messages still count as read, so nothing is learned from them again.
+- Files, profiles and compactions changed since are kept and reported (a person's edits take precedence).
+- The start is persisted, so that an interrupted undo resumes.
 """
 
 from __future__ import annotations
@@ -29,32 +28,31 @@ _COMMITTED = ("live", "masked", "absorbed")
 
 @dataclass(frozen=True, slots=True)
 class SleepUndoResult:
-    """What undoing a sleep came to."""
+    """The result of undoing a cycle."""
 
     cycle: SleepReport
     memory_count: int  # changes of memories
     entry_count: int  # journal entries
-    edits: tuple[str, ...]  # the targets of the edits
-    sessions: tuple[str, ...]  # those whose compactions are undone
-    not_undone: tuple[str, ...]  # a line for each thing that was left
+    edits: tuple[str, ...]  # targets of the undone edits
+    sessions: tuple[str, ...]  # those with undone compactions
+    not_undone: tuple[str, ...]  # a line for each item that was kept
 
 
 @dataclass(frozen=True, slots=True)
 class SleepUndo:
-    """Undoes sleeps."""
+    """Undoes sleep cycles."""
 
     journal: Journal
     consolidations: ConsolidationsPort
     memories: Memories
     files: MemoryFilesPort
     conversation: Conversation
-    # undoes a session's compactions from this checkpoint on; raises `UsageError` where that cannot be
+    # undoes a session's compactions from a checkpoint on; raises `UsageError` if impossible
     undo_compaction: Callable[[str, int], Awaitable[object]]
 
     async def undo_last_sleep(self, now: datetime) -> SleepUndoResult:
-        """Take back the newest sleep that changed something and was not taken back. Raises `UsageError` where there is
-        none, or a later change stands upon its memories; `MemoryUnavailable` and `StoreError`: then it continues when
-        asked again."""
+        """Undo the newest cycle with changes that is not undone. Raises `UsageError` if there is none or later changes
+        depend on its memories; after `MemoryUnavailable` and `StoreError`, a repeated call resumes."""
         report = self._newest()
         begun = replace(report, state="undoing")
         self.journal.save_cycle(begun)
@@ -72,8 +70,8 @@ class SleepUndo:
         return SleepUndoResult(report, memories, len(learned), edits, tuple(sessions), tuple(left))
 
     async def undo_memory(self, memory_id: str, scope: str, now: datetime) -> int:
-        """Take back what a sleep last did to one memory, and to those that it replaced or that replaced it: how many
-        changes. What was said stays, and nothing is learned from it again. Raises as `undo_last_sleep`."""
+        """Undo a cycle's last change of one memory, and of memories linked to it by supersession; returns the number of
+        changes. Source entries stay withdrawn. Raises like `undo_last_sleep`."""
         plan = self._separate_change(memory_id, scope)
         try:
             return await ConsolidationPhase(self.consolidations, self.memories).undo_plans([plan], plan.cycle, now)
@@ -81,13 +79,13 @@ class SleepUndo:
             await self.memories.aclose()
 
     def accept_memory(self, memory_id: str, scope: str, now: datetime) -> int:
-        """A person said that what a sleep last did to a memory is right: how many changes that are."""
+        """Mark a cycle's last change of a memory as confirmed by a person; returns the number of changes."""
         plan = self._separate_change(memory_id, scope)
         self.consolidations.mark_accepted([plan.key], now)
         return len(plan.changes)
 
     def accept_sleep(self, cycle: int, scope: str, now: datetime) -> int:
-        """All that a sleep changed for a scope is right: how many changes that are."""
+        """Mark all of a cycle's changes in a scope as confirmed; returns their number."""
         plans = [plan for plan in self.consolidations.applied_plans(cycle) if plan.scope == scope]
         self.consolidations.mark_accepted([plan.key for plan in plans], now)
         edits = [edit for edit in self.files.edits_of_cycle(cycle) if edit.scope == scope]
@@ -96,7 +94,7 @@ class SleepUndo:
         return sum(len(plan.changes) for plan in plans) + len(edits)
 
     def _separate_change(self, memory_id: str, scope: str) -> ChangePlan:
-        """The change as a plan of its own."""
+        """Split the change off into a plan of its own."""
         plan = self.consolidations.last_plan_of_memory(memory_id, scope)
         if plan is None or plan.cycle < 1:
             raise UsageError(
@@ -124,7 +122,7 @@ class SleepUndo:
         raise UsageError("There is no sleep to undo: none changed anything that is still there.")
 
     def _changed(self, report: SleepReport) -> bool:
-        """Whether anything that the sleep did stands."""
+        """Return whether anything of the cycle is still in effect."""
         if report.state == "undoing":
             return True
         plans = [*self.consolidations.applied_plans(report.id), *self.consolidations.unapplied_plans()]
@@ -154,7 +152,7 @@ class SleepUndo:
             yield session
 
     def _in_state(self, session: str, ids: Sequence[int], states: Sequence[str]) -> list[int]:
-        """Those of a session's checkpoints that are in one of the states."""
+        """Return the ids of a session's checkpoints that are in one of the states."""
         checkpoints = self.conversation.checkpoints(session)
         return [checkpoint.id for checkpoint in checkpoints if checkpoint.id in ids and checkpoint.state in states]
 
@@ -171,7 +169,7 @@ class SleepUndo:
 
 
 def _checkpoints(report: SleepReport) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The checkpoints that a sleep made, by session."""
+    """Yield the checkpoints a cycle made, by session."""
     for session, compacted in report.phases.get("compact", {}).get("compacted", {}).items():
         yield session, tuple(compacted.get("checkpoints", ()))
 

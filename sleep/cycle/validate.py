@@ -1,11 +1,10 @@
-"""What is let into the journal and into memory: which messages are read, which of a model's entries are taken, of which
-entries no memory is made (F29), and whether there was anything to learn where nothing was learned. Pure.
+"""Filters for the journal and memory: which messages are read, which of a model's entries are accepted, which entries
+do not become memories (F29), and whether anything could have been learned. Pure.
 
-What always holds:
-- A model's entry has to be new, said by a person, sure, and lasting. What is refused has a reason; nothing is
-  refused for how it is worded alone, but where it says that it is a guess, or says nothing.
-- What a person, a tool or an import wrote down on purpose is no junk unless it says nothing at all.
-- Questions, orders, greetings and scraps are nothing to learn from; nor is what the assistant says.
+- A model's entry must be new, said by a person, certain, and lasting. Every rejection has a reason; wording alone is
+  none, unless it expresses a guess or nothing at all.
+- What a person, tool or import wrote deliberately is junk only if it is empty.
+- Questions, orders, greetings, fragments and the assistant's statements are not learned.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from sleep.rules.pattern_files import load_pattern
 from sleep.rules.sentences import Sentence, blank_foreign_text, blank_quotations, split_sentences
 from sleep.rules.supersede import ParsedStatement
 
-# Below that a model itself says that it is of no use, or the words are of things that are over when the day is.
+# Below these, the model itself rates it useless, or the words are only about the current day.
 _MIN_MODEL_IMPORTANCE = 0.15
 _OVER_SOON = 0.2
 _FEW_WORDS = 7
@@ -41,7 +40,7 @@ _NO_NAMES = load_pattern("journal", "no_names")
 
 
 class KnownTexts:
-    """What was learned already, and whether a text adds anything to it."""
+    """Known texts, for detecting duplicates."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts: list[list[str]] = []
@@ -58,7 +57,7 @@ class KnownTexts:
         self._texts.append(words)
 
     def contains(self, text: str) -> bool:
-        """Whether some text says it in the same words, in their order, and maybe more."""
+        """Return whether a known text contains the same words in the same order."""
         if normalise_text(text) in self._same:
             return True
         words = _words(text)
@@ -71,7 +70,7 @@ class KnownTexts:
 def find_refusal_reason(
     content: str, kind: str, model_importance: float, sources: Sequence[LogRecord], shown: str, seen: KnownTexts
 ) -> str:
-    """Why an entry is not taken; "" where it is. `shown` is all that the model had before it."""
+    """Return why an entry is rejected, or "". `shown` is everything that the model was shown."""
     if seen.contains(content):
         return "known already"
     if not any(record.role == "user" for record in sources):
@@ -92,7 +91,7 @@ def find_refusal_reason(
 
 
 def _is_over_soon(content: str) -> bool:
-    """Of a few words only: who says more than a mood has something to say."""
+    """Return whether it is a short statement about a momentary state."""
     if len(content.split()) > _FEW_WORDS:
         return False
     return bool(_OF_THE_MOMENT.intersection(find_signs(content))) and score_clause(content) <= _LEAST_EVIDENCE
@@ -103,7 +102,7 @@ def normalise_text(text: str) -> str:
 
 
 def _is_quoted(content: str, sources: Sequence[LogRecord]) -> bool:
-    """Whether it repeats what is in a quotation or a pasted text, and nothing that the person says themselves."""
+    """Return whether it repeats quoted or pasted text rather than the person's own words."""
     stems = {word[:_STEM] for word in _words(content) if len(word) > _SHORT}
     whole: set[str] = set()
     own: set[str] = set()
@@ -128,7 +127,7 @@ _AUTOMATIC_SOURCES = frozenset({"extraction", "compaction", "reset"})
 
 
 def find_junk_reason(entry: JournalEntry, reading: ParsedStatement) -> str:
-    """Why no memory is made of it; "" where one is."""
+    """Return why an entry does not become a memory, or ""."""
     if not any(char.isalnum() for char in entry.content):
         return "it has no words"
     if entry.source_type not in _AUTOMATIC_SOURCES:
@@ -145,7 +144,7 @@ _LONGEST = 4_000
 
 
 def count_unlearned_statements(records: Sequence[LogRecord]) -> int:
-    """How many sentences of the users' own state something."""
+    """Count the users' own sentences that state something."""
     spoken = [record.content[:_LONGEST] for record in records if record.role == "user" and is_readable(record)]
     return sum(_states(sentence) for text in spoken for sentence in split_sentences(blank_foreign_text(text)))
 
@@ -156,8 +155,8 @@ def _states(sentence: Sentence) -> bool:
 
 
 def is_readable(record: LogRecord) -> bool:
-    """Whether this is somebody's own words that are still there. What a guest says is nothing of the owner's; what a
-    schedule asks was set once, and says nothing new however often it comes."""
+    """Return whether a record is a person's or the assistant's own text. Guests in the owner's scope are excluded, and
+    so are schedules, which repeat the same prompt."""
     if record.kind != "message" or record.role not in _SPOKEN or not record.content.strip() or is_from_schedule(record):
         return False
     return record.trust != "guest" or record.scope != OWNER_SCOPE

@@ -63,7 +63,7 @@ async def running(
     await server.changes.wait_until(lambda: not server.is_connected)
 
 
-async def assert_texts_arrive(door: DiscordInbound, *texts: str) -> None:
+async def expect_texts(door: DiscordInbound, *texts: str) -> None:
     async with asyncio.timeout(20):
         await door.changes.wait_until(lambda: len(door.received) >= len(texts))
     assert door.texts() == list(texts)
@@ -81,7 +81,7 @@ async def test_a_session_goes_on_behind_what_was_stored(server: StrictDiscord, b
     door = DiscordInbound()
     async with running(server, bridge, door) as task:
         server.say("apples")
-        await assert_texts_arrive(door, "apples")
+        await expect_texts(door, "apples")
         door.disk_full = True
         server.say("pears")
         await asyncio.wait([task])
@@ -89,7 +89,7 @@ async def test_a_session_goes_on_behind_what_was_stored(server: StrictDiscord, b
             task.result()
     door.disk_full = False
     async with running(server, bridge, door):
-        await assert_texts_arrive(door, "apples", "pears")
+        await expect_texts(door, "apples", "pears")
     assert (server.identified, server.resumed) == (1, 1)
 
 
@@ -99,7 +99,7 @@ async def test_a_new_session_reads_what_was_said_meanwhile(server: StrictDiscord
     async with running(server, bridge, door):
         server.say("apples")
         server.say(f"<@{ME}> pears", channel=ROOM)
-        await assert_texts_arrive(door, "apples", "pears")
+        await expect_texts(door, "apples", "pears")
     said = [f"plum {number}" for number in range(120)]
     for text in said:
         server.say(text)
@@ -107,7 +107,7 @@ async def test_a_new_session_reads_what_was_said_meanwhile(server: StrictDiscord
     server.forget_session()
     other = DiscordBridge(server.token, server.url)
     async with running(server, other, door):
-        await assert_texts_arrive(door, "apples", "pears", *said, "not for it")
+        await expect_texts(door, "apples", "pears", *said, "not for it")
     await other.aclose()
     room = {what.content: what.room for what in door.received if isinstance(what, InboundMessage)}
     assert (room["plum 0"], room["not for it"]) == (None, ROOM)
@@ -127,7 +127,7 @@ async def test_a_first_message_that_was_not_stored_comes_again_in_a_new_session(
     server.forget_session()
     other = DiscordBridge(server.token, server.url)
     async with running(server, other, door):
-        await assert_texts_arrive(door, "apples")
+        await expect_texts(door, "apples")
     await other.aclose()
 
 
@@ -138,11 +138,11 @@ async def test_a_session_that_is_gone_is_begun_anew(
     door = DiscordInbound()
     async with running(server, bridge, door):
         server.say("apples")
-        await assert_texts_arrive(door, "apples")
+        await expect_texts(door, "apples")
     server.forget_session()
     server.say("pears")
     async with running(server, bridge, door):
-        await assert_texts_arrive(door, "apples", "pears")
+        await expect_texts(door, "apples", "pears")
     assert (server.identified, server.resumed) == (2, 0)
 
 
@@ -155,7 +155,7 @@ async def test_discord_may_ask_to_connect_anew_and_nothing_is_lost_or_twice(
         async with asyncio.timeout(20):
             await server.changes.wait_until(lambda: server.resumed == 1)
         server.say("apples")
-        await assert_texts_arrive(door, "apples")
+        await expect_texts(door, "apples")
         assert not task.done()
 
 
@@ -170,7 +170,7 @@ async def test_a_connection_that_answers_no_heartbeat_is_left(server: StrictDisc
     server.answers_heartbeats = True
     async with running(server, bridge, door):
         server.say("apples")
-        await assert_texts_arrive(door, "apples")
+        await expect_texts(door, "apples")
     assert server.resumed == 1 and "no heartbeat" not in server.complaints
 
 
@@ -181,7 +181,7 @@ async def test_a_thread_belongs_to_its_channel_and_is_answered_within(
     server.channels["702"] = {"id": "702", "type": 11, "name": "a thread", "parent_id": ROOM, "guild_id": SERVER}
     async with running(server, bridge, door):
         server.say(f"<@{ME}> apples", channel="702")
-        await assert_texts_arrive(door, "apples")
+        await expect_texts(door, "apples")
     (message,) = door.received
     assert isinstance(message, InboundMessage)
     assert (message.room, message.room_name, message.target, message.addressed) == (ROOM, "boat-club", "702", True)
@@ -199,14 +199,14 @@ async def test_programs_previews_and_the_bot_itself_are_not_answered(
         message = server.say("apples")
         server.edit(message, "apples", edited=False)
         server.say("pears")
-        await assert_texts_arrive(door, "apples", "pears")
+        await expect_texts(door, "apples", "pears")
 
 
 async def test_a_deletion_names_no_sender(server: StrictDiscord, bridge: DiscordBridge) -> None:
     door = DiscordInbound()
     async with running(server, bridge, door):
         server.delete(server.say("apples"))
-        await assert_texts_arrive(door, "apples", "")
+        await expect_texts(door, "apples", "")
     change = door.received[1]
     assert isinstance(change, MessageChange) and (change.kind, change.sender) == ("delete", "")
 

@@ -63,7 +63,7 @@ async def running(server: StrictSlack, bridge: SlackBridge, door: SlackInbound) 
     await server.changes.wait_until(lambda: not server.is_connected)
 
 
-async def assert_texts_arrive(door: SlackInbound, *texts: str) -> None:
+async def expect_texts(door: SlackInbound, *texts: str) -> None:
     async with asyncio.timeout(20):
         await door.changes.wait_until(lambda: len(door.received) >= len(texts))
     assert door.texts() == list(texts)
@@ -92,11 +92,11 @@ async def test_an_envelope_is_acknowledged_once_it_is_stored_and_comes_again_oth
         assert server.acknowledged == []
     door.disk_full = False
     async with running(server, bridge, door):
-        await assert_texts_arrive(door, "apples")
+        await expect_texts(door, "apples")
         async with asyncio.timeout(20):
             await server.changes.wait_until(lambda: len(server.acknowledged) == 1)
         server.say("pears")
-        await assert_texts_arrive(door, "apples", "pears")
+        await expect_texts(door, "apples", "pears")
     assert server.complaints == []
 
 
@@ -107,7 +107,7 @@ async def test_what_was_said_while_it_was_away_is_read_in_its_order_and_in_threa
     async with running(server, bridge, door):
         first = server.say("apples")
         old = server.say(f"<@{ME}> an old one", channel=ROOM)
-        await assert_texts_arrive(door, "apples", "an old one")
+        await expect_texts(door, "apples", "an old one")
     server.say("a reply", thread_ts=first["ts"])
     new = server.say("pears")
     server.say("another reply", thread_ts=new["ts"])
@@ -132,10 +132,10 @@ async def test_a_thread_that_it_took_part_in_is_read_after_it_was_away(
     async with running(server, bridge, door):
         first = server.say("apples")
         server.say("a reply", thread_ts=first["ts"])
-        await assert_texts_arrive(door, "apples", "a reply")
+        await expect_texts(door, "apples", "a reply")
     server.say("a reply to the reply", thread_ts=first["ts"])
     async with running(server, bridge, door):
-        await assert_texts_arrive(door, "apples", "a reply", "a reply to the reply")
+        await expect_texts(door, "apples", "a reply", "a reply to the reply")
 
 
 async def test_nothing_is_read_that_was_said_before_it_came(server: StrictSlack, bridge: SlackBridge) -> None:
@@ -143,14 +143,14 @@ async def test_nothing_is_read_that_was_said_before_it_came(server: StrictSlack,
     server.say("long ago")
     async with running(server, bridge, door):
         server.say("apples")
-        await assert_texts_arrive(door, "apples")
+        await expect_texts(door, "apples")
     server.channels["C0NEW"] = {"id": "C0NEW", "name": "new"}
     server.say("before it joined", channel="C0NEW")
     server.members.add("C0NEW")
     server.say("", user=ME, channel="C0NEW", subtype="channel_join")
     server.say(f"<@{ME}> pears", channel="C0NEW")
     async with running(server, bridge, door):
-        await assert_texts_arrive(door, "apples", "pears")
+        await expect_texts(door, "apples", "pears")
 
 
 async def test_slack_may_ask_to_connect_anew_and_nothing_is_lost_or_twice(
@@ -162,7 +162,7 @@ async def test_slack_may_ask_to_connect_anew_and_nothing_is_lost_or_twice(
         async with asyncio.timeout(20):
             await server.changes.wait_until(lambda: server.connections == 2)
         server.say("apples")
-        await assert_texts_arrive(door, "apples")
+        await expect_texts(door, "apples")
         assert not task.done()
 
 
@@ -178,10 +178,10 @@ async def test_a_preview_is_no_edit(server: StrictSlack, bridge: SlackBridge) ->
     door = SlackInbound()
     async with running(server, bridge, door):
         message = server.say("https://example.org")
-        await assert_texts_arrive(door, "https://example.org")
+        await expect_texts(door, "https://example.org")
         server.edit(DIRECT, message["ts"], "https://example.org", edited=False)
         server.edit(DIRECT, message["ts"], "pears")
-        await assert_texts_arrive(door, "https://example.org", "pears")
+        await expect_texts(door, "https://example.org", "pears")
         assert isinstance(door.received[1], MessageChange)
 
 
@@ -193,7 +193,7 @@ async def test_programs_and_the_assistant_itself_are_not_answered(server: Strict
         await bridge.send(part("an answer"))
         server.tell(DIRECT, {"no": "message at all", "ts": None})
         server.say("apples")
-        await assert_texts_arrive(door, "apples")
+        await expect_texts(door, "apples")
 
 
 async def test_a_file_is_fetched_at_slack_alone(server: StrictSlack, bridge: SlackBridge) -> None:

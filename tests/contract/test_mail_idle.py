@@ -41,9 +41,10 @@ async def test_news_end_the_wait_wherever_they_stand(said: list[bytes]) -> None:
                 writer.write(tag + b" OK done\r\n")
             await writer.drain()
 
-    def wait(connection: ImapConnection) -> None:
+    def wait(connection: ImapConnection) -> str:
         connection.select("INBOX", writes=True)
         connection.idle(500)
+        return "woken"
 
     async with serving(talk) as server, asyncio.timeout(20):
-        await run_imap(server, wait, 10)
+        assert await run_imap(server, wait, 10) == "woken"

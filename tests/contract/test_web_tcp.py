@@ -201,4 +201,4 @@ async def test_hundreds_who_connect_while_the_daemon_is_busy_wait_and_are_not_dr
             # Nobody accepts meanwhile: this keeps the loop.
             for _ in range(600):
                 stack.enter_context(socket.create_connection(("127.0.0.1", it.port), timeout=0.5))
-        await it.tcp.get("/healthz")
+        assert await it.tcp.get("/healthz")

@@ -57,13 +57,13 @@ def test_what_is_on_is_what_will_come_each_once_and_on_its_day(
         history, _ = open_history(home.home.path, BERLIN)
         try:
             told = ToldDates(history, StoredJournal(db), BERLIN)
-            asyncio.run(_check(home, StoredTodos(db), told, jobs, due_in, cuts))
+            asyncio.run(check_days(home, StoredTodos(db), told, jobs, due_in, cuts))
         finally:
             history.close()
             db.close()
 
 
-async def _check(
+async def check_days(
     home: AgendaHome,
     todos: StoredTodos,
     told: ToldDates,

@@ -98,7 +98,7 @@ async def test_a_conversation_that_ended_is_read_from_the_archive(tmp_path: Path
             browser.click("main section li button", "Show")
             browser.find("main .whole", "The heron stands at the pond.")
             browser.click("main button", "Show the last lines")
-            browser.find("main pre, main .problem")
+            assert browser.find("main pre, main .problem")
             browser.screenshot("health-archive")
 
         await in_browser(look)

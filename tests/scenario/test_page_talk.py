@@ -135,6 +135,7 @@ async def test_two_tabs_and_a_telephone_show_the_same_and_nothing_twice(tmp_path
                 browser.wait(lambda: len(browser.find_all(".entry")) == 4)
                 browser.driver.close()
             browser.driver.switch_to.window(first)
+            assert browser.complaints() == []
 
         await in_browser(look)
 
@@ -168,6 +169,7 @@ async def test_what_was_said_is_found_and_the_place_is_shown(tmp_path: Path, bro
             browser.type(".sessions input[type=search]", "heron")
             browser.click(".found a", "heron")
             browser.find(".entry.found", "The heron stands at the pond.")
+            assert browser.complaints() == []
 
         await in_browser(look)
 
@@ -191,6 +193,7 @@ async def test_a_picture_is_attached_sent_and_shown(tmp_path: Path, browser: Bro
             browser.run("location.reload()")
             image = browser.find(".entry.user img")
             browser.wait(lambda: browser.run("return arguments[0].naturalWidth", image) == 1)
+            assert browser.complaints() == []
 
         await in_browser(look)
 

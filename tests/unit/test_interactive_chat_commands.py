@@ -40,6 +40,7 @@ async def test_who_leaves_while_a_command_runs_is_told_and_its_answer_is_shown(t
         await chat.printed("finished first")
         link.may_end.set()
         await chat.printed("did /sleep")
+    assert link.said == []
 
 
 async def test_stop_is_told_once_by_the_turn_that_ends(tmp_path: Path) -> None:
