@@ -19,6 +19,7 @@ from assistant.settings.home import Home, home_from_environment
 from assistant.settings.layers import SettingsLayer, read_file_layer
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.backup.restore import is_restore_interrupted
+from assistant.store.calendars import FOLDER as CALENDARS_FOLDER
 from assistant.store.home.guard import HOME_MISSING, is_home_missing
 from assistant.store.home.inventory import describe_lost_commits, require_stores
 from assistant.wire.stores import Stores
@@ -34,8 +35,12 @@ def open_home_stores(settings: Settings, *, reading: bool = True) -> Iterator[St
         if not reading:
             require_home(settings)
         elif is_new_home(settings.home):
-            print_remark(f"{_nothing_yet(settings.home)} {_BEGIN}")
             empty = stack.enter_context(TemporaryDirectory(prefix="nocturne-"))
+            if (calendars := settings.home.path / CALENDARS_FOLDER).is_dir():
+                # What was read of calendars is there before anything was said.
+                (Path(empty) / CALENDARS_FOLDER).symlink_to(calendars)
+            else:
+                print_remark(f"{_nothing_yet(settings.home)} {_BEGIN}")
             settings, reading = replace(settings, home=Home(Path(empty))), False
         log_to_file(settings.home.program_log)
         yield stack.enter_context(closing(Stores(settings, utc_now(), reading=reading)))

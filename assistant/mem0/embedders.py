@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import mmap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,8 @@ _LONGEST_HEADER = 1 << 20
 _TEXTS_AT_ONCE = 256
 # Rows gathered at once, 8 MB of them: what a text of a megabyte costs has to have an end.
 _TOKENS_AT_ONCE = 8192
+# The advice that pages of a mapping are not needed now; not every system has it.
+_DROP_PAGES: int | None = getattr(mmap, "MADV_DONTNEED", None)
 
 
 def no_meter(settings: EmbedderSettings) -> None:
@@ -72,7 +75,7 @@ class WordLlamaEmbedder:
     def __init__(self) -> None:
         folder = _package()
         # Two bytes a number, as the file has them; only what a text needs becomes larger.
-        self._table = _table(folder / _WEIGHTS)
+        self._mapping, self._table = _table(folder / _WEIGHTS)
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -84,7 +87,11 @@ class WordLlamaEmbedder:
 
     def _rows(self, texts: list[str]) -> Vectors:
         encodings = self._tokenizer.encode_batch_fast([clean_text(text) for text in texts], add_special_tokens=False)
-        return np.stack([self._mean(encoding.ids) for encoding in encodings])
+        rows = np.stack([self._mean(encoding.ids) for encoding in encodings])
+        # The system maps 64 KB around each row that is read, so soon all 16 MB. They stay in its own cache.
+        if _DROP_PAGES is not None:
+            self._mapping.madvise(_DROP_PAGES)
+        return rows
 
     def _mean(self, ids: Sequence[int]) -> NDArray[np.float32]:
         tokens = np.minimum(np.asarray(ids, dtype=np.int64), len(self._table) - 1)
@@ -106,19 +113,21 @@ def _package() -> Path:
     return Path(folders[0])
 
 
-def _table(path: Path) -> NDArray[np.float16]:
-    """The weights, mapped as a library is: what no text has used takes no memory, and several processes share the rest.
-    A file of safetensors begins with the length of its header, that is JSON: https://github.com/safetensors/safetensors
-    (its own reader would copy all of it)."""
+def _table(path: Path) -> tuple[mmap.mmap, NDArray[np.float16]]:
+    """The weights, mapped as a library is: all processes share them. A file of safetensors begins with the length of
+    its header, that is JSON: https://github.com/safetensors/safetensors (its own reader would copy all of it)."""
     try:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             if size > _LONGEST_HEADER:
                 raise ValueError("not a file of safetensors")
             header = json.loads(file.read(size))[_TABLE]
-        if header["dtype"] != "F16":
-            raise ValueError(f"numbers of type {header['dtype']}")
-        return np.memmap(path, np.float16, "r", 8 + size + int(header["data_offsets"][0]), tuple(header["shape"]))
+            if header["dtype"] != "F16":
+                raise ValueError(f"numbers of type {header['dtype']}")
+            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        rows, columns = header["shape"]
+        offset = 8 + size + int(header["data_offsets"][0])
+        return mapping, np.frombuffer(mapping, np.float16, rows * columns, offset).reshape(rows, columns)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise MemoryUnavailable(
             f"WordLlama's weights cannot be read ({error}). The journal keeps everything; install wordllama again."

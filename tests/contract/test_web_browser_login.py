@@ -23,7 +23,7 @@ def login_code(it: LiveApi) -> str:
 
 async def log_in(it: LiveApi, code: str, **headers: str) -> httpx2.Response:
     address = f"http://127.0.0.1:{it.port}"
-    async with httpx2.AsyncClient(base_url=address) as browser:
+    async with httpx2.AsyncClient(base_url=address, timeout=60) as browser:
         return await browser.post("/v1/login", headers={"Authorization": f"Login {code}", "Origin": address, **headers})
 
 
@@ -34,7 +34,7 @@ async def cookie_of(it: LiveApi) -> str:
 
 
 async def ask(it: LiveApi, method: str, path: str, cookie: str, **headers: str) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{it.port}") as browser:
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{it.port}", timeout=60) as browser:
         body = {"text": "/status"} if method == "POST" else None
         return await browser.request(method, path, json=body, headers={"Cookie": cookie, **headers})
 
@@ -133,7 +133,7 @@ async def test_f42_a_revoked_browser_is_out_at_once_and_what_it_has_open_ends(tm
     async with run_web_api(tmp_path) as it:
         kept, lost = await cookie_of(it), await cookie_of(it)
         async with (
-            httpx2.AsyncClient(base_url=f"http://127.0.0.1:{it.port}") as browser,
+            httpx2.AsyncClient(base_url=f"http://127.0.0.1:{it.port}", timeout=60) as browser,
             browser.stream("GET", "/v1/events", headers={"Cookie": lost}) as stream,
         ):
             lines = stream.aiter_lines()

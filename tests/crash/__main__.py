@@ -1,6 +1,10 @@
-"""python -m tests.crash: break every scenario at every point, and tell what did not come right.
+"""python -m tests.crash: break every scenario at a point of each class, and tell what did not come right.
 
-python -m tests.crash                                   everything, for many hours
+Points that come to the same are a class (`equivalence.py`).
+
+python -m tests.crash                                   everything, for some hours
+python -m tests.crash --every-point                     not one of each class but all, for days
+python -m tests.crash --pairs 5                         first two points of each of 5 classes: do they come to the same?
 python -m tests.crash --scenario turn --jobs 2
 python -m tests.crash --sample 40 --seed 7              a seeded part of each scenario
 python -m tests.crash --scenario turn --point kill:pwrite64:17     one point again; its home is kept
@@ -21,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.crash.driver import Driver, ReferenceRun, Verdict, breaking
+from tests.crash.equivalence import PointClass, draw_pairs
 from tests.crash.journal import Journal
 from tests.crash.points import Point, parse, sample
 from tests.crash.scenario import Scenario
@@ -61,16 +66,20 @@ def _run(
         return []
     with breaking(scenario, warm, options.keep) as driver:
         unbroken = driver.unbroken()
-        journal.list_points(scenario.name, unbroken.points)
+        classes = unbroken.classes
+        journal.list_classes(
+            scenario.name, [PointClass((point,)) for point in unbroken.points] if options.every_point else classes
+        )
+        pairs = [] if options.point else draw_pairs(classes, options.pairs, options.seed)
+        verdicts = list(_try(driver, unbroken, [point for pair in pairs for point in pair], journal, until))
+        for first, second in zip(verdicts[::2], verdicts[1::2], strict=False):
+            _compare(scenario, first, second, journal)
         points = journal.failed(scenario.name) if options.failed else journal.left(scenario.name)
         if options.point:
             points = [parse(options.point)]
         if options.sample:
             points = sample(points, options.sample, options.seed)
-        verdicts = []
-        for verdict in _until(driver, unbroken, points, until):
-            journal.add(scenario.name, verdict)
-            verdicts.append(verdict)
+        verdicts += _try(driver, unbroken, points, journal, until)
     failed = [verdict for verdict in verdicts if verdict.problems]
     kinds = Counter(verdict.point.how for verdict in verdicts)
     print(
@@ -92,11 +101,26 @@ def _run(
     return failed
 
 
-def _until(driver: Driver, unbroken: ReferenceRun, points: Sequence[Point], until: float) -> Iterator[Verdict]:
+def _try(
+    driver: Driver, unbroken: ReferenceRun, points: Sequence[Point], journal: Journal, until: float
+) -> Iterator[Verdict]:
     for first in range(0, len(points), _AT_ONCE):
         if time.monotonic() >= until:
             return
-        yield from driver.run(unbroken, points[first : first + _AT_ONCE])
+        for verdict in driver.run(unbroken, points[first : first + _AT_ONCE]):
+            journal.add(driver.scenario, verdict)
+            yield verdict
+
+
+def _compare(scenario: Scenario, first: Verdict, second: Verdict, journal: Journal) -> None:
+    """Two points of a class: what differs of what came of them is told."""
+    one, other = first.picture or {}, second.picture or {}
+    differing = [part for part in sorted({*one, *other}) if one.get(part) != other.get(part)]
+    if first.problems != second.problems:
+        differing.append("problems")
+    journal.add_pair(scenario.name, first.point, second.point, differing)
+    if differing:
+        print(f"  {scenario.name}: {first.point} and {second.point} differ in {', '.join(differing)}", flush=True)
 
 
 def _options() -> argparse.Namespace:
@@ -104,6 +128,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--scenario", help=f"one of {', '.join(SCENARIOS)}; all without it")
     parser.add_argument("--point", help="one point, as a failure names it")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="a seeded N of each scenario's points")
+    parser.add_argument("--every-point", action="store_true", help="not one of each class, but all")
+    parser.add_argument("--pairs", type=int, default=0, metavar="N", help="compare two points of each of N classes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=Path, metavar="DIRECTORY", help="where the homes are to lie; they stay there")

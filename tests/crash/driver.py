@@ -17,6 +17,7 @@ from random import Random
 from assistant.settings.home import Home
 from tests.crash import homes, power, strace
 from tests.crash.child import BUG, EXPECTED_FAILURE
+from tests.crash.equivalence import PointClass, classes_of, keys_of_points
 from tests.crash.homes import last_lines, moved, output_of, picture_of, trace_of
 from tests.crash.points import Point, RecordedCalls, all_points
 from tests.crash.scenario import Faults, Scenario, Snapshot
@@ -30,28 +31,37 @@ _HUNG = -14
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one point. `problems` is empty when it passed; `kept` is where the broken home lies then."""
+    """What became of one point. `problems` is empty when it passed; `kept` is where the broken home lies then;
+    `picture` is all that came of it."""
 
     point: Point
     problems: tuple[str, ...]
     seconds: float
     kept: Path | None = None
+    picture: Snapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRun:
     """The run nothing happened to: its calls and what came of it. `apart`: `Scenario.apart` in its home; `outside`:
-    calls that change files elsewhere, but for the list of data folders."""
+    calls that change files elsewhere, but for the list of data folders; `prepared`:
+    the home before it."""
 
     home: Path
     calls: RecordedCalls
     picture: Snapshot
     apart: tuple[Path, ...]
     outside: tuple[SystemCall, ...]
+    prepared: Path
 
     @property
     def points(self) -> list[Point]:
         return all_points(self.calls, self.home)
+
+    @property
+    def classes(self) -> list[PointClass]:
+        """The points, those together that come to the same."""
+        return classes_of(keys_of_points(self.calls, self.home, self.prepared))
 
     def paths(self, home: Path, point: Point) -> list[Path]:
         """The files this run touched that count at a point, as they are called in another home."""
@@ -71,6 +81,7 @@ class Driver:
     """Breaks one scenario. `place` is a directory for its homes; a home that failed stays there."""
 
     def __init__(self, scenario: Scenario, place: Path, warm: Sequence[WarmProcess]) -> None:
+        self.scenario = scenario.name
         self._scenario = scenario
         self._place = place
         self._warm: SimpleQueue[WarmProcess] = SimpleQueue()
@@ -101,7 +112,7 @@ class Driver:
             listed = Home(home).folder_list.parent
             elsewhere = strace.calls(trace, [Path("/")], [*both, output_of(home), listed, Path(os.devnull)])
             outside = tuple(call for call in elsewhere if call.changes)
-            return ReferenceRun(home, calls, self._look(warm, home), apart, outside)
+            return ReferenceRun(home, calls, self._look(warm, home), apart, outside, self._prepared)
 
     def run(self, unbroken: ReferenceRun, points: Sequence[Point]) -> Iterator[Verdict]:
         """A verdict for each point, in order, as many at a time as there are processes."""
@@ -112,21 +123,22 @@ class Driver:
 
     def _verdict(self, unbroken: ReferenceRun, point: Point) -> Verdict:
         begun = time.perf_counter()
-        home = self._fresh(str(point).replace(":", "-"))
+        home, picture = self._fresh(str(point).replace(":", "-")), None
         try:
             with self._process() as warm:
                 faults, problems = self._break(warm, home, unbroken, point)
                 if not problems:
-                    problems = self._recovered(warm, home, unbroken, faults)
+                    picture = self._recovered(warm, home)
+                    problems = self._scenario.problems(unbroken.picture, picture, faults) + _tracebacks(home)
         except StepFailed as failed:
             problems = [str(failed)]
         seconds = time.perf_counter() - begun
         if problems:
             self.failed = True
-            return Verdict(point, tuple(problems), seconds, home)
+            return Verdict(point, tuple(problems), seconds, home, picture)
         homes.remove(home)
         home.parent.rmdir()
-        return Verdict(point, (), seconds)
+        return Verdict(point, (), seconds, picture=picture)
 
     def _break(self, warm: WarmProcess, home: Path, unbroken: ReferenceRun, point: Point) -> tuple[Faults, list[str]]:
         """Do the work with the fault in it: what happened, and what is wrong already."""
@@ -149,13 +161,10 @@ class Driver:
         again = self._kill_again(warm, home, point.again) if point.again is not None else 0
         return Faults(kills=1 + again), []
 
-    def _recovered(self, warm: WarmProcess, home: Path, unbroken: ReferenceRun, faults: Faults) -> list[str]:
-        """Restart with nothing in the way, and compare."""
+    def _recovered(self, warm: WarmProcess, home: Path) -> Snapshot:
+        """Restart with nothing in the way; all that came of it."""
         self._must(warm, home, "work")
-        problems = self._scenario.problems(unbroken.picture, self._look(warm, home), faults)
-        if "Traceback (most recent call last)" in output_of(home).read_text(encoding="utf-8"):
-            problems.append(f"a traceback was printed: {last_lines(output_of(home))}")
-        return problems
+        return self._look(warm, home)
 
     def _kill_again(self, warm: WarmProcess, home: Path, seed: int) -> int:
         """Kill the recovery as well, at a call drawn from those it makes; how many kills that was."""
@@ -242,6 +251,12 @@ def _wrong_after_errors(home: Path, status: int, failed: int) -> list[str]:
     return [] if failed else ["no call failed: the run did not get there"]
 
 
+def _tracebacks(home: Path) -> list[str]:
+    if "Traceback (most recent call last)" in output_of(home).read_text(encoding="utf-8"):
+        return [f"a traceback was printed: {last_lines(output_of(home))}"]
+    return []
+
+
 def _calls_at(home: Path) -> tuple[SystemCall, ...]:
     """What the last process did to the home and the witness."""
     return tuple(strace.calls(trace_of(home), [home, effect_log_path(home)]))
@@ -252,7 +267,7 @@ def _tear(found: Sequence[SystemCall]) -> None:
     torn = next(call for call in reversed(found) if call.name in WRITES)
     half = torn.data[: len(torn.data) // 2]
     with torn.paths[-1].open("r+b") as file:
-        file.seek(int(torn.arguments.rpartition(",")[2]) if torn.name == "pwrite64" else file.seek(0, 2))
+        file.seek(strace.torn_offset(torn, file.seek(0, 2)))
         file.write(half)
 
 

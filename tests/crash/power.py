@@ -38,19 +38,28 @@ class _Change:
 
 @dataclass(slots=True)
 class _File:
+    """`changes` is how many there were, `synced` how many of them the disk surely has."""
+
     mode: int = 0o600
     durable: bytearray = field(default_factory=bytearray)
     pending: list[_Change] = field(default_factory=list)
-    size: int = 0
+    changes: int = 0
+    synced: int = 0
+    current: bytearray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.current = bytearray(self.durable)
 
     def change(self, change: _Change) -> None:
         self.pending.append(change)
-        self.size = change.size if change.size is not None else max(self.size, change.offset + len(change.data))
+        change.apply(self.current)
+        self.changes += 1
 
     def sync(self) -> None:
         for change in self.pending:
             change.apply(self.durable)
         self.pending.clear()
+        self.synced = self.changes
 
 
 @dataclass(slots=True)
@@ -89,6 +98,22 @@ class _Renaming:
             directories.add(self.path / old.relative_to(self.gone))
 
 
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What is in a file. Two of the same `version` (a file, and how many changes of it) hold the same; None: it was
+    made for this once."""
+
+    mode: int
+    data: bytes | bytearray
+    version: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HomeFiles:
+    directories: frozenset[Path]
+    files: dict[Path, Content]
+
+
 class SimulatedDisk:
     """A home as the disk has it, while calls go by. Starts with everything in `home` durable."""
 
@@ -101,11 +126,16 @@ class SimulatedDisk:
         self._renamings: list[_Renaming] = []
         # Two processes may have two files under the same number.
         self._opened: dict[tuple[Path, int], tuple[_File, int, bool]] = {}
+        # Never forgotten, so that no two have the same identity.
+        self._files: list[_File] = []
         for path in home.rglob("*"):
             if path.is_file() and not path.is_symlink():
-                content = bytearray(path.read_bytes())
-                file = _File(path.stat().st_mode & 0o777, content, size=len(content))
+                file = self._made(path.stat().st_mode & 0o777, bytearray(path.read_bytes()))
                 self._now[path] = self._durable[path] = file
+
+    def _made(self, mode: int, content: bytearray | None = None) -> _File:
+        self._files.append(_File(mode, content or bytearray()))
+        return self._files[-1]
 
     def see(self, call: SystemCall) -> None:
         """Take one call of the run into account. Raises `ValueError` for one whose effect cannot be replayed."""
@@ -127,13 +157,16 @@ class SimulatedDisk:
             self._now[path].change(_Change(size=int(call.arguments.rpartition(",")[2])))
         elif call.name.startswith(("rename", "link", "unlink", "mkdir", "rmdir")):
             self._rename(call, path)
-        elif call.changes and "chmod" not in call.name:
+        elif "chmod" in call.name:
+            if path in self._now:
+                self._now[path].mode = int(call.arguments.rpartition(",")[2], 8)
+        elif call.changes:
             raise ValueError(f"a power cut cannot be replayed over {call.name}")
 
     def _open(self, call: SystemCall, path: Path) -> None:
         if call.creates and path not in self._now and path not in self._folders:
             mode = int(call.arguments.rpartition(",")[2], 8)
-            self._change_name(_Renaming(path, _File(mode)))
+            self._change_name(_Renaming(path, self._made(mode)))
         file = self._now.get(path)
         if file is not None and call.result is not None:
             if "O_TRUNC" in call.arguments:
@@ -150,7 +183,7 @@ class SimulatedDisk:
             return
         opened = path, call.descriptor or 0
         _, position, appends = self._opened.get(opened, (file, 0, True))
-        offset = file.size if appends else position
+        offset = len(file.current) if appends else position
         file.change(_Change(offset, data))
         self._opened[opened] = (file, offset + len(data), appends)
 
@@ -176,28 +209,45 @@ class SimulatedDisk:
         self._renamings.append(renaming)
         renaming.apply(self._now, self._folders)
 
-    def cut(self, seed: int) -> None:
-        """Write into the home what is left when the power goes now. Seed 0: nothing that was not synced; any other:
-        some of it."""
+    def now(self) -> HomeFiles:
+        """What a process that is killed leaves."""
+        files = {path: Content(file.mode, file.current, (id(file), file.changes)) for path, file in self._now.items()}
+        return HomeFiles(frozenset(self._folders), files)
+
+    def left(self, seed: int) -> HomeFiles:
+        """What is left when the power goes now. Seed 0: nothing that was not synced; any other: some of it."""
         chance = random.Random(seed) if seed else None
+        durable, directories = dict(self._durable), set(self._directories)
         kept = chance.randint(0, len(self._renamings)) if chance else 0
         for renaming in self._renamings[:kept]:
-            renaming.apply(self._durable, self._directories)
+            renaming.apply(durable, directories)
+        files = {}
+        for path, file in durable.items():
+            if not path.name.endswith(_SHARED_MEMORY):
+                version = (id(file), file.synced) if not (chance and file.pending) else None
+                files[path] = Content(file.mode, _left(file, chance), version)
+        return HomeFiles(frozenset(directories), files)
+
+    def cut(self, seed: int) -> None:
+        """Write into the home what is `left`."""
+        left = self.left(seed)
         shutil.rmtree(self._home, ignore_errors=True)
-        for directory in sorted(self._directories):
+        for directory in sorted(left.directories):
             if directory == self._home or directory.parent.is_dir():
                 directory.mkdir(mode=0o700, exist_ok=True)
-        for path, file in self._durable.items():
-            if not path.name.endswith(_SHARED_MEMORY) and path.parent.is_dir():
-                descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, file.mode)
+        for path, content in left.files.items():
+            if path.parent.is_dir():
+                descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, content.mode)
                 with os.fdopen(descriptor, "wb") as stream:
-                    stream.write(_left(file, chance))
+                    stream.write(content.data)
 
 
-def _left(file: _File, chance: random.Random | None) -> bytes:
+def _left(file: _File, chance: random.Random | None) -> bytes | bytearray:
+    if chance is None or not file.pending:
+        return file.durable
     content = bytearray(file.durable)
-    for change in file.pending if chance else ():
-        fate = chance.choice(("lost", "whole", "half", "zeros")) if chance else "lost"
+    for change in file.pending:
+        fate = chance.choice(("lost", "whole", "half", "zeros"))
         if change.size is not None or fate == "whole":
             change.apply(content)
         elif fate == "half":

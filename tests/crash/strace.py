@@ -37,7 +37,8 @@ _LONGEST_WRITE = 1 << 20
 @dataclass(frozen=True, slots=True)
 class SystemCall:
     """One traced call. `number` is its ordinal among the calls of its name and thread (from 1), as injection counts
-    them. `paths` are the files it names; `data` what a write was given; `result` None when the process died in it."""
+    them. `paths` are the files it names; `data` what a write was given; `result` None when the process died in it;
+    `order` its place among all calls of its trace."""
 
     thread: int
     name: str
@@ -47,6 +48,7 @@ class SystemCall:
     result: int | None
     data: bytes = b""
     descriptor: int | None = None
+    order: int = 0
 
     @property
     def creates(self) -> bool:
@@ -109,13 +111,18 @@ def calls(output: Path, under: Sequence[Path], besides: Sequence[Path] = ()) -> 
     with all of their paths would count them."""
     found: list[SystemCall] = []
     counts: Counter[tuple[int, str]] = Counter()
-    for line in _whole_lines(output.read_text(encoding="ascii").splitlines()):
+    for order, line in enumerate(_whole_lines(output.read_text(encoding="ascii").splitlines())):
         call = _parsed(line)
         if call is None or not any(_within(path, under) and not _within(path, besides) for path in call.paths):
             continue
         counts[call.thread, call.name] += 1
-        found.append(replace(call, number=counts[call.thread, call.name]))
+        found.append(replace(call, number=counts[call.thread, call.name], order=order))
     return found
+
+
+def torn_offset(call: SystemCall, size: int) -> int:
+    """Where in a file of this size a write begins that a process died in."""
+    return int(call.arguments.rpartition(",")[2]) if call.name == "pwrite64" else size
 
 
 def killed(output: Path) -> set[int]:

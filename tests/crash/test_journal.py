@@ -11,6 +11,7 @@ import pytest
 from tests.crash.__main__ import main
 from tests.crash.available import needs_strace
 from tests.crash.driver import Verdict
+from tests.crash.equivalence import PointClass
 from tests.crash.journal import Journal
 from tests.crash.points import parse
 
@@ -25,7 +26,7 @@ def file(tmp_path: Path) -> Path:
 def journal_with(file: Path, *verdicts: Verdict) -> Journal:
     journal = Journal(file)
     journal.begin()
-    journal.list_points("toy", POINTS)
+    journal.list_classes("toy", [PointClass((point,)) for point in POINTS])
     for verdict in verdicts:
         journal.add("toy", verdict)
     return journal
@@ -52,16 +53,30 @@ def test_a_line_that_a_kill_cut_off_is_done_again(file: Path) -> None:
 def test_points_of_another_unbroken_run_take_the_place_of_those_before(file: Path) -> None:
     journal_with(file, Verdict(POINTS[0], (), 0.5))
     other = parse("kill:fsync:7")
-    journal_with(file).list_points("toy", [POINTS[0], other])
+    journal_with(file).list_classes("toy", [PointClass((POINTS[0],)), PointClass((other,))])
     assert Journal(file).left("toy") == [other]
 
 
 def test_the_report_counts_what_was_tried_failed_and_is_left_by_kind(file: Path) -> None:
     journal = journal_with(file, Verdict(POINTS[1], (), 1800), Verdict(POINTS[3], ("lost",), 1800))
     report = journal.report(["toy", "never-begun"])
-    assert "| toy | 4 | 1 | 1 | 2 | kill twice 1, ENOSPC in a row 1 |" in report
-    assert "| never-begun | ? | 0 | 0 | 0 |  |" in report
+    assert "| toy | 4 | 4 | 2 | 2 | 2 | 1 | 0 of 0 | kill twice 1, ENOSPC in a row 1 |" in report
+    assert "| never-begun | 0 | 0 | 0 | 0 | 0 | 0 | 0 of 0 |  |" in report
     assert "1.0 hours" in report
+
+
+def test_a_class_is_done_when_one_of_its_points_was_tried(file: Path) -> None:
+    journal = journal_with(file, Verdict(POINTS[1], (), 0.5))
+    journal.list_classes("toy", [PointClass((POINTS[0], POINTS[1])), PointClass((POINTS[2], POINTS[3]))])
+    assert Journal(file).left("toy") == [POINTS[2]]
+    assert "| toy | 4 | 2 | 1 | 1 | 1 | 0 |" in Journal(file).report(["toy"])
+
+
+def test_pairs_that_differ_are_counted_as_that(file: Path) -> None:
+    journal = journal_with(file)
+    journal.add_pair("toy", POINTS[0], POINTS[1], [])
+    journal.add_pair("toy", POINTS[0], POINTS[2], ["log"])
+    assert "| 1 of 2 |" in Journal(file).report(["toy"])
 
 
 @needs_strace

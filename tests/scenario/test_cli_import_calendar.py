@@ -42,6 +42,16 @@ def test_a_calendar_comes_in_with_its_dates_and_names_what_it_cannot_read(tmp_pa
     assert (home / "workspace" / "imported" / "family.ics").read_bytes() == file.read_bytes()
 
 
+def test_a_calendar_is_shown_before_anything_was_said(tmp_path: Path) -> None:
+    file, home = tmp_path / "family.ics", tmp_path / "home"
+    file.write_text(calendar_text(LUNCH))
+    bring(home, file)
+    shown = run_assistant(home, "agenda", "tomorrow")
+    assert "Lunch with Berta" in shown.out and "not read yet" not in shown.out and shown.err == ""
+    assert "1 event" in run_assistant(home, "calendar").out
+    assert not (home / "script.db").exists()
+
+
 def test_the_same_file_again_changes_nothing_and_a_newer_one_takes_its_place(tmp_path: Path) -> None:
     file, home = tmp_path / "family.ics", tmp_path / "home"
     assert run_assistant(home, "remind", "add", "milk", "--at", "tomorrow at 9").returncode == 0

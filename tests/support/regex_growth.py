@@ -29,10 +29,10 @@ GIVEN_LITTLE = (
     "assistant/core/time_",
     "assistant/models/offline/",
 )
-LENGTHS = (250, 1_000, 4_000, 8_000)
+LENGTHS = (250, 1_000, 4_000)
 MOST_GROWTH = 2.5
-_NOTICEABLE, _SLOW = 0.005, 0.1
-"""Seconds of processor time. What takes less than `_NOTICEABLE` is not compared: 8,000 characters squared take ten
+_NOTICEABLE, _SLOW = 0.003, 0.1
+"""Seconds of processor time. What takes less than `_NOTICEABLE` is not compared: 4,000 characters squared take ten
 times as long. What is `_SLOW` and only follows the length is not made longer."""
 _PATIENCE = 3.0
 _MANY = 30

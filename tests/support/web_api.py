@@ -24,6 +24,8 @@ from assistant.wire.app import App, build_app
 from tests.support.scripted import ScriptedModel, SteppingClock
 
 TOKEN = "a-token-of-enough-characters"
+# Far above what anything takes: a machine with other work ends no test.
+_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class EventStream:
         self.hello: StreamEvent | None = None
 
     async def next_event(self) -> StreamEvent:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(_SECONDS):
             return await anext(self._events)
 
     async def next_delivery(self) -> StreamEvent:
@@ -54,7 +56,7 @@ class EventStream:
 
     async def remaining_events(self) -> list[StreamEvent]:
         """Until it ends."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(_SECONDS):
             return [event async for event in self._events]
 
 
@@ -145,7 +147,7 @@ async def run_web_api(
         worker = asyncio.create_task(app.runtime.run())
         async with app.serve(), _callers(app, f"{scheme}://127.0.0.1:{port}", token, trusting) as (tcp, own):
             if listening and app.web.tcp is not None:
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(_SECONDS):
                     await app.web.tcp.opened.wait()
             yield LiveApi(app, model, tcp, own, port)
             await app.stop(5)
@@ -160,10 +162,14 @@ async def _callers(
 ) -> AsyncIterator[tuple[ApiClient, ApiClient]]:
     async with contextlib.AsyncExitStack() as stack:
         headers = {"Authorization": f"Bearer {token}"}
-        tcp = await stack.enter_async_context(httpx2.AsyncClient(base_url=address, headers=headers, verify=trusting))
+        tcp = await stack.enter_async_context(
+            httpx2.AsyncClient(base_url=address, headers=headers, verify=trusting, timeout=_SECONDS)
+        )
         path = stack.enter_context(short_address(app.settings.home.socket))
         transport = httpx2.AsyncHTTPTransport(uds=path)
-        own = await stack.enter_async_context(httpx2.AsyncClient(base_url="http://assistant", transport=transport))
+        own = await stack.enter_async_context(
+            httpx2.AsyncClient(base_url="http://assistant", transport=transport, timeout=_SECONDS)
+        )
         yield ApiClient(tcp), ApiClient(own)
 
 

@@ -82,16 +82,20 @@ def test_half_a_character_is_no_fault(wordllama: WordLlamaEmbedder) -> None:
 
 
 def test_texts_that_were_embedded_leave_nothing_in_memory() -> None:
-    """A tokenizer that keeps texts, as it does by itself, would hold 30 MB of these."""
+    """A tokenizer that keeps texts, as it does by itself, would hold 30 MB of these, weights that stay mapped 15."""
     program = """
+from string import ascii_lowercase as letters
+
 from assistant.mem0.embedders import WordLlamaEmbedder
 from tests.bench.process import resident_mb
 
 embedder = WordLlamaEmbedder()
-embedder.embed(["The first text loads what is needed."] * 100)
+embedder.embed(["The first text loads what is needed."])
 before = resident_mb()
 for number in range(100):
     embedder.embed([f"In row {number} of field {n} grow {n % 7} plants that nobody counted." for n in range(100)])
+for first in letters:
+    embedder.embed([first + second + third for second in letters for third in letters])
 print(resident_mb() - before)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

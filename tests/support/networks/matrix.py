@@ -57,7 +57,9 @@ class MatrixNetwork:
         self._moves = ChangeSignal()
         self._receives = asyncio.Event()
         self._watching = [asyncio.create_task(self._watch(person)) for person in people.values()]
-        self._joining = httpx2.AsyncClient(base_url=server.url, headers={"Authorization": f"Bearer {login.token}"})
+        self._joining = httpx2.AsyncClient(
+            base_url=server.url, headers={"Authorization": f"Bearer {login.token}"}, timeout=60
+        )
         self.room = ""
         proxy.on_request, proxy.on_answer = self._asked, self._answered
 

@@ -174,7 +174,7 @@ class TerminalNetwork:
         if self._app is None:
             raise NetworkRefused(_NOBODY)
         with short_address(self._app.settings.home.socket) as address:
-            async with httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=address)) as client:
+            async with httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=address), timeout=60) as client:
                 answer = await client.request(method, f"http://assistant/v1{path}", json=body)
         if not answer.is_success:
             raise NetworkRefused(answer.text)
