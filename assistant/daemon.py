@@ -16,10 +16,10 @@ from dataclasses import field
 from datetime import UTC
 from functools import partial
 
-import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from assistant.core.dataclass import dataclass
+from assistant.core.logger import get_logger
 from assistant.core.shutdown import (
     SHUTDOWN_TIMEOUTS,
     ShutdownTimeouts,
@@ -38,7 +38,7 @@ from assistant.settings.home import NotifyTarget
 from assistant.settings.settings import Settings
 from assistant.wire.app import App, build_app
 
-log = structlog.get_logger()
+log = get_logger()
 
 _UPKEEP_MINUTES = 5
 SWITCH_SECONDS = 0.0003

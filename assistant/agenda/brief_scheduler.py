@@ -14,18 +14,17 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-import structlog
-
 from assistant.agenda.brief import Brief, BriefReader, format_brief, format_check_in
 from assistant.agenda.catch_up import LatenessPolicy
 from assistant.agenda.day_phrases import local_day
 from assistant.core.calendar import local_to_utc
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError
+from assistant.core.logger import get_logger
 from assistant.core.notices import Notice, NoticeKind
 from assistant.store.script.notices import StoredNotices
 
-log = structlog.get_logger()
+log = get_logger()
 
 # How long after its time it is still of use: a machine that is switched on at night tells nothing of the morning.
 _OF_USE = {NoticeKind.MORNING_BRIEF: timedelta(hours=8), NoticeKind.EVENING_CHECK_IN: timedelta(hours=4)}

@@ -11,18 +11,17 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import structlog
-
 from assistant.agenda.catch_up import format_lateness
 from assistant.agenda.recurrence import first_due
 from assistant.core.calendar import format_moment
 from assistant.core.errors import StoreError
+from assistant.core.logger import get_logger
 from assistant.core.notices import Notice, NoticeKind
 from assistant.core.text import pluralize
 from assistant.service.clock import HOLD, TOLERANCE, ClockStep, SteadyClock
 from assistant.store.script.clock_steps import UNNOTICED, ClockSteps
 
-log = structlog.get_logger()
+log = get_logger()
 
 _NOTHING_REPEATED = "Nothing that was done is done again."
 

@@ -13,13 +13,12 @@ from collections.abc import Callable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import structlog
-
 from assistant.agenda.catch_up import LatenessPolicy, build_firing, end_due_slots_of_jobs
 from assistant.core.errors import StoreError
+from assistant.core.logger import get_logger
 from assistant.store.script.jobs import Jobs
 
-log = structlog.get_logger()
+log = get_logger()
 
 # A batch is one digest, and keeps the loop for some tens of milliseconds.
 BATCH_SIZE = 1000

@@ -47,7 +47,17 @@ _MAY_NAME_DAY = lazy_regex(
 _ASKS = lazy_regex(
     r"^(?:please |bitte |(?:can|could|will|would) you |kannst du |peux-tu |puedes )?"
     r"(?:agenda|calendar|kalender|remind|wake|set|put|add|cancel|move|snooze|show|list|delete|remove|schedule|erinner\w*|wecke?|stelle?|setze?|füge?|lösch\w*|verschieb\w*|zeige?"
-    r"|rappelle|réveille|ajoute|mets|annule|supprime|montre|recuérdame|despiértame|añade|pon|borra|cancela|muestra)\b",
+    r"|skip|lass|überspring\w*|saute|s[aá]lta\w*|rappelle|réveille|ajoute|mets|annule|supprime|montre|recuérdame|despiértame|añade|pon|borra|cancela|muestra)\b",
+    re.IGNORECASE,
+)
+# Without a mark, and where the order of words does not tell: "qu'est-ce que j'ai demain", "qué tengo el lunes".
+_ASKS_UNMARKED = lazy_regex(
+    r"^(?:(?:and|und|et|y|ok|alors|entonces|also|dis|oye)[ ,]+)*(?:qu['’]|est[- ]ce|j['’]ai quoi|qué|quoi|où|comment"
+    r"|que (?:tengo|hay|tenemos|hago|me)|(?:[àa] |de |pour |en )?quel\w*|quand|qui\b|combien|de quoi|pourquoi"
+    r"|(?:a|de|en|con|para|por|sobre) (?:qué|quién)|cuándo|cuando es|dónde|quién|cómo|cuál\w*|cuánt\w*"
+    r"|tengo (?:algo|cita)|hay algo|was (?:habe?|hast|ist|steht|muss|mache?|gibt|liegt|kommt|haben|soll)\b|wann"
+    r"|wer\b|wem\b|wie ?viele?|wieso|warum|welche\w*|wo(?:hin|her|r[üu]ber|ran|f[üu]r|mit|zu)?\b|habe? ich"
+    r"|haben wir|hast du|muss ich|steht|gibt es)",
     re.IGNORECASE,
 )
 _CORRECTS = lazy_regex(
@@ -149,7 +159,8 @@ def _read_things(words: _Words, zone: ZoneInfo) -> Iterator[ToldThing]:
         return
     for sentence in split_sentences(blank_foreign_text(text)):
         own = sentence.own_text
-        if sentence.is_question or _ASKS.match(own.strip()) or is_order(own) or mentions_reminder(own):
+        asks = sentence.is_question or _ASKS.match(own.strip()) or _ASKS_UNMARKED.match(own.strip())
+        if asks or is_order(own) or mentions_reminder(own):
             continue
         if is_hypothetical(own):
             continue

@@ -17,11 +17,10 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-import structlog
-
 from assistant.core.backups import Backup, BackupKind, BackupResult
 from assistant.core.calendar import SleepSchedule
 from assistant.core.errors import AssistantError, StoreError, UsageError
+from assistant.core.logger import get_logger
 from assistant.store.backup.folder import BackupFolder
 
 RETRY_AFTER = timedelta(hours=1)
@@ -71,7 +70,7 @@ def _last(backups: Sequence[Backup], now: datetime) -> datetime | None:
     return max((backup.made_at for backup in backups if backup.made_at <= now), default=None)
 
 
-log = structlog.get_logger()
+log = get_logger()
 
 MakeBackup = Callable[[BackupKind, datetime], Awaitable[BackupResult]]
 """Makes one and proves it. Raises `AssistantError` with nothing kept of it."""

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import partial
 
-import structlog
 from pydantic import SecretStr
 
 from assistant.core.bridge_api import (
@@ -25,6 +24,7 @@ from assistant.core.bridge_api import (
 )
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, SettingsError, StoreError, install_hint
+from assistant.core.logger import get_logger
 from assistant.core.people import Identity
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.mail.account import MailAccount, MailServer
@@ -33,7 +33,7 @@ from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.script.people import People
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class ConfiguredBridges:

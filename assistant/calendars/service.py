@@ -20,17 +20,16 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import structlog
-
 from assistant.core.calendar import format_local_time
 from assistant.core.calendar_events import CalendarChange, SourceState
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError, UsageError, install_hint
+from assistant.core.logger import get_logger
 from assistant.core.processes import end_process
 from assistant.settings.calendar_sources import CalendarSettings, CalendarSource, read_passwords
 from assistant.store.calendars import CalendarReader
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _COMMAND = (sys.executable, "-P", "-B", "-X", "utf8", "-m", "assistant.calendars.worker")
 _MOST_BYTES_OF_ANSWER = 1 << 20

@@ -12,6 +12,7 @@ import httpx2
 
 from assistant.cli.link import LinkEvent, LinkLost
 from assistant.core.errors import AssistantError, UsageError
+from assistant.core.imports import hidden_modules
 from assistant.core.records import InboxReceipt
 from assistant.service.home_lock import short_address
 
@@ -30,7 +31,8 @@ async def open_socket_link(path: Path) -> AsyncIterator[SocketLink]:
     """A link over the control socket at `path`; nothing is sent until it is used."""
     with short_address(path) as address:
         # Nothing is encrypted over a socket, so that the authorities which the machine trusts need not be read.
-        transport = httpx2.AsyncHTTPTransport(uds=address, verify=False)
+        with hidden_modules("trio"):  # loaded, where it is installed, as the other way to wait
+            transport = httpx2.AsyncHTTPTransport(uds=address, verify=False)
         timeout = httpx2.Timeout(_ANSWERS_WITHIN)
         async with httpx2.AsyncClient(transport=transport, base_url="http://assistant/v1", timeout=timeout) as client:
             yield SocketLink(client)

@@ -18,10 +18,12 @@ import traceback
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
-import structlog
-from structlog.typing import EventDict, Processor
+from assistant.core.logger import get_logger, structlog
+
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, Processor
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _LARGEST_FILE = 1_000_000
@@ -62,7 +64,7 @@ class _OfLibraries(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         exception = record.exc_info[1] if record.exc_info else None
-        structlog.get_logger().warning("library", of=record.name, at_level=record.levelname, exc_info=exception)
+        get_logger().warning("library", of=record.name, at_level=record.levelname, exc_info=exception)
 
 
 def log_to_stderr(level: str) -> None:

@@ -21,8 +21,8 @@ import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assistant.core.dataclass import dataclass
 from assistant.core.imports import hidden_modules
@@ -30,6 +30,9 @@ from assistant.core.messages import Message
 from assistant.core.model_api import ToolSpec
 from assistant.core.records import CountingTier, TokenCalibration
 from assistant.core.text import lazy_regex, pluralize
+
+if TYPE_CHECKING:
+    import tiktoken
 
 EncodedLength = Callable[[str], int]
 
@@ -263,6 +266,10 @@ _SPLIT = {
 }
 
 
+# By name, parsed once in a process: its hash says that a file of that name has the same tokens.
+_encodings: dict[str, tiktoken.Encoding] = {}
+
+
 def tiktoken_encoder(tier: CountingTier) -> EncodedLength:
     """Return a function that counts the tokens of a text. Raises `VocabularyError` if the file is missing or has the
     wrong hash. It is parsed on first use, which many commands never reach."""
@@ -273,10 +280,12 @@ def tiktoken_encoder(tier: CountingTier) -> EncodedLength:
     raw = _read_vocabulary(tier.path)
     require_vocabulary(tier.encoding, raw, str(tier.path))
 
-    @cache
     def encoding() -> tiktoken.Encoding:
-        ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in raw.splitlines())}
-        return tiktoken.Encoding(tier.encoding, pat_str=_SPLIT[tier.encoding], mergeable_ranks=ranks, special_tokens={})
+        name = tier.encoding
+        if name not in _encodings:
+            ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in raw.splitlines())}
+            _encodings[name] = tiktoken.Encoding(name, pat_str=_SPLIT[name], mergeable_ranks=ranks, special_tokens={})
+        return _encodings[name]
 
     return lambda text: len(encoding().encode_ordinary(text))
 

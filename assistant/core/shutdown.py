@@ -12,13 +12,9 @@ import math
 from collections.abc import Awaitable
 
 from assistant.core.dataclass import dataclass
-from assistant.core.imports import hidden_modules
+from assistant.core.logger import get_logger
 
-# rich would only be used for coloured tracebacks, which are never printed.
-with hidden_modules("rich"):
-    import structlog
-
-log = structlog.get_logger()
+log = get_logger()
 
 # From the end of the last step until the process has exited.
 EXIT_SECONDS = 3.0

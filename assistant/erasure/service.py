@@ -16,19 +16,18 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
-import structlog
-
 from assistant.core.dataclass import dataclass
 from assistant.core.erasure import ErasureLeftover, ErasureMatches, ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.erasure_values import value_kind
 from assistant.core.errors import AssistantError, MemoryUnavailable, UsageError
+from assistant.core.logger import get_logger
 from assistant.core.memories import MIN_ID_DIGITS, Memory, resolve_id_prefix
 from assistant.core.memory_api import Memories
 from assistant.erasure.backups import BackupErasure, ErasedBackups, kept_backup
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.erasure.store import ErasureStore
 
-log = structlog.get_logger()
+log = get_logger()
 
 _CODE_LIFETIME = timedelta(minutes=15)
 _MAX_PENDING = 20

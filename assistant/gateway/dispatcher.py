@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-import structlog
-
 from assistant.core.bridge_api import Bridge, InboundPort, TurnEvent
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.notices import NoticeKind
 from assistant.core.people import Identity
 from assistant.core.records import OutgoingMessage, Turn
@@ -27,7 +26,7 @@ from assistant.gateway.supervisor import BridgeSupervisor
 from assistant.store.script.inbox import BridgeStates
 from assistant.store.script.people import ConversationRoutes, People
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @dataclass(slots=True)

@@ -14,11 +14,10 @@ from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 
-import structlog
-
 from assistant.core.bridge_api import InboundMessage, MessageChange
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, StoreError, ToolError, UsageError
+from assistant.core.logger import get_logger
 from assistant.core.notices import NoticeKind
 from assistant.core.people import Identity, Person, clean_display_name
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
@@ -28,7 +27,7 @@ from assistant.store.script.edits import MessageEdits
 from assistant.store.script.inbox import BridgeStates, SlashCommandQueue
 from assistant.store.script.people import ConversationRoutes, People
 
-log = structlog.get_logger()
+log = get_logger()
 
 MAX_GUEST_CHARACTERS = 8000
 COMMAND_INTERRUPTED = (

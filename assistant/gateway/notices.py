@@ -10,12 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import structlog
-
 from assistant.core.calendar import format_moment
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError, StoreError
 from assistant.core.jobs import DeliveryTarget
+from assistant.core.logger import get_logger
 from assistant.core.model_api import (
     BACKGROUND_PURPOSES,
     NO_OUTAGE_KINDS,
@@ -31,7 +30,7 @@ from assistant.models.errors import advise
 from assistant.store.script.generations import StoredResets
 from assistant.store.script.notices import StoredNotices, StoredOutages
 
-log = structlog.get_logger()
+log = get_logger()
 
 _WHY_ENDED = {"daily": "at its daily hour", "idle": "since nobody had written for a while"}
 

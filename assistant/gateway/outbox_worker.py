@@ -17,11 +17,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
 
-import structlog
-
 from assistant.core.bridge_api import Bridge, OutgoingPart
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Media
 from assistant.core.notices import NoticeKind
 from assistant.core.records import Button, OutboxItem, OutgoingMessage
@@ -33,7 +32,7 @@ from assistant.core.text import beside_loop, preview_line
 from assistant.gateway.parts import split_into_parts
 from assistant.gateway.supervisor import as_bridge_error
 
-log = structlog.get_logger()
+log = get_logger()
 
 # Returns the bridge and target to which a message may be sent, or None.
 ResolveDestination = Callable[[OutgoingMessage], tuple[str, str] | None]

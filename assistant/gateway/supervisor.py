@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Literal
 
-import structlog
-
 from assistant.core.bridge_api import Bridge, InboundPort
 from assistant.core.errors import BridgeError, StoreError
+from assistant.core.logger import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @contextmanager

@@ -17,17 +17,16 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
 
-import structlog
-
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError, UsageError, install_hint
+from assistant.core.logger import get_logger
 from assistant.core.mcp import McpToolDefinition, McpToolPin, approval_code
 from assistant.core.quoting import quote_text
 from assistant.service.child_process import ChildFault, ChildProcess
 from assistant.settings.mcp import McpServerSettings
 from assistant.store.script.mcp_tools import StoredMcpTools
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 # -P: what lies in the directory the daemon was started in is not imported; -B: nothing is written beside the code.
 SESSION_COMMAND = (sys.executable, "-P", "-B", "-m", "assistant.mcp.session_main")

@@ -16,16 +16,15 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
-import structlog
-
 from assistant.agenda.catch_up import LatenessPolicy
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError, UsageError
+from assistant.core.logger import get_logger
 from assistant.core.text import pluralize, shorten
 from assistant.notify.services import PushError, PushService, send_push
 from assistant.store.script.pushes import StoredPushes
 
-log = structlog.get_logger()
+log = get_logger()
 
 TITLE = "Nocturne"
 # A bridge that works, and a person who looks, have taken it by then.

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-import structlog
-
 from assistant.core.errors import AssistantError
+from assistant.core.logger import get_logger
 from assistant.core.store_ports import Conversation
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_economy import ContextEconomy, added_per_call
@@ -24,7 +23,7 @@ from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.running_turns import RunningTurns
 from sleep.compaction.budget import SleepBudget
 
-log = structlog.get_logger()
+log = get_logger()
 
 # After this much silence the session may not be resumed at all.
 _FORGOTTEN_AFTER = timedelta(days=14)

@@ -19,14 +19,13 @@ from contextlib import aclosing
 from dataclasses import field, replace
 from datetime import UTC, datetime, tzinfo
 
-import structlog
-
 from assistant.context.normalise import normalise
 from assistant.context.pressure import MIN_ANSWER_TOKENS
 from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import Delegation, DelegationState
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError, StoreError, ToolError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
 from assistant.core.ports import ASKED_TOUCHES, Model, ToolContext
@@ -37,7 +36,7 @@ from assistant.runtime.tool_registry import ToolRegistry
 from assistant.settings.sections import DelegationSettings
 from assistant.store.script.turns import Delegations
 
-log = structlog.get_logger()
+log = get_logger()
 
 FAILED_PREFIX = "[failed] "
 LAST_STEP_NOTE = "This is your last step: no tool runs after it. Answer now with what you have."

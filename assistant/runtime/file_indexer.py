@@ -15,9 +15,8 @@ import os
 import time
 from collections.abc import Sequence
 
-import structlog
-
 from assistant.core.dataclass import dataclass
+from assistant.core.logger import get_logger
 from assistant.core.plain_files import FileRefused
 from assistant.core.text import pluralize, shorten
 from assistant.documents.folders import FileFolders, FoundFile
@@ -28,7 +27,7 @@ from assistant.search.finder import SourceFinder
 from assistant.store.home.workspace import EARLIER_FOLDER, SENT_FOLDER
 from assistant.store.search.files import FileIndex
 
-log = structlog.get_logger()
+log = get_logger()
 
 MOST_FILES = 100_000
 """Maximum number of entries scanned per root."""

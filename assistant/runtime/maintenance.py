@@ -7,9 +7,8 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
-import structlog
-
 from assistant.core.errors import MemoryUnavailable, StoreError, UsageError
+from assistant.core.logger import get_logger
 from assistant.runtime.file_indexer import FileIndexer
 from assistant.runtime.running_turns import RunningTurns
 from assistant.search.finder import SourceFinder
@@ -19,7 +18,7 @@ from assistant.store.derived import FILES_DB, MEMORY_DB, SEARCH_DB, is_set_aside
 from assistant.store.home.guard import HomeGuard
 from assistant.store.script.conversation import StoredConversation
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Maintenance:

@@ -16,10 +16,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-import structlog
-
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import HomeReplaced, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Message
 from assistant.core.notices import NoticeKind
 from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, Turn, is_answer_key
@@ -33,7 +32,7 @@ from assistant.runtime.turn_outcomes import TurnOutcomes
 from assistant.runtime.voice import VoiceMessages
 from assistant.service.heartbeat import RuntimeActivity
 
-log = structlog.get_logger()
+log = get_logger()
 
 _ACCEPTED_AT_ONCE = 4
 

@@ -14,16 +14,15 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext,
 from datetime import datetime
 from functools import partial
 
-import structlog
-
 from assistant.core.calendar import SleepSchedule, find_first_message_time, is_late_start, is_nap_due
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
+from assistant.core.logger import get_logger
 from assistant.core.memories import FULL_CYCLE_TRIGGERS, SleepReport
 from assistant.core.store_ports import Conversation, Journal
 from sleep.cycle.cycle import SleepCycle
 
-log = structlog.get_logger()
+log = get_logger()
 
 # Attempts per night and process, so that a persistent failure is not retried all day.
 _MAX_TRIES = 3

@@ -15,9 +15,8 @@ import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-import structlog
-
 from assistant.core.errors import AssistantError, OutcomeUnknown, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ToolSpec
 from assistant.core.permissions import OWNER_ONLY_PERMISSIONS, Permissions
@@ -25,7 +24,7 @@ from assistant.core.ports import Tool, ToolContext, ToolEffects
 from assistant.core.quoting import FAILURE_PREFIX, quote_text, replace_unsendable
 from assistant.core.telemetry import NULL_TRACER, Tracer
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 FIND_TOOLS, USE_TOOL = "find_tools", "use_tool"
 

@@ -17,11 +17,10 @@ from datetime import date, datetime, tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo
 
-import structlog
-
 from assistant.context.build import current_time_block
 from assistant.context.memory_block import memory_block, today_and_yesterday
 from assistant.core.errors import AssistantError, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.quoting import NOTE_TAG, quote_in_tag
 from assistant.core.records import ContextView, InboxItem, IncomingMessage
 from assistant.core.sessions import session_role
@@ -33,7 +32,7 @@ from assistant.runtime.recall_streaks import RecallStreaks
 from assistant.store.character.memory_files import StoredMemoryFiles
 from assistant.store.script.turns import Delegations, UserRequests
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class StandingMemory:

@@ -13,16 +13,15 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
-import structlog
-
 from assistant.core.errors import ModelError, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Media
 from assistant.core.notices import Notice, NoticeKind
 from assistant.core.records import InboxItem
 from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.script.inbox import StoredVoiceMessages
 
-log = structlog.get_logger()
+log = get_logger()
 
 HEARD = "[heard in the voice message]"
 _NOT_HEARD = "[The voice message could not be turned into text: {reason} The recording is kept.]"

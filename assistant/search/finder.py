@@ -14,9 +14,8 @@ from datetime import tzinfo
 from threading import RLock
 from typing import TYPE_CHECKING, TypeVar
 
-import structlog
-
 from assistant.core.errors import IndexDamaged, StoreError
+from assistant.core.logger import get_logger
 from assistant.search.index_values import SearchExplanation, SearchFilter, SourceHit, SourceText, TextSource
 from assistant.search.query import FindStems
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from assistant.search.engine import SearchEngine
     from assistant.search.index import SearchIndex
 
-log = structlog.get_logger()
+log = get_logger()
 T = TypeVar("T")
 
 _BATCH_RECORDS = 64

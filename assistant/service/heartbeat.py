@@ -17,9 +17,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from typing import Any, NoReturn
 
-import structlog
-
 from assistant.core.dataclass import dataclass
+from assistant.core.logger import get_logger
 
 # What a turn may take beyond its own limit: to be cancelled, and to note that it failed.
 TURN_GRACE_SECONDS = 60.0
@@ -76,7 +75,7 @@ class StallDetector:
         return ""
 
 
-log = structlog.get_logger()
+log = get_logger()
 
 # Beats within the time after which the manager kills: one may be missed, and what is wrong is seen at the third.
 _BEATS = 4

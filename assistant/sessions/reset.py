@@ -15,11 +15,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
-import structlog
-
 from assistant.core.archives import ArchiveEntry
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ArchiveUnavailable, AssistantError, StaleView, UsageError
+from assistant.core.logger import get_logger
 from assistant.core.records import SessionInfo
 from assistant.core.sessions import EndReason, Generation, GenerationEnd, SessionReset, session_role
 from assistant.core.store_ports import Conversation
@@ -65,7 +64,7 @@ class ResetContext:
     zone: tzinfo
 
 
-log = structlog.get_logger()
+log = get_logger()
 
 _FIRST_PAUSE = timedelta(minutes=1)
 MAX_RETRY_PAUSE = timedelta(hours=1)

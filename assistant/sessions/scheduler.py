@@ -14,11 +14,10 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 
-import structlog
-
 from assistant.core.calendar import SleepSchedule, is_late_start
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ArchiveUnavailable, AssistantError, UsageError
+from assistant.core.logger import get_logger
 from assistant.core.sessions import EndReason, GenerationActivity, SessionKind, SessionReset, session_kind
 from assistant.core.store_ports import Conversation
 from assistant.sessions.reset import (
@@ -31,7 +30,7 @@ from assistant.sessions.reset import (
 )
 from assistant.store.script.generations import StoredGenerations, StoredResets
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 SessionResetPolicy = Literal["manual", "daily", "idle"]

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import structlog
 from pydantic import SecretStr
 
 from assistant.core.errors import SettingsError
+from assistant.core.logger import get_logger, structlog
 from assistant.settings.home import file_stamp, settings_stamps
 from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.sections import SETTING_FIELDS, WEB_TOKEN_KEY, SettingsValues
 from assistant.settings.settings import Settings
 
-log = structlog.get_logger()
+log = get_logger()
 
 _LIVE_SECTIONS = ("budget.", "brief.", "telegram.", "matrix.", "discord.", "slack.", "mail.", "calendar.", "notify.")
 _LOG_LEVEL = "log.level"

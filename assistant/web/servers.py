@@ -28,10 +28,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import structlog
 from pydantic import SecretStr
 
 from assistant.core.errors import HomeError, HomeLocked, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
 from assistant.service.home_lock import is_listening, short_address
 from assistant.settings.secrets import IN_FILE
@@ -40,7 +40,7 @@ from assistant.settings.settings import Settings
 from assistant.web.deps import AccessRules, ApiDeps
 from assistant.web.tcp_listener import BACKLOG, ServeSocket, TcpAddress, TcpListener, serve_until
 
-log = structlog.get_logger()
+log = get_logger()
 
 _NO_TOKEN = (
     "The web API refuses everybody: it has no token, and one could not be kept in secrets.toml. "

@@ -12,14 +12,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-import structlog
-
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import HomeError
+from assistant.core.logger import get_logger
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
 from assistant.service.malloc import loaded_for_good
 
-log = structlog.get_logger()
+log = get_logger()
 
 # What serves an open listening socket for as long as the context is open.
 ServeSocket = Callable[[socket.socket], AbstractAsyncContextManager[None]]

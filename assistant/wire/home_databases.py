@@ -7,9 +7,8 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 
-import structlog
-
 from assistant.core.errors import StoreError
+from assistant.core.logger import get_logger
 from assistant.store.database import Database
 from assistant.store.derived import set_aside
 from assistant.store.home.inventory import (
@@ -23,7 +22,7 @@ from assistant.store.home.inventory import (
 from assistant.store.home.repair_files import finish_interrupted_repair
 from assistant.store.schema.migrations import character_migrations, script_migrations
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @contextmanager

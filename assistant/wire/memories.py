@@ -11,9 +11,8 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import structlog
-
 from assistant.core.errors import CorruptStore, HomeError, NewerSchema, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.memories import MemoryStorageInfo
 from assistant.mem0.client import (
     MEMORY_DB_UNREADABLE,
@@ -32,7 +31,7 @@ from assistant.store.schema.migrations import memory_migrations
 from assistant.store.script.ledger import Ledger
 from assistant.wire.models import PRICES_FILE
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 # -P: what lies in the directory the daemon was started in is not imported; -B: nothing is written beside the code.

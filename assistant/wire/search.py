@@ -13,9 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-import structlog
-
 from assistant.core.errors import CorruptStore, HomeError, IndexDamaged, NewerSchema, OlderSchema, StoreError
+from assistant.core.logger import get_logger
 from assistant.search.finder import SourceFinder
 from assistant.search.index_values import IndexStore, TextSource
 from assistant.search.query import SearchLimits
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from assistant.mem0.embedders import WordLlamaEmbedder
     from assistant.search.engine import SearchEngine
 
-log = structlog.get_logger()
+log = get_logger()
 
 # An index that another version made is made again.
 _INDEX_VERSION = 5

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import structlog
-
 from assistant.agenda.attendance import AgendaWatch, find_agenda_problems, unattended_note
 from assistant.agenda.calendar_days import CalendarDays
 from assistant.agenda.catch_up import LatenessPolicy, parse_quiet_hours
@@ -25,6 +23,7 @@ from assistant.context.tokens import TokenCounter, counter_for_model
 from assistant.context.truncate import TruncationPolicy, truncate_for_view
 from assistant.core.archives import LogRestoreResult, ObjectStore
 from assistant.core.calendar import SleepSchedule, find_first_message_time, utc_now
+from assistant.core.logger import get_logger
 from assistant.core.messages import Message
 from assistant.core.records import LogLocation
 from assistant.core.sessions import SessionKind
@@ -81,7 +80,7 @@ from assistant.wire.memories import open_memories
 from assistant.wire.search import open_files, open_history, open_memory_search
 from sleep.rules.classifier import classify_request
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 def open_archive(settings: Settings) -> StoredArchive:

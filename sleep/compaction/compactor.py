@@ -21,16 +21,15 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 
-import structlog
-
 from assistant.core.checkpoints import Checkpoint
+from assistant.core.logger import get_logger
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from sleep.compaction.deps import BACKGROUND_TRIGGERS, ECONOMY_TRIGGERS, CompactionDeps
 from sleep.compaction.preview import CompactionPreview, PreviewDeps
 from sleep.compaction.run import CompactionRun, PreparedCompaction
 from sleep.compaction.values import CompactionRequest, CompactionResult
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Compactor:

@@ -21,11 +21,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-import structlog
-
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, CorruptStore, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
 from assistant.core.ports import BreakersPort
 from assistant.core.records import LogRecord, SessionInfo
@@ -48,7 +47,7 @@ from sleep.cycle.phase import PhaseResult
 from sleep.cycle.validate import count_unlearned_statements
 from sleep.rules.classifier import score_importance
 
-log = structlog.get_logger()
+log = get_logger()
 
 EXTRACTION_BREAKER = "extraction"
 _BATCHES = 400

@@ -14,10 +14,9 @@ import uuid
 from collections.abc import Sequence
 from datetime import date, datetime, tzinfo
 
-import structlog
-
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
+from assistant.core.logger import get_logger
 from assistant.core.memories import JournalEntry, PhaseCursor
 from assistant.core.memory_api import MemoryFilesPort
 from assistant.core.quoting import replace_hidden_characters
@@ -27,7 +26,7 @@ from sleep.cycle.phase import PhaseResult
 from sleep.cycle.validate import KnownTexts
 from sleep.rules.secrets import has_secret
 
-log = structlog.get_logger()
+log = get_logger()
 
 NOTES_PHASE = "notes"
 _AT_ONCE = 200

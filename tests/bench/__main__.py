@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tests.bench import (
     backing_up,
     compaction,
+    dispatch,
+    documents,
     economy,
     holding,
     importing,
@@ -40,6 +42,8 @@ FIGURES: Mapping[str, Callable[[Sequence[int]], Iterator[Row]]] = {
     "whole-turn": whole_turn.measure,
     "web-turn": web_turn.measure,
     "start": start.measure,
+    "dispatch": dispatch.measure,
+    "documents": documents.measure,
     "search": search.measure,
     "verify": verify.measure,
     "recall": recollection.measure,

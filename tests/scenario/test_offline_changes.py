@@ -101,6 +101,52 @@ async def test_what_is_about_something_else_takes_no_reminder_away(tmp_path: Pat
     assert find_faults(row, before, after) == [], after.answer
 
 
+EVERYTHING = [
+    ("add milk to the shopping list", "remind me to call mum tomorrow at 10", "delete everything"),
+    ("setz milch auf die einkaufsliste", "erinnere mich morgen um 10 an mama", "lösch alles"),
+    ("ajoute du lait à la liste de courses", "rappelle-moi maman demain à 10h", "efface tout"),
+    ("añade leche a la lista de la compra", "recuérdame mamá mañana a las 10", "borra todo"),
+]
+
+
+@pytest.mark.parametrize(("todo", "remind", "say"), EVERYTHING, ids=[row[2] for row in EVERYTHING])
+async def test_what_would_take_everything_away_asks_of_which_kind(
+    tmp_path: Path, todo: str, remind: str, say: str
+) -> None:
+    before, after = await play(tmp_path / "home", {"given": [todo, remind], "say": say})
+    assert "1 reminder and 1 to-do" in after.answer
+    assert (before.reminders, before.todos) == (after.reminders, after.todos)
+    _, after = await play(tmp_path / "other", {"given": [todo, remind, say], "say": "delete all reminders"})
+    assert after.reminders == ()
+    assert len(after.todos) == 1
+
+
+LEFT_OUT = [
+    ("remind me every monday at 9 to water the plants", "skip next monday"),
+    ("remind me every monday at 9 to water the plants", "skip it next week"),
+    ("erinnere mich jeden montag um 9 an die blumen", "lass nächsten montag aus"),
+    ("rappelle-moi tous les lundis à 9h d'arroser", "saute lundi prochain"),
+    ("recuérdame cada lunes a las 9 regar las plantas", "sáltate el próximo lunes"),
+]
+
+
+@pytest.mark.parametrize(("given", "say"), LEFT_OUT, ids=[row[1] for row in LEFT_OUT])
+async def test_what_comes_every_week_is_left_out_once(tmp_path: Path, given: str, say: str) -> None:
+    row = {
+        "kind": "reminder_change",
+        "given": [given, "remind me to pay Ines on Monday at 8"],
+        "say": say,
+        "then": {
+            "reminders": [
+                {"text": [], "due": "2026-03-23T09:00", "repeat": "weekly:MO"},
+                {"text": ["Ines"], "due": "2026-03-16T08:00", "repeat": None},
+            ]
+        },
+    }
+    before, after = await play(tmp_path / "home", row)
+    assert find_faults(row, before, after) == [], after.answer
+
+
 @pytest.mark.parametrize("say", ["delete it", "cancel that", "lösch das", "annule-le", "bórralo"])
 async def test_it_is_the_reminder_that_was_shown(tmp_path: Path, say: str) -> None:
     given = [MUM, "what reminders do I have?"]

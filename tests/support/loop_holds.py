@@ -93,7 +93,8 @@ class LoopHolds:
                 holds._began = 0.0
                 seconds = time.monotonic() - began
                 if seconds >= holds._least:
-                    waited = holds._starved() - starved
+                    # 0 for the callback that closed it.
+                    waited = max(0.0, holds._starved() - starved)
                     holds._note(Hold(began, seconds, time.thread_time() - used, waited, *holds._places()))
 
         _replace_run(timed)

@@ -12,13 +12,13 @@ import random
 from collections.abc import AsyncIterator
 from typing import Any
 
-import structlog
 from aiohttp import ClientWebSocketResponse, WSMsgType
 
 from assistant.bridges.discord.api import WRONG_TOKEN, DiscordApi, translate_discord_errors
 from assistant.core.errors import BridgeError
+from assistant.core.logger import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 # Guilds, their messages, direct messages, and what they say.
 INTENTS = 1 << 0 | 1 << 9 | 1 << 12 | 1 << 15

@@ -13,8 +13,6 @@ from collections.abc import Awaitable
 from datetime import datetime
 from typing import Any
 
-import structlog
-
 from assistant.bridges.discord import events as form
 from assistant.bridges.discord.api import DiscordApi, DiscordRefusal
 from assistant.bridges.discord.events import DiscordPosition, JsonObject
@@ -22,8 +20,9 @@ from assistant.bridges.discord.gateway import DiscordGateway
 from assistant.bridges.remote_files import RemoteFiles
 from assistant.core.bridge_api import InboundMessage, InboundPort, MessageChange
 from assistant.core.errors import BridgeError
+from assistant.core.logger import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 _BRIDGE = "discord"
 _PAGE = 100

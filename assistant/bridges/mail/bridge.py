@@ -21,11 +21,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 
-import structlog
-
 from assistant.core.bridge_api import BridgeCapabilities, InboundMessage, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.calendar import utc_now
 from assistant.core.errors import BridgeError, MailError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Media
 from assistant.core.text import shorten_line
 from assistant.documents.reader import DocumentReader
@@ -44,7 +43,7 @@ from assistant.mail.imap import MAX_MAIL_BYTES, READ_SECONDS, ImapConnection, Im
 from assistant.mail.parsed import ParsedMail, ReceivedFile, parse_mail, parse_plain_mail
 from assistant.mail.smtp import check_login, submit
 
-log = structlog.get_logger()
+log = get_logger()
 
 FOLDER = "INBOX"
 _IDLE_SECONDS = 540.0

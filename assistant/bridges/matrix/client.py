@@ -18,7 +18,6 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import structlog
 from aiohttp import ClientConnectorError, ClientError, ClientResponse
 from nio import AsyncClient, AsyncClientConfig, Event, MatrixRoom, MegolmEvent, UnknownEvent
 from nio.crypto.attachments import decrypt_attachment, encrypt_attachment
@@ -30,8 +29,9 @@ from peewee import PeeweeException
 
 from assistant.bridges.matrix.events import JsonObject, MatrixAttachment, UndecryptedEvent
 from assistant.core.errors import BridgeError
+from assistant.core.logger import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 _REQUEST_SECONDS = 30.0
 _FILE_SECONDS = 120.0

@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import structlog
 from nio import Api
 from vodozemac import Account
 
 from assistant.bridges.matrix.client import MatrixClient, MatrixRefusal
 from assistant.bridges.matrix.events import api_path
 from assistant.core.dataclass import dataclass
+from assistant.core.logger import get_logger
 from assistant.store.files import write_file
 
-log = structlog.get_logger()
+log = get_logger()
 
 _FILE = "signing-keys.json"
 _USAGES = ("master", "self_signing", "user_signing")

@@ -13,15 +13,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import field
 from typing import Any
 
-import structlog
-
 from assistant.bridges.matrix import events as form
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError
+from assistant.core.logger import get_logger
 from assistant.core.text import beside_loop
 
-log = structlog.get_logger()
+log = get_logger()
 
 _TYPING_SECONDS = 30.0
 _TYPING_AGAIN_SECONDS = 20.0

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-import structlog
 from nio import Event, MatrixRoom, MegolmEvent
 from nio.api import MessageDirection
 from nio.events import ForwardedRoomKeyEvent, RoomKeyEvent
@@ -27,10 +26,11 @@ from assistant.bridges.matrix.events import JsonObject, MatrixAttachment, SyncPo
 from assistant.bridges.matrix.rooms import RoomInvitations, RoomUpgrades
 from assistant.core.bridge_api import InboundMessage, InboundPort, MessageChange
 from assistant.core.errors import BridgeError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Media
 from assistant.core.notices import NoticeKind
 
-log = structlog.get_logger()
+log = get_logger()
 
 _BRIDGE = "matrix"
 _POLL_MILLISECONDS = 30_000

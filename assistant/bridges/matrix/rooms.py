@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-import structlog
 from nio import Event, MatrixInvitedRoom
 
 from assistant.bridges.matrix import events as form
@@ -24,8 +23,9 @@ from assistant.bridges.matrix.client import MatrixClient, MatrixRefusal
 from assistant.bridges.matrix.events import RoomUpgrade, SyncPosition
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError
+from assistant.core.logger import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 # Only the invitations of a sync.
 _FILTER: dict[str, Any] = {

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Any, Literal
 
-import structlog
 from aiohttp import ClientWebSocketResponse, WSMsgType
 
 from assistant.bridges.remote_files import RemoteFiles
@@ -20,9 +19,10 @@ from assistant.bridges.slack.api import SlackApi, SlackRefusal, translate_slack_
 from assistant.bridges.slack.events import JsonObject, SlackPosition
 from assistant.core.bridge_api import InboundMessage, InboundPort, MessageChange
 from assistant.core.errors import BridgeError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Media
 
-log = structlog.get_logger()
+log = get_logger()
 
 _BRIDGE = "slack"
 _PAGE = 200

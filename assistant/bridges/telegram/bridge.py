@@ -15,7 +15,6 @@ import base64
 from functools import partial
 from typing import Any
 
-import structlog
 from telegram import CallbackQuery, Chat, MaybeInaccessibleMessage, Message, Update, User
 from telegram.constants import ChatAction, ChatType
 from telegram.error import BadRequest, Forbidden, InvalidToken
@@ -49,10 +48,11 @@ from assistant.core.bridge_api import (
     TurnEvent,
 )
 from assistant.core.errors import BridgeError
+from assistant.core.logger import get_logger
 from assistant.core.messages import Media
 from assistant.core.text import lazy_regex
 
-log = structlog.get_logger()
+log = get_logger()
 
 _TOKEN = lazy_regex(r"[0-9]+:[A-Za-z0-9_-]+")
 _ROOMS = (ChatType.GROUP, ChatType.SUPERGROUP)

@@ -13,11 +13,13 @@ from datetime import date, datetime, timedelta
 from assistant.core.text import pluralize
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_resolve import day_range
-from assistant.models.offline.cues import fold, says
+from assistant.models.offline.cues import fold, read_cues, says, says_any
 from assistant.models.offline.intents import rank_intents
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
+from assistant.models.offline.order_spelling import spell_order
 from assistant.models.offline.plans import (
+    CANNOT,
     OtherAnswer,
     Plan,
     PlanContext,
@@ -28,6 +30,8 @@ from assistant.models.offline.plans import (
 from assistant.models.offline.targets import items_at_times
 
 _SPANS = {"weekend": "weekend", "nextweek": "next week", "thisweek": "week", "thismonth": "month"}
+# What asks for all that is planned, whatever other words it has.
+_OF_PLANS = ("agenda_noun", "reminder_noun", "todo_noun", "open_todos", "goes_through", "all", "both_kinds")
 _LINE_TIME = re.compile(r"- (\d\d):(\d\d) ")
 
 
@@ -36,6 +40,8 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if not {"list_reminders", "manage_todo_list"} & context.tools:
         raise OtherAnswer
     folded, times = fold(text), find_times(text)
+    if says("days_until", folded):
+        return _days_until(times, context.now)
     words = subject_words(without_lists(text))
     topics = {
         name for name in ("reminder_noun", "todo_only", "open_todos", "already_done", "next_one") if says(name, folded)
@@ -80,6 +86,17 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     return _of_todos([item for item in todos if not item.done], times, folded, context.now)
 
 
+def _days_until(times: FoundTimes, now: datetime | None) -> str:
+    """Counted in days of the calendar; what names no day cannot be."""
+    if not times.of_kind("day"):  # "until Christmas" alone may be a list's name
+        times = find_times(f"on {read_cues().patterns['days_until'].sub('', fold(times.text)).strip(' ?')}")
+    span = day_range(times, now) if now and times.of_kind("day") else None
+    if now is None or span is None:
+        return CANNOT
+    day = span[0].date()
+    return f"{pluralize((day - now.date()).days, 'day')} until {day:%A %Y-%m-%d}."
+
+
 def _asks(folded: str, text: str) -> bool:
     return "?" in text or any(says(name, folded) for name in ("asks", "question", "show", "list_only", "show_only"))
 
@@ -99,7 +116,8 @@ def look_up(text: str, context: PlanContext) -> Plan:
     try:
         return _about(subject_words(text), items)
     except OtherAnswer:
-        if rank_intents(text, items)[0][0] == "ask" and not times.names_moment:
+        of_plans = says_any(_OF_PLANS, fold(text)) or not subject_words(spell_order(text))
+        if of_plans and rank_intents(text, items)[0][0] == "ask" and not times.names_moment:
             return _everything(
                 [item for item in items if item.kind == "reminder" and not item.done],
                 [item for item in items if item.kind == "todo"],

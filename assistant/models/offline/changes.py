@@ -14,7 +14,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_language import DAY_CODES, H
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece, find_length
-from assistant.core.time_resolve import ResolvedTime, resolve_times
+from assistant.core.time_resolve import ResolvedTime, day_range, resolve_times
 from assistant.models.offline.cues import fold, read_cues, says, says_any
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, kinds_named, matching, subject_words, words_of
@@ -23,8 +23,10 @@ from assistant.models.offline.plans import (
     OtherAnswer,
     Plan,
     PlanContext,
+    ask_for_kind,
     ask_which,
     call_tool,
+    describe_item,
     describe_todos,
     numbers_named,
 )
@@ -56,6 +58,7 @@ _AT = lazy_regex(r"(?:at|by|um|auf|ab|à|vers|a las?) ", re.IGNORECASE)
 _HAS = lazy_regex(r"\b(?:got|have|hab\w*|haben|tengo|tenemos|ai|a|avons|pris|bought)\b")
 _PARTICIPLE_AT_END = lazy_regex(r"\b\w{2,}(?:ed|ought|t|en|e|ee|es|ad[oa]s?|id[oa]s?)[\s.!]*$")
 _RINGS = lazy_regex(r"\b(?:wak|weck|reveil|despert|despiert|alarm)\w*")
+ONLY_THE_NEXT = "I can only leave out the next time that it comes, so nothing is changed"
 _BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
 
 
@@ -80,7 +83,9 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         kinds = {item.kind for item in chosen}
         targets = Targets(chosen if len(kinds) == 1 else [], all_meant=True)
     else:
-        targets = find_targets(text, waiting(items), context, times, may_keep=True)
+        # Only what comes again can be left out once.
+        pool = [item for item in waiting(items) if item.often or not says("leaves_out", fold(text))]
+        targets = find_targets(text, pool, context, times, may_keep=True)
     if says("resets", fold(text)) and any(list_names(text)):
         targets = _whole_list(text, waiting(items))
     if not targets and says("negated_request", fold(text)):
@@ -92,9 +97,13 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         raise OtherAnswer  # "my train was cancelled, I take the one at 10:45, change the reminder"
     if targets.unclear:
         return ask_which(found)
+    if targets.is_everything and len(found) > 1:
+        return ask_for_kind(found)
     is_once = not says("for_good", fold(text))
     if is_once and len(found) == 1 and found[0].often and (skipped := _skip(found[0], times, context.now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
+    if says("leaves_out", fold(text)):
+        return f"{ONLY_THE_NEXT}: {describe_item(found[0])}"
     return (yield from _take_away(found, "remove"))
 
 
@@ -185,7 +194,8 @@ def _skip(item: ListedItem, times: FoundTimes, now: datetime | None) -> dict[str
     if now is None or not item.due or not rule or times.of_kind("repeat"):
         return None
     at = resolve_times(replace(times, pieces=tuple(days)), now, item.due)
-    if at is None and times.of_kind("span"):  # "this week": when it is due next
+    span = day_range(times, now) if times.of_kind("span") else None
+    if at is None and span and item.due < span[1]:  # "this week": when it is due next
         at = ResolvedTime(item.due)
     if at is None:
         return None

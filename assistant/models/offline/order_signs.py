@@ -201,7 +201,7 @@ def may_be_order(text: str) -> bool:
     folded = fold(text)
     if says("resembles", folded):
         return False
-    if says_any(("bare_done", "not_first"), folded):
+    if says_any(("bare_done", "not_first", "leaves_out", "days_until", "arithmetic"), folded):
         return True
     if may_say_done(text) or begins_with_time(text, find_times(text)) or says("writes_down", folded):
         return True

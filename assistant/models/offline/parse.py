@@ -279,6 +279,8 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     order = spell_order(sentence.text)
     if says("asks_what_was", fold(plain)):
         return as_question(bare)
+    if says("keeps_in_mind", fold(plain)) and not sentence.has_question_mark and not find_times(plain).pieces:
+        return Note(is_task=True)
     asks = _is_question(sentence, bare) or (not sentence.has_question_mark and says("asks", fold(order)))
     texts = (plain, bare) if plain and len(plain) <= _LONGEST_SENTENCE else ()
     for text in texts:

@@ -16,7 +16,7 @@ from typing import Any
 
 from assistant.core.dataclass import dataclass
 from assistant.core.quoting import FAILURE_PREFIX, is_failed_result, parse_todos, quote_block
-from assistant.core.text import lazy_regex
+from assistant.core.text import lazy_regex, pluralize
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import fold, says_any
 from assistant.models.offline.lists import without_lists
@@ -149,6 +149,15 @@ def ask_which(items: Sequence[ListedItem]) -> str:
     kinds = {item.kind for item in items}
     name = {"reminder": "reminders", "todo": "to-dos"}[kinds.pop()] if len(kinds) == 1 else "reminders and to-dos"
     return f"Several {name} match, so nothing is changed; say which number, or more words of it:\n\n{lines}"
+
+
+def ask_for_kind(items: Sequence[ListedItem]) -> str:
+    """Before all of what is there goes: what that is, and how to say that it may."""
+    reminders = sum(item.kind == "reminder" for item in items)
+    counts = {"reminder": reminders, "to-do": len(items) - reminders}
+    there = {kind: pluralize(count, kind) for kind, count in counts.items() if count}
+    ways = " or ".join(f'"delete all {kind}s"' for kind in there)
+    return f"That would take away {' and '.join(there.values())}, so nothing is changed. If you want that, say {ways}."
 
 
 def describe_item(item: ListedItem) -> str:

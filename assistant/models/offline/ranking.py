@@ -17,6 +17,7 @@ from itertools import takewhile
 from assistant.core.dataclass import dataclass
 from assistant.core.quoting import QuotedMessage
 from assistant.core.text import STOP_WORDS, distinct_words, fold_text, lazy_regex
+from assistant.core.time_pieces import find_times
 from assistant.models.offline.matching import is_same, subject_words, words_of
 from assistant.models.offline.parse import Correction, Note, as_statement, is_statement, parse_clause, read_phrases
 from assistant.search.query import base_form
@@ -97,6 +98,7 @@ def respell(question: str, texts: Iterable[str]) -> str:
 def find_answer(question: str, quotes: Iterable[QuotedMessage], *, topic: bool = False) -> RankedAnswer:
     """The quotations that answer `question`, or all that belong to its topic."""
     known = list(quotes)
+    known = [quote for quote in known if points_to(quote.text, known) is None]
     scored = sorted(((_score(question, quote), quote) for quote in known), key=lambda pair: pair[0], reverse=True)
     if not scored:
         return RankedAnswer()
@@ -288,6 +290,22 @@ def corrects_last(message: str, earlier: str) -> bool:
     points_back = read_phrases().patterns["pronoun"].match(fold_text(rest))
     named = subject_words(to_english(rest))
     return bool(points_back) or all(any(is_same(word, other) for other in own) for word in named)
+
+
+def points_to(message: str, quotes: Iterable[QuotedMessage]) -> QuotedMessage | None:
+    """The newest earlier statement that a correction names ("no, I meant the dentist") without saying what is to hold
+    of it instead."""
+    match = read_phrases().patterns["means"].match(message.strip(" .!"))
+    if match is None or find_times(match["thing"]).pieces or any(map(str.isdigit, message)):
+        return None
+    words = content_words(match["thing"])
+    told = (quote for quote in _newest_first(quotes) if quote.text != message and is_statement(quote.text))
+    named = (quote for quote in told if not read_phrases().patterns["means"].match(quote.text))
+    return next((quote for quote in named if words and all(_slips_in(word, quote.text) for word in words)), None)
+
+
+def _slips_in(word: str, text: str) -> bool:
+    return any(is_same(word, other) for other in distinct_words(text))
 
 
 def _is_older(quote: QuotedMessage, newest: QuotedMessage) -> bool:

@@ -49,15 +49,14 @@ def intent_of_form(
 ) -> str:
     """The intent that the form alone tells; "" where it tells none."""
     folded, times = fold(text), find_times(text)
-    if says("recalls", folded):
-        return "question"
+    if says_any(("recalls", "days_until"), folded):
+        return "question" if says("recalls", folded) else "ask"
     if says("resembles", folded) or (likeliest == "remind" and _tells_appointment(text, folded)):
         return "statement"
-    about_words = says("words_said", folded) and says_any(("drop", "erase_words"), folded)
-    if about_words or says_any(("arithmetic", "tells_others"), folded):
+    if _is_beyond(folded):
         return "cannot"
     waiting = [item for item in items if not item.done]
-    if says("negated_request", folded) and any(item.kind == "reminder" for item in waiting):
+    if _is_not_to_come(folded, waiting):
         return "drop"
     if names_swap(text, waiting):
         return "rename"
@@ -104,6 +103,20 @@ def intent_of_form(
     if likeliest == "ask" and not asks and any(list_names(text)) and says("puts", folded):
         return "add"
     return "" if asks or named else _intent_of_mood(text, folded, times, likeliest)
+
+
+def _is_beyond(folded: str) -> bool:
+    """Whether it wants words forgotten, something reckoned, or somebody told."""
+    about_words = says("words_said", folded) and says_any(("drop", "erase_words"), folded)
+    return about_words or says_any(("arithmetic", "tells_others"), folded)
+
+
+def _is_not_to_come(folded: str, waiting: Sequence[ListedItem]) -> bool:
+    """Whether no reminder is wanted, or one that comes again and again is to be left out once."""
+    reminders = [item for item in waiting if item.kind == "reminder"]
+    return bool(reminders) and (
+        says("negated_request", folded) or (says("leaves_out", folded) and any(item.often for item in reminders))
+    )
 
 
 def _added_last(context: PlanContext) -> bool:

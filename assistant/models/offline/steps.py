@@ -45,7 +45,13 @@ from assistant.models.offline.plans import (
     describe_failure,
     names_earlier,
 )
-from assistant.models.offline.ranking import RankedAnswer, content_words, find_replaced_statement, query_words
+from assistant.models.offline.ranking import (
+    RankedAnswer,
+    content_words,
+    find_replaced_statement,
+    points_to,
+    query_words,
+)
 from assistant.models.offline.remembered import MEMORY, find_remembered, read_memories
 from sleep.rules.translate import to_english
 
@@ -55,6 +61,7 @@ INTRODUCTION = (
 )
 _NOTED = "Noted."
 _NOT_CHANGED = "No reminder or to-do was changed."
+_NOT_REPLACED = "You don't say what is to hold instead, so nothing was replaced."
 _NOWHERE_ELSE = "Offline I can't look anywhere else. Tell me, and I will know it next time."
 _NEEDED_FOR = {
     "manage_todo_list": "a to-do list",
@@ -229,6 +236,8 @@ def _correct(correction: Correction, results: Sequence[str], context: StepContex
     words = _words_to_search(correction.text)
     if words and "search_history" in context.tools and not results:
         return _search(words, "user")
+    if meant := points_to(context.message.content, _quotes(results, context)):
+        return _quotation(f"{_NOT_REPLACED} You told me on", meant)
     old = find_replaced_statement(context.message.content, correction.text, _quotes(results, context))
     if old is None and len(words) < 2 and context.own_words:
         old = context.own_words[-1]

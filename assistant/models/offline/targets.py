@@ -66,6 +66,7 @@ class Targets:
     items: Sequence[ListedItem]
     all_meant: bool = False  # several, and the sentence means each of them
     is_newest: bool = False  # named by nothing but being the newest
+    is_everything: bool = False  # whatever there is, and no word says of what kind
 
     def __bool__(self) -> bool:
         return bool(self.items)
@@ -161,6 +162,7 @@ def content_words(text: str) -> list[str]:
         "asks_for",
         "goes_through",
         "needs_no_more",
+        "leaves_out",
     ):
         folded = read_cues().patterns[name].sub(" ", folded)
     return subject_words(folded)
@@ -236,7 +238,9 @@ def _without_words(
     if everything and says("todo_only", folded) and not lists_named:
         pool = [item for item in pool if not item.list] or pool  # "all my tasks" are not what is to be bought
     if everything and (any(kinds_named(folded)) or not says("names_list", folded)):
-        return Targets(pool if not times.pieces else [], all_meant=True)
+        return Targets(
+            pool if not times.pieces else [], all_meant=True, is_everything=not any((*kinds_named(folded), lists_named))
+        )
     if says("latest", folded) and pool:
         return Targets(_newest_first(pool, context)[: 2 if says("two", folded) else 1], all_meant=True)
     if any(kinds_named(folded)) and not _POINTS_BACK.search(folded) and len(pool) > 1:

@@ -22,11 +22,10 @@ from sqlite3 import Row
 from threading import RLock
 from typing import Any, Literal
 
-import structlog
-
 from assistant.core.dataclass import dataclass
 from assistant.core.erasure_phrases import PhraseMatcher
 from assistant.core.errors import CorruptStore, StoreError
+from assistant.core.logger import get_logger
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.documents.folders import FoundFile
 from assistant.documents.passages import Passage, count_places
@@ -38,7 +37,7 @@ from assistant.store.database import Database
 from assistant.store.derived import open_derived, set_aside
 from assistant.store.schema.migrations import files_migrations
 
-log = structlog.get_logger()
+log = get_logger()
 
 FileState = Literal["read", "unreadable", "left_out"]
 PASSAGE_ROLE = "passage"
