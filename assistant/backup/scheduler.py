@@ -117,6 +117,8 @@ class BackupScheduler:
         else:
             if due:
                 self._begin("daily", now).add_done_callback(_ignore_reported_error)
+            elif self.trouble:
+                self._remove_outdated(now)
 
     async def create(self) -> BackupResult:
         """Make one now, also if the caller is cancelled meanwhile. Raises `UsageError` while another is made or
@@ -141,15 +143,26 @@ class BackupScheduler:
     async def _run(self, kind: BackupKind, now: datetime) -> BackupResult:
         try:
             result = await self._make(kind, now)
-            self.trouble, self._retry_at = "", None
-            for old in backups_to_remove(self._folder.list_backups(), self._keep, self._clock()):
-                self._folder.remove(old)
-                log.info("an old backup was removed", name=old.name)
         except AssistantError as error:
             self._failed(error, now)
             raise
+        self._remove_outdated(self._clock())
         log.info("backed up", name=result.backup.name, bytes=result.backup.bytes, seconds=round(result.seconds, 1))
         return result
+
+    def _remove_outdated(self, now: datetime) -> None:
+        """The newest backup is there; what it makes outdated goes, now or at a later try."""
+        try:
+            for old in backups_to_remove(self._folder.list_backups(), self._keep, now):
+                self._folder.remove(old)
+                log.info("an old backup was removed", name=old.name)
+        except AssistantError as error:
+            self._retry_at = now + RETRY_AFTER
+            said = "Your data is backed up, but an older backup was kept"
+            self.trouble = f"{said}: {error} It is tried again automatically."
+            log.error("an old backup was not removed", error=str(error))
+        else:
+            self.trouble, self._retry_at = "", None
 
     def _failed(self, error: AssistantError, now: datetime) -> None:
         self._retry_at = now + RETRY_AFTER

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import shutil
 import subprocess
@@ -100,6 +101,28 @@ async def test_one_that_fails_is_told_keeps_the_old_ones_and_is_tried_again_late
     huge.unlink()
     assert await daily.look(DUE + A_DAY + timedelta(minutes=59)) == ["21-05 daily"]
     assert await daily.look(DUE + A_DAY + timedelta(minutes=60)) == ["22-06 daily"]
+    assert daily.room.trouble == ""
+
+
+async def test_an_older_backup_that_the_disk_kept_is_told_as_that_and_removed_later(
+    daily: ByTheClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daily.room._keep = 1
+    assert await daily.look(DUE) == ["21-05 daily"]
+
+    os_unlink = Path.unlink
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        if path.name.endswith("-daily.tar.gz"):
+            raise OSError(errno.EIO, "Input/output error")
+        os_unlink(path, missing_ok)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "unlink", unlink)
+        assert await daily.look(DUE + A_DAY) == ["21-05 daily", "22-05 daily"]
+    assert daily.room.trouble.startswith("Your data is backed up, but an older backup was kept: ")
+    assert await daily.look(DUE + A_DAY + timedelta(minutes=59)) == ["21-05 daily", "22-05 daily"]
+    assert await daily.look(DUE + A_DAY + timedelta(minutes=61)) == ["22-05 daily"]
     assert daily.room.trouble == ""
 
 
