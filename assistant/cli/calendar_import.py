@@ -2,13 +2,19 @@
 
 What always holds: the file is kept in the workspace, whole, before anything is read of it, and is read from there like
 any other calendar; a newer export of the same name takes its place, and the former one is kept. The same file again
-changes nothing. A child process reads it; what it cannot read is named by its number.
+changes nothing. A child process reads it; what it cannot read is named by its number. Of a ZIP that has nothing but
+such files each is imported; nothing is unpacked beyond `calendar.max_megabytes` of a file, and no path of it is used.
 """
 
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+import contextlib
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 
 from assistant.calendars.service import CalendarWorker, require_calendar_libraries
 from assistant.cli.calendar import describe_source, read_or_wait, save_sources
@@ -23,6 +29,7 @@ from assistant.store.home.workspace import WorkspaceFiles
 
 FOLDER = "imported"
 _KINDS = {".ics": "ics", ".vcf": "vcard"}
+_MOST_IN_ZIP = 100
 _UNREADABLE = "cannot be read, or repeats too often to be an appointment"
 
 
@@ -37,8 +44,41 @@ class CalendarImport:
     rejected: list[RejectedRecord]
 
 
-def is_calendar_file(path: Path) -> bool:
-    return path.suffix.lower() in _KINDS and path.is_file()
+@contextlib.contextmanager
+def open_calendar_files(path: Path, max_bytes: int) -> Iterator[list[Path]]:
+    """The file itself, or those of a ZIP that has nothing else; none where it is another kind of export. Raises
+    `UsageError`."""
+    if path.suffix.lower() in _KINDS and path.is_file():
+        yield [path]
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            archive = stack.enter_context(zipfile.ZipFile(path))
+        except (OSError, zipfile.BadZipFile):
+            yield []
+            return
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        names = [PurePosixPath(member.filename).name for member in members]
+        if not all(PurePosixPath(name).suffix.lower() in _KINDS for name in names):
+            yield []
+            return
+        if len({name.casefold() for name in names}) < len(names) or len(names) > _MOST_IN_ZIP:
+            why = f"has two files of one name, or more than {_MOST_IN_ZIP}"
+            raise UsageError(f"{path.name} {why}. Nothing was changed; unpack it, and import them one by one.")
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="nocturne-")))
+        yield [_unpack(archive, member, folder / name, max_bytes) for member, name in zip(members, names, strict=True)]
+
+
+def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, max_bytes: int) -> Path:
+    try:
+        with archive.open(member) as file:
+            data = file.read(max_bytes + 1)
+    except (OSError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        raise UsageError(f"{path.name} in the ZIP is damaged or has a password. Nothing was changed.") from None
+    if len(data) > max_bytes:
+        raise UsageError(f"{path.name} in the ZIP is larger than {max_bytes // 2**20} MB. Nothing was changed.")
+    path.write_bytes(data)
+    return path
 
 
 def import_calendar_file(settings: Settings, path: Path, *, dry_run: bool) -> CalendarImport:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assistant.cli.calendar_import import import_calendar_file, is_calendar_file
+from assistant.cli.calendar_import import import_calendar_file, open_calendar_files
 from assistant.cli.home_stores import is_new_home, load_effective_settings
 from assistant.cli.link import Link, open_home_locally, open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file
@@ -164,8 +164,9 @@ def import_file(path: Path, kind: str | None, name: str, dry_run: bool) -> Impor
             entries=0,
             rejected=[],
         )
-    if is_calendar_file(found):
-        return _import_calendar(settings, found, dry_run=dry_run)
+    with open_calendar_files(found, settings.values.calendar.max_megabytes * 2**20) as files:
+        if files:
+            return _joined([_import_calendar(file, dry_run=dry_run) for file in files])
     run = _Run(found.name, dry_run)
     try:
         run_with_signals(_import(settings, run, found, kind or "", require_utf8(name, "NAME")))
@@ -190,8 +191,16 @@ def import_file(path: Path, kind: str | None, name: str, dry_run: bool) -> Impor
     )
 
 
-def _import_calendar(settings: Settings, path: Path, *, dry_run: bool) -> ImportReport:
-    brought = import_calendar_file(settings, path, dry_run=dry_run)
+def _joined(reports: Sequence[ImportReport]) -> ImportReport:
+    """Of the calendars and address books of one file."""
+    entries = sum(report.entries for report in reports)
+    rejected = [record for report in reports for record in report.rejected]
+    return reports[0].model_copy(update={"entries": entries, "rejected": rejected})
+
+
+def _import_calendar(path: Path, *, dry_run: bool) -> ImportReport:
+    # Each one before it has changed the settings.
+    brought = import_calendar_file(load_effective_settings(), path, dry_run=dry_run)
     entries = pluralize(brought.entries, "event" if brought.kind == "ics" else "contact")
     if dry_run:
         print_text(f"{path.name} has {entries}. Nothing was imported.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -90,3 +91,29 @@ def test_a_file_that_is_no_calendar_is_refused_and_nothing_is_changed(tmp_path: 
     done = run_assistant(home, "import", str(file))
     assert done.returncode != 0 and "Nothing was changed" in done.err
     assert not (home / "config.toml").exists() and not (home / "workspace").exists()
+
+
+def test_a_zip_of_calendars_and_contacts_brings_each_of_them(tmp_path: Path) -> None:
+    file, home = tmp_path / "takeout.zip", tmp_path / "home"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("Calendar/family.ics", calendar_text(LUNCH))
+        archive.writestr("../../work.ics", calendar_text(timed("Regatta", f"{TOMORROW}T150000"), DAMAGED))
+    brought = bring(home, file)
+    assert brought["entries"] == 2 and [it["where"] for it in brought["rejected"]] == ["event 2"]
+    shown = agenda(home)
+    assert "Lunch with Berta" in shown and "Regatta" in shown
+    assert sorted(it.name for it in (home / "workspace" / "imported").iterdir()) == ["family.ics", "work.ics"]
+    before = config(home)
+    bring(home, file)
+    assert config(home) == before
+
+
+def test_a_zip_that_unpacks_to_more_than_a_calendar_may_have_changes_nothing(tmp_path: Path) -> None:
+    file, home = tmp_path / "bomb.zip", tmp_path / "home"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("family.ics", bytes(2_000_000))
+    home.mkdir()
+    (home / "config.toml").write_text("[calendar]\nmax_megabytes = 1\n")
+    done = run_assistant(home, "import", str(file))
+    assert done.returncode != 0 and "larger than 1 MB" in done.err
+    assert not (home / "workspace").exists()
