@@ -62,6 +62,8 @@ ROWS = [
         "The dentist is not closed",
         reminder("dentist", "2026-03-13T10:00"),
     ),
+    ("reminder_set", [], "Eier kochen, 6 Minuten", reminder("", "2026-03-11T09:06")),
+    ("reminder_set", [], "pâtes, 12 minutes", reminder("", "2026-03-11T09:12")),
     ("todo", [], "to do: call the plumber", {"todos": [{"text": ["plumber"], "list": None, "due": None}]}),
     (
         "todo",

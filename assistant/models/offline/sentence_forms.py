@@ -144,7 +144,10 @@ def _is_bare_alarm(folded: str, times: FoundTimes) -> bool:
 
 def _intent_of_mood(text: str, folded: str, times: FoundTimes, likeliest: str) -> str:
     """What a sentence wants that names nothing that is there, and is likeliest to tell or to ask."""
-    if likeliest in (*TOLD, "ask", "cannot") and not times.pieces and _is_bare_length(text, folded):
+    # What would move nothing that is there may be for how long something new takes: "eggs, six minutes".
+    moves = likeliest == "move" and bool(content_words(text)) and not says("move", folded)
+    is_length = not times.pieces or (moves and {piece.kind for piece in times.pieces} == {"delta"})
+    if (moves or likeliest in (*TOLD, "ask", "cannot")) and is_length and _is_bare_length(text, folded):
         return "remind"
     return "cannot" if likeliest in (*TOLD, "ask") and _is_for_others(text, folded) else ""
 
