@@ -44,6 +44,7 @@ def _surroundings_as_before() -> Iterator[None]:
             sys.modules.pop(name, None)
 
 
+@pytest.mark.timeout(600)
 def test_a_month_of_a_life_with_faults_keeps_every_invariant() -> None:
     command = [sys.executable, "-m", "tests.simulate", "--seed", str(SEED), "--days", "30", "--no-shrink"]
     ended = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True)
