@@ -67,7 +67,7 @@ async def test_it_writes_nowhere_else(workspace: Path, path: str) -> None:
     result = await run(workspace, f"echo changed > {path}; cat {path}")
     assert sorted(workspace.parent.iterdir()) == before
     # What it writes beside the workspace is gone with it.
-    assert b"changed" not in _read(Path(path)), result
+    assert b"changed" not in _read(workspace / path), result
 
 
 @confined
