@@ -22,7 +22,7 @@ help:
 	@echo "make bench-recall [DATA=FILE...]  what is found again of generated talks and of conversations of LoCoMo's form"
 	@echo "make economy     what a year costs, by how the context is kept small (ARGS='--seed 2'; ARGS=quality: what is remembered)"
 	@echo "make soak        half an hour under load: what grows (ARGS='--minutes 5')"
-	@echo "make crash       every crash scenario, at every write (needs strace)"
+	@echo "make crash       every crash scenario, at each moment that leaves another home (needs strace)"
 	@echo "make attack      kills, disk errors, clock jumps, floods, hostile text and files (needs strace)"
 	@echo "make simulate    20 years of a simulated life with faults (SEED=1 DAYS=365 YEARS=20)"
 	@echo "make study       a scripted conversation of 2,000 turns: what it remembers, what it costs"

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from assistant.core.mcp import approval_code
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest
 from assistant.core.permissions import OWNER_ONLY
@@ -91,8 +92,8 @@ async def _child() -> None:
         home = Path(folder)
         server = {"command": sys.executable, "args": ["-m", "tests.support.mcp_server", folder]}
         lines = [f"{name} = {json.dumps(value)}" for name, value in server.items()]
-        path = f'env = {{ PYTHONPATH = "{CHECKOUT}" }}\nread_only = ["*"]'
-        (home / "config.toml").write_text("\n".join(["[mcp.servers.notes]", *lines, path]))
+        environment = f'env = {{ PYTHONPATH = "{CHECKOUT}" }}\nread_only = ["*"]'
+        (home / "config.toml").write_text("\n".join(["[mcp.servers.notes]", *lines, environment]))
         settings = load_settings(None, {"ASSISTANT_HOME": folder, "ASSISTANT_TURN__MAX_STEPS": str(_CALLS + 5)})
         model = ScriptedModel(times.answer, window=200_000)
         app = build_app(settings, lambda: datetime.now(UTC), bridges={"kept": RecordingBridge()}, model=model)
@@ -104,19 +105,13 @@ async def _child() -> None:
         dispatch, _ = await _run(app, "bench_tool", {"number": 1})
         pins = await app.mcp.refresh_tools("notes")
         assert pins
-        app.mcp.approve("notes", _code(app))
+        app.mcp.approve("notes", approval_code(app.mcp.list_pins("notes")))
         mcp, processor = await _run(app, "notes__find_notes", {"words": "milk"})
         found = {"dispatch": dispatch, "mcp": mcp, "mcp_processor": processor}
         found |= {"step": times.step[_WARM_UP:], "step_processor": times.step_processor[_WARM_UP:]}
         print(json.dumps(found))
         await app.stop(5)
         app.close()
-
-
-def _code(app: App) -> str:
-    from assistant.core.mcp import approval_code
-
-    return approval_code(app.mcp.list_pins("notes"))
 
 
 async def _run(app: App, name: str, arguments: dict[str, object]) -> tuple[list[float], list[float]]:
