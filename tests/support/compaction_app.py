@@ -124,6 +124,8 @@ async def app_with_long_messages(
     model = ScriptedModel("A fine walk.", window=200_000)
     async with run_app(home, model=model, writer=by or summary_writer(), **{**SMALL_CONTEXT, **environ}) as it:
         for number in range(walks):
+            # Nobody walks so fast that the summary which the next turn needs is not ready.
+            await it.app.background_compaction.wait_until_idle()
             await it.say(f"walk {number}: {LONG_MESSAGE}")
             await it.wait_idle()
         yield it
