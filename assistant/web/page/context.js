@@ -14,12 +14,13 @@ export default function Context({ rest }) {
   const [made, madeError, reloadMade] = useLoaded(() => get("/compactions", { session, limit: 200 }), [session]);
   const [sessions] = useLoaded(() => get("/sessions", { limit: 1 }), []);
   const [all, setAll] = useState(false);
+  const names = new Set([session, ...(sessions?.sessions ?? []).filter((it) => it.current).map((it) => it.session)]);
   const again = () => (reload(), reloadMade());
   const price = report && (report.cached ? report.read_price : report.write_price);
   const parts = report?.parts ?? [];
   const shown = all ? parts : parts.slice(0, SHOWN);
   return html`<${Page} title="Context" about="What the model sees with your next message, in order, and what that costs." waits=${!report && !error} aside=${html`<select aria-label="Conversation" value=${session} onChange=${(event) => (location.hash = `#/context/${event.target.value}`)}>
-      ${(sessions?.sessions ?? [{ session, current: true }]).filter((it) => it.current).map((it) => html`<option value=${it.session}>${it.session}</option>`)}
+      ${[...names].map((name) => html`<option value=${name}>${name}</option>`)}
     </select>`}>
     <${Problem} error=${error ?? madeError} />
     ${report && html`<${Facts} rows=${[
