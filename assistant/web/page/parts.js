@@ -1,5 +1,5 @@
 /** Small parts that several pages use. */
-import { html, useEffect, useState, useRef } from "./vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useState, useRef } from "./vendor/preact.js";
 import { when } from "./format.js";
 
 /** HTML that the server made safe. */
@@ -55,7 +55,7 @@ export function Editor({ does, cancel, save = "Save", class: name = "row", child
   const form = useRef(null);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const place = form.current.parentElement;
     form.current.querySelector("input, textarea").focus();
     return () => setTimeout(() => document.activeElement === document.body && place.querySelector("button, a")?.focus());

@@ -93,7 +93,7 @@ export default function Talk({ rest }) {
   const follows = useRef(true);
 
   useEffect(() => setAside(false), [session, place]);
-  useEffect(() => aside && document.querySelector(".sessions input").focus(), [aside]);
+  useLayoutEffect(() => aside && document.querySelector(".sessions input").focus(), [aside]);
   const closed = (event) => {
     if (event.key !== "Escape" || !aside) return;
     setAside(false);
