@@ -250,16 +250,16 @@ class SearchEngine:
         index = self.index
         around = np.full((len(units), 2 * NEIGHBOUR_REACH + 1), -1, np.intp)
         around[:, NEIGHBOUR_REACH] = units
-        meta, following = index.meta, index.following
-        for distance in range(1, NEIGHBOUR_REACH + 1):
-            for place, step in (
-                (NEIGHBOUR_REACH - distance, meta["previous"]),
-                (NEIGHBOUR_REACH + distance, following),
-            ):
-                nearer = around[:, place + (1 if place < NEIGHBOUR_REACH else -1)]
-                around[:, place] = np.where(nearer >= 0, step[nearer], -1)
-        around[(around >= 0) & (meta["gone"][around] > 0)] = -1
-        around[:, NEIGHBOUR_REACH] = units
+        gone = index.meta["gone"]
+        for direction, step in ((-1, index.meta["previous"]), (1, index.following)):
+            rows, reached = np.arange(len(units)), units
+            for distance in range(1, NEIGHBOUR_REACH + 1):
+                reached = step[reached]
+                has = reached >= 0
+                if not has.any():
+                    break
+                rows, reached = rows[has], reached[has]
+                around[rows, NEIGHBOUR_REACH + direction * distance] = np.where(gone[reached] > 0, -1, reached)
         return around
 
     # ------------------------------------------------------------------------------------------------------------ table

@@ -16,7 +16,7 @@ which proved better than fusing ranks:
   is about them; that something tells a time, a number or a name where it asks for one; that it answers a question, and
   one with the question's words; its length;
 - against it, that it is a short question itself, or a greeting.
-- likeness to the five best so far.
+- between people, likeness to the five best so far.
 - At last, what says the identifier that a question names comes before all that asks for it or answers that, however
   often it was asked.
 """
@@ -48,31 +48,32 @@ _NEARLY = 1e-3
 _FULL_LENGTH = 30.0
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
-    "bm25": (1, 0.64),
-    "words around": (0.35, 0.25),
-    "words": (0.2, 0.13),
+    "bm25": (1, 0.47),
+    "words around": (0.35, 0.22),
+    "words": (0.2, 0.12),
     "words like it around": (0.3, 0),
     "rare words together": (0.4, 0.4),
-    "meaning": (0.15, 0.19),
-    "meaning around": (0.35, 0.41),
-    "meaning of rare words": (0.2, 0.3),
-    "meaning of rare words around": (0.2, 0.3),
-    "role": (0.5, 0.53),
-    "person": (0, 0.38),
-    "first person": (0, 0.11),
-    "time": (0.3, 0.33),
-    "number": (0.2, 0.32),
-    "name": (0.2, 0.28),
+    "meaning": (0.15, 0.15),
+    "meaning around": (0.35, 0.37),
+    "meaning of rare words": (0.2, 0.35),
+    "meaning of rare words around": (0.2, 0.28),
+    "role": (0.5, 0.56),
+    "person": (0, 0.44),
+    "first person": (0, 0.13),
+    "time": (0.3, 0.36),
+    "number": (0.2, 0.41),
+    "name": (0.2, 0.3),
     "answer": (0.1, 0.1),
     "answer to its words": (0.15, 0.15),
-    "length": (0.1, 0.12),
+    "length": (0.1, 0.18),
     "question": (-0.2, -0.2),
     "greeting": (-0.05, -0.05),
     "newer": (0.01, 0.01),
-    "feedback": (0.15, 0.15),
+    "feedback": (0.15, 0),
 }
 """What each feature of a candidate is worth between people, and where the assistant speaks too: what it says is long,
-and repeats the words of what it answers. The second were fitted to generated talks (`tests/recall_bench/fit.py`)."""
+and repeats the words of what it answers. The second were fitted to generated talks (`tests/recall_bench/fit.py`); there
+likeness to the best brings in the echoes of what is asked for, so that it counts nothing."""
 
 _PEOPLE, _WITH_ASSISTANT = range(2)
 _SPEAKS_TOO = 0.1
@@ -183,7 +184,8 @@ def weighted_parts(table: CandidateTable, features: CandidateFeatures) -> dict[s
     column = _WITH_ASSISTANT if features.with_assistant else _PEOPLE
     parts = {name: values * np.float32(WEIGHTS[name][column]) for name, values in features.values.items()}
     so_far: Floats = np.asarray(np.sum(list(parts.values()), axis=0), np.float32)
-    parts["feedback"] = likeness_to_best(table, so_far) * np.float32(WEIGHTS["feedback"][column])
+    if WEIGHTS["feedback"][column]:
+        parts["feedback"] = likeness_to_best(table, so_far) * np.float32(WEIGHTS["feedback"][column])
     return parts
 
 
