@@ -44,7 +44,6 @@ from assistant.health.doctor_checks import (
 )
 from assistant.health.problems import FindProblems, free_bytes
 from assistant.mem0.client import MemoryStoreSettings
-from assistant.mem0.embedders import open_embedder
 from assistant.sandbox.command import CommandSandbox
 from assistant.settings.home import Home
 from assistant.settings.sections import WEB_PORT_KEY, SettingsValues, WebSettings
@@ -195,6 +194,8 @@ def _check_embedder(settings: MemoryStoreSettings, options: DoctorOptions) -> It
     chosen = settings.embedder
     name = f"{chosen.kind} {chosen.model}".strip()
     if chosen.kind == "wordllama" or (options.call_model and chosen.kind in _LOCAL_EMBEDDERS):
+        from assistant.mem0.embedders import open_embedder  # it loads numpy, which `status` does without
+
         vectors = open_embedder(chosen, settings.home).embed(["hello"])
         yield Finding("embedder", "ok", f"{name}, {vectors.shape[1]} dimensions")
     elif chosen.kind == "fastembed" and not is_installed("fastembed"):
