@@ -112,7 +112,7 @@ class WorkspaceFiles:
         return kept
 
     def read(self, path: str, max_bytes: int) -> bytes:
-        """Return at most `max_bytes` of a file. Raises `StoreError`."""
+        """Return a file. Raises `StoreError`, also if it is larger than `max_bytes`."""
         try:
             return read_file_below(self._workspace, path, max_bytes)
         except FileRefused as error:
