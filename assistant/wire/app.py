@@ -159,8 +159,7 @@ class App:
         self.terminal.on_attach = partial(self.dispatcher.retry_held_back, self.terminal.name)
 
     def _build_turns(self) -> None:
-        """Build everything for turns: tools may read or change memories, reminders and everything that can be
-        erased."""
+        """Build everything for turns: tools may read or change memories, reminders and all that can be erased."""
         base, stores = self.base, self.stores
         self.learning = build_learning(base)
         self.reextraction = Reextraction(
@@ -386,8 +385,7 @@ def build_app(
     the built-in model. `reread` reads changed settings instead of the folder and the environment. `listens`: the web
     API is served over TCP even if no port was chosen.
 
-    Raises `HomeError`, `StoreError`, `SettingsError`.
-    """
+    Raises `HomeError`, `StoreError`, `SettingsError`."""
     stores = Stores(settings, clock())
     remember_home(settings.home.path, settings.home.folder_list)
     models = None if model is None else ModelPair(model, writer or OfflineModel())
