@@ -1,7 +1,7 @@
-"""How the assistant is, as plain JSON: what the stores say, and what needs a person (I11).
+"""The status of the assistant as plain JSON: what the stores contain, and problems that need a person (I11).
 
-`build_stored_report` needs no running daemon; `DaemonStatus` adds what only that knows, and answers monitors: whether
-it is alive, and whether it can serve. A report with problems is red: `ok` is False, and the command exits with 1.
+`build_stored_report` needs no running daemon; `DaemonStatus` adds what only the daemon knows, and answers monitors:
+whether it is alive, and whether it can serve. With problems, `ok` is False, and the command exits with 1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STALLED_ADVICE = (
 
 
 def build_stored_report(settings: Settings, stores: StatusSources, tokens: str, now: datetime) -> dict[str, Any]:
-    """What the stores say; `tokens` says how tokens are counted."""
+    """Return the status from the stores; `tokens` describes how tokens are counted."""
     free = free_bytes(settings.home.path)
     return {
         "version": __version__,
@@ -59,12 +59,12 @@ def build_stored_report(settings: Settings, stores: StatusSources, tokens: str, 
 
 @dataclass(frozen=True, slots=True)
 class DaemonStatus:
-    """A running daemon, watched. Nothing here writes.
+    """Reports on a running daemon. Writes nothing.
 
-    - `bridges` gives by name how each bridge is.
-    - `passed_over` gives what a search finds in part or not at all.
-    - `web` says where the web API listens, and what keeps it; None where it is off.
-    - `problems` gives what else needs a person, and no store knows.
+    - `bridges` returns the state of each bridge by name.
+    - `passed_over` returns what is not, or only partly, searchable.
+    - `web` returns where the web API listens, and its problem; None if it is off.
+    - `problems` returns further problems that are not in the stores.
     """
 
     watch: SettingsWatch
@@ -103,11 +103,11 @@ class DaemonStatus:
         return add_daemon_report(report, runtime, self.bridges(), model_label(model), pressures)
 
     def stall_reason(self) -> str:
-        """What makes no progress, as a sentence; "" while all does. A restart mends it."""
+        """Return what makes no progress, as a sentence; "" if all does. A restart fixes it."""
         return self.progress.fault
 
     def readiness_problems(self) -> list[str]:
-        """Why messages cannot be taken and answered just now, a sentence each; [] while they can."""
+        """Return why messages cannot be accepted and answered now, one sentence each; [] if they can."""
         stalled = [self.progress.fault] if self.progress.fault else []
         try:
             self.home_guard.require_writable()
@@ -121,7 +121,7 @@ class DaemonStatus:
 
 
 def _full_contexts(settings: Settings, pressures: Mapping[str, float]) -> list[str]:
-    """Conversations that are full and are not compacted automatically."""
+    """Return full conversations that are not compacted automatically."""
     if settings.values.compaction.auto:
         return []
     return [
@@ -138,7 +138,7 @@ def add_daemon_report(
     model: str,
     pressures: Mapping[str, float],
 ) -> dict[str, Any]:
-    """`report` with what only a running daemon knows, and `ok` decided. `pressures` tells how full sessions are."""
+    """Add what only a running daemon knows to `report`, and set `ok`. `pressures` returns how full sessions are."""
     problems = list(report["problems"])
     problems += [runtime["trouble"]] if runtime["trouble"] else []
     problems += [f"{runtime['stalled']} {_STALLED_ADVICE}"] if runtime["stalled"] else []
@@ -160,7 +160,7 @@ def report_verdict(problems: list[str]) -> dict[str, Any]:
 
 
 def _bridge_problems(bridges: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """One that somebody paused is none, whatever ailed it."""
+    """Report problems of bridges; a paused bridge is not a problem."""
     for name, state in bridges.items():
         if not state["ok"] and state.get("state") != "paused":
             kept = f" What waits for it is kept (messages: {state['waiting']:,})." if state.get("waiting") else ""
@@ -168,7 +168,7 @@ def _bridge_problems(bridges: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _sessions(conversation: Conversation) -> list[dict[str, Any]]:
-    # Messages of ended generations that wait to be read for the journal.
+    # Messages of ended generations that wait for extraction.
     unread_before: Counter[str] = Counter()
     for ended in conversation.list_unread_generations():
         unread_before[ended.key] += ended.unextracted
@@ -206,7 +206,8 @@ def _spent(settings: Settings, stores: StatusSources, now: datetime) -> dict[str
 
 
 def _prompts(stores: StatusSources, settings: Settings, now: datetime) -> dict[str, dict[str, int]]:
-    """What each part of today's prompts was: tokens read from the provider's cache, written to it, paid in full."""
+    """Return for each part of today's prompts the tokens read from the provider's cache, written to it, and paid in
+    full."""
     today = now.astimezone(settings.zone).replace(hour=0, minute=0, second=0, microsecond=0)
     return {
         name: {"read": it.usage.cache_read, "written": it.usage.cache_write, "full": it.usage.input}
@@ -216,7 +217,7 @@ def _prompts(stores: StatusSources, settings: Settings, now: datetime) -> dict[s
 
 
 def _last_sleep(cycles: list[SleepReport]) -> dict[str, Any] | None:
-    """The newest sleep, and what it saved."""
+    """Return the newest sleep cycle, and what it saved."""
     if not cycles:
         return None
     last = cycles[0]

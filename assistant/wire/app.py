@@ -80,7 +80,7 @@ from tools.toolbox import MAX_RESULT_BYTES, delegate_tool
 
 
 class App:
-    """All running parts of a data folder: what the daemon serves and commands use."""
+    """All running parts for one data folder: what the daemon serves and commands use."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class App:
         listens: bool,
     ) -> None:
         """Build parts in dependency order; `models` replace the configured ones. `listens`: also serve the web API over
-        TCP, if it has a port."""
+        TCP, if a port is set."""
         self._listens = listens
         self.stores, self._clock = stores, clock
         self.started_at = clock()
@@ -103,7 +103,7 @@ class App:
         self._build_models(settings, models)
         self._build_bridges(settings, bridges)
         self.watch = SettingsWatch(settings, read_settings, self._take_over, keep_valid_config)
-        # A cap that was raised applies to the call that it would have refused.
+        # A raised cap applies to the call it would have refused.
         stores.ledger.reload_budget = self.watch.check_files
         self._build_turns()
         self._build_access(settings)
@@ -159,7 +159,7 @@ class App:
         self.terminal.on_attach = partial(self.dispatcher.retry_held_back, self.terminal.name)
 
     def _build_turns(self) -> None:
-        """What a turn works with: a tool may read or change memories, reminders and everything that is erased."""
+        """Build everything for turns: tools may read or change memories, reminders and all that can be erased."""
         base, stores = self.base, self.stores
         self.learning = build_learning(base)
         self.reextraction = Reextraction(
@@ -218,7 +218,7 @@ class App:
         self.briefs = build_briefs(base, self.sleep.scheduler.is_night_due, lambda: self.settings)
 
     def _build_access(self, settings: Settings) -> None:
-        """What people and programs see of it."""
+        """Build what people and programs connect to."""
         stores, clock = self.stores, self._clock
         self.browsers = BrowserSessions(settings.home.browser_sessions, clock)
         self.daemon_status = build_daemon_status(self)
@@ -279,7 +279,7 @@ class App:
         self.base.notices.send_to_session(MAIN_SESSION, notice)
 
     def _offer_skills(self) -> None:
-        """Where there are any: a prompt without skills says nothing of them."""
+        """Add the skill tools if there are skills, so that prompts do not mention them otherwise."""
         tools = self._skill_tools if self.stores.skills.has_any() else []
         self.toolbox.replace_deferred("skills", tools)
 
@@ -337,7 +337,7 @@ class App:
 
     @property
     def settings(self) -> Settings:
-        """Those it runs on now."""
+        """Return the current settings."""
         return self.watch.settings
 
     def _take_over(self, settings: Settings) -> None:
@@ -346,12 +346,12 @@ class App:
         take_over_calendars(self.stores, self.calendars, self.toolbox, settings)
 
     def _web_token(self) -> str:
-        """A new one is valid from the next request on."""
+        """Return the token; a new one is valid from the next request on."""
         self.watch.check_files()
         return self.settings.values.web.token.get_secret_value()
 
     def problems(self) -> list[str]:
-        """What needs a person, and no store knows."""
+        """Return problems that need a person and are not in the stores."""
         errors = (self.backup_scheduler.trouble, self.agenda_scheduler.last_error, self.telemetry.problem)
         return [
             *self.maintenance.file_problems,
@@ -365,7 +365,7 @@ class App:
         ]
 
     def note_health(self) -> None:
-        """What needs a person is told where nobody looks; what is wrong with telling it is no part of it."""
+        """Send notices about problems where nobody is looking; errors in doing so are ignored."""
         if self.settings.values.notify.urls.get_secret_value():
             own = self.notifier.problems()
             self.notifier.note_health(line for line in self.status()["problems"] if line not in own)
@@ -381,9 +381,9 @@ def build_app(
     reread: Callable[[], Settings] | None = None,
     listens: bool = False,
 ) -> App:
-    """Open the data folder and build everything. `model` answers instead of the configured one, and then `writer`
-    summarises, without one the built-in model. `reread` reads changed settings instead of the folder and the
-    environment. `listens`: the web API is served over TCP as well where nobody chose a port.
+    """Open the data folder and build everything. `model` replaces the configured one, and then `writer` summarises, or
+    the built-in model. `reread` reads changed settings instead of the folder and the environment. `listens`: the web
+    API is served over TCP even if no port was chosen.
 
     Raises `HomeError`, `StoreError`, `SettingsError`."""
     stores = Stores(settings, clock())

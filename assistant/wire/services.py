@@ -1,5 +1,5 @@
-"""Builds what works on the stores beside the turns (memory, agenda, backups, people, sessions), and what commands work
-with."""
+"""Builds the services that use the stores outside of turns (memory, agenda, backups, people, sessions), and what
+commands use."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def build_notifier(base: Base, is_looking: Callable[[], bool], settings_now: Cal
 
 
 def build_erasure_and_backups(base: Base) -> tuple[ErasureService, BackupScheduler]:
-    """Neither works while the other does."""
+    """Build both; each is blocked while the other works."""
     stores, backup = base.stores, base.settings.values.backup
     make_backup = partial(make_in_child, stores.backups, backup.workspace)
     erasure = ErasureService(
@@ -240,7 +240,8 @@ def command_stores(
     memory: MemoryService | None = None,
     mcp: McpServers | None = None,
 ) -> CommandStores:
-    """What commands read. `agenda`, `memory` and `mcp` are those of the running assistant, where there is one."""
+    """Return the stores commands read. `agenda`, `memory` and `mcp` are those of the running assistant, if there is
+    one."""
     return CommandStores(
         conversation=stores.conversation,
         pins=stores.pins,
@@ -280,7 +281,7 @@ def build_mcp_servers(
     clock: Callable[[], datetime],
     tell_changed: Callable[[str, Sequence[McpToolPin]], None] = lambda server, pins: None,
 ) -> McpServers:
-    """Nothing of the SDK is loaded, and no server started, before a tool of one is used."""
+    """Nothing of the SDK is loaded, and no server started, before one of its tools is used."""
     secrets = {name: value.get_secret_value() for name, value in settings.mcp_secrets.items()}
     servers = [
         McpServer(name, chosen, {key.split(".")[2]: secrets[key] for key in secrets if key.split(".")[1] == name})
@@ -290,8 +291,8 @@ def build_mcp_servers(
 
 
 def find_missing_values(text: str, summary: str) -> Mapping[str, Sequence[str]]:
-    """By kind ("identifiers", "numbers", "names", "tasks") what `text` names and `summary` does not."""
-    from sleep.compaction import validate  # patterns that one command needs
+    """Return by kind ("identifiers", "numbers", "names", "tasks") what is in `text` but not in `summary`."""
+    from sleep.compaction import validate  # patterns only needed by one command
 
     return validate.find_missing_values([text], summary)
 
