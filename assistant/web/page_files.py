@@ -2,7 +2,8 @@
 
 What always holds: an address with the version (a hash over all files) never changes what it gives, so browsers keep it;
 the page itself names that version, and is asked for again each time. Nothing outside of the folder is given. Comments
-that have lines of their own, and indentation, are for who reads the source: browsers get neither, a tenth less to load.
+that have lines of their own, and indentation, are for who reads the source: browsers get neither, a tenth less to load,
+and all modules as one, `main.js`. The plots' library stays a file of its own.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from assistant.core.dataclass import dataclass
+from assistant.web.page_modules import join_modules
 
 PAGE_FOLDER = Path(__file__).parent / "page"
 _INDEX = "index.html"
+_ENTRY = "main.js"
+_PLOTS = "vendor/uplot.js"
 # Where the page names its files.
 _VERSION = b"{version}"
 _TYPES = {
@@ -51,12 +55,17 @@ def load_page_files() -> PageFiles:
         for path in sorted(PAGE_FOLDER.rglob("*"))
         if path.suffix in _TYPES
     }
+    contents = {name: _without_comments(name, content) for name, content in contents.items()}
+    # A plain script, which the page adds for the first plot.
+    modules = {name: content for name, content in contents.items() if name.endswith(".js") and name != _PLOTS}
+    joined = join_modules({name: content.decode() for name, content in modules.items()}, _ENTRY)
+    contents = {name: content for name, content in contents.items() if name not in modules} | {_ENTRY: joined.encode()}
     digest = hashlib.sha256()
     for name, content in contents.items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     version = digest.hexdigest()[:16]
     index = contents.pop(_INDEX).replace(_VERSION, version.encode())
-    files = {name: _page_file(name, _without_comments(name, content)) for name, content in contents.items()}
+    files = {name: _page_file(name, content) for name, content in contents.items()}
     return PageFiles(version, _page_file(_INDEX, index), files)
 
 
