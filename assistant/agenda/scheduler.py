@@ -20,8 +20,8 @@ from assistant.store.script.jobs import Jobs
 
 log = get_logger()
 
-# A batch is one digest, and keeps the loop for some tens of milliseconds.
-BATCH_SIZE = 1000
+# A batch is one digest, and keeps the loop for some 30 ms.
+BATCH_SIZE = 500
 # After each: a request takes several steps of the loop, and would wait for a batch at each of them otherwise.
 _PAUSE_SECONDS = 0.01
 _SHORTEST_WAIT = 0.001
