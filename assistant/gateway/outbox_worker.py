@@ -220,7 +220,7 @@ class OutboxWorker:
                 # It was dropped or redirected meanwhile, and is checked again.
                 return True
             texts = [part.text for part in parts if part.media is None]
-            if len(texts) > 1 and not item.parts:
+            if texts and texts != [item.outgoing.body] and len(parts) > 1 and not item.parts:
                 self.outbox.save_parts(item.id, texts, self.clock())
             for part in parts[item.parts_sent :]:
                 self.outbox.set_state(item.id, "sending", self.clock())

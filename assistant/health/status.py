@@ -19,7 +19,7 @@ from assistant.core.store_ports import Conversation
 from assistant.core.telemetry import Metrics
 from assistant.health.problems import StatusSources, find_problems, free_bytes
 from assistant.runtime.context_meter import TokenEstimates
-from assistant.runtime.context_window import ContextWindow
+from assistant.runtime.context_pressures import ContextPressures
 from assistant.runtime.current_models import CurrentModels, model_label
 from assistant.runtime.runtime import Runtime
 from assistant.service.heartbeat import StallDetector
@@ -76,7 +76,7 @@ class DaemonStatus:
     passed_over: Callable[[], Sequence[str]]
     models: CurrentModels
     estimates: TokenEstimates
-    context_window: ContextWindow
+    context_pressures: ContextPressures
     web: Callable[[], Mapping[str, Any] | None]
     problems: Callable[[], list[str]]
     metrics: Metrics
@@ -88,8 +88,9 @@ class DaemonStatus:
         self.watch.check_files()
         now, settings, model = self.clock(), self.watch.settings, self.models.answering
         report = build_stored_report(settings, self.sources, self.estimates.describe(model.name), now)
-        measured = ((row["session"], self.context_window.pressure(row["session"])) for row in report["sessions"])
-        pressures = {session: pressure for session, pressure in measured if pressure is not None}
+        # The memory block of a prompt is made anew on another day, and after a sleep.
+        state = now.astimezone(settings.zone).date(), self.sources.journal.last_finished_cycle()
+        pressures = self.context_pressures.measure(report["sessions"], state)
         report["problems"] += [*self.problems(), *_full_contexts(settings, pressures)]
         report["web"] = self.web()
         report["passed_over"] = list(self.passed_over())

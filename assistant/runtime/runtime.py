@@ -25,8 +25,10 @@ from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, Tur
 from assistant.core.sessions import session_role
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.core.store_ports import Conversation, Outbox
+from assistant.gateway.attachments import is_long_text
+from assistant.runtime.long_texts import prepare_if_long
 from assistant.runtime.running_turns import RunningTurns
-from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner, prepare_if_long
+from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner
 from assistant.runtime.turn_context import TurnContextBuilder
 from assistant.runtime.turn_outcomes import TurnOutcomes
 from assistant.runtime.voice import VoiceMessages
@@ -174,7 +176,8 @@ class Runtime:
         self._check_home(False)
         store = partial(self._store_attachments, incoming, now)
         # Writing files may be slow.
-        incoming = await asyncio.to_thread(store) if any(media.data for media in incoming.media) else store()
+        has_files = any(media.data for media in incoming.media) or is_long_text(incoming)
+        incoming = await asyncio.to_thread(store) if has_files else store()
         return self._conversation.accept(incoming, now)
 
     async def tick(self, now: datetime) -> None:

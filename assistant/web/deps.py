@@ -86,11 +86,11 @@ class DaemonControl:
         return item if item is not None and session_role(item.incoming.session) == "owner" else None
 
     async def result(self, inbox_id: int) -> Mapping[str, Any]:
-        """What became of an accepted message: `state` (inbox state), `reply`, `error`, `exit_code`, `session`, `turn`,
-        `model`, `fallback`, `fallback_reason`, `notices`, `usage` {input, output, cache_read, cache_write, cost_usd},
-        `pressure`."""
+        """What became of an accepted message of the owner's: `state` (inbox state), `reply`, `error`, `exit_code`,
+        `session`, `turn`, `model`, `fallback`, `fallback_reason`, `notices`, `usage` {input, output, cache_read,
+        cache_write, cost_usd}, `pressure`."""
         item = self.conversation.inbox_item(inbox_id)
-        if item is None:
+        if item is None or session_role(item.incoming.session) != "owner":
             raise UsageError(f"There is no message {inbox_id} with this number.")
         return self.runtime.result(item)
 

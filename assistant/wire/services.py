@@ -38,6 +38,7 @@ from assistant.notify.notifier import Notifier, NotifyConfig
 from assistant.notify.services import read_services
 from assistant.people.pairing import PairingRules, PairingService
 from assistant.runtime.context_parts import ContextParts
+from assistant.runtime.context_pressures import ContextPressures
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
 from assistant.sessions.scheduler import ResetScheduler
 from assistant.settings.settings import Settings
@@ -213,7 +214,7 @@ def build_daemon_status(app: App) -> DaemonStatus:
         lambda: app.maintenance.passed_over,
         app.models,
         app.estimates,
-        app.contexts.window,
+        ContextPressures(app.contexts.meter),
         lambda: app.web.status(),
         app.problems,
         app.telemetry.metrics,
