@@ -41,6 +41,12 @@ class UsageError(AssistantError):
     exit_code = 2
 
 
+class NothingYet(UsageError):
+    """There is nothing yet that the command could do something with, and nothing was named: no failure."""
+
+    exit_code = 0
+
+
 class SettingsError(AssistantError):
     """A setting is not valid. Nothing was started; correct it and start again.
 
@@ -60,6 +66,10 @@ class SecretsUnavailable(AssistantError):
 
 class HomeError(AssistantError):
     """The data folder cannot be used."""
+
+
+class NewHome(HomeError):
+    """Nothing was ever said in the data folder. Nothing was changed."""
 
 
 class HomeLocked(HomeError):

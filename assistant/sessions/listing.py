@@ -12,9 +12,16 @@ from itertools import islice
 
 from assistant.core.archives import ArchiveEntry
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import UsageError
+from assistant.core.errors import NothingYet, UsageError
 from assistant.core.records import LogRecord, SearchHit, SessionInfo
-from assistant.core.sessions import Generation, SessionReset, is_imported, parse_session_name
+from assistant.core.sessions import (
+    MAIN_SESSION,
+    NOTHING_SAID,
+    Generation,
+    SessionReset,
+    is_imported,
+    parse_session_name,
+)
 from assistant.core.store_ports import Conversation
 from assistant.sessions.scheduler import ResetPolicies
 from assistant.store.archive.archive import StoredArchive
@@ -91,6 +98,8 @@ class SessionReader:
         key = parse_session_name(name)
         if self._conversation.find_session(key) is None:
             keys = [info.key for info in self._conversation.list_sessions()]
+            if key == MAIN_SESSION:
+                raise NothingYet(NOTHING_SAID)
             raise UsageError(f"There is no session {name!r}. Sessions: {', '.join(sorted(keys)) or 'none yet'}.")
         return key
 

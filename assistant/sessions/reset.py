@@ -17,10 +17,18 @@ from typing import Any
 
 from assistant.core.archives import ArchiveEntry
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import ArchiveUnavailable, AssistantError, StaleView, UsageError
+from assistant.core.errors import ArchiveUnavailable, AssistantError, NothingYet, StaleView, UsageError
 from assistant.core.logger import get_logger
 from assistant.core.records import SessionInfo
-from assistant.core.sessions import EndReason, Generation, GenerationEnd, SessionReset, session_role
+from assistant.core.sessions import (
+    MAIN_SESSION,
+    NOTHING_SAID,
+    EndReason,
+    Generation,
+    GenerationEnd,
+    SessionReset,
+    session_role,
+)
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
 from assistant.sessions.handover import EndedGeneration, summarise_generation, write_handover
@@ -137,6 +145,8 @@ class SessionResetter:
     def _current(self, request: ResetRequest) -> Generation:
         """Raises `UsageError` if there is nothing to end."""
         generations = self._stores.generations.list_generations(request.session, newest=1)
+        if not generations and request.session == MAIN_SESSION:
+            raise NothingYet(NOTHING_SAID)
         if not generations:
             raise UsageError(f"There is no session {request.session!r}. Nothing was changed; `/sessions` lists them.")
         empty = generations[-1].first_at is None and generations[-1].resumed is None
