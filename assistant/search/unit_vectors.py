@@ -1,7 +1,7 @@
 """The vectors of a collection's units: the newest in memory, older ones read from the store on demand.
 
-The most similar units are found by sketches: one bit per dimension, for the side of the mean on which a vector is.
-Comparing a hundred thousand takes a fraction of a millisecond; the units found are scored with their vectors.
+The units most similar to a question are found by their sketches (`sketches`), without what all units have in common;
+the units found are scored with their vectors.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assistant.search.dtypes import DIMENSIONS, VECTOR_SCALE, Bools, ByteVectors, Floats, Ints
 from assistant.search.index_values import IndexStore
+from assistant.search.sketches import differing_bits, nearest_places, sketches_of
 
 _SKETCH_WORDS = DIMENSIONS // 64
 # Sketches are recomputed when the collection, and so its mean, has grown by this factor.
@@ -75,13 +75,9 @@ class UnitVectors:
         `mean`)."""
         count = len(allowed)
         self._sketch(count, mean)
-        differing = np.zeros(count - self.first, np.uint16)
-        for bits, (wanted,) in zip(self._sketches[:, : count - self.first], _sketches_of(vector[None, :]), strict=True):
-            differing += np.bitwise_count(bits ^ wanted)
+        differing = differing_bits(self._sketches[:, : count - self.first], vector)
         differing[~allowed[self.first :]] = DIMENSIONS
-        up_to = np.cumsum(np.bincount(differing, minlength=DIMENSIONS + 1)[:DIMENSIONS])
-        most = min(int(np.searchsorted(up_to, limit)), DIMENSIONS - 1)
-        places = np.flatnonzero(differing <= most)
+        places = nearest_places(differing, limit, DIMENSIONS)
         return places[np.argsort(differing[places], kind="stable")[:limit]] + self.first
 
     def _sketch(self, count: int, mean: Callable[[], Floats]) -> None:
@@ -95,7 +91,7 @@ class UnitVectors:
         for first in range(self._sketched, count, _READ_AT_ONCE):
             rows = self.resident_rows(first, min(first + _READ_AT_ONCE, count))
             centred = rows.astype(np.float32) / np.float32(VECTOR_SCALE) - self._sketch_mean
-            self._sketches[:, first - self.first : first - self.first + len(rows)] = _sketches_of(centred)
+            self._sketches[:, first - self.first : first - self.first + len(rows)] = sketches_of(centred)
         self._sketched = count
 
     def byte_vector(self, number: int) -> ByteVectors:
@@ -105,8 +101,3 @@ class UnitVectors:
     def _sealed(self, first: int, last: int) -> ByteVectors:
         rows: ByteVectors = np.frombuffer(self._store.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
         return rows
-
-
-def _sketches_of(rows: Floats) -> NDArray[np.uint64]:
-    sketches: NDArray[np.uint64] = np.packbits(rows > 0, axis=1).view(np.uint64).T
-    return sketches

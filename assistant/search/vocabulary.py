@@ -1,6 +1,6 @@
 """The stems of a collection, and which of them are similar in meaning, so that a question finds text in other words.
 Words are folded. Bounded to 4 MB: above 30,000 stems the rarest are left out, and only the first 128 dimensions are
-stored, one byte each."""
+stored, one byte each. In a large vocabulary sketches (`sketches`) tell which stems are worth comparing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from assistant.core.text import STOP_WORDS
-from assistant.search.dtypes import ByteVectors, EmbedTexts, Floats, quantise
+from assistant.search.dtypes import ByteVectors, EmbedTexts, Floats, Ints, quantise
+from assistant.search.sketches import differing_bits, nearest_places, sketches_of
 from assistant.search.spelling import KnownWords
 
 _MAX_STEMS_KEPT = 30_000
@@ -22,8 +23,10 @@ _LEAST_COSINE_UNSAID = 0.5
 _SLIP_WEIGHT = 0.9
 _MAX_MEANT = 4
 _WORDS_KEPT = 4_096
-# Rows compared at once: more need more memory, fewer more time.
+# Rows compared at once: more need more memory, fewer more time. A smaller vocabulary is compared whole.
 _BATCH_ROWS = 4_096
+# Of a larger one those whose sketches are nearest: 99% of the words that a comparison with all finds are among them.
+_COMPARED = 1_024
 
 
 class Vocabulary:
@@ -33,6 +36,7 @@ class Vocabulary:
         self._rows: dict[str, int] = {}
         self._matrix = np.zeros((1_024, _DIMENSIONS), np.int8)
         self._lengths = np.zeros(1_024, np.float32)  # of the rows of the matrix
+        self._sketches = sketches_of(self._matrix[:0])  # of the first rows, made when they are needed
         self._waiting: dict[str, str] = {}
         self._known: OrderedDict[str, list[tuple[str, float]]] = OrderedDict()
         self._slips: dict[str, list[str]] = {}  # unknown stems, with the stems that may be meant
@@ -62,9 +66,10 @@ class Vocabulary:
         unknown = {stem: word for stem, word in words.items() if word not in self._known}
         if unknown and self._stems:
             vectors = normalise_rows(self._embed(list(unknown.values()))[:, :_DIMENSIONS])
-            cosines = self._cosines(vectors)
-            for row, (stem, word) in enumerate(unknown.items()):
-                self._known[word] = self._nearest(cosines[row], stem)
+            rows = self._rows_like(vectors)
+            cosines = vectors @ self._matrix[rows].astype(np.float32).T / self._lengths[rows]
+            for of_word, (stem, word) in zip(cosines, unknown.items(), strict=True):
+                self._known[word] = self._nearest(rows, of_word, stem)
         while len(self._known) > _WORDS_KEPT:
             self._known.popitem(last=False)
         if len(self._slips) > _WORDS_KEPT:
@@ -87,20 +92,24 @@ class Vocabulary:
             self._slips[stem] = self._spelt.nearest(stem, _MAX_MEANT)
         return self._slips[stem]
 
-    def _cosines(self, vectors: Floats) -> Floats:
-        """Return the cosine of each of these to every stem."""
-        cosines = np.empty((len(vectors), len(self._stems)), np.float32)
-        for start in range(0, len(self._stems), _BATCH_ROWS):
-            stop = min(start + _BATCH_ROWS, len(self._stems))
-            cosines[:, start:stop] = vectors @ self._matrix[start:stop].astype(np.float32).T
-            cosines[:, start:stop] /= self._lengths[start:stop]
-        return cosines
+    def _rows_like(self, vectors: Floats) -> Ints:
+        """The rows that are worth comparing with these."""
+        count = len(self._stems)
+        if count <= _BATCH_ROWS:
+            return np.arange(count)
+        if self._sketches.shape[1] < count:
+            new = sketches_of(self._matrix[self._sketches.shape[1] : count])
+            self._sketches = np.concatenate([self._sketches, new], axis=1)
+        nearest = [nearest_places(differing_bits(self._sketches, one), _COMPARED, _DIMENSIONS) for one in vectors]
+        rows: Ints = np.unique(np.concatenate(nearest))
+        return rows
 
-    def _nearest(self, cosines: Floats, own: str) -> list[tuple[str, float]]:
+    def _nearest(self, rows: Ints, cosines: Floats, own: str) -> list[tuple[str, float]]:
+        """Of stems by their rows, with the cosines that they have with the word of this one."""
         count = min(_NEAREST + 1, len(cosines))
         best = np.argpartition(-cosines, count - 1)[:count]
         least = _LEAST_COSINE if own in self._rows else _LEAST_COSINE_UNSAID
-        nearest = [(self._stems[row], float(cosines[row])) for row in best if cosines[row] >= least]
+        nearest = [(self._stems[rows[place]], float(cosines[place])) for place in best if cosines[place] >= least]
         return [(stem, cosine) for stem, cosine in nearest if stem != own]
 
     def _take_in(self) -> None:
