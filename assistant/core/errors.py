@@ -42,7 +42,7 @@ class UsageError(AssistantError):
 
 
 class NothingYet(UsageError):
-    """There is nothing yet that the command could do something with, and nothing was named: no failure."""
+    """There is nothing yet for the command to work on, and you named nothing that is missing."""
 
     exit_code = 0
 
