@@ -1,4 +1,4 @@
-"""The keys of the sections about services outside that are told, or asked, something: see `sections`."""
+"""Settings of external services: see `sections`."""
 
 from __future__ import annotations
 
