@@ -22,6 +22,7 @@ from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import fold, says
 from assistant.models.offline.intents import rank_without_items
 from assistant.models.offline.lists import list_names
+from assistant.models.offline.mood import tells_what_was_done
 from assistant.models.offline.order_signs import (
     asks_for_reminder,
     commands,
@@ -281,6 +282,8 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
         return as_question(bare)
     if says("keeps_in_mind", fold(plain)) and not sentence.has_question_mark and not find_times(plain).pieces:
         return Note(is_task=True)
+    if tells_what_was_done(plain) and not sentence.has_question_mark:
+        return Note(is_plain=False)
     asks = _is_question(sentence, bare) or (not sentence.has_question_mark and says("asks", fold(order)))
     texts = (plain, bare) if plain and len(plain) <= _LONGEST_SENTENCE else ()
     for text in texts:
