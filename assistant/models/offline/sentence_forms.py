@@ -93,9 +93,8 @@ def intent_of_form(
     belongs = likeliest == "move" or _BELONGS.search(folded) is not None
     if belongs and not (times.pieces or asks) and _names_other_list(text, named):
         return "relist"
-    if named and not asks and says("bare_done", folded):
-        return "complete"
-    if named and not asks and not times.pieces and _says_done(text, named):
+    is_done = says("bare_done", folded) or (not times.pieces and _says_done(text, named))
+    if named and not asks and is_done:
         return "complete"
     if not asks and likeliest in TOLD and _has_done(text, folded, named, waiting):
         return "complete"
