@@ -60,19 +60,28 @@ class ReplicaProof(Item):
     former_home: Path | None = None  # where the earlier content of the folder is
 
 
-@click.group()
-def replica() -> None:
-    """A copy of your data folder in PostgreSQL that has each message before it is acknowledged."""
+@click.group(invoke_without_command=True)
+@click.pass_context
+def replica(context: click.Context) -> None:
+    """A copy of your data folder in PostgreSQL that has each message before it is acknowledged.
+
+    Without a command it says how the copy is.
+    """
+    if context.invoked_subcommand is None:
+        context.invoke(status)
 
 
 @replica.command()
-@json_result(ReplicaReport, ok=lambda report: report.ok)
-def status() -> ReplicaReport:
+@json_result(ReplicaReport | None, ok=lambda report: report is None or report.ok)
+def status() -> ReplicaReport | None:
     """What the server has of this data folder, and who owns it there.
 
     > assistant replica status
     """
-    settings = _settings()
+    settings = load_effective_settings()
+    if not settings.values.replica.url.get_secret_value():
+        print_text("There is no replica: replica.url is not set. docs/replica.md says how to set one up.")
+        return None
     report = _with_database(settings, lambda database: _read_status(settings, database))
     print_text("\n".join(_status_lines(report, settings)))
     return report

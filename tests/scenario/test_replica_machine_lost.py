@@ -77,7 +77,7 @@ def test_machine_and_primary_die_and_another_machine_has_all_that_was_acknowledg
         assert proof["ok"] and proof["records"] >= len(writer.acknowledged)
 
 
-@pytest.mark.parametrize("action", ["status", "verify", "restore", "detach"])
+@pytest.mark.parametrize("action", ["verify", "restore", "detach"])
 def test_without_a_replica_its_commands_say_so(tmp_path: Path, action: str) -> None:
     done = run_in_process(tmp_path / "home", "replica", action)
     assert done.returncode == 2 and "replica.url is not set" in done.err
