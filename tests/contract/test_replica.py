@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
+import psycopg
 import pyrage
 import pytest
 
@@ -16,7 +17,7 @@ from assistant.replica.service import Replicator
 from assistant.settings.settings import Settings, load_settings
 from assistant.wire.replica import build_replica_reader, open_replica
 from assistant.wire.stores import Stores
-from tests.support.postgres import PostgresPair, run_postgres_pair
+from tests.support.postgres import Postgres, PostgresPair, run_postgres_pair
 from tests.support.running_app import LiveApp, run_app
 from tests.support.scripted import SteppingClock
 
@@ -193,6 +194,36 @@ async def test_while_the_replica_is_down_the_settings_say_what_happens(tmp_path:
         await running.say("at risk as well")
         await running.wait_idle()
         assert "On this machine alone: 2 messages since" in running.app.problems()[0]
+
+
+async def test_a_wait_for_the_standby_that_is_cancelled_counts_as_not_kept(tmp_path: Path) -> None:
+    with run_postgres_pair() as own:
+        url = own.new_database()
+        async with _replicated(tmp_path, url) as running:
+            await running.say("first")
+            await running.wait_idle()
+            own.standby.stop()
+            waiting = asyncio.create_task(running.say("second"))
+            async with asyncio.timeout(SECONDS):
+                await _wait_for_standby(own, "pg_cancel_backend(pid)")
+                while not any("did not confirm" in problem for problem in running.app.problems()):  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+                # PostgreSQL reported success for the one that was cancelled; the replica asks again, and waits again.
+                await _wait_for_standby(own, "true")
+            assert not waiting.done()
+            own.standby.start("-c fsync=off")
+            await asyncio.wait_for(waiting, SECONDS)
+            assert running.app.problems() == []
+        await _restore(tmp_path / "restored", url, tmp_path / "download")
+    assert "second" in _said(tmp_path / "restored")
+
+
+async def _wait_for_standby(pair: PostgresPair, act: str) -> None:
+    """Until a commit of the replica waits for the standby; `act` is done to it."""
+    find = f"SELECT {act} FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'nocturne'"
+    async with await psycopg.AsyncConnection.connect(Postgres(pair.primary.socket).url(), autocommit=True) as database:
+        while await (await database.execute(find)).fetchone() is None:  # type: ignore[arg-type]
+            continue
 
 
 async def test_a_replica_that_is_not_whole_is_not_restored(tmp_path: Path, url: str) -> None:
