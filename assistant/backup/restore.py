@@ -130,16 +130,17 @@ class BackupRestorer:
             )
 
     def restore_unpacked(
-        self, unpack: Unpack, home: Path, now: datetime, *, force: bool, path: Path = _NO_FILE
+        self, unpack: Unpack, home: Path, now: datetime, *, force: bool, path: Path = _NO_FILE, index: bool = True
     ) -> RestoredHome:
-        """As `restore`, with what `unpack` puts into a new folder."""
+        """As `restore`, with what `unpack` puts into a new folder. Without `index` the assistant makes the search index
+        when it runs."""
         self.require_free(home, force=force, path=path)
         keep = _entries_to_keep(home, path, self._folder)
         prepare_home(home)
         unpacked = staging_folder(home)
         try:
             manifest = unpack(unpacked)
-            report = self._check(unpacked, manifest, now, index=True)
+            report = self._check(unpacked, manifest, now, index=index)
             require_no_conflict(home, keep)
         except BaseException:
             remove_staging(home)

@@ -76,6 +76,8 @@ class ReplicaReader:
             home,
             now,
             force=force,
+            # Somebody waits for it.
+            index=False,
         )
         for path in sorted(late.iterdir()) if late.exists() else ():
             if not (home / path.name).exists():
