@@ -56,12 +56,12 @@ class AgeEncryption:
         return child.stdout
 
 
-_IDENTITY_PREFIX = "AGE-SECRET-KEY-"
+IDENTITY_PREFIX = "AGE-SECRET-KEY-"
 
 
 def change_with_age(secret: str, data: bytes, *, encrypts: bool) -> bytes:
     """Return the data encrypted, or decrypted. Raises one of pyrage's errors."""
-    if not secret.startswith(_IDENTITY_PREFIX):
+    if not secret.startswith(IDENTITY_PREFIX):
         change = pyrage.passphrase.encrypt if encrypts else pyrage.passphrase.decrypt
         return bytes(change(data, secret))
     identity = pyrage.x25519.Identity.from_str(secret)

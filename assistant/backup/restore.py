@@ -72,6 +72,13 @@ class RestoredHome(VerifiedBackup):
     erasure_unfinished: bool  # in the previous content
 
 
+Unpack = Callable[[Path], BackupManifest]
+"""Puts a home into a new folder. Raises `CorruptStore`, `StoreError`."""
+
+# What is restored comes from elsewhere.
+_NO_FILE = Path()
+
+
 class BackupRestorer:
     def __init__(self, folder: BackupFolder, open_unpacked: OpenUnpacked) -> None:
         self._folder = folder
@@ -96,27 +103,44 @@ class BackupRestorer:
         """Unpack a backup next to it, or to the temporary folder, and open it. Raises `CorruptStore`, `StoreError`."""
         manifest = verify_backup_file(path, WriteThrottle(throttled=False))
         with _temporary_folder(path, manifest.bytes + _SPARE_BYTES) as folder:
-            unpack_backup_file(path, folder / "home", WriteThrottle(throttled=False))
-            return VerifiedBackup(path, manifest, self._check(folder / "home", manifest, now, index=False))
+            return self.verify_unpacked(folder / "home", _unpacking(path), now, path)
+
+    def verify_unpacked(self, target: Path, unpack: Unpack, now: datetime, path: Path = _NO_FILE) -> VerifiedBackup:
+        """Open what `unpack` puts into the new folder `target`. Raises `CorruptStore`, `StoreError`."""
+        manifest = unpack(target)
+        return VerifiedBackup(path, manifest, self._check(target, manifest, now, index=False))
 
     def restore(self, path: Path, home: Path, now: datetime, *, force: bool) -> RestoredHome:
         """Replace a data folder, whose lock the caller holds, by a backup. Raises `UsageError` if it is not empty and
         `force` is not given, `CorruptStore` and `StoreError`; the folder is then unchanged."""
+        self.require_free(home, force=force, path=path)
+        manifest = verify_backup_file(path, WriteThrottle(throttled=False))
+        prepare_home(home)
+        require_disk_space(home, 2 * manifest.bytes + _SPARE_BYTES)
+        return self.restore_unpacked(_unpacking(path), home, now, force=force, path=path)
+
+    def require_free(self, home: Path, *, force: bool, path: Path = _NO_FILE) -> None:
+        """Raise `UsageError` if the data folder is not empty and `force` is not given."""
         finish_interrupted_restore(home)
-        keep = _entries_to_keep(home, path, self._folder)
-        occupants = list_occupants(home, keep)
+        occupants = list_occupants(home, _entries_to_keep(home, path, self._folder))
         if occupants and not force:
             raise UsageError(
                 f"{home} is not empty ({', '.join(occupants[:4])}). Nothing was changed; --force restores into it and "
                 "keeps what is there aside."
             )
-        manifest = verify_backup_file(path, WriteThrottle(throttled=False))
+
+    def restore_unpacked(
+        self, unpack: Unpack, home: Path, now: datetime, *, force: bool, path: Path = _NO_FILE, index: bool = True
+    ) -> RestoredHome:
+        """As `restore`, with what `unpack` puts into a new folder. Without `index` the assistant makes the search index
+        when it runs."""
+        self.require_free(home, force=force, path=path)
+        keep = _entries_to_keep(home, path, self._folder)
         prepare_home(home)
-        require_disk_space(home, 2 * manifest.bytes + _SPARE_BYTES)
         unpacked = staging_folder(home)
         try:
-            unpack_backup_file(path, unpacked, WriteThrottle(throttled=False))
-            report = self._check(unpacked, manifest, now, index=True)
+            manifest = unpack(unpacked)
+            report = self._check(unpacked, manifest, now, index=index)
             require_no_conflict(home, keep)
         except BaseException:
             remove_staging(home)
@@ -144,6 +168,10 @@ class BackupRestorer:
             if index:
                 stores.make_indexes()
         return report
+
+
+def _unpacking(path: Path) -> Unpack:
+    return lambda target: unpack_backup_file(path, target, WriteThrottle(throttled=False))
 
 
 def _entries_to_keep(home: Path, path: Path, folder: BackupFolder) -> list[str]:

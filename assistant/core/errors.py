@@ -93,6 +93,14 @@ class HomeReplaced(StoreError):
     """The data folder was replaced while it was open. Nothing was written; start the assistant again."""
 
 
+class ReplicaUnavailable(StoreError):
+    """The replica does not answer. What was accepted is kept on this machine alone."""
+
+
+class ReplicaLost(ReplicaUnavailable):
+    """Another machine has taken this home over. This one keeps nothing more, and answers nobody."""
+
+
 class CorruptStore(StoreError):
     """Files in the data folder contradict each other. Nothing was changed; run `assistant verify`."""
 

@@ -21,6 +21,7 @@ from assistant.core.errors import HomeReplaced, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.messages import Message
 from assistant.core.notices import NoticeKind
+from assistant.core.ports import Barrier
 from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, Turn, is_answer_key
 from assistant.core.sessions import session_role
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
@@ -77,6 +78,7 @@ class Runtime:
         self._check_home = check_home
         self._store_attachments = store_attachments
         self._voice = voice
+        self.barrier: Barrier | None = None
         self.on_turn_ended: Callable[[str], None] = lambda session: None
         self._accepting = asyncio.Semaphore(_ACCEPTED_AT_ONCE)
         self._write_refused = False
@@ -163,13 +165,16 @@ class Runtime:
         # Limit concurrency, so that a flood of messages does not starve other tasks.
         async with self._accepting:
             try:
-                return await self._accept(incoming, self._clock())
+                receipt = await self._accept(incoming, self._clock())
             except StoreError:
                 self._write_refused = True
                 raise
             finally:
                 self._wake.set()
                 await asyncio.sleep(0)
+        if self.barrier is not None:
+            await self.barrier(1)
+        return receipt
 
     async def _accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
         # Storing attachments must not recreate a data folder that was removed.

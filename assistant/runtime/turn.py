@@ -275,6 +275,7 @@ class TurnRunner:
             result = _result(call, text, ok=ok)
             await prepare_if_long(self._conversation, result)
             self._conversation.record_messages(turn, [result], self._clock())
+            await self._toolbox.keep(call.name)
 
     def _tool_context(self, turn: Turn, call: ToolCall) -> ToolContext:
         return ToolContext(turn.session, turn.scope, turn.id, f"{turn.id}:{call.id}", self._clock(), _purpose(turn))

@@ -17,6 +17,17 @@ class VoiceSettings(SettingsSection):
     timeout_seconds: Annotated[float, Field(ge=1, le=600)]
 
 
+class ReplicaSettings(SettingsSection):
+    url: SecretStr
+    home_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")] = Field(
+        description="1 to 64 letters, digits, dots, dashes and underscores"
+    )
+    key: SecretStr
+    on_failure: Literal["continue", "refuse"]
+    timeout_seconds: Annotated[float, Field(ge=1, le=600)]
+    file_megabytes: Annotated[int, Field(ge=0, le=1024)]
+
+
 class NotifySettings(SettingsSection):
     urls: SecretStr
     text: Literal["short", "full"]

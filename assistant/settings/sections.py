@@ -25,7 +25,7 @@ from assistant.settings.networks import (
     SlackSettings,
     TelegramSettings,
 )
-from assistant.settings.outside_sections import NotifySettings, VoiceSettings
+from assistant.settings.outside_sections import NotifySettings, ReplicaSettings, VoiceSettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
@@ -282,6 +282,7 @@ class SettingsValues(SettingsSection):
     voice: VoiceSettings
     calendar: CalendarSettings
     backup: BackupSettings
+    replica: ReplicaSettings
     telegram: TelegramSettings
     matrix: MatrixSettings
     discord: DiscordSettings

@@ -57,7 +57,14 @@ class DaemonControl:
     async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
         """Run a slash command (`/status`, `/undo`, ...) and return the answer as Markdown. Raises `UsageError`."""
         self._require_own(session)
-        return await self.commands.run(text, session, bridge=bridge, target=session)
+        answer = await self.commands.run(text, session, bridge=bridge, target=session)
+        await self._keep()
+        return answer
+
+    async def _keep(self) -> None:
+        """Before the answer is given to somebody who relies on it. Raises `ReplicaUnavailable`."""
+        if self.runtime.barrier is not None:
+            await self.runtime.barrier(0)
 
     async def run_argv(
         self, argv: Sequence[str], session: str, *, bridge: str = "terminal", typed: str = ""
@@ -66,8 +73,11 @@ class DaemonControl:
         `UsageError` for an unknown or invalid command."""
         self._require_own(session)
         if self.shell.includes(argv):
-            return await self.shell.run(argv, typed)
-        return await self.commands.run_argv(argv, session, bridge=bridge)
+            done = await self.shell.run(argv, typed)
+        else:
+            done = await self.commands.run_argv(argv, session, bridge=bridge)
+        await self._keep()
+        return done
 
     def _require_own(self, session: str) -> None:
         if session_role(session) != "owner":

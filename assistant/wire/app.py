@@ -6,7 +6,7 @@ Heavy dependencies (SDKs, web framework, vocabularies) are imported on first use
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
@@ -16,10 +16,8 @@ from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.calendars.service import CalendarService
 from assistant.core.bridge_api import Bridge
-from assistant.core.mcp import McpToolPin, approval_code
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import Model, ModelPair
-from assistant.core.quoting import quote_text
 from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.gateway.attachments import load_outgoing_file
@@ -47,6 +45,7 @@ from assistant.web.deps import ApiDeps, DaemonControl, OwnerReadApi
 from assistant.web.servers import WebServers, ensure_web_token
 from assistant.web.shell_commands import ShellCommands
 from assistant.wire.models import ModelDeps, build_models, list_model_choices
+from assistant.wire.replica import attach_replica, mark_replicated
 from assistant.wire.services import (
     build_agenda,
     build_briefs,
@@ -58,6 +57,7 @@ from assistant.wire.services import (
     build_notifier,
     build_resets,
     build_slash_commands,
+    tell_mcp_change,
 )
 from assistant.wire.sleep import build_learning, build_sleep
 from assistant.wire.stores import Stores, session_reader, token_counter_for
@@ -107,6 +107,7 @@ class App:
         stores.ledger.reload_budget = self.watch.check_files
         self._build_turns()
         self._build_access(settings)
+        self.replica = attach_replica(self)
 
     def _build_models(self, settings: Settings, models: ModelPair | None) -> None:
         stores = self.stores
@@ -179,7 +180,7 @@ class App:
             base.settings.values.calendar, stores.calendars, base.settings.zone, base.clock
         )
         self._skill_tools = skill_tools(stores.skills, stores.folders, MAX_RESULT_BYTES)
-        self.mcp = build_mcp_servers(base.settings, stores, base.clock, self._tell_mcp_change)
+        self.mcp = build_mcp_servers(base.settings, stores, base.clock, partial(tell_mcp_change, base.notices))
         self.file_indexer = FileIndexer(stores.folders, stores.file_search.index, stores.file_finder)
         self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer, self.calendars)
         self.contexts = build_contexts(base, self.toolbox)
@@ -251,6 +252,8 @@ class App:
 
     async def start(self) -> None:
         """Recover what an earlier process left unfinished, then start receiving. Raises `StoreError`."""
+        if self.replica is not None:
+            await self.replica.start()
         await self.runtime.start(self._recover)
         await self.dispatcher.start(self.inbound)
 
@@ -283,12 +286,6 @@ class App:
         tools = self._skill_tools if self.stores.skills.has_any() else []
         self.toolbox.replace_deferred("skills", tools)
 
-    def _tell_mcp_change(self, server: str, changed: Sequence[McpToolPin]) -> None:
-        """Raises `StoreError`."""
-        names = ", ".join(quote_text(pin.name) for pin in changed)
-        notice = NoticeKind.MCP_TOOLS_CHANGED.fill(f"{server}:{approval_code(changed)}", server=server, tools=names)
-        self.base.notices.send_to_session(MAIN_SESSION, notice)
-
     async def stop(
         self,
         drain_seconds: float,
@@ -301,6 +298,8 @@ class App:
         await self.calendars.stop()
         await self.mcp.aclose()
         await self.dispatcher.stop(timeouts)
+        if self.replica is not None:
+            await self.replica.stop()
 
     def serve(self) -> AbstractAsyncContextManager[None]:
         """Serve the control socket, and TCP if configured, within the context."""
@@ -354,6 +353,7 @@ class App:
         """Return problems that need a person and are not in the stores."""
         errors = (self.backup_scheduler.trouble, self.agenda_scheduler.last_error, self.telemetry.problem)
         return [
+            *(self.replica.find_problems() if self.replica is not None else ()),
             *self.maintenance.file_problems,
             *self.stores.remarks,
             *self.watch.problems(),
@@ -386,6 +386,7 @@ def build_app(
     API is served over TCP even if no port was chosen.
 
     Raises `HomeError`, `StoreError`, `SettingsError`."""
+    mark_replicated(settings)
     stores = Stores(settings, clock())
     remember_home(settings.home.path, settings.home.folder_list)
     models = None if model is None else ModelPair(model, writer or OfflineModel())

@@ -22,7 +22,9 @@ from assistant.commands.context import CommandServices, CommandStores
 from assistant.commands.registry import CommandRegistry
 from assistant.core.calendar import SleepSchedule, utc_now
 from assistant.core.errors import ToolError
-from assistant.core.mcp import McpToolPin
+from assistant.core.mcp import McpToolPin, approval_code
+from assistant.core.notices import NoticeKind
+from assistant.core.quoting import quote_text
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
 from assistant.core.sessions import MAIN_SESSION
 from assistant.erasure.backups import BackupErasure
@@ -30,6 +32,7 @@ from assistant.erasure.service import ErasureService
 from assistant.gateway.bridge_operations import BridgeOperations
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.inbound import InboundHandler
+from assistant.gateway.notices import NoticeSender
 from assistant.health.status import DaemonStatus
 from assistant.health.status_text import render_lines
 from assistant.mcp.servers import McpServer, McpServers
@@ -128,6 +131,13 @@ def build_erasure_and_backups(base: Base) -> tuple[ErasureService, BackupSchedul
     )
     erasure.defer_while(backups.is_running)
     return erasure, backups
+
+
+def tell_mcp_change(notices: NoticeSender, server: str, changed: Sequence[McpToolPin]) -> None:
+    """Raises `StoreError`."""
+    names = ", ".join(quote_text(pin.name) for pin in changed)
+    notice = NoticeKind.MCP_TOOLS_CHANGED.fill(f"{server}:{approval_code(changed)}", server=server, tools=names)
+    notices.send_to_session(MAIN_SESSION, notice)
 
 
 def build_pairing(settings: Settings, stores: Stores) -> PairingService:

@@ -85,7 +85,7 @@ def open_snapshot(home: Path) -> Iterator[HomeSnapshot]:
                 # A snapshot begins with the first read.
                 reader.row("SELECT count(*) FROM sqlite_master")
             sizes = {path: path.stat().st_size for path in find_files(home / "log", f"*/{LOG_NAME}")}
-        logs = {path.relative_to(home).as_posix(): _whole_lines(path, size) for path, size in sizes.items()}
+        logs = {path.relative_to(home).as_posix(): length_of_whole_lines(path, size) for path, size in sizes.items()}
         yield HomeSnapshot(readers, logs, damaged)
 
 
@@ -108,7 +108,7 @@ def _hold_write_locks(databases: Sequence[Database]) -> Iterator[None]:
         time.sleep(_SECONDS_BETWEEN_TRIES)
 
 
-def _whole_lines(path: Path, size: int) -> int:
+def length_of_whole_lines(path: Path, size: int) -> int:
     """Return the end of the last complete line within `size` bytes: a record being written does not count."""
     with path.open("rb") as file:
         while size > 0:
