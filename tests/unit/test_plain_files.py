@@ -54,6 +54,7 @@ _OWN_FILES = {
     "assistant/models/errors.py",
     "assistant/models/offline/cues.py",
     "assistant/models/offline/intents.py",
+    "assistant/models/offline/mood.py",
     "assistant/models/offline/order_spelling.py",
     "assistant/models/offline/parse.py",
     "assistant/models/prices.py",
