@@ -1,4 +1,4 @@
-"""The tools of MCP servers: found by their server's name, called with the owner's word.
+"""The tools, prompts and resources of MCP servers: found by their server's name, called with the owner's word.
 
 What always holds: what a server says of its tools, and what they answer, is somebody else's text. It is quoted, and
 a turn that has read it asks before anything else is done. A call asks the owner, unless their settings say that the
@@ -16,7 +16,7 @@ from typing import Any
 from assistant.core.approvals import ApprovalPattern
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
-from assistant.core.mcp import McpToolDefinition
+from assistant.core.mcp import LIST_RESOURCES, PROMPT, RESOURCES, McpToolDefinition
 from assistant.core.model_api import ToolSpec
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.ports import ToolContext, ToolEffects, ToolTouch, WordsOfCall
@@ -85,7 +85,7 @@ class McpTool:
 
     async def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
         sent = ", ".join(f"{quote_text(name)}: {_shown(value)}" for name, value in self._checked(arguments).items())
-        return f"call {quote_text(self.definition.name)} of the MCP server {self.server.name} with {sent or 'nothing'}"
+        return f"{_action(self.definition.name)} of the MCP server {self.server.name} with {sent or 'nothing'}"
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
         text, failed = await self.servers.call(self.server.name, self.definition.name, self._checked(arguments))
@@ -104,10 +104,23 @@ def mcp_tools(servers: McpServers) -> list[McpTool]:
     tools: dict[str, McpTool] = {}
     for server, definition in servers.list_offered():
         name = _tool_name(server.name, definition.name, tools)
-        about = f"{FOREIGN_TEXT} {quote_text(definition.description)}"
-        spec = ToolSpec(name, about, json.loads(replace_hidden_characters(_dump(definition.schema))))
+        spec = ToolSpec(name, _about(definition), json.loads(replace_hidden_characters(_dump(definition.schema))))
         tools[name] = McpTool(servers, server, definition, spec)
     return list(tools.values())
+
+
+def _action(name: str) -> str:
+    if name.startswith(PROMPT):
+        return f"read the prompt {quote_text(name.removeprefix(PROMPT))}"
+    if name.startswith(RESOURCES):
+        return "list the resources" if name == LIST_RESOURCES else "read a resource"
+    return f"call {quote_text(name)}"
+
+
+def _about(definition: McpToolDefinition) -> str:
+    """What a prompt is says nobody else."""
+    kind = "A prompt: instructions for a kind of work. " if definition.name.startswith(PROMPT) else ""
+    return f"{kind}{FOREIGN_TEXT} {quote_text(definition.description)}"
 
 
 def _tool_name(server: str, tool: str, taken: Mapping[str, object]) -> str:

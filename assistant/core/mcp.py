@@ -15,6 +15,10 @@ from typing import Any, Literal
 
 from assistant.core.dataclass import dataclass
 
+PROMPT, RESOURCES = "prompt:", "resources:"
+LIST_RESOURCES, READ_RESOURCE = "resources:list", "resources:read"
+"""How the names begin of what is no tool of a server, and is approved and called as one: its prompts, its resources."""
+
 McpToolState = Literal["approved", "new", "changed", "gone"]
 
 _CODE_LENGTH = 8
