@@ -1,4 +1,4 @@
-"""Tools of MCP servers: found by their server's name, called with the owner's approval.
+"""Tools, prompts and resources of MCP servers: found by their server's name, called with the owner's approval.
 
 Descriptions and results come from others and are quoted, and a turn that has read them asks before anything else is
 done. A call needs approval unless the settings say that the tool only reads.
@@ -15,7 +15,7 @@ from typing import Any
 from assistant.core.approvals import ApprovalPattern
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
-from assistant.core.mcp import McpToolDefinition
+from assistant.core.mcp import LIST_RESOURCES, PROMPT, RESOURCES, McpToolDefinition
 from assistant.core.model_api import ToolSpec
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.ports import ToolContext, ToolEffects, ToolTouch, WordsOfCall
@@ -84,7 +84,7 @@ class McpTool:
 
     async def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
         sent = ", ".join(f"{quote_text(name)}: {_shown(value)}" for name, value in self._checked(arguments).items())
-        return f"call {quote_text(self.definition.name)} of the MCP server {self.server.name} with {sent or 'nothing'}"
+        return f"{_action(self.definition.name)} of the MCP server {self.server.name} with {sent or 'nothing'}"
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
         text, failed = await self.servers.call(self.server.name, self.definition.name, self._checked(arguments))
@@ -103,10 +103,23 @@ def mcp_tools(servers: McpServers) -> list[McpTool]:
     tools: dict[str, McpTool] = {}
     for server, definition in servers.list_offered():
         name = _tool_name(server.name, definition.name, tools)
-        about = f"{FOREIGN_TEXT} {quote_text(definition.description)}"
-        spec = ToolSpec(name, about, json.loads(replace_hidden_characters(_dump(definition.schema))))
+        spec = ToolSpec(name, _about(definition), json.loads(replace_hidden_characters(_dump(definition.schema))))
         tools[name] = McpTool(servers, server, definition, spec)
     return list(tools.values())
+
+
+def _action(name: str) -> str:
+    if name.startswith(PROMPT):
+        return f"read the prompt {quote_text(name.removeprefix(PROMPT))}"
+    if name.startswith(RESOURCES):
+        return "list the resources" if name == LIST_RESOURCES else "read a resource"
+    return f"call {quote_text(name)}"
+
+
+def _about(definition: McpToolDefinition) -> str:
+    """Return the description that the model reads: what the server says is quoted; that it is a prompt is not."""
+    kind = "A prompt: instructions for a kind of work. " if definition.name.startswith(PROMPT) else ""
+    return f"{kind}{FOREIGN_TEXT} {quote_text(definition.description)}"
 
 
 def _tool_name(server: str, tool: str, taken: Mapping[str, object]) -> str:

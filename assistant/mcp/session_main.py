@@ -27,32 +27,20 @@ from mcp import Client, MCPError
 from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp.types import (
-    BlobResourceContents,
-    CallToolResult,
-    EmbeddedResource,
-    JSONRPCMessage,
-    ResourceLink,
-    TextContent,
-    jsonrpc_message_adapter,
-)
+from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from assistant.core.dataclass import dataclass
 from assistant.core.processes import end_process
+from assistant.mcp.questions import ServerRefused, call, list_offers
 
 _MAX_MESSAGE = 16 * 1024 * 1024
 _MAX_MEMORY = 2 * 1024 * 1024 * 1024
-_MAX_TOOLS, _MAX_PAGES = 256, 64
 _MAX_NOISE = 1024 * 1024
 _IDLE_SECONDS = 600.0
 _SECONDS_TO_END = 1.0
 _LONGEST_REASON = 300
 _LAST_WORDS = 2_000
-
-
-class _Refused(Exception):
-    """The server does not do what it was asked; why, in a few words."""
 
 
 @dataclass
@@ -198,70 +186,13 @@ async def _end(process: Process) -> None:
         await asyncio.wait_for(end_process(process), _SECONDS_TO_END)
 
 
-# ------------------------------------------------------------------------------------------------------------- answers
-
-
-async def _list_tools(client: Client) -> list[dict[str, Any]]:
-    tools: list[dict[str, Any]] = []
-    cursor: str | None = None
-    for _ in range(_MAX_PAGES):
-        page = await client.list_tools(cursor=cursor)
-        for tool in page.tools:
-            notes = tool.annotations.model_dump(mode="json", exclude_none=True) if tool.annotations else {}
-            tools.append(
-                {
-                    "name": tool.name,
-                    "description": tool.description or tool.title or "",
-                    "schema": tool.input_schema,
-                    "annotations": notes,
-                }
-            )
-        cursor = page.next_cursor
-        if cursor is None or len(tools) > _MAX_TOOLS:
-            break
-    if len(tools) > _MAX_TOOLS:
-        raise _Refused(f"it has more than {_MAX_TOOLS} tools")
-    return tools
-
-
-async def _call(client: Client, server: _Server, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    result = await client.call_tool(name, arguments)
-    text = _text_of(result).encode("utf-8", "replace")
-    kept = text[: server.result_bytes].decode(errors="ignore")
-    if len(text) > server.result_bytes:
-        kept += f"\n(… cut here: the first {server.result_bytes:,} of {len(text):,} bytes.)"
-    return {"text": kept, "failed": bool(result.is_error)}
-
-
-def _text_of(result: CallToolResult) -> str:
-    """Return the text of a result; other content is only mentioned."""
-    parts = [_text_of_part(part) for part in result.content]
-    if not parts and result.structured_content is not None:
-        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
-    return "\n".join(parts)
-
-
-def _text_of_part(part: Any) -> str:
-    if isinstance(part, TextContent):
-        return part.text
-    if isinstance(part, ResourceLink):
-        return f"({part.name}: {part.uri})"
-    if isinstance(part, EmbeddedResource):
-        held = part.resource
-        if isinstance(held, BlobResourceContents):
-            return f"({held.uri}: {held.mime_type or 'bytes'}, about {len(held.blob) * 3 // 4:,} bytes, not shown.)"
-        return f"{held.uri}\n{held.text}"
-    size = len(getattr(part, "data", "")) * 3 // 4
-    return f"({part.type}: {getattr(part, 'mime_type', 'bytes')}, about {size:,} bytes, not shown.)"
-
-
 def _reason(error: BaseException, server: _Server) -> str:
     """Describe an error on one line, without arguments and secrets."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     if server.fault:
         text = server.fault
-    elif isinstance(error, _Refused | MCPError):
+    elif isinstance(error, ServerRefused | MCPError):
         text = str(error)
     elif isinstance(error, TimeoutError):
         text = f"it did not answer within {server.timeout_seconds:g} s"
@@ -302,9 +233,9 @@ async def _answer_all(server: _Server, questions: asyncio.Queue[Mapping[str, Any
 async def _answer(client: Client, server: _Server, question: Mapping[str, Any]) -> dict[str, Any]:
     try:
         if question["step"] == "list":
-            return {"result": await _list_tools(client)}
-        return {"result": await _call(client, server, question["name"], question["arguments"])}
-    except (MCPError, _Refused) as error:
+            return {"result": await list_offers(client)}
+        return {"result": await call(client, question["name"], question["arguments"], server.result_bytes)}
+    except (MCPError, ServerRefused) as error:
         return {"error": _reason(error, server)}
 
 
