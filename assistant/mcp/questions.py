@@ -1,8 +1,8 @@
 """Requests to an MCP server with the official SDK: list its tools, prompts and resources, and use one of them.
 
-Prompts and resources are offered as tools whose names begin with `PROMPT` or `RESOURCES`, so approvals and filters apply
-to them as well. A tool of the server that has such a name is ignored. Answers are text, cut to a limit; binary content
-is only mentioned, with its type and size.
+Prompts and resources are offered as tools whose names begin with `PROMPT` or `RESOURCES`, so approvals and filters
+apply to them as well. A tool of the server that has such a name is ignored. Answers are text, cut to a limit; binary
+content is only mentioned, with its type and size.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ServerRefused(Exception):
 
 
 async def list_offers(client: Client) -> list[dict[str, Any]]:
-    """Return the fields of an `McpToolDefinition` for each tool, prompt and resource. Raises `ServerRefused`, `MCPError`."""
+    """Return the fields of an `McpToolDefinition` for each tool and prompt. Raises `ServerRefused`, `MCPError`."""
     has = client.server_capabilities
     tools = [it for it in await _pages(client.list_tools, "tools") if not it.name.startswith((PROMPT, RESOURCES))]
     prompts = await _pages(client.list_prompts, "prompts", optional=True) if has.prompts else []

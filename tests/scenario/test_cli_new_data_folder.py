@@ -23,6 +23,7 @@ NEEDED = (
     *("Error: Say ", "Error: Give ", "Error: Name the ", "Error: Your mail is not set up", "Error: There is no page"),
     # A script that asked for them goes no further.
     *("Error: There is no token", "Error: There is no backup", "Error: No service is set up"),
+    "Error: There is no replica",
 )
 MISSING = "There was a data folder at"
 

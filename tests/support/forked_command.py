@@ -62,9 +62,7 @@ class ForkedCommand(subprocess.Popen[bytes]):
         }
         self.pid = _fork_server().fork(order, pipes)
         self._child_created = True
-        for end in (stdin, stdout, stderr):
-            if end >= 0:
-                os.close(end)
+        self._close_pipe_fds(*given[10:16])  # type: ignore[attr-defined]  # the child's ends of what was made for it
 
 
 class _ForkServer:

@@ -337,6 +337,9 @@ class StoreRecorder:
         if changes == self._seen:
             return
         known = self._inventory
+        if known is None and not any(map(_mark, self._databases)):
+            # A first start that is killed after the marks are raised must not look like a folder that lost this file.
+            write_inventory(self._home, Inventory(now, {}))
         entries = {}
         for database in self._databases:
             name = database.path.name
