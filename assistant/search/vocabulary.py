@@ -1,7 +1,6 @@
-"""The stems of a collection, and which of them mean about the same, so that a question finds what was said in other
-words. Words are folded. Bounded: of a vocabulary above 30,000 stems the rarest are left out, only the first 128
-dimensions count, and each is a byte: 4 MB. Of a large one, sketches (`sketches`) tell which stems are worth comparing.
-"""
+"""The stems of a collection, and which of them are similar in meaning, so that a question finds text in other words.
+Words are folded. Bounded to 4 MB: above 30,000 stems the rarest are left out, and only the first 128 dimensions are
+stored, one byte each. In a large vocabulary sketches (`sketches`) tell which stems are worth comparing."""
 
 from __future__ import annotations
 
@@ -18,13 +17,13 @@ from assistant.search.spelling import KnownWords
 _MAX_STEMS_KEPT = 30_000
 _DIMENSIONS = 128
 _NEAREST, _LEAST_COSINE, _WEIGHT = 5, 0.35, 0.55
-# A word that nobody ever said may be no word at all.
+# An unknown word may not be a word at all.
 _LEAST_COSINE_UNSAID = 0.5
-# What is a slip of a stem finds almost what the stem finds; the other words of a question tell which stem it is.
+# A likely misspelling counts almost like the stem itself; the other words of a question show which stem is meant.
 _SLIP_WEIGHT = 0.9
 _MAX_MEANT = 4
 _WORDS_KEPT = 4_096
-# Rows that are compared at once: more of them take room, fewer of them time. A smaller vocabulary is compared whole.
+# Rows compared at once: more need more memory, fewer more time. A smaller vocabulary is compared whole.
 _BATCH_ROWS = 4_096
 # Of a larger one those whose sketches are nearest: 99% of the words that a comparison with all finds are among them.
 _COMPARED = 1_024
@@ -40,11 +39,11 @@ class Vocabulary:
         self._sketches = sketches_of(self._matrix[:0])  # of the first rows, made when they are needed
         self._waiting: dict[str, str] = {}
         self._known: OrderedDict[str, list[tuple[str, float]]] = OrderedDict()
-        self._slips: dict[str, list[str]] = {}  # what nobody ever said, with the stems that may be meant
-        self._spelt: KnownWords | None = None  # the stems, once one was misspelt
+        self._slips: dict[str, list[str]] = {}  # unknown stems, with the stems that may be meant
+        self._spelt: KnownWords | None = None  # the stems, built when one is misspelt
 
     def load(self, terms: Iterable[tuple[str, int, bytes]]) -> None:
-        """Stems with the number of their units and their vectors (int8)."""
+        """Load stems with the number of their units and their vectors (int8)."""
         usual = sorted((term for term in terms if _is_telling(term[0])), key=lambda term: -term[1])[:_MAX_STEMS_KEPT]
         if not usual:
             return
@@ -55,14 +54,14 @@ class Vocabulary:
         self._lengths = _lengths_of(self._matrix)
 
     def add_words(self, words: Mapping[str, str]) -> None:
-        """New stems, each with a word of it; embedded when they are first needed."""
+        """Add new stems, each with a word; embedded at first use."""
         for stem, word in words.items():
             if stem not in self._rows and _is_telling(stem):
                 self._waiting[stem] = word
 
     def similar_stems(self, words: Mapping[str, str], *, exclude: frozenset[str]) -> dict[str, tuple[float, str]]:
-        """For the stems of a question (each with its word) other stems of the collection that mean about the same,
-        each with a weight below 1 and the question's stem that it is most like; none of `but`."""
+        """Return for the stems of a question (each with a word) other stems of the collection with similar meaning,
+        each with a weight below 1 and the question's stem it is most similar to; none of `exclude`."""
         self._take_in()
         unknown = {stem: word for stem, word in words.items() if word not in self._known}
         if unknown and self._stems:
@@ -86,7 +85,7 @@ class Vocabulary:
         return similar
 
     def _meant(self, stem: str) -> list[str]:
-        """The stems of the collection that one which nobody ever said may be a slip of."""
+        """Return the stems of the collection of which an unknown one may be a misspelling."""
         if stem not in self._slips:
             if self._spelt is None:
                 self._spelt = KnownWords(self._stems)
@@ -127,7 +126,7 @@ class Vocabulary:
             self._lengths = np.concatenate([self._lengths[:first], np.zeros(more, np.float32)])
         self._matrix[first : first + len(new)] = rows
         self._lengths[first : first + len(new)] = _lengths_of(rows)
-        # A word may have nearer ones now.
+        # A word may have more similar ones now.
         self._known.clear()
         self._slips.clear()
         if self._spelt is not None:
@@ -141,7 +140,7 @@ def normalise_rows(rows: Floats) -> Floats:
 
 
 def _lengths_of(rows: ByteVectors) -> Floats:
-    """Computed once a row and not at each search, batch by batch for the room that it takes."""
+    """Computed once per row and not per search, in batches to limit memory."""
     batches = (rows[start : start + _BATCH_ROWS] for start in range(0, len(rows), _BATCH_ROWS))
     lengths = [np.linalg.norm(batch.astype(np.float32), axis=1) for batch in batches]
     joined: Floats = np.maximum(np.concatenate([*lengths, np.zeros(0)]), 1e-6).astype(np.float32)

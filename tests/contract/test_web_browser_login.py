@@ -191,14 +191,13 @@ async def test_f42_links_are_made_where_the_owner_is_and_not_in_conversations(tm
         assert typed.status_code == 400 and "assistant open" in typed.json()["error"]
 
 
-def test_the_page_is_below_48_kilobytes_beside_its_plots_and_each_module_is_small() -> None:
+def test_the_page_is_two_files_below_40_kilobytes_and_its_plots_are_below_23() -> None:
     loaded = load_page_files()
-    files = {"": loaded.index, **loaded.files}
-    # Licences are served and no page loads them.
-    sizes = {name: len(file.compressed) for name, file in files.items() if not name.endswith("LICENSE")}
+    assert set(loaded.files) == {"icon.svg", "main.js", "page.css", "vendor/uplot.css", "vendor/uplot.js"}
+    sizes = {name: len(file.compressed) for name, file in {"": loaded.index, **loaded.files}.items()}
     plots = sum(size for name, size in sizes.items() if "uplot" in name)
-    assert plots < 23_000 and sum(sizes.values()) - plots < 47_500
+    assert plots < 23_000 and sum(sizes.values()) - plots < 40_000
     own = list(PAGE_FOLDER.glob("*.js"))
-    sent = [loaded.files[path.name].content.splitlines() for path in own]
-    assert not any(line.startswith((b"//", b"/*", b" ")) for lines in sent for line in lines)
+    _, _, sent = loaded.files["main.js"].content.partition(b"const $api = ")
+    assert not any(line.startswith((b"//", b"/*", b" ")) for line in sent.splitlines())
     assert len(own) > 10 and all(len(path.read_text(encoding="utf-8").splitlines()) < 300 for path in own)

@@ -126,7 +126,7 @@ async def test_hostile_words_run_and_load_nothing_wherever_they_stand(tmp_path: 
             # Most days of this week and month are over.
             browser.click("main .tabs button", "Week")
             browser.find("[data-day='2026-03-01'] li", "elsewhere.example")
-            browser.find("[data-day='2026-02-24'] li", "Nothing is on.")
+            browser.find("[data-day='2026-02-24'] li", "Nothing planned.")
             browser.click("main .tabs button", "Month")
             browser.find(".month .thing", "elsewhere.example")
             assert browser.find_all("main .problem") == []

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.messages import ToolCall
+from assistant.web.page_files import PAGE_FOLDER
 from tests.strict.behaviour import Held, ScriptedAnswer
 from tests.strict.server import StrictServer
 from tests.support.browser import Browser, in_browser, open_link, open_page
@@ -299,19 +300,18 @@ async def test_a_voice_note_is_recorded_sent_and_kept(tmp_path: Path, browser: B
 
 
 async def test_what_an_answer_asks_stays_when_stored_messages_come_after_it(tmp_path: Path, browser: Browser) -> None:
+    module = (PAGE_FOLDER / "conversation.js").read_text(encoding="utf-8").replace("export ", "")
     async with run_web_api(tmp_path) as it:
         await open_page(browser, it)
 
         def look() -> None:
             delivered = {"key": "k", "message_id": 7, "kind": "reply", "html": "<p>Pay Bob?</p>", "body": "Pay Bob?"}
             shown = browser.driver.execute_async_script(
-                """const [delivered, done] = arguments;
-                const beside = document.querySelector("script[src]").src;
-                import(new URL("conversation.js", beside)).then(({ merge, withDelivery }) => {
-                  const stored = [{ key: "m7", id: 7, role: "assistant", text: "It is a note.", steps: [] }];
-                  const entries = merge(withDelivery([], delivered, []), stored);
-                  done(entries.map((entry) => [entry.id, entry.text, entry.buttons]));
-                });""",
+                f"""const [delivered, done] = arguments;
+                {module}
+                const stored = [{{ key: "m7", id: 7, role: "assistant", text: "It is a note.", steps: [] }}];
+                const entries = merge(withDelivery([], delivered, []), stored);
+                done(entries.map((entry) => [entry.id, entry.text, entry.buttons]));""",
                 {**delivered, "buttons": [{"label": "Done", "command": "/remind done 1"}]},
             )
             assert shown == [[7, "Pay Bob?", [{"label": "Done", "command": "/remind done 1"}]]]

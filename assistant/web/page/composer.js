@@ -66,7 +66,9 @@ export function Composer({ submit, draft, setDraft, running, stop }) {
   const [chosen, setChosen] = useState(0);
   const box = useRef(null);
   const picker = useRef(null);
-  const offered = useCommands(draft);
+  const found = useCommands(draft);
+  const [unwanted, setUnwanted] = useState(null);
+  const offered = unwanted === draft ? [] : found;
 
   useEffect(() => {
     box.current.style.height = "auto";
@@ -116,6 +118,8 @@ export function Composer({ submit, draft, setDraft, running, stop }) {
     } else if (offered.length && event.key === "Tab" && !event.shiftKey) {
       event.preventDefault();
       complete(offered[chosen]);
+    } else if (offered.length && event.key === "Escape") {
+      setUnwanted(draft);
     } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       send();

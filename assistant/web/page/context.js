@@ -14,18 +14,19 @@ export default function Context({ rest }) {
   const [made, madeError, reloadMade] = useLoaded(() => get("/compactions", { session, limit: 200 }), [session]);
   const [sessions] = useLoaded(() => get("/sessions", { limit: 1 }), []);
   const [all, setAll] = useState(false);
+  const names = new Set([session, ...(sessions?.sessions ?? []).filter((it) => it.current).map((it) => it.session)]);
   const again = () => (reload(), reloadMade());
   const price = report && (report.cached ? report.read_price : report.write_price);
   const parts = report?.parts ?? [];
   const shown = all ? parts : parts.slice(0, SHOWN);
-  return html`<${Page} title="Context" about="What the model sees with your next message, in order, and what that costs." aside=${html`<select aria-label="Conversation" value=${session} onChange=${(event) => (location.hash = `#/context/${event.target.value}`)}>
-      ${(sessions?.sessions ?? [{ session, current: true }]).filter((it) => it.current).map((it) => html`<option value=${it.session}>${it.session}</option>`)}
+  return html`<${Page} title="Context" about="What the model sees with your next message, in order, and what that costs." waits=${!report && !error} aside=${html`<select aria-label="Conversation" value=${session} onChange=${(event) => (location.hash = `#/context/${event.target.value}`)}>
+      ${[...names].map((name) => html`<option value=${name}>${name}</option>`)}
     </select>`}>
     <${Problem} error=${error ?? madeError} />
     ${report && html`<${Facts} rows=${[
         ["Model", report.model],
         ["Tokens", `${number(report.tokens)} of ${number(report.window_tokens)}`],
-        ["Full", `${Math.round(report.pressure * 100)}%, with the room that the answer needs`],
+        ["Full", `${Math.round(report.pressure * 100)}%, room for the answer included`],
         ["Next call", price === null ? "no price is known" : `${dollars(report.tokens * price)}, ${report.cached ? "read from the cache" : "written to the cache"}`],
       ]} />
       <span class=${`bar ${report.pressure > 0.8 ? "full" : ""}`}><i ref=${(it) => it && (it.style.width = `${Math.min(100, report.pressure * 100)}%`)}></i></span>`}

@@ -1,6 +1,6 @@
 /** Times, numbers and amounts as the reader's browser writes them; times in the reader's zone. */
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const clock = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const short = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const long = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
 const weekday = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
@@ -39,11 +39,11 @@ export const isoDay = (at) =>
 
 export const number = (value) => (value === null || value === undefined ? "" : whole.format(value));
 
-/** US dollars; small amounts with as many digits as they need. */
+/** US dollars; small amounts with two digits that say something. */
 export function dollars(value) {
   if (value === null || value === undefined) return "no price";
-  if (value === 0) return "$0";
-  return value < 0.01 ? `$${value.toPrecision(2)}` : `$${value.toFixed(value < 1 ? 3 : 2)}`;
+  if (value > 0 && value < 0.0001) return "<$0.0001";
+  return value > 0 && value < 0.1 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`;
 }
 
 export function bytes(value) {

@@ -8,7 +8,7 @@ import { Action, Facts, Line, Markdown, Page, Problem, Time, useLoaded } from ".
 export default function Health() {
   const [status, error, reload] = useLoaded(() => get("/status"), []);
   const [shown] = useLoaded(() => run(["status"]), [status]);
-  return html`<${Page} title="Health" about="What needs you, and how each part of your assistant is." aside=${status && html`<span class=${status.ok ? "good" : "problem"} role="status">${status.ok ? "All is well." : "Something needs you."}</span>`}>
+  return html`<${Page} title="Health" about="What needs you, and how each part of your assistant is." waits=${!status && !error} aside=${status && html`<span class=${status.ok ? "good" : "problem"} role="status">${status.ok ? "All is well." : "Something needs you."}</span>`}>
     <${Problem} error=${error} />
     ${status?.problems.length > 0 && html`<ul class="list">${status.problems.map((problem) => html`<${Trouble} text=${problem} then=${reload} />`)}</ul>`}
     <${Approvals} /><${Allowed} />
@@ -105,7 +105,7 @@ const agentOf = (agent) => /(Firefox|Edg|Chrome|Safari)/.exec(agent ?? "")?.[1].
 const systemOf = (agent) => /(Android|iPhone|iPad|Windows|Mac OS X|Linux)/.exec(agent ?? "")?.[1] ?? "";
 
 const Browsers = () =>
-  html`<${Listed} title="Browsers that are logged in" argv=${["web", "sessions"]} empty="None." row=${(it, then) => html`<span title=${it.agent}>${agentOf(it.agent)} ${systemOf(it.agent) && `on ${systemOf(it.agent)}`} <span class="quiet small">last used <${Time} at=${it.used_at} /></span></span><${Run} argv=${["web", "revoke", String(it.id)]} then=${then}>Log out</${Run}>`}>
+  html`<${Listed} title="Browsers that are logged in" argv=${["web", "sessions"]} empty="No browser is logged in." row=${(it, then) => html`<span title=${it.agent}>${agentOf(it.agent)} ${systemOf(it.agent) && `on ${systemOf(it.agent)}`} <span class="quiet small">last used <${Time} at=${it.used_at} /></span></span><${Run} argv=${["web", "revoke", String(it.id)]} then=${then}>Log out</${Run}>`}>
     ${() => html`<p><${Action} does=${async () => (await logOut(), window.dispatchEvent(new Event("loggedout")))}>Log this browser out</${Action}></p>`}
   </${Listed}>`;
 

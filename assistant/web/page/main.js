@@ -71,6 +71,10 @@ function Frame() {
     return () => (left = true);
   }, [address.name]);
   useEffect(() => markNav(address.name, isWell), [address.name, isWell]);
+  // What had the focus may be gone with what was shown before.
+  useEffect(() => {
+    if (shown && document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+  }, [shown, address]);
   if (loggedOut) return html`<${LoggedOut} />`;
   return html`<${Problem} error=${error} />
     ${shown?.name === address.name && html`<${shown.page} key=${shown.name} rest=${address.rest} />`}`;

@@ -4,7 +4,7 @@ import { read, runAsked, run } from "./api.js";
 import { day, plural } from "./format.js";
 import { Connections } from "./connections.js";
 import { Changes } from "./sleep.js";
-import { Action, Markdown, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
+import { Action, Editor, Markdown, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
 
 const PAGE = 100;
 const WAIT_MILLISECONDS = 200;
@@ -30,12 +30,12 @@ function All() {
   const found = newest && [...newest, ...earlier];
   const last = found?.at(-1);
   const more = async () => setEarlier([...earlier, ...(await list("--before", last.memory_id ?? last.id))]);
-  return html`<${Page} title="Memory" about="What is remembered, newest first. Open one to see the words it came from." aside=${html`<${Views} chosen=${state} choose=${setState} />`}>
+  return html`<${Page} title="Memory" about="What is remembered, newest first. Open one to see the words it came from." waits=${!found && !error} aside=${html`<${Views} chosen=${state} choose=${setState} />`}>
     <input type="search" value=${text} placeholder="Search what is remembered" aria-label="Search what is remembered" onInput=${(event) => setText(event.target.value)} />
     <${Problem} error=${error} />
     ${!asked && html`<${LastSleep} changed=${reload} />`}
     ${found && (asked ? html`<${List} of=${found} />` : html`<${Timeline} of=${found} />`)}
-    ${found?.length === 0 && html`<p class="quiet">${asked ? "No memory has that." : "Nothing is remembered yet. The assistant learns in its sleep; `Sleep` shows when."}</p>`}
+    ${found?.length === 0 && html`<p class="quiet">${asked ? "No memory was found." : html`Nothing is remembered yet. The assistant learns while it <a href="#/sleep">sleeps</a>.`}</p>`}
     ${!asked && found?.length >= PAGE && found.length % PAGE === 0 && html`<${Action} does=${more}>Earlier ones</${Action}>`}
   </${Page}>`;
 }
@@ -66,8 +66,7 @@ function One({ reference }) {
   const [text, setText] = useState(null);
   const [done, setDone] = useState(null);
   const memory = Array.isArray(loaded) ? loaded[0] : loaded;
-  const correct = async (event) => {
-    event.preventDefault();
+  const correct = async () => {
     const answer = await run(["memory", "edit", reference, text]);
     setText(null);
     setDone(answer);
@@ -77,7 +76,7 @@ function One({ reference }) {
     const answer = await runAsked(["memory", "forget", reference]);
     if (answer) setDone({ ...answer, forgotten: true });
   };
-  return html`<${Page} title="A memory" aside=${html`<a href="#/memory">All memories</a>`}>
+  return html`<${Page} title="A memory" waits=${!memory && !error} aside=${html`<a href="#/memory">All memories</a>`}>
     <${Problem} error=${error} />
     ${done && html`<div role="status"><${Markdown} of=${done.html} /></div>`}
     ${memory && !done?.forgotten && html`<p class=${`words ${memory.until ? "former" : ""}`}>${memory.text}</p>
@@ -85,10 +84,8 @@ function One({ reference }) {
         ${memory.superseded_by && html`, now: <a href=${`#/memory/${memory.superseded_by}`}>what replaced it</a>`}</p>
       ${text === null
         ? html`<p class="row"><button type="button" onClick=${() => setText(memory.text)}>Correct</button><${Action} class="danger" does=${forget}>Forget</${Action}></p>`
-        : html`<form onSubmit=${(event) => (event.preventDefault(), 0)}>
-            <textarea rows="3" cols="70" aria-label="What is right" value=${text} onInput=${(event) => setText(event.target.value)}></textarea>
-            <p class="row"><${Action} class="primary" does=${() => correct({ preventDefault() {} })}>Keep this instead</${Action}><button type="button" onClick=${() => setText(null)}>Cancel</button></p>
-          </form>`}
+        : html`<${Editor} save="Keep this instead" does=${correct} cancel=${() => setText(null)}>
+            <textarea class="whole" rows="3" aria-label="What is right" value=${text} onInput=${(event) => setText(event.target.value)}></textarea></${Editor}>`}
       <h2>Why it is known</h2>
       ${memory.said.map((entry) => html`<${Said} entry=${entry} />`)}
       ${!memory.said.length && html`<p class="quiet">No message says it.</p>`}
@@ -116,7 +113,7 @@ function Related({ memory }) {
   return others.length ? html`<h2>Related</h2><${List} of=${others} />` : null;
 }
 
-const VIEWS = [["current", "Current"], ["former", "With former ones"], ["profiles", "People, places, projects"]];
+const VIEWS = [["current", "Current"], ["former", "Outdated too"], ["profiles", "People, places, projects"]];
 const Views = ({ chosen, choose }) =>
   html`<${Tabs} label="Which memories" of=${VIEWS} chosen=${chosen} choose=${(view) => (view === "profiles" ? (location.hash = "#/memory/profiles") : choose(view))} />`;
 
@@ -144,11 +141,11 @@ function Profiles() {
   const [first, error] = useLoaded(list, []);
   const found = first && [...first, ...later];
   const more = async () => setLater([...later, ...(await list("--after", found.at(-1).name))]);
-  return html`<${Page} title="Memory" about="Who and what your conversations come back to, with what is known and since when." aside=${html`<${Views} chosen="profiles" choose=${() => (location.hash = "#/memory")} />`}>
+  return html`<${Page} title="Memory" about="Who and what your conversations come back to, with what is known and since when." waits=${!found && !error} aside=${html`<${Views} chosen="profiles" choose=${() => (location.hash = "#/memory")} />`}>
     <${Problem} error=${error} />
     ${found?.length === 0 && html`<p class="quiet">Nobody and nothing has a profile yet. Sleep makes them of what is said more than once.</p>`}
     ${KINDS.map(([kind, title]) => [title, (found ?? []).filter((it) => it.kind === kind)]).filter(([, all]) => all.length).map(([title, all]) => html`<h2>${title}</h2>
-      ${all.map((it) => html`<section key=${it.name}><h3><a href=${`#/memory/about/${encodeURIComponent(it.name)}`}>${it.name}</a> ${it.aliases.length > 0 && html`<span class="quiet small">also ${it.aliases.join(", ")}</span>`}</h3>
+      ${all.map((it) => html`<section key=${it.name}><h3><a href=${`#/memory/about/${encodeURIComponent(it.name)}`}>${it.name}</a> ${it.aliases.length > 0 && html`<span class="quiet small">also: ${it.aliases.join(", ")}</span>`}</h3>
         ${it.summary && html`<p>${it.summary}</p>`}
         <ul class="list">${it.attributes.map((fact) => html`<li class="row"><span class=${fact.until ? "former" : ""}><span class="quiet">${fact.name}</span> ${fact.value}</span>
           <span class="quiet small">since ${day(fact.since)}${fact.until && ` until ${day(fact.until)}`} ${fact.sources[0] && html`<a href=${`#/memory/e${fact.sources[0]}`}>why</a>`}</span></li>`)}</ul></section>`)}`)}

@@ -33,6 +33,7 @@ export function Action({ does, children, class: name = "", label, disabled = fal
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
   const act = async () => {
+    if (busy) return;
     setBusy(true);
     setError(null);
     try {
@@ -43,9 +44,35 @@ export function Action({ does, children, class: name = "", label, disabled = fal
       setBusy(false);
     }
   };
-  return html`<button type="button" class=${name} aria-label=${label} disabled=${busy || disabled} onClick=${act}>${children}</button
+  // What is disabled loses the focus of a keyboard; what is busy keeps it.
+  return html`<button type="button" class=${name} aria-label=${label} aria-disabled=${busy} disabled=${disabled} onClick=${act}>${children}</button
     ><${Problem} error=${error} />`;
 }
+
+/** A small form in the place of what it changes: the first field has the focus, Enter saves, Escape cancels. The button
+ * that opened it gets the focus back. */
+export function Editor({ does, cancel, save = "Save", class: name = "row", children }) {
+  const form = useRef(null);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(null);
+  useEffect(() => {
+    const place = form.current.parentElement;
+    form.current.querySelector("input, textarea").focus();
+    return () => setTimeout(() => document.activeElement === document.body && place.querySelector("button, a")?.focus());
+  }, []);
+  const act = (event) => {
+    event.preventDefault();
+    if (busy) return;
+    setBusy(true);
+    setError(null);
+    does().catch((failure) => (setError(failure), setBusy(false)));
+  };
+  return html`<form class=${name} ref=${form} onSubmit=${act} onKeyDown=${(event) => event.key === "Escape" && cancel()}>${children}
+    <button class="primary" aria-disabled=${busy}>${save}</button><button type="button" onClick=${cancel}>Cancel</button><${Problem} error=${error} /></form>`;
+}
+
+/** Shown where it takes longer than a moment. */
+export const Waiting = () => html`<p class="quiet late" role="status">Loading<span class="dots" aria-hidden="true"></span></p>`;
 
 /** Rows of words beside words. */
 export const Facts = ({ rows }) =>
@@ -53,11 +80,12 @@ export const Facts = ({ rows }) =>
     ${rows.filter(([, value]) => value !== null && value !== undefined && value !== "").map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}
   </dl>`;
 
-/** The frame of a page that is read; `about` says what it is for. */
-export const Page = ({ title, about, aside, children }) =>
+/** The frame of a page that is read; `about` says what it is for, `waits` that what it shows is still asked for. */
+export const Page = ({ title, about, aside, waits, children }) =>
   html`<main class="column" id="main" tabindex="-1">
     <header class="head"><h1>${title}</h1>${aside}</header>
     ${about && html`<p class="quiet">${about}</p>`}
+    ${waits && html`<${Waiting} />`}
     ${children}
   </main>`;
 

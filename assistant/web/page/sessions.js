@@ -28,7 +28,7 @@ export function Sessions({ chosen }) {
               return html`<li><a href=${`#/talk/${name}`} aria-current=${name === chosen ? "true" : undefined}>${name.replace(/^thread:/, "")}</a> <${Time} at=${row?.last_at} /></li>`;
             })}
           </ul>
-          <form onSubmit=${begin}><input name="name" placeholder="New thread" aria-label="Name of a new thread" maxlength="40" /><button class="link">Begin</button></form>`}
+          <form onSubmit=${begin}><input name="name" placeholder="New conversation" aria-label="Name of a new conversation" maxlength="40" /><button class="link">Start</button></form>`}
   </aside>`;
 }
 

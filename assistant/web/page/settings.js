@@ -2,7 +2,7 @@
 import { html, useState } from "./vendor/preact.js";
 import { read, run } from "./api.js";
 import { plural } from "./format.js";
-import { Action, Line, Page, Problem, useLoaded } from "./parts.js";
+import { Action, Editor, Line, Page, Problem, useLoaded } from "./parts.js";
 
 const SECTION = /^([a-z_]+)\./;
 
@@ -16,12 +16,12 @@ export default function Settings() {
   /** It ends before it can answer; a refusal is shown. */
   const restart = () => run(["service", "restart"]).catch((error) => { if (error.status) throw error; });
   const changed = (answer) => (setSaid(answer.remark), reload());
-  return html`<${Page} title="Settings" aside=${html`<a href="#/setup">Set up step by step</a>`}>
+  return html`<${Page} title="Settings" waits=${!rows && !error} aside=${html`<a href="#/setup">Set up step by step</a>`}>
     <p class="quiet">They are in config.toml of your data folder. A value that the assistant could not start with is refused.</p>
     <input type="search" value=${text} placeholder="Search settings" aria-label="Search settings" onInput=${(event) => setText(event.target.value)} />
     <${Problem} error=${error} />
     ${said && html`<p class="row" role="status"><span><${Line} text=${said} /></span>${/restart/.test(said) && html`<${Action} does=${restart}>Restart the service</${Action}>`}</p>`}
-    ${rows === null && !error && html`<p class="quiet" role="status">Reading<span class="dots" aria-hidden="true"></span></p>`}
+    ${rows && !found.length && html`<p class="quiet">No setting has these words.</p>`}
     ${[...sections].map(([name, all]) => html`<details key=${name} open=${words.length > 1}>
       <summary class="row"><span>${name.replaceAll("_", " ")}</span><span class="quiet small">${all.filter(isChanged).length ? `${all.filter(isChanged).length} changed, ` : ""}${plural(all.length, "setting")}</span></summary>
       <ul class="list">${all.map((row) => html`<${Setting} key=${row.key} row=${row} done=${changed} />`)}</ul>
@@ -54,8 +54,7 @@ function Setting({ row, done }) {
       ${value === null
         ? html`<span class="row"><span class=${isChanged(row) ? "" : "quiet"}>${row.value}</span>${!isSecret && html`<button type="button" class="link" aria-label=${`Change ${row.key}`} onClick=${() => setValue(bare(row.value))}>Change</button>`}
             ${isChanged(row) && !isSecret && html`<${Action} class="link" label=${`Default for ${row.key}`} does=${reset}>Default</${Action}>`}</span>`
-        : html`<form class="row" onSubmit=${(event) => event.preventDefault()}><input aria-label=${row.key} value=${value} onInput=${(event) => setValue(event.target.value)} />
-            <${Action} class="primary" does=${save}>Save</${Action}><button type="button" onClick=${() => setValue(null)}>Cancel</button></form>`}
+        : html`<${Editor} does=${save} cancel=${() => setValue(null)}><input aria-label=${row.key} value=${value} onInput=${(event) => setValue(event.target.value)} /></${Editor}>`}
     </div>
     <p class="quiet small">${row.about} ${row.allowed && html`<br />Allowed: ${row.allowed}.`} ${isChanged(row) && html`<br />From ${row.origin}.`}</p>
   </li>`;
@@ -82,8 +81,7 @@ function Secrets({ done }) {
   return html`<h2>Keys and passwords</h2><${Problem} error=${error} />
     <ul class="list">${(rows ?? []).map((row) => html`<li class="row"><code>${row.name}</code>
       ${chosen === row.name
-        ? html`<form class="row" onSubmit=${(event) => event.preventDefault()}><input type="password" autocomplete="off" aria-label=${row.name} value=${typed} onInput=${(event) => setTyped(event.target.value)} />
-            <${Action} class="primary" does=${save}>Save</${Action}><button type="button" onClick=${() => (setChosen(null), setTyped(""))}>Cancel</button></form>`
+        ? html`<${Editor} does=${save} cancel=${() => (setChosen(null), setTyped(""))}><input type="password" autocomplete="off" aria-label=${row.name} value=${typed} onInput=${(event) => setTyped(event.target.value)} /></${Editor}>`
         : html`<span class="row"><span class="quiet small">${row.set ? row.origin : "not set"}</span><button type="button" class="link" aria-label=${`Set ${row.name}`} onClick=${() => setChosen(row.name)}>${row.set ? "Replace" : "Set"}</button>
             ${row.set && html`<${Action} class="link" label=${`Remove ${row.name}`} does=${remove(row.name)}>Remove</${Action}>`}</span>`}
     </li>`)}</ul>`;

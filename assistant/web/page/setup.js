@@ -1,7 +1,7 @@
 /** Setup: the steps of `assistant setup`, asked here and answered there. Each is kept as soon as it is answered. */
 import { html, useState } from "./vendor/preact.js";
 import { read, run } from "./api.js";
-import { Action, Line, Page, Problem, useLoaded } from "./parts.js";
+import { Action, Line, Page, Problem, Waiting, useLoaded } from "./parts.js";
 
 const MODELS = {
   anthropic: ["Claude", "with an Anthropic API key"],
@@ -25,7 +25,7 @@ export default function Setup() {
   return html`<${Page} title="Set up" aside=${html`<a href="#/settings">All settings</a>`}>
     <p class="quiet">The same as <code>assistant setup</code>. Each step can be left out, and repeated at any time.</p>
     <${Problem} error=${error} />
-    ${rows === null ? html`<p class="quiet" role="status">Reading<span class="dots" aria-hidden="true"></span></p>` : html`
+    ${rows === null ? !error && html`<${Waiting} />` : html`
       <${Model} done=${reload} current=${value("model.provider")} hasKey=${(name) => !/^("")?$|not set/.test(it(name))} />
       <${Step} name="persona" title="Names" fields=${[["person", "Your name", ""], ["assistant", "The assistant's name", "Nocturne"], ["manner", "Its manner, in a few words", "", "dry, patient, formal"]]} />
       <${Step} name="time" title="Time" done=${reload} fields=${[["zone", "Your time zone, or your city", value("home.timezone") || Intl.DateTimeFormat().resolvedOptions().timeZone], ["sleep", "When it sleeps", value("sleep.at")]]} />

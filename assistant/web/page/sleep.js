@@ -22,7 +22,7 @@ export default function Sleep() {
     run(["sleep"]).then(reload, (refused) => (setFailure(refused), reload()));
     return new Promise((resolve) => setTimeout(() => (reload(), resolve()), 300));
   };
-  return html`<${Page} title="Sleep" about="At night it reads what was said, keeps what matters, and makes room." aside=${html`<div class="row">
+  return html`<${Page} title="Sleep" about="At night it reads what was said, keeps what matters, and makes room." waits=${!loaded && !error} aside=${html`<div class="row">
       <${Action} class="primary" does=${sleepNow}>Sleep now</${Action}>
       <${Action} does=${async () => setForecast(await run(["sleep", "--dry-run"]))}>What would it do?</${Action}>
     </div>`}>

@@ -10,7 +10,7 @@ const BY = [["day", "Day"], ["model", "Model"], ["kind", "Kind"], ["session", "C
 export default function Spending() {
   const [by, setBy] = useState("day");
   const [usage, error] = useLoaded(() => get("/usage", { by, days: 31 }), [by]);
-  return html`<${Page} title="Spending" about="What language models cost, and how much they may." aside=${html`<${Tabs} label="By" of=${BY} chosen=${by} choose=${setBy} />`}>
+  return html`<${Page} title="Spending" about="What language models cost, and how much they may." waits=${!usage && !error} aside=${html`<${Tabs} label="By" of=${BY} chosen=${by} choose=${setBy} />`}>
     <${Problem} error=${error} />
     ${usage && html`<${Facts} rows=${[
         ["Today", dollars(usage.today.cost_usd ?? usage.today.usd)],

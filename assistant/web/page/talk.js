@@ -5,7 +5,7 @@ import { Composer } from "./composer.js";
 import { NOTHING_WRITTEN, entriesOf, merge, withAccepted, withDelivery, withSent, written } from "./conversation.js";
 import { Entry, Writing } from "./entry.js";
 import { Approvals } from "./listed.js";
-import { Problem } from "./parts.js";
+import { Problem, Waiting } from "./parts.js";
 import { Sessions } from "./sessions.js";
 import { follow } from "./stream.js";
 
@@ -17,7 +17,7 @@ const NEAR = 120;
 function useConversation(session, place) {
   const [entries, setEntries] = useState([]);
   const [writing, setWriting] = useState(NOTHING_WRITTEN);
-  const [more, setMore] = useState(false);
+  const [more, setMore] = useState(null); // null: not known yet
   const [happened, setHappened] = useState(0);
   const [lost, setLost] = useState(false);
   const [error, setError] = useState(null);
@@ -31,6 +31,7 @@ function useConversation(session, place) {
 
   useEffect(() => {
     setEntries([]);
+    setMore(null);
     setWriting(NOTHING_WRITTEN);
     if (place) {
       get(`/history/${place}`, { neighbours: 30, html: true }).then(({ messages }) => setEntries(entriesOf(messages)), setError);
@@ -92,6 +93,12 @@ export default function Talk({ rest }) {
   const follows = useRef(true);
 
   useEffect(() => setAside(false), [session, place]);
+  useEffect(() => aside && document.querySelector(".sessions input").focus(), [aside]);
+  const closed = (event) => {
+    if (event.key !== "Escape" || !aside) return;
+    setAside(false);
+    document.querySelector(".side-button button").focus();
+  };
   useLayoutEffect(() => {
     const found = place && document.getElementById(`m${place}`);
     if (found) found.scrollIntoView({ block: "center" });
@@ -126,7 +133,7 @@ export default function Talk({ rest }) {
 
   const lastAnswer = talk.entries.findLast((entry) => entry.role === "assistant");
   const lastUser = talk.entries.findLast((entry) => entry.role === "user" && entry.id);
-  return html`<div class=${aside ? "talk aside" : "talk"}>
+  return html`<div class=${aside ? "talk aside" : "talk"} onKeyDown=${closed}>
     <${Sessions} chosen=${session} />
     <main id="main" tabindex="-1" aria-label=${`Conversation ${session}`}>
       <div class="side-button"><button type="button" class="link" aria-expanded=${aside} onClick=${() => setAside(!aside)}>Conversations and search</button></div>
@@ -146,7 +153,8 @@ export default function Talk({ rest }) {
           )}
           <${Writing} now=${talk.writing} />
           ${!place && html`<${Approvals} since=${`${talk.happened} ${talk.entries.length}`} />`}
-          ${!talk.entries.length && !place && html`<p class="quiet">Say something. What you say here is kept, and remembered. New here? <a href="#/setup">Set it up</a>: model, names, time, budget.</p>`}
+          ${talk.more === null && !place && !talk.error && html`<${Waiting} />`}
+          ${!talk.entries.length && talk.more === false && html`<p class="quiet">Say something. What you say here is kept, and remembered. New here? <a href="#/setup">Set it up</a>: model, names, time, budget.</p>`}
           <${Problem} error=${talk.error} />
         </div>
       </div>

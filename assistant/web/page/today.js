@@ -3,7 +3,7 @@ import { html, useState } from "./vendor/preact.js";
 import { get, read, run } from "./api.js";
 import { dayName, isoDay, monthName, weekdayName } from "./format.js";
 import { Listed, Run } from "./listed.js";
-import { Action, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
+import { Action, Editor, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
 
 const SPANS = [["day", "Day"], ["week", "Week"], ["month", "Month"]];
 const plusDays = (date, days) => isoDay(new Date(new Date(`${date}T12:00:00`).getTime() + days * 86_400_000));
@@ -49,14 +49,19 @@ export default function Today({ rest }) {
       setFailure(refused);
     }
   };
-  const step = span === "day" ? 1 : span === "week" ? 7 : 28;
+  const later = (count) => {
+    // The first day of another month: not each month has the day that is chosen.
+    const other = new Date(`${date.slice(0, 8)}01T12:00:00`);
+    other.setMonth(other.getMonth() + count);
+    setDate(span === "month" ? isoDay(other) : plusDays(date, span === "day" ? count : 7 * count));
+  };
   const missed = (ended ?? []).filter((slot) => slot.state !== "sent" && slot.state !== "done");
   return html`<${Page} title=${span === "month" ? monthName(date) : dayName(date)} aside=${html`<div class="row">
       <${Tabs} label="Span" of=${SPANS} chosen=${span} choose=${setSpan} />
-      <span class="row"><button type="button" aria-label="Earlier" onClick=${() => setDate(plusDays(date, -step))}>‹</button>
+      <span class="row"><button type="button" aria-label="Earlier" onClick=${() => later(-1)}>‹</button>
       <button type="button" onClick=${() => setDate(isoDay(new Date()))}>Today</button>
-      <button type="button" aria-label="Later" onClick=${() => setDate(plusDays(date, step))}>›</button></span>
-    </div>`}>
+      <button type="button" aria-label="Later" onClick=${() => later(1)}>›</button></span>
+    </div>`} waits=${!items && !error}>
     <${Problem} error=${error ?? failure} />
     ${elsewhere && html`<p class="quiet small">Times are those of ${status.timezone}, where your assistant lives.</p>`}
     <${NewReminder} added=${reload} />
@@ -91,7 +96,7 @@ function Day({ day, span, isOutside, open, items, move, reload }) {
       ? items?.map((item) => html`<span class="thing" title=${item.text} ...${dragged(item)}>${item.time || "•"} <span class="what">${item.text}</span></span>`)
       : html`<ul class="list agenda">
           ${items?.map((item) => html`<li class="row" ...${dragged(item)}><${Item} item=${item} move=${move} reload=${reload} /></li>`)}
-          ${items?.length === 0 && html`<li class="quiet">Nothing is on.</li>`}
+          ${items?.length === 0 && html`<li class="quiet">Nothing planned.</li>`}
         </ul>`}
   </div>`;
 }
@@ -109,10 +114,10 @@ function Item({ item, move, reload }) {
       ${item.repeats && html`<span class="quiet small">${item.repeats}</span>`}</span>
     <span class="row small">
       ${item.kind === "todo" && html`<${Action} class="link" does=${act("todo", "done", String(item.id))}>Done</${Action}>`}
-      ${canMove(item) && when === null && html`<button type="button" class="link" onClick=${() => setWhen(`${item.day}T${item.time || "09:00"}`)}>Move</button>`}
-      ${canMove(item) && html`<${Action} class="link" does=${act("remind", "cancel", String(item.id))}>Cancel</${Action}>`}
-      ${when !== null && html`<input type="datetime-local" aria-label="When" value=${when} onInput=${(event) => setWhen(event.target.value)} />
-        <${Action} class="link" does=${() => move(item.id, ...when.split("T"))}>Keep</${Action}>`}
+      ${canMove(item) && when === null && html`<button type="button" class="link" aria-label=${`Move ${item.text}`} onClick=${() => setWhen(`${item.day}T${item.time || "09:00"}`)}>Move</button>`}
+      ${canMove(item) && when === null && html`<${Action} class="link" label=${`Cancel ${item.text}`} does=${act("remind", "cancel", String(item.id))}>Cancel</${Action}>`}
+      ${when !== null && html`<${Editor} save="Move" cancel=${() => setWhen(null)} does=${async () => (await move(item.id, ...when.split("T")), setWhen(null))}>
+        <input type="datetime-local" required aria-label="When" value=${when} onInput=${(event) => setWhen(event.target.value)} /></${Editor}>`}
       <span class="quiet">${item.kind === "event" ? item.name : item.kind}</span>
     </span>`;
 }
@@ -132,7 +137,7 @@ function NewReminder({ added }) {
     }
   };
   return html`<form class="row" onSubmit=${add}>
-    <input value=${text} size="40" aria-label="New reminder" placeholder="New reminder: tomorrow at 9 call Ada" onInput=${(event) => setText(event.target.value)} />
+    <input value=${text} size="40" aria-label="New reminder" placeholder="tomorrow at 9 call Ada" onInput=${(event) => setText(event.target.value)} />
     <button disabled=${!text.trim()}>Remind me</button>
   </form><${Problem} error=${error} />`;
 }

@@ -1,0 +1,54 @@
+"""The modules of the page as one file: a browser asks once, and what is compressed together is a quarter smaller.
+
+What always holds: each module is a function of its own, called once, after those that it imports; so no other sees the
+names at its top. The modules are written in one style, which `tests/unit/test_page_modules.py` says: imports of names
+from a file beside them, exports of functions, constants and classes. Anything else is a `ValueError`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_NAMED = re.compile(r'^import \{([^{}]+)\} from "\./([\w/-]+\.js)";\n', re.MULTILINE)
+_LATER = re.compile(r'\bimport\("\./([\w/-]+\.js)"\)')
+_DECLARED = re.compile(r"^export (default )?((?:async )?function|const|class) (\w+)", re.MULTILINE)
+# As packed libraries have it, at their end.
+_LISTED = re.compile(r"\bexport ?\{([^{}]+)\};?")
+# What none of these has taken away.
+_LEFT = re.compile(r"^(?:import\b(?!\.meta)|export\b).*", re.MULTILINE)
+
+
+def join_modules(modules: Mapping[str, str], entry: str) -> str:
+    """One module that does what `entry` does, of the texts of all modules by their names."""
+    done: dict[str, str] = {}
+    _add(modules, entry, done, ())
+    return "".join(done.values())
+
+
+def _add(modules: Mapping[str, str], name: str, done: dict[str, str], above: tuple[str, ...]) -> None:
+    if name in done:
+        return
+    if name in above:
+        raise ValueError(f"the modules {' -> '.join([*above, name])} import one another")
+    text = modules[name]
+    for needed in [*(it[1] for it in _NAMED.findall(text)), *_LATER.findall(text)]:
+        _add(modules, needed, done, (*above, name))
+    done[name] = _wrapped(name, text)
+
+
+def _wrapped(name: str, text: str) -> str:
+    exported = [f"default: {it}" if default else it for default, _, it in _DECLARED.findall(text)]
+    for names in _LISTED.findall(text):
+        exported += [": ".join(reversed(it.split(" as "))) for it in names.split(",")]
+    text = _NAMED.sub(lambda it: f"const {{{it[1].replace(' as ', ': ')}}} = {_variable(it[2])};\n", text)
+    text = _LATER.sub(lambda it: f"Promise.resolve({_variable(it[1])})", text)
+    text = _LISTED.sub("", _DECLARED.sub(r"\2 \3", text))
+    if left := _LEFT.search(text):
+        raise ValueError(f"{name}: this form of a module is not known: {left[0]}")
+    given = f"return {{{', '.join(exported)}}};\n" if exported else ""
+    return f"const {_variable(name)} = (() => {{\n{text}\n{given}}})();\n"
+
+
+def _variable(name: str) -> str:
+    return "$" + re.sub(r"\W", "_", name.removesuffix(".js"))

@@ -1,0 +1,43 @@
+"""The page's modules joined into one: names stay apart, and a form that is not known is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from assistant.web.page_files import PAGE_FOLDER
+from assistant.web.page_modules import join_modules
+
+MODULES = {
+    "lib/small.js": "var a=1,b=2;export{a as one,b as two};",
+    "words.js": 'import { one as first } from "./lib/small.js";\nconst P = first;\nexport const page = () => P;\n',
+    "later.js": 'import { page } from "./words.js";\nconst P = 9;\nexport default function Later() { return page() }\n',
+    "main.js": 'const load = () => import("./later.js");\nload().then((it) => done(it.default()));\n',
+}
+
+
+def test_each_module_runs_once_after_what_it_imports_and_keeps_its_names() -> None:
+    joined = join_modules(MODULES, "main.js")
+    order = ["lib_small", "words", "later", "main"]
+    assert [line.split()[1] for line in joined.splitlines() if line.startswith("const $")] == [f"${it}" for it in order]
+    assert "const { one: first } = $lib_small;" in joined and "return {one: a, two: b};" in joined
+    assert "return {default: Later};" in joined and "Promise.resolve($later)" in joined
+
+
+def test_a_circle_and_an_unknown_form_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"words\.js -> later\.js -> words\.js"):
+        join_modules({**MODULES, "words.js": 'import { it } from "./later.js";\n'}, "words.js")
+    for form in (
+        'import all from "./words.js";',
+        'import "./words.js";',
+        "export * from './words.js';",
+        "export let a = 1;",
+    ):
+        with pytest.raises(ValueError, match="form of a module"):
+            join_modules({"main.js": f"{form}\n"}, "main.js")
+
+
+def test_every_module_of_the_page_is_in_it() -> None:
+    names = {path.name for path in PAGE_FOLDER.glob("*.js")}
+    texts = {name: (PAGE_FOLDER / name).read_text(encoding="utf-8") for name in names}
+    joined = join_modules({**texts, "vendor/preact.js": "export{html};"}, "main.js")
+    assert all(f"const ${name.removesuffix('.js')} = " in joined for name in names)
