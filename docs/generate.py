@@ -207,8 +207,9 @@ def exit_codes() -> str:
     found: dict[int, list[str]] = {}
     for kind in _family(AssistantError):
         text = " ".join((kind.__doc__ or "").split("\n\n")[0].split())
-        found.setdefault(kind.exit_code, []).append(f"- {text}")
-    lines = ["## 0: success", "", "The command did what you asked.", ""]
+        if kind.exit_code:
+            found.setdefault(kind.exit_code, []).append(f"- {text}")
+    lines = ["## 0: success", "", "The command did what you asked, or there is nothing yet to do it with.", ""]
     for code, reasons in sorted(found.items()):
         lines += [f"## {code}: {_CODES[code]}", "", *reasons, ""]
     return _page("Exit codes", "`assistant/core/errors.py`", *lines)

@@ -1,4 +1,4 @@
-"""Tools that look into calendars and address books. What stands there is somebody else's text: it is quoted."""
+"""Tools that read calendars and address books. Their texts come from others and are quoted."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _free_on(day: date, busy: Sequence[CalendarEvent], calendars: CalendarServic
 
 
 def describe_event(event: CalendarEvent, calendars: CalendarService) -> str:
-    """In a line. The texts are quoted: they are data."""
+    """Format an event on one line. Its texts are quoted, since they are data."""
     about = [
         f"at {quote_text(event.place)}" if event.place else "",
         f"calendar {quote_text(event.calendar)}",
@@ -114,7 +114,7 @@ def local_text(at: datetime, all_day: bool) -> str:
 
 
 def format_span(starts: str, ends: str) -> str:
-    """For people: "Tuesday 2026-03-03 10:00 to 11:00", "Tuesday 2026-03-03, all day"."""
+    """Format a time span for people: "Tuesday 2026-03-03 10:00 to 11:00", "Tuesday 2026-03-03, all day"."""
     begins, finishes = datetime.fromisoformat(starts), datetime.fromisoformat(ends)
     if "T" not in starts:
         last = finishes - timedelta(days=1)

@@ -1,8 +1,7 @@
 """Tools that change calendars.
 
-What always holds: each change is approved by the owner, who is shown what will be, with the day and the hour in full;
-it is carried out once, under the key of the effect. A time that a model names is understood as the owner's clock has
-it.
+The owner approves each change, and is shown the result with day and hour in full; it is made once, under the key of the
+action. Times named by a model are in the owner's time zone.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from tools.declaration import tool
 
 CALENDAR_CHANGES = frozenset({"add_event", "move_event", "cancel_event", "answer_invitation"})
 """What a calendar's server may take longer for than a tool that only computes."""
-_SECONDS = 3_600.0  # `CalendarService` ends it long before
+_SECONDS = 3_600.0  # `CalendarService` ends it much earlier
 
 LongText = Annotated[str, Field(max_length=2_000)]
 EventRef = Annotated[str, Field(max_length=20)]
@@ -47,7 +46,7 @@ def calendar_changing_tools(calendars: CalendarService) -> list[Tool]:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What calls come to, as changes and as a person reads them. Each raises `ToolError`."""
+    """Converts calls to changes and to texts for people. Methods raise `ToolError`."""
 
     calendars: CalendarService
 
@@ -267,7 +266,7 @@ def _cancel_event_tool(changes: _Changes) -> Tool:
     async def cancel_event(context: ToolContext, event: EventRef, whole_series: bool = False) -> str:
         """Remove an event from the calendar: of a series only this one, unless whole_series. event: its reference."""
         if changes.calendars.reader.find_event(event.strip()) is None:
-            return "That event is not in the calendar any more."  # as where it was cancelled before, under the same key
+            return "That event is not in the calendar any more."
         found = changes.find(event)
         await changes.carry_out(changes.cancelling(context, event, whole_series))
         return f"It is cancelled: {quote_text(found.title)}, {describe_span(found, changes.calendars)}."

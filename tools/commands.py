@@ -1,7 +1,7 @@
-"""The tool that runs a command of the shell, in the sandbox.
+"""The tool that runs a shell command in the sandbox.
 
-What always holds: the owner has approved the command, word for word, or allowed it in the settings. What it prints is
-somebody else's text, and is quoted as data.
+The owner has approved the exact command, or allowed it in the settings. Its output is not trusted, and is quoted as
+data.
 """
 
 from __future__ import annotations

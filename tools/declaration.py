@@ -1,9 +1,9 @@
-"""What a tool is: a function, and beside it what it may do, who may use it and for how long; and the kinds of argument
-that several tools take.
+"""Declares tools: a function, with what it may do, who may use it and for how long; and argument types that several
+tools share.
 
-The JSON Schema and the check of arguments both come from the function's signature, the description from its docstring,
-so that what a model is told, what is checked and what the code takes cannot drift apart. A tool sees ports and values
-that were handed to it when the registry was built, never an adapter.
+The JSON Schema and the validation of arguments are derived from the function's signature, and the description from its
+docstring, so that they always match the code. A tool uses ports and values passed when the registry is built, never an
+adapter.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from assistant.core.quoting import quote_text
 
 
 def start_of_day(day: date | None, zone: ZoneInfo) -> datetime | None:
-    """When a day begins in a zone, in UTC."""
+    """Return the start of a day in a zone, as UTC."""
     return datetime.combine(day, time.min, zone).astimezone(UTC) if day else None
 
 
 INVALID_JSON = "__invalid_json__"
 _SHOWN = 80
-# What stands before the predicate of what pydantic says.
+# The words pydantic puts before the predicate of an error.
 _SUBJECT = re.compile(r"^(?:Value error, |[A-Z][a-z]+ )(?=should|must|is|has)|^Value error, ")
 
 
@@ -49,12 +49,13 @@ def _storable(value: int) -> int:
     return value
 
 
-# Whole numbers that a database column takes; the bound is checked but not worth a schema's tokens.
+# Integers that fit a database column; the limit is validated, but not included in the schema, to save tokens.
 StorableInt = Annotated[int, AfterValidator(_storable)]
 
 
 def bounded_text(limit: int, *, one_line: bool = True) -> AfterValidator:
-    """Text of 1 to `limit` characters, by default made one line; checked, but not worth a schema's tokens."""
+    """Return a type for text of 1 to `limit` characters, by default joined to one line; validated, but not included in
+    the schema."""
 
     def check(text: str) -> str:
         if not 0 < len(text.strip()) <= limit:
@@ -65,7 +66,7 @@ def bounded_text(limit: int, *, one_line: bool = True) -> AfterValidator:
 
 
 def lines_within(room: int, lines: Iterable[str]) -> list[str]:
-    """The first lines that fit into `room` bytes of UTF-8, one at least."""
+    """Return the first lines that fit into `room` bytes of UTF-8, at least one."""
     fitting: list[str] = []
     for line in lines:
         room -= len(line.encode())
@@ -76,7 +77,7 @@ def lines_within(room: int, lines: Iterable[str]) -> list[str]:
 
 
 class _PlainSchema(GenerateJsonSchema):
-    """JSON Schema without titles: every word of a schema is paid for in every prompt."""
+    """JSON Schema without titles, to save tokens in every prompt."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -88,7 +89,7 @@ class _Arguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
-    """A `ports.Tool` over a function. `arguments` checks what the model sent."""
+    """A `ports.Tool` that calls a function. `arguments` validates what the model sent."""
 
     spec: ToolSpec
     effects: ToolEffects
@@ -109,7 +110,7 @@ class FunctionTool:
         return self.allows(context, **self._checked(arguments))
 
     def needs_word(self, arguments: Mapping[str, Any], context: ToolContext) -> bool:
-        """A call whose arguments are wrong is answered with what is wrong, and does nothing."""
+        """Return whether the call needs approval. Invalid arguments do not: the call then only returns an error."""
         if not self.touches & ASKED_TOUCHES:
             return False
         try:
@@ -128,7 +129,8 @@ class FunctionTool:
         return f"{self.spec.name.replace('_', ' ')}: {shown}"
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
-        """The function's result. Raises `ToolError` naming every wrong argument before the function is called."""
+        """Return the function's result. Raises `ToolError` naming every invalid argument, before the function is
+        called."""
         result = self.function(context, **self._checked(arguments))
         return result if isinstance(result, str) else await result
 
@@ -136,7 +138,7 @@ class FunctionTool:
         if INVALID_JSON in arguments:
             raise ToolError(_broken_json(self.spec, str(arguments[INVALID_JSON])))
         try:
-            # Models write null for what they leave out.
+            # Models send null for omitted arguments.
             sent = {name: value for name, value in arguments.items() if value is not None}
             checked = self.arguments.model_validate(sent)
         except ValidationError as error:
@@ -158,18 +160,20 @@ def tool(
     asked_each_time: bool = False,
     allows: Callable[..., ApprovalPattern | None] = lambda context, **arguments: None,
 ) -> Callable[[Callable[..., str | Awaitable[str]]], FunctionTool]:
-    """Make a tool of a function `(context, arguments...) -> str`, sync or async, named as the model calls it.
+    """Make a tool of a function `(context, arguments...) -> str`, sync or async, under its name.
 
-    A sync function runs on the event loop: let it only call stores. `timeout_seconds` can only stop an async one.
+    A sync function runs on the event loop, so it should only call stores. `timeout_seconds` can only stop an async one.
 
-    - `touches`: all that it may do; a call that does more than look needs the person's word (`docs/approvals.md`).
-    - `words`: when the person's own words ask for it.
-    - `harmless`: whether a call with these arguments needs no word: it only looks.
-    - `effect`: what a call will do, as a person reads it; made of the arguments otherwise.
-    - `topic`: with one, the tool is not in every prompt but found by a search (`tools/tool_search.py`).
-    - `asked_each_time`: the owner approves each call, though their own words ask for it and nothing else was read.
-    - `allows`: what the owner may allow for some time when they approve such a call: the host of an address. Its key
-      must cover no more than it says."""
+    - `touches`: everything it may do; a call that does more than read needs the person's approval
+      (`docs/approvals.md`).
+    - `words`: returns whether the person's own message asks for it.
+    - `harmless`: returns whether a call with these arguments only reads and needs no approval.
+    - `effect`: describes for people what a call will do; by default made from the arguments.
+    - `topic`: with one, the tool is not in every prompt, but found by a search (`tools/tool_search.py`).
+    - `asked_each_time`: the owner approves each call, even if their own message asks for it and nothing else was read.
+    - `allows`: what the owner may allow for a while when they approve such a call, such as the host of an address. Its
+      key must cover no more than its text says.
+    """
 
     def declare(function: Callable[..., str | Awaitable[str]]) -> FunctionTool:
         written = (function.__code__, repr((function.__defaults__, function.__kwdefaults__)), function.__doc__)
@@ -198,8 +202,8 @@ def tool(
     return declare
 
 
-# By what is written of a function, whatever it closes over: a model of arguments takes milliseconds to make, and is
-# made once a process, however many apps it builds.
+# Cached by function code, whatever it closes over: making a model of arguments takes milliseconds, and is done once per
+# process, however many apps it builds.
 _declarations: dict[tuple[object, ...], tuple[ToolSpec, type[BaseModel]]] = {}
 
 
@@ -214,14 +218,14 @@ def _arguments_of(function: Callable[..., Any]) -> type[BaseModel]:
 
 
 def _without_none(hint: Any) -> Any:
-    """`int` of `int | None`: an argument that may be left out needs no second type in every prompt."""
+    """Return `int` for `int | None`: an optional argument needs no second type in every prompt."""
     types = [part for part in get_args(hint) if part is not NoneType] if get_origin(hint) in (Union, UnionType) else []
     return reduce(or_, types) if types else hint
 
 
 def _schema(arguments: type[BaseModel]) -> Mapping[str, Any]:
-    """What the model has to know: every word is paid for in every prompt. That nothing else is taken is checked, and
-    told to one who tries; a default that says nothing (None, "", 0, an empty list) is left out."""
+    """Return the schema with only what the model needs, to save tokens. Unknown arguments are rejected by validation;
+    defaults without information (None, "", 0, an empty list) are omitted."""
     schema = arguments.model_json_schema(schema_generator=_PlainSchema)
     schema.pop("title", None)
     schema.pop("additionalProperties", None)

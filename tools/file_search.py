@@ -1,8 +1,7 @@
-"""Tools over files as texts: search what they say, write one.
+"""Tools for files as texts: search their content, and write one.
 
-What always holds: what a file says, and how it is named, is somebody else's text: it is quoted, and changes nothing. A
-file that came a moment ago is found. A text is written into the workspace alone, after the person's word, and what was
-there is kept.
+Names and contents of files are not trusted: they are quoted and change nothing. New files are found at once. Texts are
+only written into the workspace, after approval, and the previous content is kept.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from tools.declaration import StorableInt, bounded_text, lines_within, tool
 from tools.files import refusals_explained
 
 _MOST_HITS = 8
-# How long a search waits for files that came since the last one.
+# How long a search waits for new files to be indexed.
 _SECONDS_TO_CATCH_UP = 20.0
 _LONGEST_QUERY = 1_000
-# All of it is shown to whoever is asked.
+# All of it is shown to the person who approves.
 MAX_WRITTEN = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class FileToolDeps:
-    """What the tools of files use."""
+    """What the file tools use."""
 
     folders: FileFolders
     search: StoredFileSearch

@@ -1,13 +1,11 @@
-"""Tools over everything ever said in scope, the running conversation included: full-text search, and reading whole, a
-message by its id with its neighbours, or the records in a byte range of a log.
+"""Tools for all messages in scope, including the running conversation: search, and read a message by its id with its
+neighbours, or the records in a byte range of a log.
 
-What always holds:
-- The scope comes from the call's context and from nowhere else (I10).
-- Two things are never among the results of a search, since both would quote the past a second time and crowd it out:
-  what the running turn itself has said so far (the question is always the best match for its own words), and earlier
-  results of the tools that read the history.
-- A result stays within its room, however long the messages are; what does not fit is named together with the call that
-  reads on, so that paging reaches every character.
+- The scope is always that of the call's context (I10).
+- Two kinds of messages are never in search results, since they would only repeat the question: messages of the running
+  turn (the question always matches itself best), and earlier results of tools that read the history.
+- A result has a maximum size, however long the messages are; what does not fit is named with the call that reads on, so
+  that paging reaches every character.
 """
 
 from __future__ import annotations
@@ -52,8 +50,8 @@ _MOST_OF_THE_WORDS = 0.7
 def search_history_tool(
     history: StoredHistory, zone: ZoneInfo, result_bytes: int, files: StoredFileSearch | None = None
 ) -> Tool:
-    """`result_bytes` bounds the result, so that it is never cut when it is shown to the model. `files`: the owner is
-    told where they have it as well."""
+    """`result_bytes` limits the result, so that it is never truncated for the model. `files`: also searched, for the
+    owner."""
 
     @tool(roles=ALL_ROLES, timeout_seconds=20.0, touches={"reads"})
     async def search_history(
@@ -85,7 +83,7 @@ def search_history_tool(
 
 
 def _files_with(files: StoredFileSearch, query: str) -> list[str]:
-    """A line on what files say with most of these words; none where they have nothing, or cannot be searched."""
+    """Return a line on files with most of these words; None if there are none, or they cannot be searched."""
     with contextlib.suppress(StoreError):
         hits = [hit for hit in files.search(query, limit=_FILES_NAMED) if hit.share >= _MOST_OF_THE_WORDS]
         if hits:
@@ -132,7 +130,7 @@ _CALLS_SHOWN = 400
 
 
 def read_history_tool(history: StoredHistory, zone: ZoneInfo, result_bytes: int) -> Tool:
-    """`result_bytes` bounds what is quoted, so that a result is never cut when it is shown to the model."""
+    """`result_bytes` limits what is quoted, so that a result is never truncated for the model."""
 
     @tool(roles=ALL_ROLES, touches={"reads"})
     def read_history(
@@ -178,7 +176,8 @@ def read_history_tool(history: StoredHistory, zone: ZoneInfo, result_bytes: int)
 def _render_records(
     records: Sequence[LogRecord], zone: ZoneInfo, room: int, requested_id: int | None, offset: int
 ) -> str:
-    """The asked message takes what the others leave; several share alike. Short ones give their room away."""
+    """Format records: the requested message gets the space the others leave; these share equally, and short ones leave
+    theirs to others."""
     texts = {record.id: _record_text(record) for record in records}
     order = sorted(records, key=lambda record: (record.id == requested_id, len(texts[record.id])))
     shown: dict[int, str] = {}
@@ -193,7 +192,7 @@ def _render_records(
 
 
 def _page(record: LogRecord, text: str, offset: int, room: int) -> str:
-    """`text` from character `offset` on, at most `room` bytes of UTF-8, and how to read on."""
+    """Format `text` from character `offset` on, in at most `room` bytes of UTF-8, with how to read on."""
     piece = fit_quote_block(text[offset:], room)
     end = offset + len(piece)
     if end >= len(text):
@@ -213,7 +212,7 @@ def _head(record: LogRecord, zone: ZoneInfo) -> str:
 
 
 def _record_text(record: LogRecord) -> str:
-    """What was said, and in words what was called or attached."""
+    """Return the text, and descriptions of tool calls and attachments."""
     parts = [record.content] if record.content else []
     parts += [_medium(media) for media in record.media]
     for call in record.tool_calls:

@@ -1,8 +1,7 @@
-"""How the search tool looks for what one search in the order of its scores does not show well: what several messages
-answer, the last few times of something, and a time that is told by an event.
+"""Searches the history for questions that a single ranked list answers badly: those about several messages, about the
+last few times of something, or about a time given by an event.
 
-What always holds: such a question changes how much is shown and what comes first; what a plain search finds comes
-behind it, as far as there is room.
+Such a question changes the number and order of results; results of a plain search follow as far as they fit.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ _EVENTS_READ = 12
 
 @dataclass(frozen=True, slots=True)
 class HistoryResults:
-    """What a search shows."""
+    """The results a search shows."""
 
     hits: Sequence[SearchHit]
     order: str  # how they are ordered, for people
-    more: int | None = None  # how many others have most of the question's words; None where nobody counted
+    more: int | None = None  # how many others have most of the question's words; None if not counted
     note: str = ""  # how a time was understood
 
 
@@ -66,8 +65,7 @@ def find_messages(
 def _around_event(
     search: Search, query: str, reference: EventReference, limit: int, today: date, zone: ZoneInfo
 ) -> HistoryResults | None:
-    """What was said in the time that an event tells, before what else the search finds; None where nobody knows the
-    event."""
+    """Return messages from the time given by an event, followed by other results; None if the event is unknown."""
     day, source = reference.feast_day(today), ""
     if day is None:
         said = next(
@@ -91,6 +89,6 @@ def _around_event(
 
 
 def _fitting(hits: Sequence[SearchHit]) -> list[SearchHit]:
-    """Those that have about as much of the question as the best: "how many times" is in none of them."""
+    """Return the hits that match about as much of the question as the best: "how many times" is in none of them."""
     least = _MOST_OF_THE_WORDS * max((hit.quality.share for hit in hits), default=0.0)
     return [hit for hit in hits if hit.quality.share >= least > 0]

@@ -1,7 +1,7 @@
-"""The owner's mail: looking through it, reading a mail, keeping a draft, sending.
+"""Tools for the owner's mail: search, read, save a draft, send.
 
-What always holds: what is in a mail is somebody else's text, names of files and addresses included. It is quoted,
-and it changes nothing. A mail goes out only after the owner saw to whom, and every word of it, and said yes.
+Everything in a mail is not trusted, including file names and addresses. It is quoted and changes nothing. A mail is
+sent only after the owner has seen its recipients and full text, and approved it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The tools of MCP servers: found by their server's name, called with the owner's word.
+"""Tools, prompts and resources of MCP servers: found by their server's name, called with the owner's approval.
 
-What always holds: what a server says of its tools, and what they answer, is somebody else's text. It is quoted, and
-a turn that has read it asks before anything else is done. A call asks the owner, unless their settings say that the
-tool only reads.
+Descriptions and results come from others and are quoted, and a turn that has read them asks before anything else is
+done. A call needs approval unless the settings say that the tool only reads.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 from assistant.core.approvals import ApprovalPattern
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
-from assistant.core.mcp import McpToolDefinition
+from assistant.core.mcp import LIST_RESOURCES, PROMPT, RESOURCES, McpToolDefinition
 from assistant.core.model_api import ToolSpec
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.ports import ToolContext, ToolEffects, ToolTouch, WordsOfCall
@@ -31,7 +30,7 @@ _SECONDS_BESIDE = 15.0
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """A `ports.Tool` of a server. `definition` is what the owner approved."""
+    """A `ports.Tool` of an MCP server. `definition` is what the owner approved."""
 
     servers: McpServers
     server: McpServer
@@ -71,7 +70,7 @@ class McpTool:
         return not self._only_reads
 
     def pattern(self, arguments: Mapping[str, Any], context: ToolContext) -> ApprovalPattern:
-        """Every call of the tool, as long as it says the same of itself."""
+        """Return a pattern for all calls of the tool, as long as its description is unchanged."""
         definition = self.definition
         allows = f"every call of {quote_text(definition.name)} of the MCP server {self.server.name}, with whatever text"
         return ApprovalPattern(definition.digest, allows)
@@ -85,7 +84,7 @@ class McpTool:
 
     async def describe(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
         sent = ", ".join(f"{quote_text(name)}: {_shown(value)}" for name, value in self._checked(arguments).items())
-        return f"call {quote_text(self.definition.name)} of the MCP server {self.server.name} with {sent or 'nothing'}"
+        return f"{_action(self.definition.name)} of the MCP server {self.server.name} with {sent or 'nothing'}"
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> str:
         text, failed = await self.servers.call(self.server.name, self.definition.name, self._checked(arguments))
@@ -100,18 +99,31 @@ class McpTool:
 
 
 def mcp_tools(servers: McpServers) -> list[McpTool]:
-    """Those that the model may be offered now."""
+    """Return the tools that may be offered to the model now."""
     tools: dict[str, McpTool] = {}
     for server, definition in servers.list_offered():
         name = _tool_name(server.name, definition.name, tools)
-        about = f"{FOREIGN_TEXT} {quote_text(definition.description)}"
-        spec = ToolSpec(name, about, json.loads(replace_hidden_characters(_dump(definition.schema))))
+        spec = ToolSpec(name, _about(definition), json.loads(replace_hidden_characters(_dump(definition.schema))))
         tools[name] = McpTool(servers, server, definition, spec)
     return list(tools.values())
 
 
+def _action(name: str) -> str:
+    if name.startswith(PROMPT):
+        return f"read the prompt {quote_text(name.removeprefix(PROMPT))}"
+    if name.startswith(RESOURCES):
+        return "list the resources" if name == LIST_RESOURCES else "read a resource"
+    return f"call {quote_text(name)}"
+
+
+def _about(definition: McpToolDefinition) -> str:
+    """Return the description that the model reads: what the server says is quoted; that it is a prompt is not."""
+    kind = "A prompt: instructions for a kind of work. " if definition.name.startswith(PROMPT) else ""
+    return f"{kind}{FOREIGN_TEXT} {quote_text(definition.description)}"
+
+
 def _tool_name(server: str, tool: str, taken: Mapping[str, object]) -> str:
-    """With the letters that every provider allows. One that would be too long, or another's, ends with a hash."""
+    """Return a name with characters that every provider allows. One that is too long or taken ends with a hash."""
     name = f"{server}__{re.sub('[^A-Za-z0-9_-]', '_', tool)}"
     if len(name) <= _LONGEST_NAME and name not in taken:
         return name

@@ -1,16 +1,15 @@
-"""Tools over what is remembered: search memories (and journal entries that are none yet), note something in the journal
-at once, correct a memory, prepare to forget.
+"""Tools for memories: search memories (and journal entries without one), add a journal entry, correct a memory, prepare
+an erasure.
 
-What always holds:
-- The scope comes from the call's context (I10). Words are quoted, dated, with the reference by which they can be
-  corrected or forgotten, and the messages they came from. What is no longer true says until when it was.
-- A journal entry names the person's newest message as where it is from (I6), and is written once, however often the
-  call is repeated. What a guest has noted says that it is a guest's.
-- A corrected memory keeps its words and gets a date, nothing is deleted. The call's key makes a repeated call the same
-  correction; its source is the person's newest message, beside those that the memory came from (I6).
-- The model forgets nothing. It is shown what would go and given a code; only a person can say `/forget CODE`, so that
-  no quoted text and no mistake of a model can make anything vanish (I10). The answer has none of the words: it is kept
-  in the log itself.
+- The scope is that of the call's context (I10). Texts are quoted and dated, with the reference by which they can be
+  corrected or erased, and their source messages. Outdated ones say until when they were valid.
+- A journal entry has the person's newest message as its source (I6), and is written once, however often the call is
+  repeated. Entries by guests are marked as such.
+- A corrected memory keeps its text and gets an end date; nothing is deleted. The call's key makes a repeated call the
+  same correction; its sources are the person's newest message and those of the memory (I6).
+- The model cannot erase anything. It gets a preview and a code; only a person can send `/forget CODE`, so that neither
+  quoted text nor a mistake of a model can erase anything (I10). The answer has none of the text, since it is itself
+  logged.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _SOURCES_SHOWN = 3
 
 
 def search_memory_tool(search: StoredMemorySearch, zone: ZoneInfo, result_bytes: int) -> Tool:
-    """`result_bytes` bounds the result, so that it is never cut when it is shown to the model."""
+    """`result_bytes` limits the result, so that it is never truncated for the model."""
 
     @tool(roles=ALL_ROLES, timeout_seconds=20.0, touches={"reads"})
     def search_memory(
@@ -72,7 +71,7 @@ def search_memory_tool(search: StoredMemorySearch, zone: ZoneInfo, result_bytes:
 
 
 def _end_of_day(day: date | None, now: datetime, zone: ZoneInfo) -> datetime | None:
-    """The last moment of a day that has begun. Raises `ToolError`."""
+    """Return the last moment of a day that has begun. Raises `ToolError`."""
     if day is None:
         return None
     if day > now.astimezone(zone).date():
@@ -108,19 +107,19 @@ def _share(weight: float) -> float:
 
 
 EntryText = Annotated[str, bounded_text(2000)]
-# Checked, but not worth a schema's tokens.
+# Validated, but not included in the schema, to save tokens.
 Importance = Annotated[float, AfterValidator(_share)]
 _RECORDS_READ = 50
 
 
 def newest_user_message(history: StoredHistory, context: ToolContext) -> LogRecord | None:
-    """The person's newest message in the session of a call."""
+    """Return the person's newest message in the session of a call."""
     recent = history.recent(context.scope, session=context.session, limit=_RECORDS_READ)
     return next((record for record in reversed(recent) if record.role == "user" and record.kind == "message"), None)
 
 
 def add_journal_entry_tool(journal: Journal, history: StoredHistory, importance: Callable[[str, str], float]) -> Tool:
-    """`importance` gives 0 to 1 for a kind and a content."""
+    """`importance` returns 0 to 1 for a kind and a content."""
 
     @tool(
         effects="keyed",

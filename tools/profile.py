@@ -1,11 +1,8 @@
-"""Tools that edit MEMORY.md, in the owner's conversations, and profiles: what is known of a person, a place or a
-project.
+"""Tools that edit MEMORY.md, in the owner's conversations, and profiles: facts about a person, a place or a project.
 
-What always holds:
-- A passage of MEMORY.md is replaced only where it is found exactly once, as it is now, so that nothing a person wrote
-  meanwhile is lost.
-- Only profiles of the scope that the call came from are seen or changed (I10); a value that is replaced keeps its
-  dates.
+- A passage of MEMORY.md is replaced only if it occurs exactly once in the current file, so that concurrent edits by a
+  person are not lost.
+- Only profiles of the call's scope are visible and changed (I10); a replaced value keeps its dates.
 - The answer is the change as a diff, with the number by which it can be undone.
 """
 
@@ -50,7 +47,7 @@ def edit_memory_file_tool(files: StoredMemoryFiles) -> Tool:
             raise ToolError("MEMORY.md is the owner's; it cannot be edited from here. Nothing was changed.")
         current = files.read_memory_file()
         wrong = _wrong(current, old, new)
-        # Called again after a crash, the passage is gone already: then the change that was made is shown.
+        # When called again after a crash, the passage is gone already, so the earlier change is shown.
         edit = files.replace_memory_file(
             current if wrong else _edited(current, old, new), current, "model", context.now, key=context.key
         )
@@ -129,7 +126,7 @@ def _moment(since: date | None, now: datetime, zone: tzinfo) -> datetime:
 
 
 def _answer(saved: Profile, changed: bool, files: StoredMemoryFiles) -> str:
-    """Called again after a crash, nothing changes any more: the change that was made is shown all the same."""
+    """Return the change; when called again after a crash, the earlier change."""
     if saved.id is None:
         raise ToolError(f"This change of {quote_text(saved.name)} was taken back meanwhile. Nothing was changed.")
     newest = next(iter(files.list_edits(saved.scope, target=f"profile:{saved.id}", limit=1)), None)
@@ -146,8 +143,8 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 
 def render_diff(edit: UndoableEdit) -> str:
-    """A unified diff, without a newline at its end; "" where nothing changed. What was taken back is shown as what it
-    had changed. Of texts of very many lines only their number is told, since comparing them takes too long."""
+    """Return a unified diff without a final newline; "" if nothing changed. An undone change is shown like the original
+    one. For texts of very many lines only the number of lines is given, since comparing them takes too long."""
     before, after = _lines(edit.before), _lines(edit.after)
     if edit.before == edit.after:
         return ""
@@ -163,6 +160,6 @@ def render_diff(edit: UndoableEdit) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Only a line feed ends a line: other signs that some count as line ends are part of what somebody wrote."""
+    """Split at newlines only: other characters that some count as line ends are part of the text."""
     pieces = text.split("\n")
     return [f"{piece}\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])

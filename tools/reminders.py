@@ -1,7 +1,7 @@
-"""Tools over reminders, and over what is on in some days.
+"""Tools for reminders, and for the agenda of some days.
 
-What always holds: the result of setting or changing a reminder says when it is due, in full, so that a model which
-misread a person can see it. A reminder comes to where it was asked for; a call repeated after a crash does it once.
+Setting or changing a reminder returns its due time in full, so that misunderstandings are visible. A reminder is sent
+to where it was requested; a call repeated after a crash takes effect once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FIRST_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class _Effects:
-    """What a call will do, as a person reads it."""
+    """Describes for people what a call will do."""
 
     reminders: AgendaService
 
@@ -56,7 +56,7 @@ class _Effects:
         return f"cancel {self._name_of(id, context.scope)}"
 
     def _name_of(self, id: int, scope: str) -> str:
-        """Raises `ToolError` where none has the number."""
+        """Return the text of a reminder. Raises `ToolError` if the number does not exist."""
         came = [job for job, _ in self.reminders.list_recent(scope, datetime.min.replace(tzinfo=UTC), limit=_SHOWN)]
         job = next((job for job in (*self.reminders.list_reminders(scope), *came) if job.id == id), None)
         if job is None:

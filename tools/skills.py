@@ -1,7 +1,7 @@
-"""Skills: instructions for kinds of work that the owner brought along, read when they are needed.
+"""Tools for skills: instructions for kinds of work that the owner installed, read when needed.
 
-What always holds: a skill is a text of somebody else's. It is quoted, and who has read one asks before anything is done
-that the person's own message does not ask for.
+A skill is written by others. It is quoted, and after reading one the assistant asks before doing anything that the
+person's own message does not request.
 """
 
 from __future__ import annotations

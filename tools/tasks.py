@@ -1,8 +1,8 @@
-"""Tools over what a person asked for: closing requests once they are done or no longer wanted (F18); and the time
-where the person lives.
+"""Tools for the person's requests: close those that are done or no longer wanted (F18); and the current time where the
+person lives.
 
-What always holds: only requests of the session the call came from are closed, each change cites the messages that show
-it, and the answer is the list of what is still open. Closing what is closed changes nothing.
+Only requests of the call's session are closed, each change cites messages that show it, and the result lists the
+requests still open. Closing a closed request changes nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FIRST_WORDS = 120
 
 def close_requests_tool(requests: UserRequests, zone: ZoneInfo) -> Tool:
     def is_own(context: ToolContext, ids: list[int], **_: object) -> bool:
-        """The request that the turn answers is the model's to close."""
+        """The model may close the request that the turn answers."""
         return all(turn_id_of_message(id) == context.turn for id in ids)
 
     def texts(context: ToolContext, ids: Sequence[int]) -> list[str]:
@@ -35,7 +35,7 @@ def close_requests_tool(requests: UserRequests, zone: ZoneInfo) -> Tool:
         return [open_texts.get(id, "") for id in ids]
 
     def subjects(context: ToolContext, arguments: Mapping[str, Any]) -> list[str]:
-        """An earlier request is closed without a question where the person speaks of it: "the train is booked"."""
+        """An earlier request needs no approval if the person's message is about it: "the train is booked"."""
         return texts(context, arguments["ids"])
 
     def effect(context: ToolContext, ids: list[int], state: str, **_: object) -> str:
@@ -69,7 +69,7 @@ def close_requests_tool(requests: UserRequests, zone: ZoneInfo) -> Tool:
 
 
 def _list(still_open: Sequence[UserRequest], zone: ZoneInfo) -> list[str]:
-    """Newest first, as the port gives them."""
+    """List requests, newest first, as the port returns them."""
     if not still_open:
         return ["No request is open."]
     lines = [_line(request, zone) for request in still_open[:_SHOWN]]

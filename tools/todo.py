@@ -1,7 +1,7 @@
-"""The tool over the to-do lists of a scope.
+"""The tool for the to-do lists of a scope.
 
-What always holds: its results are protected and survive compaction. Every change carries the call's key, so that a call
-repeated after a crash changes nothing twice; and every change answers with the list as it is afterwards.
+Its results are protected and survive compaction. Every change has the call's key, so that a call repeated after a crash
+changes nothing twice, and returns the resulting list.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _change(
     list_name: str | None,
     due: str | None,
 ) -> tuple[str, Sequence[TodoItem]]:
-    """What was done, in a word, and to what. None: not said."""
+    """Make the change and return a verb and what it applies to. None: not given."""
     scope, key, now = context.scope, context.key, context.now
     match action:
         case "list":

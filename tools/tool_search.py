@@ -1,8 +1,8 @@
-"""The tools that stand in no prompt: found by what they do, and called through one that does.
+"""Tools that are not in the prompt: found by what they do, and called through a tool that is.
 
-What always holds: every prompt has the same tools in the same order, whatever was found (prompt cache). A call made
-through `use_tool` is recorded, asked about and run as a call of the tool that it names
-(`ToolRegistry.direct_call`), so that no limit and no approval is passed by.
+Every prompt has the same tools in the same order, whatever was found (for the prompt cache). A call through `use_tool`
+is recorded, approved and run as a call of the named tool (`ToolRegistry.direct_call`), so that no limit and no approval
+is bypassed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ MOST_SHOWN = 6
 
 
 def tool_search_tools(list_deferred: Callable[[str], Sequence[Tool]]) -> list[Tool]:
-    """`find_tools` and `use_tool`. `list_deferred`: the tools outside of the prompt that a role may use."""
+    """Return `find_tools` and `use_tool`. `list_deferred`: returns the tools outside of the prompt that a role may
+    use."""
 
     @tool(roles=ALL_ROLES)
     def find_tools(context: ToolContext, query: str) -> str:
@@ -47,7 +48,8 @@ def tool_search_tools(list_deferred: Callable[[str], Sequence[Tool]]) -> list[To
 
 
 def rank_tools(query: str, tools: Sequence[Tool]) -> list[Tool]:
-    """Those that have a word of the query, the ones with most first. A name or topic weighs more than a description."""
+    """Return tools with a word of the query, those with most words first. Names and topics count more than
+    descriptions."""
     wanted = _stems(query)
     scored = [(_score(wanted, it), it) for it in tools]
     return [it for score, it in sorted(scored, key=lambda pair: -pair[0]) if score > 0]
@@ -59,7 +61,7 @@ def _score(wanted: set[str], it: Tool) -> int:
 
 
 def _stems(text: str) -> set[str]:
-    """The first letters of each word, which a noun, its plural and its verb share: "calendar", "mails", "sending"."""
+    """Return the first letters of each word, which nouns, plurals and verbs share: "calendar", "mails", "sending"."""
     return {fold_text(word)[:5].removesuffix("s") for word in distinct_words(text)}
 
 

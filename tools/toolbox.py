@@ -1,4 +1,4 @@
-"""The tools, in the order in which models are told of them."""
+"""All tools, in the order of the prompt."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ MAX_RESULT_BYTES = 12_000
 
 @dataclass(frozen=True, slots=True)
 class MemoryToolDeps:
-    """What the tools of memory use."""
+    """What the memory tools use."""
 
     search: StoredMemorySearch
     corrector: MemoryService
@@ -101,9 +101,9 @@ def build_toolbox(
     tracer: Tracer = NULL_TRACER,
     authority: Permissions = OWNER_ONLY_PERMISSIONS,
 ) -> ToolRegistry:
-    """Without one of `requests`, `memory`, `reminders`, `sending`, `pages`, `web_search`, `files`, `sandbox`, `mail`
-    and `calendars` there are no tools over it. A page of quoted words has at most `result_bytes` of UTF-8; commands of
-    `allowed_commands` need no approval. `delegate` is added by the code that has the helpers."""
+    """Build all tools except `delegate`, which is added with its helpers. If one of `requests`, `memory`, `reminders`,
+    `sending`, `pages`, `web_search`, `files`, `sandbox`, `mail` and `calendars` is missing, its tools are left out. A
+    page of quoted text has at most `result_bytes` of UTF-8; commands of `allowed_commands` need no approval."""
     documents = DocumentReader()
     folders = files.folders if files else FileFolders(workspace, workspace.parent)
     tools: list[Tool] = [
@@ -151,7 +151,7 @@ TaskText = Annotated[str, bounded_text(8_000, one_line=False)]
 
 
 def delegate_tool(helpers: DelegationRunner) -> Tool:
-    # What its helpers cost is counted like the turn itself, and they can change nothing.
+    # Helpers cost as much as the turn itself, and cannot change anything.
     @tool(effects="once", roles=OWNER_ONLY, timeout_seconds=MAX_DELEGATE_SECONDS, touches={"reads"})
     async def delegate(context: ToolContext, tasks: list[TaskText]) -> str:
         """Have helpers work at once on tasks that do not depend on each other. Each sees this conversation, can look
@@ -169,7 +169,7 @@ def delegate_tool(helpers: DelegationRunner) -> Tool:
 
 
 def tool_roles() -> dict[str, frozenset[str]]:
-    """The roles that each tool admits at most, for checking names in the settings: of tools that nothing is behind."""
+    """Return the most roles each tool permits, to validate names in the settings."""
     nothing: Any = object()
     nowhere = MailServer("", 0, "", "")
     memory = MemoryToolDeps(nothing, nothing, nothing, nothing, nothing, nothing, nothing)

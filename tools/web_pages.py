@@ -1,7 +1,7 @@
-"""The web: reading a page, and searching for one.
+"""Tools for the web: read a page, and search.
 
-What always holds: what comes from there is somebody else's text. It is quoted, and it changes nothing. An address or a
-question that the person did not write themselves is asked about first: it could carry words of theirs out.
+Results come from others. They are quoted and change nothing. An address or a query that the person did not write needs
+approval, since it could send their words to others.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def fetch_url_tool(
         return f"read the page {quote_text(url)}"
 
     def allows(context: ToolContext, url: str) -> ApprovalPattern | None:
-        """A host, for addresses without a query: what comes after a question mark may be words of the owner's."""
+        """Return the host of an address without a query: after a question mark may be the owner's words."""
         parts = split_address(url)
         if "?" in url:
             return None

@@ -1,4 +1,4 @@
-"""What keeps due things from coming, said before and after (I11): nothing will run at their time; nothing ran."""
+"""Checks whether due reminders and schedules will run, and warns before and after if not (I11)."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from assistant.core.text import pluralize, shorten_line
 from assistant.service.presence import advise_to_stay
 from assistant.store.script.jobs import Jobs
 
-# A chat that stays open until then is enough, so that it is not said that nothing will run at that time.
+# A chat that stays open until then is enough to omit the warning.
 _NOTHING_WILL_RUN = "Nothing runs the assistant once this ends, and reminders come only while it runs."
-# For others than the owner, who cannot change it.
+# For people other than the owner, who cannot change it.
 NOBODY_SAYS_WHETHER = "It comes only if the assistant is running at that time, which is not certain."
-# Looks at the wall clock after which something that is due and did not go off needs a person.
+# Number of clock checks after which something due that did not run needs attention.
 _WATCHES = 4
 _NAMED = 3
 _FIRST_WORDS = 60
 
 
 def nothing_will_run() -> str:
-    """Where something was set."""
+    """Return the warning shown when something is set."""
     return f"{_NOTHING_WILL_RUN} {advise_to_stay()}"
 
 
 def warns_of_nothing(text: str) -> bool:
-    """Whether an answer has `nothing_will_run` in it."""
+    """Return whether an answer contains `nothing_will_run`."""
     return _NOTHING_WILL_RUN in text
 
 
 def unattended_note(jobs: Jobs, stays: Callable[[], bool], zone: ZoneInfo, now: datetime) -> str:
-    """What waits while nothing will run, in a line; "" where nothing waits, or something will run."""
+    """Return a line about what waits while nothing will run it; "" if nothing waits, or it will run."""
     waiting, due_at = jobs.count_active(), jobs.next_due_at()
     if not waiting or due_at is None or stays():
         return ""
@@ -53,9 +53,9 @@ def unattended_note(jobs: Jobs, stays: Callable[[], bool], zone: ZoneInfo, now: 
 
 @dataclass(frozen=True, slots=True)
 class AgendaWatch:
-    """How a home finds out that something due did not come.
+    """How to detect that something due did not run.
 
-    - `is_served`: a process runs that sends it, and is given a moment to do so.
+    - `is_served`: a process that runs it exists, and is given a moment to do so.
     """
 
     punctuality: LatenessPolicy
@@ -70,7 +70,7 @@ class AgendaWatch:
 
 
 def find_agenda_problems(jobs: Jobs, watch: AgendaWatch, now: datetime) -> Iterator[str]:
-    """What of the agenda needs a person, for `status`."""
+    """Return the problems of the agenda, for `status`."""
     unseen = sum(jobs.count_unseen().values())
     if unseen:
         slots = jobs.list_unseen(OWNER_SCOPE, limit=_NAMED)

@@ -1,7 +1,7 @@
-"""The brief of a day: what is on, what is overdue, what waits for the person and what the assistant said it would do.
+"""The brief of a day: what is planned, what is overdue, what waits for the person, and open requests.
 
-What always holds: it is read from the stores and written by code, without a model and without a network; everything in
-it is the owner's; stored words are quoted, and a list ends after a few lines with how many more there are.
+It is read from the stores and formatted by code, without a model or network; everything in it is the owner's; stored
+texts are quoted, and a long list ends with the number of further items.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from assistant.store.character.journal import StoredJournal
 from assistant.store.script.approvals import StoredApprovals
 from assistant.store.script.turns import UserRequests
 
-_MOST = 8  # lines of a list
+_MOST = 8  # maximum lines per list
 _FIRST_WORDS = 120
 _MOST_REQUESTS = 200
 _A_NIGHT = timedelta(hours=24)
-_LOOKED_BACK = 20  # sleeps and naps
+_LOOKED_BACK = 20  # sleep cycles and naps
 
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class BriefRequest:
-    """Something that was asked for and is not done."""
+    """A request that is not done."""
 
-    id: int  # of its message
+    id: int  # id of its message
     day: date  # local
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class BriefApproval:
-    """Something that waits for a yes or no."""
+    """An action that waits for approval."""
 
     id: int
     effect: str
@@ -53,19 +53,19 @@ class BriefApproval:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What is worth knowing of a day."""
+    """The content of a day's brief."""
 
     day: date
-    today: tuple[AgendaItem, ...]  # still to come, or of no time
+    today: tuple[AgendaItem, ...]  # still to come, or without a time
     overdue: tuple[AgendaItem, ...]
     approvals: tuple[BriefApproval, ...]
-    promised: tuple[BriefRequest, ...]  # answered, and not said to be done
+    promised: tuple[BriefRequest, ...]  # answered, but not reported as done
     unanswered: tuple[BriefRequest, ...]
-    learned: int  # memories that the last night made
+    learned: int  # memories made by the last night
 
     @property
     def is_empty(self) -> bool:
-        """Nothing in it is worth a message; what was learned alone is not."""
+        """Return whether nothing is worth a message; learned facts alone are not."""
         return not (self.today or self.overdue or self.approvals or self.promised or self.unanswered)
 
 
@@ -115,7 +115,7 @@ def _request(request: UserRequest, zone: ZoneInfo) -> BriefRequest:
 
 
 def format_brief(brief: Brief) -> str:
-    """For people, in Markdown."""
+    """Format a brief for people, as Markdown."""
     learned = pluralize(brief.learned, "new thing", "new things")
     parts = [
         *_section(f"{format_due(brief.day.isoformat())}:", brief.today, format_item, "/agenda"),
@@ -130,7 +130,7 @@ def format_brief(brief: Brief) -> str:
 
 
 def format_check_in(brief: Brief) -> str:
-    """What is still to be done today, for the evening; "" where there is nothing."""
+    """Format what is still to be done today, for the evening; "" if nothing."""
     todos = [item for item in (*brief.overdue, *brief.today) if item.kind == "todo"]
     parts = [
         *_section("To do:", todos, format_item, "/todo"),

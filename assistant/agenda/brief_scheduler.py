@@ -1,9 +1,8 @@
-"""Sends the morning brief and the evening's check-in, each once a local day.
+"""Sends the morning brief and the evening check-in, each once per local day.
 
-What always holds: that a day had its message is marked in the transaction that sends it, so that a kill, a restart or
-an hour that comes twice sends none again; a day on which nothing ran has none, and the days after it do not make up for
-it; where there is nothing to say nothing is sent; quiet hours hold it back. The morning's waits a while for the sleep
-of the night.
+A day is marked as done in the transaction that sends its message, so that a crash, a restart or a repeated hour sends
+no second one. Days on which nothing ran are skipped; empty messages are not sent; quiet hours delay them. The morning
+brief waits a while for the night's sleep cycle.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from assistant.store.script.notices import StoredNotices
 
 log = get_logger()
 
-# How long after its time it is still of use: a machine that is switched on at night tells nothing of the morning.
+# How long after its time it is still useful: at night the morning brief is not.
 _OF_USE = {NoticeKind.MORNING_BRIEF: timedelta(hours=8), NoticeKind.EVENING_CHECK_IN: timedelta(hours=4)}
 _SLEEP_PATIENCE = timedelta(minutes=30)
-# Marks of later days than this are of a clock that was ahead.
+# Marks of later days than this were set by a clock that was ahead.
 _A_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class BriefTimes:
-    """Times of day by the clock of the home, as in "07:30"; "" for none."""
+    """Times of day in the time zone of the data folder, such as "07:30"; "" for none."""
 
     morning: str
     evening: str
@@ -43,7 +42,7 @@ class BriefTimes:
     lateness: LatenessPolicy
 
     def find_due(self, kind: NoticeKind, now: datetime) -> date | None:
-        """The local day whose message may be sent now."""
+        """Return the local day whose message may be sent now."""
         at = self.morning if kind is NoticeKind.MORNING_BRIEF else self.evening
         if not at:
             return None
@@ -65,8 +64,8 @@ class BriefScheduler:
         is_night_due: Callable[[datetime], bool],
         clock: Callable[[], datetime],
     ) -> None:
-        """`send` gives a notice to the owner, where they were last; `is_night_due` tells that the sleep of the night is
-        still to come or to end."""
+        """`send` sends a notice to the owner, where they were last; `is_night_due` returns whether the night's sleep
+        cycle is still to run or to end."""
         self._reader = reader
         self._notices = notices
         self._times = times
@@ -90,7 +89,7 @@ class BriefScheduler:
             self._task = asyncio.create_task(self._run(due, now), name="brief")
 
     async def wait_idle(self) -> None:
-        """Until what is being sent is in the outbox."""
+        """Wait until the message being sent is in the outbox."""
         if self._task is not None:
             await self._task
 
@@ -126,7 +125,7 @@ class BriefScheduler:
             log.error("the brief was not sent; it is tried again", error=str(error))
 
     def _send_or_mark(self, notice: Notice, now: datetime) -> None:
-        # That there was nothing to say in the morning is decided in the morning.
+        # Whether the morning has nothing to report is decided in the morning.
         if notice.text == notice.kind.fill(text="").text:
             self._notices.mark_sent(notice.mark, now)
         else:
@@ -134,7 +133,7 @@ class BriefScheduler:
 
 
 def _text(kind: NoticeKind, brief: Brief) -> str:
-    """What follows the first sentence; "" where there is nothing to say."""
+    """Return the text after the first sentence; "" if there is none."""
     if kind is NoticeKind.EVENING_CHECK_IN:
         text = format_check_in(brief)
     else:

@@ -1,8 +1,7 @@
-"""What calendars have of some days, and whose birthdays they are, by the clock of the home.
+"""Events and birthdays of some days, in the time zone of the data folder.
 
-What always holds: each event on every day that it touches, also over midnight and when the clocks change; a day that a
-calendar has whole is that day in any zone. A calendar that cannot be read keeps nothing else from being shown, and what
-is shown of it says how old it is.
+Each event is listed on every day it touches, also across midnight and clock changes; an all-day event is on the same
+day in any zone. An unreadable calendar does not affect others, and its cached events are shown with their age.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from assistant.settings.calendar_sources import CalendarSettings
 from assistant.store.calendars import MOST_EVENTS, CalendarReader
 
 _AN_INSTANT = timedelta(microseconds=1)
-# Of readings that were left out: after so many, the age of what is shown is said.
+# After this many failed reads, the age of the data is shown.
 _OLD_AFTER = 4
 
 
@@ -32,8 +31,8 @@ class CalendarEntry:
     kind: Literal["event", "birthday"]
     text: str
     day: date
-    time: str = ""  # when it begins on that day; "" where it lasts the whole day, or goes on from the day before
-    until: str = ""  # the time at which it ends; the last day of one that ends on another day
+    time: str = ""  # its start on that day; "" if it lasts all day, or began the day before
+    until: str = ""  # its end time, or the last day of an event that ends on another day
     calendar: str = ""
     place: str = ""
     note: str = ""
@@ -42,14 +41,14 @@ class CalendarEntry:
 
 @dataclass(frozen=True, slots=True)
 class CalendarDays:
-    """`settings`: as they are now; what is not in them is not shown."""
+    """Reads calendars. `settings` returns the current ones; calendars not in them are not shown."""
 
     reader: CalendarReader
     zone: ZoneInfo
     settings: Callable[[], CalendarSettings]
 
     def read(self, days: DayRange, now: datetime) -> tuple[list[CalendarEntry], tuple[str, ...]]:
-        """What is on, and what is to be said of calendars that are not as they are now."""
+        """Return the entries, and remarks on calendars that are not up to date."""
         names = [source.name for source in self.settings().sources]
         if not names:
             return [], ()
@@ -104,7 +103,7 @@ class CalendarDays:
 
 
 def describe_state(event: CalendarEvent) -> str:
-    """What is to be known of an event beside its time; "" for nothing."""
+    """Return remarks on an event besides its time; "" for none."""
     if event.state == "cancelled":
         return "cancelled"
     if event.answer == "needs-action":

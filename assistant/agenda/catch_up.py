@@ -1,13 +1,12 @@
-"""Quiet hours, what becomes of the slots of a job that are due, and what is sent for them. Pure.
+"""Quiet hours, the outcome of a job's due slots, and the messages for them. Pure.
 
-Every slot between the job's next one and now ends here as `ran` (within the tolerance), `late` (sent or run after
-that, or after quiet hours) or `missed`. What passed while the daemon was not running follows the job's catch-up
-policy: "once" catches up with the newest, "all" with each, "skip" with none. What only quiet hours held back is
-late and never missed: of a job that repeats within them, the newest stands for the others, unless its policy is
-"all".
+Every slot between the job's next one and now ends as `ran` (within the tolerance), `late` (sent or run after that, or
+after quiet hours) or `missed`. Slots that passed while the daemon was not running follow the job's catch-up policy:
+"once" runs the newest, "all" each, "skip" none. Slots delayed only by quiet hours are late and never missed: if a job
+repeats within them, the newest represents the others, unless its policy is "all".
 
-Each slot that is sent is in exactly one message; where more than a handful are due at a time in one place, they come in
-one message. Its key comes from the job and the slot, so that it goes out once.
+Each slot that is sent is in exactly one message; if many are due at once for one recipient, they share a message. The
+message key comes from job and slot, so that it is sent once.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ _A_DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class QuietHours:
-    """Hours in which no reminder is sent. The same time twice is no quiet hours."""
+    """Hours in which no reminder is sent. If start and end are equal, there are none."""
 
-    begin: time  # in the quiet hours
-    end: time  # not in them any more
+    begin: time  # start, inclusive
+    end: time  # end, exclusive
     zone: ZoneInfo
 
     def window(self, at: datetime) -> tuple[datetime, datetime] | None:
-        """Begin and end of the quiet hours that a moment falls into; None outside of them."""
+        """Return the start and end of the quiet hours that contain a time; None outside of them."""
         today = utc_to_local(at, self.zone).replace(hour=0, minute=0, second=0, microsecond=0)
         for day in (today - _A_DAY, today):
             last = day if self.begin < self.end else day + _A_DAY
@@ -52,7 +51,7 @@ class QuietHours:
         return None
 
     def next_allowed(self, at: datetime) -> datetime:
-        """The moment itself, or the end of the quiet hours that it falls into."""
+        """Return the time itself, or the end of the quiet hours that contain it."""
         window = self.window(at)
         return at if window is None else window[1]
 
@@ -61,7 +60,7 @@ class QuietHours:
 
 
 def parse_quiet_hours(hours: str, zone: ZoneInfo) -> QuietHours | None:
-    """The quiet hours written as in "22:00-07:00"; None for ""."""
+    """Parse quiet hours like "22:00-07:00"; None for ""."""
     if not hours:
         return None
     begin, end = (time.fromisoformat(part.strip().zfill(5)) for part in hours.split("-"))
@@ -76,7 +75,7 @@ NOTE_FOLDED = "waited for quiet hours; sent once, with the newest"
 
 @dataclass(frozen=True, slots=True)
 class LatenessPolicy:
-    """From when on something due is late, and when it has to wait."""
+    """When something due counts as late, and when it has to wait."""
 
     late_after: timedelta
     quiet: QuietHours | None = None
@@ -85,22 +84,22 @@ class LatenessPolicy:
         return at if self.quiet is None else self.quiet.next_allowed(at)
 
     def due_window(self, now: datetime) -> tuple[datetime | None, datetime]:
-        """Jobs whose slot lies after the first and not after the second are to be looked at now. In quiet hours these
-        are the ones that were due right before them."""
+        """Return (after, until]: jobs with slots in this range are checked now. In quiet hours these are the slots due
+        right before them."""
         window = self.quiet.window(now) if self.quiet is not None else None
         if window is None:
             return None, now
         return now - self.late_after, window[0] - timedelta(microseconds=1)
 
     def wake_at(self, next_at: datetime | None, now: datetime) -> datetime | None:
-        """When to look again, if the next slot is at `next_at`."""
+        """Return when to check again if the next slot is at `next_at`."""
         return None if next_at is None else self.next_allowed(max(next_at, now))
 
 
 def end_due_slots(
     job: Job, now: datetime, policy: LatenessPolicy, limit: int
 ) -> tuple[list[SlotOutcome], DueSlot | None]:
-    """How the slots of a job that are due end, at most so many, oldest first; and its next slot."""
+    """Return how the due slots of a job end, at most `limit`, oldest first, and its next slot."""
     ended: list[SlotOutcome] = []
     due, zone = job.due, ZoneInfo(job.zone)
     for _ in range(limit):
@@ -128,7 +127,7 @@ def _ending(job: Job, due: DueSlot, following: DueSlot | None, now: datetime, po
 
 
 def format_lateness(by: timedelta) -> str:
-    """A length of time in its largest unit: "3 hours"."""
+    """Format a duration in its largest unit: "3 hours"."""
     seconds = max(0, int(by.total_seconds()))
     for size, unit in ((86_400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size:
@@ -139,7 +138,7 @@ def format_lateness(by: timedelta) -> str:
 def end_due_slots_of_jobs(
     jobs: Iterable[Job], now: datetime, policy: LatenessPolicy, limit: int
 ) -> list[tuple[Job, list[SlotOutcome], DueSlot | None]]:
-    """The endings of several jobs, together `limit` at most."""
+    """End the due slots of several jobs, at most `limit` in total."""
     ended: list[tuple[Job, list[SlotOutcome], DueSlot | None]] = []
     for job in jobs:
         if limit <= 0:
@@ -161,7 +160,7 @@ EndedJob = tuple[Job, Sequence[SlotOutcome], DueSlot | None]
 
 @dataclass(frozen=True, slots=True)
 class _DueReminder:
-    """A reminder that is sent."""
+    """A reminder to send."""
 
     job: Job
     ending: SlotOutcome
@@ -172,7 +171,7 @@ class _DueReminder:
 
 
 def build_firing(ended: Sequence[EndedJob], zone: ZoneInfo, now: datetime) -> FiringBatch:
-    """All that comes of slots that end; `zone` is the home's, in which times are told."""
+    """Return the effects of ended slots; `zone` is the data folder's, used for displayed times."""
     reminders = [
         _DueReminder(job, outcome)
         for job, outcomes, _ in ended
@@ -199,7 +198,7 @@ def build_firing(ended: Sequence[EndedJob], zone: ZoneInfo, now: datetime) -> Fi
 
 
 def build_manual_run(job: Job, zone: ZoneInfo, now: datetime) -> FiringBatch:
-    """What comes of a schedule that somebody runs beside its times: a slot of its own, which moves no other."""
+    """Return the effects of running a schedule manually: an additional slot, which changes no other."""
     due = DueSlot(now, f"{MANUAL_RUN_PREFIX}{now.isoformat()}")
     ending = SlotOutcome(due, "ran", "manually", True)
     outcome = JobOutcome(job.id, job.place.scope, ((ending, ""),), job.due)
@@ -207,7 +206,7 @@ def build_manual_run(job: Job, zone: ZoneInfo, now: datetime) -> FiringBatch:
 
 
 def _schedule_prompt(job: Job, due: DueSlot, late: bool, zone: ZoneInfo) -> IncomingMessage:
-    """The owner's message that a schedule says for them, and says that it is one."""
+    """Return the owner's message sent by a schedule, which says that it is one."""
     place, when = job.place, f"due {format_moment(due.at, zone)}{', late' if late else ''}"
     if due.key.startswith(MANUAL_RUN_PREFIX):
         when = "run manually"
@@ -226,7 +225,7 @@ def _schedule_prompt(job: Job, due: DueSlot, late: bool, zone: ZoneInfo) -> Inco
 def _group_messages(
     reminders: Sequence[_DueReminder], zone: ZoneInfo, now: datetime
 ) -> tuple[list[ReminderMessage], dict[tuple[int, str], str]]:
-    """The messages, and the key of the one that each slot (of a job, by its key) is in."""
+    """Return the messages, and by job and slot the key of the message that has it."""
     groups: dict[tuple[DeliveryTarget, bool], list[_DueReminder]] = {}
     for reminder in reminders:
         groups.setdefault((reminder.job.place, reminder.late), []).append(reminder)
@@ -253,7 +252,7 @@ def _single_text(reminder: _DueReminder, zone: ZoneInfo, now: datetime) -> str:
 
 
 def _buttons(reminder: _DueReminder, zone: ZoneInfo) -> tuple[Button, ...]:
-    """What people do with a reminder; tomorrow is at the time of day that it was due."""
+    """Return the buttons of a reminder; "tomorrow" is at the time of day it was due."""
     remind_again = f"/remind again {reminder.job.id}"
     tomorrow = f"tomorrow {reminder.ending.due.at.astimezone(zone):%H:%M}"
     return (
@@ -264,7 +263,7 @@ def _buttons(reminder: _DueReminder, zone: ZoneInfo) -> tuple[Button, ...]:
 
 
 def _list_text(group: Sequence[_DueReminder], zone: ZoneInfo) -> str:
-    """A list of reminders, by their times."""
+    """Format reminders as a list, by time."""
     by_time = sorted(group, key=lambda reminder: (reminder.ending.due.at, reminder.job.id))
     lines = [
         f"- {format_moment(reminder.ending.due.at, zone)}: {shorten(reminder.job.text, _LINE)}"

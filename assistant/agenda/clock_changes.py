@@ -1,8 +1,8 @@
-"""What a jump of the wall clock changes: it is told, and what was done by a clock that was ahead is planned again.
+"""Handles jumps of the wall clock: reports them, and plans again what was done while the clock was ahead.
 
-A clock that is ahead of time ends slots that are still to come. When it is set back over the jump that was recorded,
-these slots are given back: what repeats is due at its next time, and what came too early comes again at the right one.
-A clock that is behind everything stored undoes nothing and repeats nothing; `status` tells of it.
+A clock that is ahead ends slots that are still in the future. When it is set back across the recorded jump, these slots
+are restored: repeating jobs are due at their next time, and what was sent too early is sent again at the right time. A
+clock behind all stored times undoes and repeats nothing; `status` reports it.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class ClockChanges:
     def __init__(
         self, clock: SteadyClock | None, steps: ClockSteps, zone: ZoneInfo, send: Callable[[Notice], None]
     ) -> None:
-        """`clock` is watched; None where the time is given by somebody else. `send` gives a notice to the owner."""
+        """`clock` is watched; None if times are passed by the caller. `send` sends a notice to the owner."""
         self._clock = clock
         self._steps = steps
         self._zone = zone
         self._send = send
 
     def recover_after_crash(self, now: datetime) -> None:
-        """At start: the clock may have been set while nothing ran. Raises `StoreError`."""
+        """At start-up: the clock may have been set while nothing ran. Raises `StoreError`."""
         newest = self._steps.newest_moment()
         if newest is None:
             return
@@ -45,7 +45,7 @@ class ClockChanges:
             if self._steps.skipped_until(now) is not None:
                 self._set_back(newest, now)
         elif now - newest > UNNOTICED:
-            # The clock that this process was started by may be ahead.
+            # The clock may be ahead since before this process started.
             self._steps.record(newest, now)
 
     def check(self) -> None:
@@ -53,7 +53,7 @@ class ClockChanges:
         try:
             self._end_steps()
         except StoreError as error:
-            # The next start finds by what is stored that the clock was set back.
+            # After a crash, the next start detects from stored times that the clock was set back.
             log.error("a jump of the clock was not noted", error=str(error))
 
     def _end_steps(self) -> None:
@@ -96,7 +96,7 @@ class ClockChanges:
         self._send(notice)
 
     def problems(self, now: datetime) -> Iterator[str]:
-        """What needs a person, for `status`."""
+        """Return the current problems, for `status`."""
         step = self._clock.held_step() if self._clock is not None else None
         if step is not None:
             yield self._held_text(step)
@@ -118,5 +118,5 @@ class ClockChanges:
 
 
 def _whole(moment: datetime) -> datetime:
-    """To the minute, as people read it."""
+    """Format a time to the minute."""
     return moment.replace(second=0, microsecond=0)

@@ -1,8 +1,8 @@
-"""The day that a sentence names, in English, German, French and Spanish: "dentist on Tuesday at 10", "Anna hat am
+"""Finds the day named in a sentence, in English, German, French and Spanish: "dentist on Tuesday at 10", "Anna hat am
 3. Mai Geburtstag". Pure.
 
-What always holds: days count from the day on which it was said; a day that is told as past is none; an hour is read
-only where nothing else can be meant. Texts are read without case and accents.
+Days are relative to the day on which it was said; days in the past tense are past; an hour is only read if it is
+unambiguous. Case and accents are ignored.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NEAR = lazy_regex(
     r"|\b(?P<one>tomorrow|demain|(?<!guten )(?<!am )(?<!jeden )morgen(?! fruh ist)|(?<!la )manana)\b"
     r"|\b(?P<none>today|tonight|this (?:morning|afternoon|evening)|heute|aujourd.hui|ce soir|hoy|esta noche)\b"
 )
-# "From 10 to 24 August", "August 10 to 24", "Monday to Wednesday": between the first day and the last one.
+# "From 10 to 24 August", "August 10 to 24", "Monday to Wednesday": between the first and the last day.
 _TO = r"(?:,? (?:to|till?|until|through|bis|au|al|a|hasta)(?: the| zum| el| le)?| ?[-–]) ?"
 _LEADS_TO = lazy_regex(rf"{_TO}$")
 _BETWEEN = lazy_regex(
@@ -80,7 +80,7 @@ _PAST = lazy_regex(
     r"|called|visited|yesterday|ago|turned|died|married|began|started|graduated|war|waren|hatten?|ging|gestern|etait|avait|hier"
     r"|fue|fui|ayer|tuve|estuve)\b|\bj'ai \w+e\b|\bhabe\b.*\bge\w+t\b"
 )
-# What is said of the days themselves.
+# Words about the days themselves.
 _OF_DAYS = lazy_regex(
     r"\b(?:(?:favou?rite|best|worst|busiest) (?:day|weekday)|lieblings(?:wochen)?tag|jour (?:de la semaine )?prefere"
     r"|dia (?:de la semana )?(?:favorito|preferido)|(?:is|are) (?:called|a day of)|comes? (?:after|before)"
@@ -88,7 +88,7 @@ _OF_DAYS = lazy_regex(
     rf" (?:the |les? |los |el )?(?:{_WEEKDAY})s?)\b"
 )
 _GERMAN = lazy_regex(r"\b(?:ist|sind|ich|bin|wir|kommt|kommen|bleibt|bleiben|und|der|das|am|um)\b")
-# What was is behind, what is to come stands after it: "it was on Tuesday, but is now on Wednesday".
+# The old date comes before, the new one after it: "it was on Tuesday, but is now on Wednesday".
 _BUT = lazy_regex(r"\b(?:but|aber|sondern|mais|pero|sino)\b")
 _CLOCK = lazy_regex(
     r"(?<![\d.:])(?P<hour>\d{1,2})[:h](?P<minute>\d{2})(?:\s?(?P<half>[ap])\.?m\b)?"
@@ -99,22 +99,22 @@ _CLOCK = lazy_regex(
 )
 _A_YEAR = timedelta(days=364)
 _LATER = lazy_regex(r"\b(?:afternoon|evening|tonight|nachmittags?|abends?|apres-midi|soir|tarde|noche)\b|(?<=tag)abend")
-# An hour alone before this is of the afternoon as well as of the night.
+# A lower hour without a part of the day may be in the afternoon or at night.
 _MORNING_FROM = 7
 
 
 @dataclass(frozen=True, slots=True)
 class NamedDay:
-    """When something is: on a day, or up to another one; each year or month, or on days of the week; and at an hour, if
-    one is named."""
+    """When something is: on a day, or a range of days; every year, month or on weekdays; and at an hour, if one is
+    named."""
 
     day: date | None = None
     until: date | None = None  # the last of several days
     yearly: bool = False
     weekdays: frozenset[int] = frozenset()  # 0 is Monday
     month_day: int = 0  # of each month
-    time: str = ""  # as in "10:00"
-    others: frozenset[date] = frozenset()  # further days that do not follow: "3. und 10. Mai"
+    time: str = ""  # such as "10:00"
+    others: frozenset[date] = frozenset()  # further days, not adjacent: "3. und 10. Mai"
 
     @property
     def names_day(self) -> bool:
@@ -122,16 +122,16 @@ class NamedDay:
 
     @property
     def repeats(self) -> str:
-        """How often, in words; "" for once."""
+        """Return how often, in words; "" for once."""
         return "every month" if self.month_day else "every week" if self.weekdays else "every year" * self.yearly
 
     def is_on(self, day: date, since: date) -> bool:
-        """`since` is when it was said."""
+        """Return whether it is on a day; `since` is when it was said."""
         if self.weekdays or self.month_day:
             return day > since and (day.weekday() in self.weekdays or day.day == self.month_day)
         if self.day is None or not self.yearly:
             return day in self.others or (self.day is not None and self.day <= day <= (self.until or self.day))
-        # Who was born on 29 February has a birthday each year.
+        # A birthday on 29 February is celebrated every year.
         own = (
             (2, 28)
             if (self.day.month, self.day.day) == (2, 29) and not _is_leap(day.year)
@@ -141,7 +141,7 @@ class NamedDay:
 
 
 def find_day(sentence: str, said_on: date) -> NamedDay:
-    """The day and hour that a sentence names; nothing of either where it names none, or a past one."""
+    """Return the day and hour named in a sentence; empty if there is none, or a past one."""
     folded = fold_text(sentence).replace("’", "'")
     if _GERMAN.search(folded):
         # "Here"; in French, yesterday.
@@ -160,7 +160,7 @@ def find_day(sentence: str, said_on: date) -> NamedDay:
         (day, match) for match in _DATE.finditer(folded) if (day := _dated(match, said_on, yearly, is_past)) is not None
     ]
     if dates:
-        # What was worked out when it was learnt stands in brackets at the end.
+        # A date added when it was learned is in brackets at the end.
         day, match = dates[-1]
         others = (
             other for (other, one), (_, two) in pairwise(dates) if _AND.fullmatch(folded[one.end() : two.start()])
@@ -179,19 +179,19 @@ def find_day(sentence: str, said_on: date) -> NamedDay:
 
 
 def _as_range(match: re.Match[str]) -> str:
-    """Two days in a row are all the days from one to the other."""
+    """Two adjacent days are a range from one to the other."""
     first, last = match["one"] or match["first"], match["two"] or match["next"]
     lead = f"{match['month']} " if match["month"] else ""
     return f"{lead}{first} to {last}" if int(last) == int(first) + 1 else match[0]
 
 
 def month_of(words: str) -> int:
-    """1 to 12 for the name of a month; 0 for anything else."""
+    """Return 1 to 12 for the name of a month; 0 for anything else."""
     return _MONTHS.get(words, 0)
 
 
 def _up_to(last: date, folded: str, match: re.Match[str], said_on: date) -> NamedDay:
-    """The days up to one that was found, or from it on; it alone where no other is named with it."""
+    """Return the range that begins or ends with a found day; the day alone if there is no other."""
     number = _NUMBER_AFTER.match(folded, match.end()) if match["month_first"] else None
     if number is not None:
         return NamedDay(last, _same_month(last, int(number[1])))
@@ -227,7 +227,7 @@ def _next_weekday(match: re.Match[str], after: date) -> date:
 
 
 def find_other_numbers(sentence: str) -> frozenset[str]:
-    """The numbers that are of no date and no hour: of a room, a flight, a team."""
+    """Return the numbers that are not part of a date or an hour: of a room, a flight, a team."""
     return frozenset(re.findall(r"\b\d+\b", _CLOCK.sub(" ", _DATE.sub(" ", fold_text(sentence)))))
 
 

@@ -1,10 +1,9 @@
-"""What is on: the reminders, scheduled prompts, to-dos, dates told, events of calendars and birthdays of some days in
-one list, by the clock of the home.
+"""The agenda of some days: reminders, scheduled prompts, to-dos, dates mentioned in messages, calendar events and
+birthdays in one list, in the time zone of the data folder.
 
-What always holds: everything of one scope and nothing of another; each occurrence once, on its local day, also when the
-clocks change; what should have been done or sent by now stands under today, and says so. What comes many times a day
-is one line of that day. Calendars are the owner's alone; what is shown of one that was not read lately says how old it
-is.
+Only items of one scope, each occurrence once, on its local day, also across clock changes; overdue items are listed
+under today and marked. Something that repeats often in a day is one line. Calendars are only the owner's; data not read
+recently is marked with its age.
 """
 
 from __future__ import annotations
@@ -39,34 +38,34 @@ _AN_INSTANT = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class AgendaItem:
-    """One thing on one day."""
+    """One item on one day."""
 
     kind: AgendaKind
-    id: int  # of the reminder, schedule or to-do; of the message that told it; 0 of what is in a calendar
+    id: int  # of the reminder, schedule or to-do; of the message that mentioned it; 0 for calendar entries
     text: str
     day: date  # local
-    time: str = ""  # local, as in "09:30"; "" for the whole day
-    name: str = ""  # of a schedule, of the list of a to-do, or of a calendar
+    time: str = ""  # local, such as "09:30"; "" for the whole day
+    name: str = ""  # of a schedule, a to-do's list, or a calendar
     repeats: str = ""  # how often, in words
-    late: bool = False  # its time is over, and it is not done or sent
-    came: bool = False  # of a reminder that came today and does not wait any more
-    since: str = ""  # when it was due, local, of what is late since another day; when it was told
-    until: str = ""  # when an event ends, local: a time, or the last day of one of several days
+    late: bool = False  # its time has passed, and it is not done or sent
+    came: bool = False  # a reminder that was sent today
+    since: str = ""  # local due time of an item late since another day; when it was mentioned
+    until: str = ""  # local end of an event: a time, or the last of several days
     place: str = ""  # of an event
-    note: str = ""  # of an event: cancelled, tentative, an invitation that waits; how old somebody gets
+    note: str = ""  # of an event: cancelled, tentative, or an invitation not answered; someone's age
 
 
 @dataclass(frozen=True, slots=True)
 class DayAgenda:
-    """What is on in some days."""
+    """The agenda of some days."""
 
     days: DayRange
     items: tuple[AgendaItem, ...]
-    remarks: tuple[str, ...] = ()  # which calendars are not as they are now, a line each
+    remarks: tuple[str, ...] = ()  # calendars that are not up to date, one line each
 
 
 class AgendaDays:
-    """Reads what is on. `zone` is the home's."""
+    """Reads the agenda. `zone` is that of the data folder."""
 
     def __init__(
         self, jobs: Jobs, todos: StoredTodos, told: ToldDates, zone: ZoneInfo, calendars: CalendarDays | None = None
@@ -140,7 +139,7 @@ class AgendaDays:
 
 
 def _is_made_of(item: AgendaItem, told: AgendaItem) -> bool:
-    """Whether a reminder or to-do stands for what was told: about nothing else, at the same time if any."""
+    """Return whether a reminder or to-do covers what was mentioned: the same topic, and the same time if any."""
     if item.day != told.day or told.time not in ("", item.time):
         return False
     words = subject_words(item.text)
@@ -163,13 +162,13 @@ def _entry_item(entry: CalendarEntry) -> AgendaItem:
 
 
 def is_overdue(todo: TodoItem, now: datetime, zone: ZoneInfo) -> bool:
-    """A day is over when the next one begins."""
+    """Return whether a to-do is overdue; a day ends when the next one begins."""
     here = utc_to_local(now, zone)
     return todo.due is not None and not todo.done and todo.due < here.isoformat()[: len(todo.due)]
 
 
 def format_agenda(agenda: DayAgenda) -> str:
-    """By days, for people and for models. The texts are quoted: they are data."""
+    """Format by day, for people and models. Texts are quoted, since they are data."""
     first, last = (format_due(day.isoformat()) for day in (agenda.days.first, agenda.days.last))
     blocks = [
         "\n".join([f"{format_due(day.isoformat())}:", *map(format_item, items)])
@@ -180,7 +179,7 @@ def format_agenda(agenda: DayAgenda) -> str:
 
 
 def format_item(item: AgendaItem) -> str:
-    """In a line of a list."""
+    """Format as one line of a list."""
     name = quote_text(item.name)
     about = {
         "reminder": f"reminder {item.id}",

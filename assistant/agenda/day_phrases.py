@@ -1,8 +1,8 @@
-"""Days as people name them, to look at or to have something done by: "tomorrow", "next week", "Freitag", "le week-end",
+"""Parses days named by people, to look at or as a due date: "tomorrow", "next week", "Freitag", "le week-end",
 "2026-12-24". Pure.
 
-What always holds: today counts, whatever the hour; what is read as a moment is read as reminders read it
-(`time_phrases`); nothing is guessed where a text is not understood.
+Today is included, whatever the hour; moments are parsed as for reminders (`time_phrases`); a text that is not
+understood is an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from assistant.core.time_spelling import spell_days
 
 MAX_DAYS = 92
 _A_DAY = timedelta(days=1)
-# All of these are read without case and accents.
+# Case and accents are ignored.
 _LEAD = lazy_regex(
     r"^(?:(?:on|for|during|am|an|im|fur|in|the|die|der|das|le|la|les|l['’]|el|los|para|pour|de|du|en|ce|this)\s+)+"
 )
@@ -41,13 +41,13 @@ _SPAN = tuple((name, lazy_regex(pattern)) for name, pattern in _SPANS)
 
 @dataclass(frozen=True, slots=True)
 class DayRange:
-    """Some days in a row, by the clock of a zone, both ends among them."""
+    """Consecutive days in a zone, both ends included."""
 
     first: date
     last: date
 
     def bounds(self, zone: ZoneInfo) -> tuple[datetime, datetime]:
-        """When it begins, and when the day after it does."""
+        """Return the start of the first day, and of the day after the last."""
         return _midnight(self.first, zone), _midnight(self.last + _A_DAY, zone)
 
     def __iter__(self) -> Iterator[date]:
@@ -63,7 +63,7 @@ def local_day(now: datetime, zone: ZoneInfo) -> date:
 
 
 def parse_days(text: str, zone: ZoneInfo, now: datetime) -> DayRange:
-    """The days that a text names; "" is the week from today on. Raises `UsageError`."""
+    """Return the days a text names; "" is a week from today. Raises `UsageError`."""
     today = local_day(now, zone)
     folded = fold_text(spell_days(" ".join(text.split()).strip(" ?!.,")))
     if not folded:
@@ -103,20 +103,20 @@ def _span(name: str, days: int, today: date) -> DayRange:
 
 
 def parse_due(text: str, zone: ZoneInfo, now: datetime) -> str:
-    """By when something is to be done: local, as in "2026-03-13" or "2026-03-13T17:00". Raises `UsageError`."""
+    """Return a local due date, such as "2026-03-13" or "2026-03-13T17:00". Raises `UsageError`."""
     moment = _parse_day(text, zone, now)
     return moment.local.date().isoformat() if moment.whole_day else local_slot_key(moment.local)
 
 
 def _parse_day(text: str, zone: ZoneInfo, now: datetime, *, past_hours: bool = False) -> ParsedMoment:
-    """As reminders read it, but that the whole of today is not past yet, with `past_hours` no hour of it. Raises
+    """Parse as for reminders, but accept all of today, and with `past_hours` also its past hours. Raises
     `UsageError`."""
     text = re.sub(r"^\s*(?:by|until|bis|d['’]ici|para|antes del?)\s+", "", text, flags=re.IGNORECASE)
     today = local_day(now, zone)
     try:
         return parse_moment(text, zone, now)
     except UsageError:
-        # What is past now may be a day, and that day today.
+        # A time that has passed may name a day, which may be today.
         try:
             moment = parse_moment(text, zone, _midnight(today, zone))
         except UsageError:

@@ -1,9 +1,8 @@
-"""When a job is due next: once, by an RRULE, or by a line of cron. Pure.
+"""Computes when a job is due next: once, by an RRULE, or by a cron line. Pure.
 
-Times that repeat are computed by the clock of the job's zone and then turned into moments, so that eight in the
-morning stays eight in the morning; the slots of a job follow one another in time, and two local times that are the
-same moment (in an hour that spring leaves out) are one slot, the first of them. The libraries that read rules and
-lines of cron are loaded by the first job that needs them.
+Repeating times are computed in the job's time zone and then converted to UTC, so that eight in the morning stays eight
+in the morning. Slots are in chronological order; two local times that are the same moment (in an hour skipped in
+spring) are one slot, the first. The libraries for rules and cron lines are imported at first use.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _MOST_COUNTED = 10_000
 _LONGEST = 400
 _PART_NAMES = "FREQ INTERVAL COUNT UNTIL WKST BYMONTH BYMONTHDAY BYYEARDAY BYWEEKNO BYDAY BYHOUR BYMINUTE BYSETPOS"
 _PARTS = frozenset(_PART_NAMES.split())
-# What of these a rule within the day may have: with more it could look for a day that never comes, for minutes.
+# Limits on rules within a day: with more parts, searching for a day that never comes could take minutes.
 _WITHIN_DAY = frozenset(["FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", "BYHOUR", "BYMINUTE"])
 _FREQUENCIES = {"YEARLY": 1000, "MONTHLY": 1200, "WEEKLY": 1000, "DAILY": 1000, "HOURLY": 24, "MINUTELY": 1440}
 _DAYS_OF_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -42,26 +41,26 @@ _ANY_DAY = datetime.fromisoformat("2024-01-01")
 
 
 def first_due(spec: ScheduleSpec, zone: ZoneInfo, after: datetime) -> DueSlot | None:
-    """The first slot after a moment."""
+    """Return the first slot after a time."""
     if isinstance(spec, OneTimeSpec):
         return _due_slot(utc_to_local(spec.at, zone), spec.at) if spec.at > after else None
     since = utc_to_local(after, zone)
     start = max(spec.start, since) if isinstance(spec, RRuleSpec) else since
-    # A second of doubled hour may still be to come by the clock and be over by the moment, and the other way round.
+    # In a repeated hour, local order and order of moments may differ.
     return _first_after(_times(spec, spec.start if isinstance(spec, RRuleSpec) else start, start), zone, after)
 
 
 def next_due(spec: ScheduleSpec, zone: ZoneInfo, last: DueSlot) -> DueSlot | None:
-    """The slot after `last`, which is one."""
+    """Return the slot after `last`, which must be a slot."""
     if isinstance(spec, OneTimeSpec):
         return None
     local = datetime.fromisoformat(last.key)
-    # A rule goes on from any of its times as it does from its first: nothing before it has to be counted again.
+    # A rule continues from any of its times as from its first, so earlier ones need not be computed.
     return _first_after(_times(spec, local, local), zone, last.at)
 
 
 def next_due_after(spec: ScheduleSpec, zone: ZoneInfo, last: DueSlot, after: datetime) -> DueSlot | None:
-    """The first slot after a moment, of a job whose slot `last` has not ended."""
+    """Return the first slot after a time, for a job whose slot `last` has not ended."""
     if last.at > after:
         return last
     if isinstance(spec, OneTimeSpec):
@@ -70,7 +69,7 @@ def next_due_after(spec: ScheduleSpec, zone: ZoneInfo, last: DueSlot, after: dat
 
 
 def recurrence_rule(spec: ScheduleSpec) -> str:
-    """The rule by which times repeat, for programs; "" for one time."""
+    """Return the repetition as an RRULE or cron line, for programs; "" for once."""
     match spec:
         case OneTimeSpec():
             return ""
@@ -81,7 +80,7 @@ def recurrence_rule(spec: ScheduleSpec) -> str:
 
 
 def move_rule(spec: RRuleSpec, day: date) -> str:
-    """The rule with another day of the week or of the month, where it names one of either; else as it is."""
+    """Return the rule with another day of the week or month if it names one; else unchanged."""
     parts = _parts(spec.rrule)
     if parts.get("BYDAY") in DAY_CODES:
         parts["BYDAY"] = DAY_CODES[day.weekday()]
@@ -91,8 +90,7 @@ def move_rule(spec: RRuleSpec, day: date) -> str:
 
 
 def describe_recurrence(spec: ScheduleSpec) -> str:
-    """How often it repeats, for people, as in "every Monday"; what is too special for that as its rule, and "" for one
-    time."""
+    """Describe for people how often it repeats, such as "every Monday"; a complex rule as such, and "" for once."""
     rule = recurrence_rule(spec)
     if not isinstance(spec, RRuleSpec):
         return rule
@@ -105,7 +103,7 @@ def describe_recurrence(spec: ScheduleSpec) -> str:
 
 
 def _in_words(parts: Mapping[str, str], start: datetime) -> str:
-    """ "" for a rule that has no simple words."""
+    """Return "" for a rule without simple words."""
     number, days = int(parts.get("INTERVAL", "1")), parts.get("BYDAY", "")
     unit = _UNIT_WORDS[parts["FREQ"]]
     every = f"every {unit}" if number == 1 else f"every {number} {unit}s"
@@ -130,7 +128,7 @@ def _in_words(parts: Mapping[str, str], start: datetime) -> str:
 
 
 def _weekday_name(day: str) -> str:
-    """Of `MO` or `2MO`."""
+    """Return the name of `MO` or `2MO`."""
     return WEEKDAYS[DAY_CODES.index(day[-2:])].capitalize()
 
 
@@ -158,7 +156,7 @@ def _due_slot(local: datetime, at: datetime) -> DueSlot:
 
 
 def _times(spec: RRuleSpec | CronSpec, anchor: datetime, since: datetime) -> Iterator[datetime]:
-    """Local times not before `since`; `anchor` is one of a rule's times, or where it starts."""
+    """Yield local times not before `since`; `anchor` is one of a rule's times, or its start."""
     try:
         if isinstance(spec, CronSpec):
             from cronsim import CronSim  # needed where something repeats
@@ -171,7 +169,7 @@ def _times(spec: RRuleSpec | CronSpec, anchor: datetime, since: datetime) -> Ite
 
 
 def parse_rule(rule: str, start: datetime) -> Any:
-    """The times of an RRULE from a local time on, as dateutil has them."""
+    """Parse an RRULE that starts at a local time, with dateutil."""
     from dateutil.rrule import rrulestr  # needed where something repeats
 
     return rrulestr(rule, dtstart=start)
@@ -181,7 +179,7 @@ def parse_rule(rule: str, start: datetime) -> Any:
 
 
 def parse_cron(line: str) -> CronSpec:
-    """Raises `UsageError` for a line that cron would not take, or that never comes."""
+    """Raises `UsageError` for a line that cron would reject, or that never occurs."""
     from cronsim import CronSim, CronSimError
 
     line = " ".join(line.split())
@@ -199,8 +197,7 @@ def parse_cron(line: str) -> CronSpec:
 
 
 def parse_rrule(text: str, start: datetime) -> RRuleSpec:
-    """An RRULE from a local time on; where it counts its times, its last one is worked out once and for all. Raises
-    `UsageError`."""
+    """Parse an RRULE that starts at a local time; a COUNT is converted to the last time. Raises `UsageError`."""
     rule = text.strip().upper().removeprefix("RRULE:")
     start = start.replace(second=0, microsecond=0)
     try:
@@ -236,7 +233,7 @@ def _parts(rule: str) -> dict[str, str]:
 
 
 def _must_be_possible(parts: Mapping[str, str]) -> None:
-    """Raises `ValueError` for what is too often, too rare or too much to work out."""
+    """Raises `ValueError` for rules that are too frequent, too rare or too slow to compute."""
     often = parts.get("FREQ", "")
     if often not in _FREQUENCIES:
         raise ValueError(f"FREQ is one of {', '.join(_FREQUENCIES)}")

@@ -1,7 +1,8 @@
-"""Times that repeat, as people write them: "every weekday at 8:30", "alle 2 Stunden", "on the 1st of each month". Pure.
+"""Parses repeating times as people write them: "every weekday at 8:30", "alle 2 Stunden", "on the 1st of each month".
+Pure.
 
-What always holds: the words that say how often become an RRULE; whatever else stands there says from when on, and at
-what hour, and is read as a moment (`times`). Words that are left over are an error, never passed over.
+The words that say how often become an RRULE; the rest gives start and hour and is parsed as a moment (`time_phrases`).
+Words left over are an error, never ignored.
 """
 
 from __future__ import annotations
@@ -68,12 +69,12 @@ class _Recurrence:
     """How often something repeats."""
 
     rrule: str  # parts of an RRULE
-    part: str = ""  # a part of the day that the words name
+    part: str = ""  # a part of the day named in the text
 
 
 def parse_schedule(when: str, repeat: str, zone: ZoneInfo, now: datetime) -> tuple[ScheduleSpec, DueSlot]:
-    """What is meant by when, and how often, and the first slot of it; either may hold all of it, or be "". `repeat` may
-    be an RRULE or a line of cron too. Raises `UsageError`."""
+    """Parse a time and a repetition, and return the first slot; either text may contain both, or be "". `repeat` may
+    also be an RRULE or a cron line. Raises `UsageError`."""
     when, repeat = " ".join(when.split()), " ".join(repeat.split())
     if len(when) > MAX_PHRASE_CHARACTERS or len(repeat) > 2 * MAX_PHRASE_CHARACTERS:
         raise UsageError("That is too long for a time. Nothing was set.")
@@ -119,7 +120,7 @@ def _repeating(when: str, repeat: str, zone: ZoneInfo, now: datetime) -> RRuleSp
 
 
 def _start(text: str, rrule: str, zone: ZoneInfo, now: datetime) -> datetime:
-    """The local time from which a rule counts."""
+    """Return the local start time of a rule."""
     text = _LEFT.sub("", text)
     here = utc_to_local(now, zone).replace(second=0, microsecond=0)
     if text:
@@ -132,7 +133,7 @@ def _start(text: str, rrule: str, zone: ZoneInfo, now: datetime) -> datetime:
 
 
 def _first_of(rrule: str, start: datetime) -> datetime:
-    """Where every second Tuesday begins: with the next one."""
+    """Return where every second Tuesday begins: at the next one."""
     if "INTERVAL" not in rrule or "BYDAY" not in rrule:
         return start
     following: datetime | None = parse_rule(re.sub(r"INTERVAL=\d+;?", "", rrule), start).after(start, inc=True)
@@ -143,7 +144,7 @@ def _first_of(rrule: str, start: datetime) -> datetime:
 
 
 def _often(text: str) -> tuple[_Recurrence, str] | None:
-    """How often a text says, and what is left of it; None for one that does not say."""
+    """Return the repetition in a text and the remaining text; None if there is none."""
     for pattern, make in _FORMS:
         match = pattern.search(text)
         recurrence = make(match) if match else None
@@ -161,7 +162,7 @@ def _named(word: str, table: dict[str, str]) -> str:
 
 
 def _number(word: str | None) -> int | None:
-    """1 for no word; None for one that is no number."""
+    """Return the number a word means, 1 for an empty word; None if it is not a number."""
     if not word:
         return 1
     return int(word) if word.isdigit() else (NUMBER_WORDS | _NUMBERS).get(word.lower())

@@ -1,8 +1,8 @@
-"""The agenda's scheduler: it ends every slot that is due, and sleeps until the next one.
+"""The scheduler of the agenda: ends every slot that is due, and waits until the next one.
 
-Whether something is due is read from the wall clock alone, each time anew. The timer only says when to check, so
-that a laptop that slept, or a clock that was set, makes nothing early and nothing twice; the loop that watches the
-clock calls `check_due` too. Much that is due at once is ended in batches, with room for turns in between.
+Whether something is due is read from the wall clock each time. The timer only says when to check, so that a suspended
+laptop, or a changed clock, makes nothing early or twice; the loop that watches the clock calls `check_due` too. Many
+due slots are ended in batches, with pauses for turns in between.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from assistant.store.script.jobs import Jobs
 
 log = get_logger()
 
-# A batch is one digest, and keeps the loop for some tens of milliseconds.
-BATCH_SIZE = 1000
-# After each: a request takes several steps of the loop, and would wait for a batch at each of them otherwise.
+# A batch becomes one message, and blocks the event loop for some 30 ms.
+BATCH_SIZE = 500
+# Pause after each batch: otherwise a request, which takes several loop steps, would wait for a batch at each.
 _PAUSE_SECONDS = 0.01
 _SHORTEST_WAIT = 0.001
 _RETRY_SECONDS = 5.0
@@ -39,7 +39,7 @@ class AgendaScheduler:
         *,
         longest_wait: float,
     ) -> None:
-        """`fired` is called when there is something to deliver or to answer; `longest_wait` in seconds."""
+        """`fired` is called when there is something to deliver or answer; `longest_wait` in seconds."""
         self._jobs = jobs
         self._punctuality = punctuality
         self._zone = zone
@@ -51,15 +51,15 @@ class AgendaScheduler:
         self.last_error = ""
 
     def recover_after_crash(self, now: datetime) -> None:
-        """At start: what went out before a crash is told to the conversations. Raises `StoreError`."""
+        """At start-up, log reminders that were sent before a crash. Raises `StoreError`."""
         self._jobs.log_sent_reminders(now)
 
     def start(self) -> None:
-        """Go off from now on."""
+        """Start checking."""
         self._task = asyncio.create_task(self._run(), name="agenda")
 
     def check_due(self) -> None:
-        """Something may be due, or due at another time than before. Nothing happens before `start`."""
+        """Something may be due, or the next time may have changed. Does nothing before `start`."""
         self._ring.set()
 
     async def stop(self) -> None:
@@ -84,9 +84,9 @@ class AgendaScheduler:
                 await asyncio.wait_for(self._ring.wait(), seconds)
 
     async def fire_due(self) -> int:
-        """End every slot that is due; how many ended. Raises `StoreError`."""
+        """End every due slot; return how many ended. Raises `StoreError`."""
         count = 0
-        # What the disk refused to take the last time.
+        # Log what could not be written the last time.
         self._jobs.log_sent_reminders(self._clock())
         while True:
             now = self._clock()

@@ -1,7 +1,7 @@
-"""The agenda: reminders and schedules are set, listed, paused and cancelled here, for tools and for people.
+"""The agenda service: sets, lists, pauses and cancels reminders and schedules, for tools and people.
 
-What a person sets is understood in full, by the clock of the home's zone, or refused with how it was understood;
-the answer says when it is due. A call that is repeated under its key sets nothing twice.
+A time is understood completely, in the time zone of the data folder, or refused with how it was understood; the answer
+says when it is due. A call repeated under its key sets nothing twice.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import strip_control_characters
 from assistant.store.script.jobs import Jobs
 
-# Of anybody but the owner: what they set must not fill the home.
+# Limit for people other than the owner, so that they cannot fill the store.
 MAX_JOBS_OF_OTHERS = 100
 MIN_INTERVAL_OF_OTHERS = timedelta(hours=1)
-# So many times of a job are looked at for how close they come.
+# Number of a job's next times checked for how close they are.
 _COMPARED = 60
 _ONCE = ("once", "never", "none", "no", "einmal", "une fois", "una vez")
 _NEXT_SHOWN = 2
@@ -51,23 +51,24 @@ _NEXT_SHOWN = 2
 
 @dataclass(frozen=True, slots=True)
 class AgendaConfig:
-    """How a home keeps its agenda."""
+    """The settings of the agenda."""
 
     zone: ZoneInfo
-    catch_up: CatchUpPolicy  # what becomes of times that passed
-    max_pending: int  # how many jobs may wait
+    catch_up: CatchUpPolicy  # what happens with missed times
+    max_pending: int  # maximum number of waiting jobs
     punctuality: LatenessPolicy
 
 
 class AgendaService:
-    """Who minds reminders. Every method raises `UsageError` with what to do differently; then nothing was changed."""
+    """Manages reminders and schedules. Every method raises `UsageError` with what to do differently, with nothing
+    changed."""
 
     def __init__(self, jobs: Jobs, config: AgendaConfig, changed: Callable[[], None]) -> None:
-        """`changed` is called when something may be due at another time than before."""
+        """`changed` is called when the next due time may have changed."""
         self.jobs = jobs
         self._config = config
         self._changed = changed
-        # Whether something will run when the person has left; whoever serves the data folder says so.
+        # Returns whether something will run when the person has left; set by the code that serves the data folder.
         self.stays: Callable[[], bool] = lambda: True
         self._warned: set[str] = set()
 
@@ -83,7 +84,7 @@ class AgendaService:
         return await self._set(replace(request, text=text, name=""), "reminder", now)
 
     async def create_schedule(self, request: JobRequest, now: datetime) -> Job:
-        """A prompt with a name, said for the owner whenever it is due."""
+        """Create a named prompt, sent for the owner whenever it is due."""
         text, name = strip_control_characters(request.text, keep_newlines=True), strip_control_characters(request.name)
         _check_length(text, "prompt", MAX_PROMPT_CHARACTERS)
         _check_length(name, "name", MAX_JOB_NAME_CHARACTERS)
@@ -95,7 +96,7 @@ class AgendaService:
             return existing
         config, scope = self._config, request.place.scope
         spec, due = await self._parse_times(request.when, request.repeat, scope, now)
-        # The setting is about times that repeat: what is due once is told, however late.
+        # The setting applies to repeating times: a single one is reported however late.
         catch_up = request.catch_up or ("once" if isinstance(spec, OneTimeSpec) else config.catch_up)
         limit = config.max_pending if scope == OWNER_SCOPE else min(config.max_pending, MAX_JOBS_OF_OTHERS)
         new = NewJob(
@@ -115,14 +116,14 @@ class AgendaService:
         return job
 
     async def _parse_times(self, when: str, repeat: str, scope: str, now: datetime) -> tuple[ScheduleSpec, DueSlot]:
-        # Languages are loaded from files, and some texts take long to read.
+        # Languages are loaded from files, and some texts take long to parse.
         spec, due = await asyncio.to_thread(parse_schedule, when, repeat, self.zone, now)
         if scope != OWNER_SCOPE and _closest(spec, due, self.zone) < MIN_INTERVAL_OF_OTHERS:
             raise UsageError("That is too often: once an hour at most here. Nothing was set.")
         return spec, due
 
     async def create_reminder_from_tool(self, context: ToolContext, text: str, when: str, repeat: str) -> Job:
-        """A reminder that a tool sets, for where the newest message of its turn came from."""
+        """Set a reminder for a tool, sent to where the newest message of its turn came from."""
         return await self.create_reminder(self._request_of_tool(context, text, when, repeat), context.now)
 
     async def change_reminder_from_tool(
@@ -146,8 +147,8 @@ class AgendaService:
         return self.jobs.list_recent(scope, since, limit=limit)
 
     async def change_reminder(self, job_id: int, request: JobRequest, now: datetime) -> Job:
-        """Move a reminder, name it anew, have it repeat or come once ("once"): what the request leaves empty stays.
-        One that came already waits again. Of one that repeats, "in 20 minutes" sets another that comes once."""
+        """Change a reminder's time, text or repetition ("once": none); empty fields are unchanged. A past one becomes
+        active again. For a repeating one, "in 20 minutes" sets a separate single reminder."""
         text, scope = strip_control_characters(request.text), request.place.scope
         job = self.jobs.get_job(job_id, scope, "reminder")
         if not (text or request.when or request.repeat):
@@ -164,7 +165,7 @@ class AgendaService:
         return changed
 
     async def _new_times(self, job: Job, when: str, repeat: str, now: datetime) -> tuple[ScheduleSpec, DueSlot] | None:
-        """Another time, and as often as before; or as often as is said, at the time that it has."""
+        """Return a new time with the same repetition, or a new repetition at the same time."""
         if not (when or repeat):
             return None
         at = "" if job.due is None else job.due.key
@@ -181,11 +182,11 @@ class AgendaService:
         except UsageError:
             if when:
                 raise
-            # It names its time itself.
+            # The text names its own time.
             return await self._parse_times("", repeat, job.place.scope, now)
 
     async def _moved(self, spec: RRuleSpec, when: str, scope: str, now: datetime) -> tuple[ScheduleSpec, DueSlot]:
-        """As often as before from another time on; on another day of the week or month where `when` names one."""
+        """Return the same repetition from another time on; on another day of the week or month if `when` names one."""
         day = await asyncio.to_thread(find_named_day, when, self.zone, now)
         for rule in (spec.rrule, *([move_rule(spec, day)] if day else [])):
             moved, due = await self._parse_times(when, rule, scope, now)
@@ -202,7 +203,7 @@ class AgendaService:
         return self.jobs.list_waiting(scope, "schedule")
 
     def find_schedule(self, name: str, scope: str) -> Job:
-        """By its name, or its number. Raises `UsageError`."""
+        """Return a schedule by name or number. Raises `UsageError`."""
         job = self.jobs.find_by_name(strip_control_characters(name), scope)
         number = name.lstrip("#")[:18]
         if job is None and number.isascii() and number.isdigit():
@@ -221,7 +222,7 @@ class AgendaService:
         self._changed()
 
     def resume_schedule(self, job: Job, now: datetime) -> Job:
-        """Go on with the first time to come; those that passed meanwhile were not due. Raises `UsageError`."""
+        """Resume at the next time; times that passed meanwhile are skipped. Raises `UsageError`."""
         if job.state != "paused" or job.due is None:
             raise UsageError(f"Schedule {job.name!r} is not paused. Nothing was changed.")
         due = next_due_after(job.spec, ZoneInfo(job.zone), job.due, now)
@@ -230,20 +231,20 @@ class AgendaService:
         return replace(job, state="done" if due is None else "active", due=due)
 
     def run_schedule_now(self, job: Job, now: datetime) -> None:
-        """Beside its times, which stay as they are."""
+        """Run it now in addition to its times, which are unchanged."""
         self.jobs.apply_firing(build_manual_run(job, self.zone, now), now)
 
     # ------------------------------------------------------------------------------------------------------ telling
 
     def warning(self, scope: str) -> str:
-        """That what was set will find nothing running, once a scope and process; "" where something runs."""
+        """Return a warning that nothing will run what was set, once per scope and process; "" otherwise."""
         if scope in self._warned or self.stays():
             return ""
         self._warned.add(scope)
         return nothing_will_run() if scope == OWNER_SCOPE else NOBODY_SAYS_WHETHER
 
     def describe_due(self, job: Job) -> str:
-        """How often and when it is due, as people read it: one line."""
+        """Describe on one line how often and when it is due."""
         if job.due is None:
             return "never again"
         zone, punctuality = self.zone, self._config.punctuality
@@ -261,7 +262,7 @@ class AgendaService:
 
 
 def _closest(spec: ScheduleSpec, due: DueSlot, zone: ZoneInfo) -> timedelta:
-    """The shortest time between two of the next times of a job."""
+    """Return the shortest time between two of the next times of a job."""
     closest = timedelta.max
     for _ in range(_COMPARED):
         following = next_due(spec, zone, due)

@@ -1,10 +1,11 @@
-"""Moments as people write them: "in 20 minutes", "tomorrow at 9", "nächsten Freitag um 18 Uhr", "2026-12-24 18:00".
+"""Parses moments as people write them: "in 20 minutes", "tomorrow at 9", "nächsten Freitag um 18 Uhr", "2026-12-24
+18:00". Pure.
 
-What always holds: a text means a moment to come, named in full, or an error that says how it was understood; nothing is
-guessed where a date can be read two ways. A day without an hour is nine in the morning. An hour that stands beside a
-part of the day is an hour of that part ("tomorrow afternoon at 3" is 15:00, "heute Abend um 8" is 20:00), and a part
-without an hour has one of its own. Pure; dateparser, which knows the languages, is heavy and loaded by the first text
-that needs it. What it does not read as it is meant is put into other words first (`_normalise`).
+A text is either understood completely as a future moment, or is an error that says how it was understood; ambiguous
+dates are not guessed. A day without an hour means 9:00. An hour with a part of the day is in that part ("tomorrow
+afternoon at 3" is 15:00, "heute Abend um 8" is 20:00), and a part without an hour has a default hour. dateparser, which
+supports the languages, is slow to import and loaded at first use. Texts it would misread are rephrased first
+(`_normalise`).
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ MAX_PHRASE_CHARACTERS = 200
 _LANGUAGES = ["en", "de", "es", "fr", "it", "pt", "nl", "sv", "da", "nb", "pl"]
 _MOST_NUMBERS = 8
 _FARTHEST = timedelta(days=36_525)
-# By how much the clock is moved to see whether a text counts from now.
+# The clock is shifted by this to detect whether a text is relative to now.
 _NUDGE = timedelta(minutes=7)
 _EITHER = lazy_regex(r"\b(\d{1,2})[/-](\d{1,2})(?:[/-]\d{2,4})?\b")
 _DOTTED = lazy_regex(r"\b(\d{1,2})\.\s?(\d{1,2})\.(?:(\d{4})\b)?")
 _HAS_CLOCK = lazy_regex(r"\d:\d")
 _ALONE = lazy_regex(r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>[ap]\.?m\.?)?", re.IGNORECASE)
 _EXAMPLES = '"in 20 minutes", "tomorrow at 9", "next Friday at 18:00", "2026-12-24 18:00", "every weekday at 8:30"'
-# Hours of the parts of a day, where none is named.
+# Default hours of the parts of a day.
 _HOURS_OF_PARTS = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 18, "night": 20}
 _PARTS_OF_DAY = {
     "afternoon": r"(?:in the |this )?afternoons?|(?:am )?nachmittags?|(?:cet |de l['’])?après-midi"
@@ -47,7 +48,7 @@ _PART = lazy_regex("|".join(rf"(?P<{name}>\b(?:{words})\b)" for name, words in _
 _GERMAN_HOURS = "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"
 _HOUR_WORDS = {**NUMBER_WORDS, **{word: hour for hour, word in enumerate(_GERMAN_HOURS.split(), 1)}, "ein": 1}
 _HOUR = rf"(?P<hour>\d{{1,2}}|{'|'.join(_HOUR_WORDS)})\b"
-# What is "at" in one language and "in" in another is "in" before a number of units.
+# "at" in one language may be "in" in another; before a number of units it means "in".
 _UNITS = r"(?:tim|min|sek|dag|veck|uge|uke|mån|måned|år)"
 _AT = rf"(?:at|um|gegen|a las?|alas|à|kl\.?|klokken|alle(?: ore)?|às|om(?!\s+\d+\s*{_UNITS})|@|o)"
 _HALF = r"(?:a\.?m\.?|p\.?m\.?)"
@@ -82,7 +83,7 @@ _REPLACED = (
     (r"\b(\d{1,2})\s*uhr\s*(\d{2})\b", r"\1:\2"),
     (r"\b(\d{1,2}(?::\d{2})?)\s*(?:uhr\b|o['’]?clock\b)", r"um \1"),
     (rf"\b{_AT}\s+um\s+", "um "),
-    # A clock with a dot, where it can be no date.
+    # A time with a dot, if it cannot be a date.
     (r"(?<![\d.])(\d{1,2})\.(00|1[3-9]|[2-5]\d)(?![\d.])", r"\1:\2"),
     (r"\b(?!(?:in|after|dans|en|de|tra|em|om|over|za|and|und|et|y|e)\b)([^\W\d_]+) (\d{1,2})\s?h(?!\w)", r"\1 \2:00"),
     (rf"(?:^|(?<=\s)){_AT}\s*(\d{{1,2}})(?![\d:./h-])(?:\s*({_HALF})(?!\w))?", r"\1:00 \2"),
@@ -109,15 +110,15 @@ _ORDINAL = lazy_regex(
 
 @dataclass(frozen=True, slots=True)
 class ParsedMoment:
-    """What a text means."""
+    """The meaning of a text."""
 
     at: datetime
-    local: datetime  # naive, by the clock of the zone, which spring may have left out
+    local: datetime  # naive local time, which may be skipped in spring
     whole_day: bool = False  # no hour was named
 
 
 def parse_moment(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
-    """The moment to come that a text means, in UTC. Raises `UsageError`."""
+    """Return the future moment a text means, in UTC. Raises `UsageError`."""
     text = " ".join(text.split())
     if not text or len(text) > MAX_PHRASE_CHARACTERS:
         raise _not_understood(text)
@@ -136,15 +137,15 @@ def parse_moment(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
 
 
 def read_spoken(text: str, zone: ZoneInfo, now: datetime) -> tuple[ParsedMoment, str] | None:
-    """What the words of English, German, French and Spanish mean, and the parts of an RRULE where they name one; None
-    where any word of the text is not of a time."""
+    """Parse words of English, German, French and Spanish, and the parts of an RRULE if they name a repetition; None if
+    any word is not about time."""
     found = find_times(text)
     resolved = resolve_times(found, utc_to_local(now, zone)) if is_only_time(found) else None
     if resolved is None:
         return None
     from_now = [piece.minutes for piece in found.of_kind("delta") if piece.minutes]
     if from_now and not found.of_kind("before"):
-        # So many hours from now are as many hours in a night in which the clocks change.
+        # Hours from now are counted in elapsed time, also when the clocks change.
         at = _whole(now + timedelta(minutes=from_now[0]))
         return ParsedMoment(at, utc_to_local(at, zone)), resolved.rule
     moment = _by_the_clock(resolved.at, zone)
@@ -152,7 +153,7 @@ def read_spoken(text: str, zone: ZoneInfo, now: datetime) -> tuple[ParsedMoment,
 
 
 def counts_from_now(text: str, zone: ZoneInfo, now: datetime) -> bool:
-    """Whether a text is so much time from now, as "in 20 minutes" is."""
+    """Return whether a text is relative to now, like "in 20 minutes"."""
     try:
         return parse_moment(text, zone, now + _NUDGE).at - parse_moment(text, zone, now).at == _NUDGE
     except UsageError:
@@ -160,7 +161,7 @@ def counts_from_now(text: str, zone: ZoneInfo, now: datetime) -> bool:
 
 
 def find_named_day(text: str, zone: ZoneInfo, now: datetime) -> date | None:
-    """The day that a text names; None for an hour alone. Raises `UsageError`."""
+    """Return the day a text names; None for an hour alone. Raises `UsageError`."""
     found = find_times(text)
     if is_only_time(found) and not found.of_kind("day", "delta", "span"):
         return None
@@ -168,7 +169,7 @@ def find_named_day(text: str, zone: ZoneInfo, now: datetime) -> date | None:
 
 
 def _iso(text: str, zone: ZoneInfo) -> ParsedMoment | None:
-    """A date, or a date and a time, as computers write them; with an offset, exactly that moment."""
+    """Parse an ISO 8601 date or time; with an offset, exactly that moment."""
     if not re.match(r"\d{4}-\d{2}-\d{2}", text):
         return None
     try:
@@ -201,7 +202,7 @@ def _natural_language(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
                 f"{_EXAMPLES}."
             )
         if period == "time" and _read(written, base + _NUDGE)[0] == local + _NUDGE:
-            # So many hours from now are as many hours in a night in which the clocks change.
+            # Hours from now are counted in elapsed time, also when the clocks change.
             at = _whole(now + (local - base))
             return ParsedMoment(at, utc_to_local(at, zone))
         return _by_the_clock(_whole(local), zone)
@@ -214,7 +215,7 @@ def _by_the_clock(local: datetime, zone: ZoneInfo, *, whole_day: bool = False) -
 
 
 def _next_clock(text: str, base: datetime) -> datetime | None:
-    """An hour alone is today's or tomorrow's; None for any other text."""
+    """Return an hour alone as today's or tomorrow's; None for any other text."""
     match = _ALONE.fullmatch(text)
     if match is None:
         return None
@@ -232,7 +233,7 @@ def _whole(at: datetime) -> datetime:
 
 
 def _dated(text: str) -> str:
-    """`text` with its dates in words. Raises `UsageError` for a date that can be read two ways."""
+    """Return `text` with its dates in words. Raises `UsageError` for an ambiguous date."""
     for pair in _EITHER.finditer(text):
         first, second = int(pair[1]), int(pair[2])
         if first != second and 1 <= first <= 12 and 1 <= second <= 12:
@@ -245,19 +246,19 @@ def _dated(text: str) -> str:
 
 
 def _all_of_it_counts(text: str, base: datetime, local: datetime) -> bool:
-    """dateparser passes over numbers that it has no place for: each of them must make a difference."""
+    """Return whether every number matters: dateparser ignores numbers it cannot use."""
     numbers = list(re.finditer(r"\d+", text))
     variants = (f"{text[: number.start()]}{_other(number[0])}{text[number.end() :]}" for number in numbers)
     return len(numbers) <= _MOST_NUMBERS and all(_read(variant, base)[0] != local for variant in variants)
 
 
 def _other(number: str) -> str:
-    """A number beside this one, as long as it is."""
+    """Return another number of the same length."""
     return str(int(number) + (-1 if number[-1] in "49" else 1)).zfill(len(number))
 
 
 def _dotted(match: re.Match[str]) -> str:
-    """A date with dots: day, then month, wherever it is written so."""
+    """Convert a date with dots: day, then month, in any language."""
     day, month = int(match[1]), int(match[2])
     if not 1 <= month <= 12:
         return match[0]
@@ -265,7 +266,7 @@ def _dotted(match: re.Match[str]) -> str:
 
 
 def _names_no_day(text: str, base: datetime) -> bool:
-    """Whether a text names a month without a day of it, for which dateparser takes today's."""
+    """Return whether a text names a month without a day, for which dateparser uses today's."""
     return _read(text, base, "month")[0] is not None and _read(text, base, "day")[0] is None
 
 
@@ -282,7 +283,7 @@ def _not_understood(text: str) -> UsageError:
 
 
 def _normalise(text: str, today: date) -> str:
-    """`text` as dateparser reads it."""
+    """Rephrase `text` for dateparser."""
     for pattern, make in ((_PAST, _past), (_TO_COME, _to_come), (_NAMED_HOUR, _named_hour)):
         text = pattern.sub(make, text)
     text = _ORDINAL.sub(lambda match: _day_to_come(int(match[1]), today), text)
@@ -293,7 +294,7 @@ def _normalise(text: str, today: date) -> str:
         return " ".join(text.split())
     name = match.lastgroup
     text = f"{text[: match.start()]} {text[match.end() :]}"
-    # "at 3" beside a part was "at 3" to none of the patterns above, if the part stood between.
+    # The patterns above do not match "at 3" if the part of the day is in between.
     text = " ".join(re.sub(r"(?<=\s)(?:in the|am|um|at)\s*$", "", text).split())
     if re.search(rf"\d\s*{_HALF}(?!\w)", text, re.IGNORECASE):
         return text
@@ -336,7 +337,7 @@ def _clock_time(minutes: int) -> str:
 
 
 def _day_to_come(day: int, today: date) -> str:
-    """The next day of a month with this number, today among them; as it was written where no month has it."""
+    """Return the next day with this number, today included; unchanged if no month has it."""
     at = today
     for _ in range(62 if 1 <= day <= 31 else 0):
         if at.day == day:

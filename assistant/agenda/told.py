@@ -1,9 +1,8 @@
-"""Dated things that were told: "dentist on Tuesday at 10", "Anna's birthday is 3 May".
+"""Dates mentioned in messages: "dentist on Tuesday at 10", "Anna's birthday is 3 May".
 
-They are derived at each look, from the recent messages of a scope and from its journal, and stored nowhere: so what was
-edited, undone or forgotten is gone with its words, and nothing has to be brought up to date. What a look costs has a
-limit, and a running process reads the same text once. Later words correct earlier ones ("no, it's Wednesday");
-questions, orders and what is past are no dates.
+They are derived on each read from recent messages of a scope and from its journal, and not stored, so that edits, undos
+and erasures apply at once. The cost of a read is limited, and a process parses the same text once. Later messages
+correct earlier ones ("no, it's Wednesday"); questions, orders and past dates are ignored.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from sleep.rules.sentences import Sentence, blank_foreign_text, split_sentences
 from sleep.rules.supersede import are_separate_doings, parse_entry
 from sleep.rules.translate import to_english
 
-# What older messages told of days stands in the journal.
+# Dates in older messages are in the journal.
 _MESSAGES_FOR = timedelta(days=60)
 _MOST_MESSAGES = 1000
 _MOST_ENTRIES = 1000
 _LONGEST = 2000
-# What a correction that names nothing is about was said not longer ago than this.
+# A correction without a topic refers to something mentioned within this time.
 _JUST_SAID = timedelta(hours=12)
 _ONE_QUESTION = lazy_regex(r"[^.!?\n]*\?\s*")
 _MAY_NAME_DAY = lazy_regex(
@@ -50,7 +49,7 @@ _ASKS = lazy_regex(
     r"|skip|lass|überspring\w*|saute|s[aá]lta\w*|rappelle|réveille|ajoute|mets|annule|supprime|montre|recuérdame|despiértame|añade|pon|borra|cancela|muestra)\b",
     re.IGNORECASE,
 )
-# Without a mark, and where the order of words does not tell: "qu'est-ce que j'ai demain", "qué tengo el lunes".
+# Questions without a question mark or typical word order: "qu'est-ce que j'ai demain", "qué tengo el lunes".
 _ASKS_UNMARKED = lazy_regex(
     r"^(?:(?:and|und|et|y|ok|alors|entonces|also|dis|oye)[ ,]+)*(?:qu['’]|est[- ]ce|j['’]ai quoi|qué|quoi|où|comment"
     r"|que (?:tengo|hay|tenemos|hago|me)|(?:[àa] |de |pour |en )?quel\w*|quand|qui\b|combien|de quoi|pourquoi"
@@ -70,7 +69,7 @@ _CANCELS = lazy_regex(
     r"\b(?:cancel+ed|called off|is off|not happening|abgesagt|fällt aus|gestrichen|annulée?|cancelad[ao])\b",
     re.IGNORECASE,
 )
-# Beside the words that any search passes over.
+# In addition to the stop words of any search.
 _NO_SUBJECT = """
 ist das die der den und ein eine mein meine ich hat habe bin est les des une mon moi que los las una con por para wait
 sorry actually meant moved now instead nein non nicht pas jetzt maintenant ahora cancelled canceled abgesagt annule
@@ -81,18 +80,18 @@ _NO_SUBJECTS = STOP_WORDS | DAY_WORDS | frozenset(_NO_SUBJECT.split())
 
 @dataclass(frozen=True, slots=True)
 class ToldThing:
-    """Something that was told of a day."""
+    """Something mentioned with a day."""
 
     text: str
     when: NamedDay
     said_at: datetime
     source: int  # id of the message
-    words: frozenset[str]  # what it is about
+    words: frozenset[str]  # topic words
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """A text and where it is from."""
+    """A text and its source."""
 
     text: str
     said_at: datetime
@@ -100,7 +99,7 @@ class _Words:
 
 
 class ToldDates:
-    """Reads what was told. `zone` is where the days of the person begin."""
+    """Reads mentioned dates. `zone` determines days."""
 
     def __init__(self, history: StoredHistory, journal: StoredJournal, zone: ZoneInfo) -> None:
         self._history = history
@@ -108,9 +107,9 @@ class ToldDates:
         self._zone = zone
 
     async def read(self, scope: str, now: datetime) -> list[ToldThing]:
-        """What holds of days now. Raises `StoreError`."""
+        """Return what is currently valid. Raises `StoreError`."""
         entries = self._journal.list_current(scope, limit=_MOST_ENTRIES)
-        # Many messages take longer to read than the event loop can wait; the journal belongs to its thread.
+        # Many messages would block the event loop; the journal belongs to its thread.
         return await asyncio.to_thread(self._find, scope, now, entries)
 
     def _find(self, scope: str, now: datetime, entries: Sequence[JournalEntry]) -> list[ToldThing]:
@@ -119,7 +118,7 @@ class ToldDates:
 
 
 def find_told_things(records: Sequence[LogRecord], entries: Sequence[JournalEntry], zone: ZoneInfo) -> list[ToldThing]:
-    """What messages and journal entries tell of days, as the newest words have it."""
+    """Return the dates in messages and journal entries, as last corrected."""
     read = {record.id for record in records}
     texts = chain(
         (_Words(record.content[:_LONGEST], record.ts, record.id) for record in records),
@@ -155,7 +154,7 @@ def _read_things(words: _Words, zone: ZoneInfo) -> Iterator[ToldThing]:
         return
     said_on = utc_to_local(words.said_at, zone).date()
     if find_day(text, said_on) == NamedDay() and not _CANCELS.search(text):
-        # Most messages: reading their sentences takes much longer.
+        # Skips most messages: parsing their sentences takes much longer.
         return
     for sentence in split_sentences(blank_foreign_text(text)):
         own = sentence.own_text
@@ -173,13 +172,13 @@ def _read_things(words: _Words, zone: ZoneInfo) -> Iterator[ToldThing]:
 
 
 def subject_words(own: str) -> frozenset[str]:
-    """The words of what it is about, in English as far as that goes."""
+    """Return the topic words, translated to English as far as possible."""
     words = distinct_words(to_english(own))
     return frozenset(word for word in words if len(word) > 2 and not word[0].isdigit()) - _NO_SUBJECTS
 
 
 def _dated_parts(sentence: Sentence, said_on: date) -> list[tuple[str, str]]:
-    """The sentence, or its clauses where several name a day; each as written, and without what it quotes."""
+    """Split a sentence into clauses if several name a day; each as written, and without quotations."""
     text, own = sentence.text, sentence.own_text
     clauses = [(text[start:end].strip(" ,;"), own[start:end]) for start, end in find_clauses(own)]
     dated = [words for _, words in clauses if find_day(words, said_on).names_day]
@@ -190,7 +189,7 @@ def _dated_parts(sentence: Sentence, said_on: date) -> list[tuple[str, str]]:
 
 
 def _take_in(things: list[ToldThing], new: ToldThing) -> None:
-    """Add what was told, or correct with it what was told before."""
+    """Add what was mentioned, or correct earlier things with it."""
     earlier = _meant(things, new)
     if earlier is None:
         if new.when.names_day and not _CANCELS.search(new.text):
@@ -210,7 +209,7 @@ def _are_separate(new: ToldThing, thing: ToldThing) -> bool:
 
 
 def _meant(things: Sequence[ToldThing], new: ToldThing) -> ToldThing | None:
-    """What was told before and is corrected, called off, or said once more."""
+    """Return earlier things that are corrected, cancelled, or repeated."""
     for thing in things:
         says_again = new.words and new.words == thing.words and thing.when.yearly == new.when.yearly
         if says_again and not _are_separate(new, thing):
@@ -220,6 +219,6 @@ def _meant(things: Sequence[ToldThing], new: ToldThing) -> ToldThing | None:
     best = max(things, key=lambda thing: (len(new.words & thing.words), thing.said_at, thing.source))
     if new.words & best.words:
         return best
-    # What names nothing is about what was said just before.
+    # A text without a topic refers to what was mentioned just before.
     last = max(things, key=lambda thing: (thing.said_at, thing.source))
     return last if len(new.words) <= 1 and new.said_at - last.said_at <= _JUST_SAID else None

@@ -1,11 +1,10 @@
-"""Objects encrypted with a passphrase or an identity, in the age format (age-encryption.org): anybody who has it reads
-them with the `age` program, without this one.
+"""Encrypts objects with a passphrase or an identity, in the age format (age-encryption.org), so that the `age` program
+can decrypt them too.
 
-age runs in a process of its own, since making a key of a passphrase takes a second and half a gigabyte, in which
-nothing else of a Python process runs, and a daemon has people waiting: `python -m assistant.archive.encryption
-encrypt|decrypt`. A line with the passphrase, or with an age identity (AGE-SECRET-KEY-1...), then the object, come in on
-the input, so that no secret is on a command line; the result goes out on the output. Exit code 1 with a line on
-standard error where the object cannot be read with it.
+age runs in a child process, `python -m assistant.archive.encryption encrypt|decrypt`, since deriving a key from a
+passphrase takes a second and half a gigabyte and would block all threads of the daemon. A line with the passphrase, or
+with an age identity (AGE-SECRET-KEY-1...), then the object, are passed on standard input, so that no secret is on a
+command line; the result is on standard output. Exit code 1 with a line on standard error if the object cannot be read.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ import pyrage
 from assistant.core.errors import ArchiveUnavailable
 
 ENCRYPTED_SUFFIX = ".age"
-# Making a key of a passphrase takes a second, on small machines many; the rest is fast.
+# Deriving a key from a passphrase takes a second, on small machines many; the rest is fast.
 _SECONDS = 120.0
 
 
 class AgeEncryption:
-    """`key` "" encrypts nothing and decrypts nothing."""
+    """Encrypts and decrypts; with `key` "" data is unchanged."""
 
     def __init__(self, key: str) -> None:
         self._key = key.strip()
@@ -38,7 +37,7 @@ class AgeEncryption:
         return self._run("encrypt", data, "It could not be encrypted")
 
     def decrypt(self, data: bytes, url: str) -> bytes:
-        """Raises `ArchiveUnavailable`, also where there is no key or another one."""
+        """Decrypt an object. Raises `ArchiveUnavailable`, also without a key or with the wrong one."""
         if not self._key:
             raise ArchiveUnavailable(f"{url} is encrypted and [archive] key is not set. Nothing was changed; set it.")
         return self._run("decrypt", data, f"{url} cannot be decrypted with [archive] key")
@@ -57,12 +56,12 @@ class AgeEncryption:
         return child.stdout
 
 
-_IDENTITY_PREFIX = "AGE-SECRET-KEY-"
+IDENTITY_PREFIX = "AGE-SECRET-KEY-"
 
 
 def change_with_age(secret: str, data: bytes, *, encrypts: bool) -> bytes:
-    """The data encrypted, or decrypted. Raises one of pyrage's errors."""
-    if not secret.startswith(_IDENTITY_PREFIX):
+    """Return the data encrypted, or decrypted. Raises one of pyrage's errors."""
+    if not secret.startswith(IDENTITY_PREFIX):
         change = pyrage.passphrase.encrypt if encrypts else pyrage.passphrase.decrypt
         return bytes(change(data, secret))
     identity = pyrage.x25519.Identity.from_str(secret)

@@ -1,14 +1,14 @@
-"""The object store for archives, over the file systems that fsspec knows: a folder of this machine, S3, and others.
+"""The object store for archives, over file systems supported by fsspec: a local folder, S3, and others.
 
-What always holds:
-- An object has its name only after it was read back under another one and verified, and is read back there once more.
-  What is being written is in `.part/` below the same root, under a name that the next attempt uses again.
-- The home's own folder is never encrypted, since the log is beside it in plain text; any other is if there is a key.
-- Nothing comes from a cache: what is read comes from where it is stored.
-- No step takes longer than its timeout: storage that hangs keeps a thread of its own, which prevents nobody from
-  stopping the program.
-- The error of a file system is reported in one line without the credentials of the address.
-- Names are whole paths below the root, made of letters that no file system takes for a pattern.
+- An object is first written under another name, read back and verified, then renamed and read back again. Partial
+  objects are in `.part/` below the same root, under names the next attempt reuses.
+- Objects in the data folder are not encrypted, since the log next to them is in plain text; in other places they are if
+  there is a key.
+- Reads never come from a cache.
+- Every step has a timeout: a hanging storage blocks only its own thread, which does not prevent the program from
+  exiting.
+- Errors of a file system are reported on one line, without the credentials in the address.
+- Names are full paths below the root, without characters that a file system treats as a pattern.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from assistant.core.errors import ArchiveMissing, ArchiveUnavailable, install_hi
 T = TypeVar("T")
 
 _S3 = ("s3://", "s3a://")
-# Where folders are only a way of writing names; making one would make a bucket.
+# Object stores, where folders are only part of names; creating one would create a bucket.
 _OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oci", "oss", "obs"})
-# For every so many bytes the place has its time once more.
+# The timeout is extended for every so many bytes.
 _BYTES_A_WAIT = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LocalDurability:
-    """How a folder of this machine is written so that a power cut takes nothing back."""
+    """How a local folder is written so that it survives a power cut."""
 
     make_directory: Callable[[Path], None]
     sync: Callable[[Path], None]  # a file, or a directory for the names in it
 
 
 class FsspecFolder:
-    """`url` is the folder; nothing is asked of it before the first call. Every method raises `ArchiveUnavailable`."""
+    """The folder at `url`, which is not accessed before the first call. Every method raises `ArchiveUnavailable`."""
 
     def __init__(self, url: str, timeout_seconds: float, durability: LocalDurability) -> None:
         self.display_url = url_without_credentials(url)
@@ -58,13 +58,13 @@ class FsspecFolder:
         self._opened: tuple[Any, str] | None = None
 
     def write(self, name: str, data: bytes) -> None:
-        """The object is there, on the medium, with these bytes or others: read it back."""
+        """Write an object to the medium. It may be incomplete: read it back."""
         fs, path = self._locate(name)
 
         def act() -> None:
             self._make_folder(fs, path)
             if isinstance(fs, LocalFileSystem):
-                # Closed to others before there is a word in it.
+                # Private before it has content.
                 Path(path).touch(mode=0o600)
             fs.pipe_file(path, data)
             if isinstance(fs, LocalFileSystem):
@@ -73,7 +73,7 @@ class FsspecFolder:
         self._run(act, "written", len(data))
 
     def read(self, name: str) -> bytes:
-        """Raises `ArchiveMissing` where there is none."""
+        """Read an object. Raises `ArchiveMissing` if it does not exist."""
         fs, path = self._locate(name)
         fs.invalidate_cache()
         size = self._run(lambda: fs.info(path)["size"], "read")
@@ -85,7 +85,7 @@ class FsspecFolder:
         return bool(self._run(lambda: fs.exists(path), "read"))
 
     def move(self, name: str, to: str) -> None:
-        """In place of what stood at `to`."""
+        """Rename an object, replacing one at `to`."""
         fs, path = self._locate(name)
         _, target = self._locate(to)
 
@@ -99,7 +99,7 @@ class FsspecFolder:
         self._run(act, "moved to its name")
 
     def remove(self, name: str) -> None:
-        """None there is as good."""
+        """Delete an object; succeeds if it does not exist."""
         fs, path = self._locate(name)
         fs.invalidate_cache()
 
@@ -112,7 +112,7 @@ class FsspecFolder:
         self._run(act, "removed")
 
     def list_names(self, folder: str) -> list[str]:
-        """The objects right in a folder below the root."""
+        """Return the names of objects directly in a folder below the root."""
         fs, path = self._locate(folder)
         fs.invalidate_cache()
 
@@ -133,7 +133,7 @@ class FsspecFolder:
         return fs, f"{root.rstrip('/')}/{name}"
 
     def _make_folder(self, fs: Any, path: str) -> None:
-        """The folder of a file, where there are folders."""
+        """Create the folder of a file, if the storage has folders."""
         protocols = {fs.protocol} if isinstance(fs.protocol, str) else {*fs.protocol}
         if isinstance(fs, LocalFileSystem):
             self._durability.make_directory(Path(path).parent)
@@ -154,7 +154,7 @@ class FsspecFolder:
         if isinstance(error, FileNotFoundError):
             raise ArchiveMissing(f"The archive at {self.display_url} could not be {action}: it is not there.") from None
         if error is not None:
-            # Not chained: what a file system says of itself may name what it was opened with.
+            # Not chained: the error of a file system may contain the address with its credentials.
             raise ArchiveUnavailable(
                 f"The archive at {self.display_url} could not be {action}: {self._reason(error)}. Nothing was cleared; "
                 "see [archive] in the settings. It is tried again later."
@@ -177,14 +177,14 @@ class FsspecFolder:
 def _act(act: Callable[[], T], outcome: Future[T]) -> None:
     try:
         outcome.set_result(act())
-    # File systems raise what they like, those written in Rust even beside `Exception`; unheard, it would be waited for
-    # until the time is up. `FsspecFolder._run` says what it means.
+    # File systems raise arbitrary errors, those written in Rust even beyond `Exception`; if they were not caught, the
+    # caller would wait for the timeout. `FsspecFolder._run` explains them.
     except BaseException as error:  # noqa: BLE001
         outcome.set_exception(error)
 
 
 def url_without_credentials(url: str) -> str:
-    """An address without what opens it: no user, password or query, and no slash at its end."""
+    """Return an address without user, password and query, and without a slash at its end."""
     scheme, mark, rest = url.partition("://")
     if not mark:
         return url.rstrip("/")
@@ -194,7 +194,7 @@ def url_without_credentials(url: str) -> str:
 
 
 def _s3_options(seconds: float) -> dict[str, Any]:
-    """Its own waits end before ours does; who may do what comes from AWS's own files and variables."""
+    """Return options for S3. Its timeouts end before ours; credentials come from AWS's own files and variables."""
     return {"use_listings_cache": False, "config_kwargs": {"connect_timeout": seconds, "read_timeout": seconds}}
 
 
@@ -204,7 +204,7 @@ _LOCAL = ("/", "file://", "local://")
 
 
 class FsspecObjectStore:
-    """`url` "" keeps objects in `archive/` of the home."""
+    """Objects below `url`; "" is `archive/` in the data folder."""
 
     def __init__(
         self, home: Path, url: str, encryption: AgeEncryption, timeout_seconds: float, durability: LocalDurability
@@ -255,7 +255,7 @@ class FsspecObjectStore:
             self._chosen.remove(f"{_PARTS}/{name}")
 
     def _locate(self, url: str) -> tuple[FsspecFolder, str]:
-        """An object that was put where archives do not go any more is found there all the same."""
+        """Return folder and name of an object, which may be at an address that is no longer configured."""
         if url.startswith(f"{self._root}/"):
             return self._chosen, url[len(self._root) + 1 :]
         if url.startswith(f"{ARCHIVE_FOLDER}/"):

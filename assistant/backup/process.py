@@ -1,5 +1,5 @@
-"""Making a backup in a child process of low priority, so that it slows no answer down: the parent's
-side, and the child, `python -m assistant.backup.process`.
+"""Makes a backup in a child process of low priority, so that it does not slow answers down: the parent's side, and the
+child, `python -m assistant.backup.process`.
 
 The child reads one line of JSON, ends with its parent, and writes the result as JSON.
 """
@@ -25,7 +25,7 @@ from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.make import BackupRequest, make_backup
 from assistant.store.files import WriteThrottle
 
-# Low enough to let others go first; at the lowest priority it would never end on a machine that is always busy.
+# Lower than others; at the lowest priority it would never finish on a machine that is always busy.
 _NICENESS = 10
 _LOW_DISK_PRIORITY = ("ionice", "-c", "3")
 
@@ -42,7 +42,7 @@ _JOB, _RESULT = TypeAdapter(_Job), TypeAdapter(BackupResult)
 
 
 async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind, now: datetime) -> BackupResult:
-    """As `make_backup`, in a process of its own. Raises what that raises."""
+    """Call `make_backup` in a child process. Raises the same errors."""
     disk = _LOW_DISK_PRIORITY if shutil.which(_LOW_DISK_PRIORITY[0]) else ()
     command = (*disk, sys.executable, "-P", "-B", "-m", "assistant.backup.process")
     chosen = "" if folder.is_in_home else str(folder.path)
@@ -55,7 +55,7 @@ async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind,
         out, err = await process.communicate(_JOB.dump_json(job) + b"\n")
     except BaseException:
         await end_process(process)
-        # What cannot be removed now is removed at the next start.
+        # What cannot be deleted now is deleted at the next start.
         with contextlib.suppress(AssistantError), folder.lock():
             folder.remove_partial()
         raise

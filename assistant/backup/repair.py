@@ -1,8 +1,8 @@
-"""A damaged data folder made whole again (`assistant verify --repair`): from what can be read of it, from the message
-log, from backups and from archives together.
+"""Repairs a damaged data folder (`assistant verify --repair`) from what is readable, the message log, backups and
+archives together.
 
-What always holds: it never goes back in time. A backup only fills what cannot be read; what came after it stays. What
-is damaged is kept, under another name. What could not be had is named, as far as anything tells what it was.
+It never goes back in time: backups only fill what is unreadable, and newer data stays. Damaged files are kept under
+another name. Losses are reported as far as they can be determined.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ OpenStores = Callable[[Path, datetime], AbstractContextManager[UnpackedStores]]
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A backup that was unpacked."""
+    """An unpacked backup."""
 
     made_at: datetime
     home: Path
@@ -92,7 +92,8 @@ class HomeRepairer:
         self._open_stores = open_stores
 
     def repair(self, now: datetime) -> IntegrityReport:
-        """The caller holds the lock of the home. Raises `StoreError`; then what was is there."""
+        """Repair the data folder, whose lock the caller holds. Raises `StoreError`; the old files are then still
+        there."""
         finish_interrupted_repair(self._home)
         outcome = _Outcome()
         # Before anything opens them.
@@ -120,7 +121,7 @@ class HomeRepairer:
             return None
 
     def _unpack_backups(self, outcome: _Outcome) -> Iterator[_Copy]:
-        """The backups that are whole, newest first. Their databases have all migrations."""
+        """Return the intact backups, newest first, with their databases migrated."""
         try:
             backups = self._folder.list_backups()
         except StoreError as error:
@@ -140,8 +141,8 @@ class HomeRepairer:
     def _list_other_logs(
         self, archive: StoredArchive, backups: Iterator[_Copy], outcome: _Outcome
     ) -> Iterator[LogCopy]:
-        """Unpacked only where the log and the newest backup do not have all. A backup may have a log that was damaged
-        already when it was made; those before it do not."""
+        """Unpack further backups only if the log and the newest backup are incomplete: a backup's log may have been
+        damaged already, but not in an earlier backup."""
         target = work_folder(self._home) / "archives"
         with repair_errors(self._home):
             outcome.gone += [IntegrityProblem("archive", "archive", text) for text in write_log_copy(archive, target)]
@@ -167,7 +168,7 @@ class HomeRepairer:
             salvage = salvage_database(source, copies, target, migrations, now)
             with closing(Database.open_unmigrated(target)) as database:
                 if name == CHARACTER_DB:
-                    # Of script.db the index is made first.
+                    # The index is the first step for script.db.
                     with database.write() as db:
                         drop_dangling(db)
                 raise_mark(database, max(1, inventory.entry(name).mark if inventory is not None else 1))

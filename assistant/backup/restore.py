@@ -1,7 +1,7 @@
-"""Verifying a backup, and putting it in the place of a data folder.
+"""Verifies a backup, and replaces a data folder by it.
 
-What always holds: nothing of the data folder is changed before the backup was read as a whole, unpacked beside it,
-opened as a data folder, and found intact: its log's chain, the index against the log, coverage, its databases' pages.
+The data folder is unchanged until the backup was read completely, unpacked, opened as a data folder, and found intact:
+hash chain of the log, index against log, coverage, and database pages.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _SPARE_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class UnpackedStores:
-    """The stores of a backup that was unpacked."""
+    """The stores of an unpacked backup."""
 
     conversation: StoredConversation
     verifier: Verifier
     archive: StoredArchive
-    make_indexes: Callable[[], None]  # the search index, which no backup has
+    make_indexes: Callable[[], None]  # the search index, which backups do not have
 
 
 OpenUnpacked = Callable[[Path, datetime], AbstractContextManager[UnpackedStores]]
@@ -64,12 +64,19 @@ class VerifiedBackup:
 
 @dataclass(frozen=True, slots=True)
 class RestoredHome(VerifiedBackup):
-    """A data folder, and the backup that was put in its place."""
+    """A restored data folder, and its backup."""
 
     home: Path
-    former_home: Path | None  # where the previous content is kept; None where there was none
+    former_home: Path | None  # where the previous content is kept; None if there was none
     restored_erased_ids: tuple[int, ...]  # messages that were erased after the backup was made
     erasure_unfinished: bool  # in the previous content
+
+
+Unpack = Callable[[Path], BackupManifest]
+"""Puts a home into a new folder. Raises `CorruptStore`, `StoreError`."""
+
+# What is restored comes from elsewhere.
+_NO_FILE = Path()
 
 
 class BackupRestorer:
@@ -78,8 +85,8 @@ class BackupRestorer:
         self._open_unpacked = open_unpacked
 
     def find(self, name: str) -> Path:
-        """The backup of this name in the folder of backups, or at this path; the newest for "". Raises `UsageError`,
-        `StoreError`."""
+        """Return the backup of this name in the folder of backups, or at this path; the newest for "". Raises
+        `UsageError`, `StoreError`."""
         if not name:
             backups = self._folder.list_backups()
             if not backups:
@@ -93,30 +100,47 @@ class BackupRestorer:
         return path.absolute() if path.is_file() else self._folder.path / self._folder.find(name).name
 
     def verify(self, path: Path, now: datetime) -> VerifiedBackup:
-        """Unpack a backup beside it, or where temporary files go, and open it. Raises `CorruptStore`, `StoreError`."""
+        """Unpack a backup next to it, or to the temporary folder, and open it. Raises `CorruptStore`, `StoreError`."""
         manifest = verify_backup_file(path, WriteThrottle(throttled=False))
         with _temporary_folder(path, manifest.bytes + _SPARE_BYTES) as folder:
-            unpack_backup_file(path, folder / "home", WriteThrottle(throttled=False))
-            return VerifiedBackup(path, manifest, self._check(folder / "home", manifest, now, index=False))
+            return self.verify_unpacked(folder / "home", _unpacking(path), now, path)
+
+    def verify_unpacked(self, target: Path, unpack: Unpack, now: datetime, path: Path = _NO_FILE) -> VerifiedBackup:
+        """Open what `unpack` puts into the new folder `target`. Raises `CorruptStore`, `StoreError`."""
+        manifest = unpack(target)
+        return VerifiedBackup(path, manifest, self._check(target, manifest, now, index=False))
 
     def restore(self, path: Path, home: Path, now: datetime, *, force: bool) -> RestoredHome:
-        """Put a backup in the place of a data folder, whose lock the caller holds. Raises `UsageError` where something
-        is there and `force` is not given, `CorruptStore` and `StoreError`; then nothing of the folder was changed."""
+        """Replace a data folder, whose lock the caller holds, by a backup. Raises `UsageError` if it is not empty and
+        `force` is not given, `CorruptStore` and `StoreError`; the folder is then unchanged."""
+        self.require_free(home, force=force, path=path)
+        manifest = verify_backup_file(path, WriteThrottle(throttled=False))
+        prepare_home(home)
+        require_disk_space(home, 2 * manifest.bytes + _SPARE_BYTES)
+        return self.restore_unpacked(_unpacking(path), home, now, force=force, path=path)
+
+    def require_free(self, home: Path, *, force: bool, path: Path = _NO_FILE) -> None:
+        """Raise `UsageError` if the data folder is not empty and `force` is not given."""
         finish_interrupted_restore(home)
-        keep = _entries_to_keep(home, path, self._folder)
-        occupants = list_occupants(home, keep)
+        occupants = list_occupants(home, _entries_to_keep(home, path, self._folder))
         if occupants and not force:
             raise UsageError(
                 f"{home} is not empty ({', '.join(occupants[:4])}). Nothing was changed; --force restores into it and "
                 "keeps what is there aside."
             )
-        manifest = verify_backup_file(path, WriteThrottle(throttled=False))
+
+    def restore_unpacked(
+        self, unpack: Unpack, home: Path, now: datetime, *, force: bool, path: Path = _NO_FILE, index: bool = True
+    ) -> RestoredHome:
+        """As `restore`, with what `unpack` puts into a new folder. Without `index` the assistant makes the search index
+        when it runs."""
+        self.require_free(home, force=force, path=path)
+        keep = _entries_to_keep(home, path, self._folder)
         prepare_home(home)
-        require_disk_space(home, 2 * manifest.bytes + _SPARE_BYTES)
         unpacked = staging_folder(home)
         try:
-            unpack_backup_file(path, unpacked, WriteThrottle(throttled=False))
-            report = self._check(unpacked, manifest, now, index=True)
+            manifest = unpack(unpacked)
+            report = self._check(unpacked, manifest, now, index=index)
             require_no_conflict(home, keep)
         except BaseException:
             remove_staging(home)
@@ -126,8 +150,8 @@ class BackupRestorer:
         return RestoredHome(path, manifest, report, home, home / aside if aside else None, erased_ids, unfinished)
 
     def _check(self, home: Path, manifest: BackupManifest, now: datetime, *, index: bool) -> IntegrityReport:
-        """Open what was unpacked as a start would, and verify it; with `index` the search index is made, too. Raises
-        `CorruptStore`."""
+        """Open the unpacked backup like a start would, and verify it; with `index`, the search index is built too.
+        Raises `CorruptStore`."""
         absent = [name for name in ("script.db", "character.db") if not (home / name).is_file()]
         if absent:
             raise CorruptStore(f"The backup has no {absent[0]}: it is no backup of this program. Nothing was changed.")
@@ -146,8 +170,12 @@ class BackupRestorer:
         return report
 
 
+def _unpacking(path: Path) -> Unpack:
+    return lambda target: unpack_backup_file(path, target, WriteThrottle(throttled=False))
+
+
 def _entries_to_keep(home: Path, path: Path, folder: BackupFolder) -> list[str]:
-    """What of the data folder has to stay because backups are in it."""
+    """Return what must stay in the data folder because backups are in it."""
     backups = (path, folder.path / "-")
     return sorted({backup.relative_to(home).parts[0] for backup in backups if home in backup.parents})
 

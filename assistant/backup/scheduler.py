@@ -1,13 +1,11 @@
-"""Backups of the home, by the clock and on command.
+"""Makes backups daily and on command.
 
-What always holds:
-- There is one backup for each day of the home's time zone, whatever its clocks do; one that was missed is made once,
-  late.
-- One is made at a time, and none while an erasure runs, so that no backup keeps words which everything else has lost.
-  Nobody waits for one: it is made beside all other work.
-- Only when a new one is complete and verified is an old one removed. Only daily backups are ever removed automatically,
+- One backup per day in the time zone of the data folder, across clock changes; a missed one is made once, late.
+- One at a time, and none during an erasure, so that no backup keeps erased text. It runs in the background, and nothing
+  waits for it.
+- An old backup is only deleted after a new one is complete and verified. Only daily backups are deleted automatically,
   and never the newest.
-- One that fails is reported until another succeeds, and is tried again (I11).
+- A failed backup is reported until another succeeds, and is retried (I11).
 """
 
 from __future__ import annotations
@@ -29,21 +27,21 @@ RETRY_AFTER = timedelta(hours=1)
 def is_backup_due(
     schedule: SleepSchedule, backups: Sequence[Backup], home_begun_at: datetime | None, now: datetime
 ) -> bool:
-    """Whether a backup should have been made by now."""
+    """Return whether a backup is due."""
     return schedule.find_due_night(_last(backups, now), home_begun_at, now) is not None
 
 
 def first_missed_backup(
     schedule: SleepSchedule, backups: Sequence[Backup], home_begun_at: datetime | None, now: datetime
 ) -> datetime | None:
-    """When the first backup was due that was not made, where that is more than a day ago."""
+    """Return when the first missing backup was due, if that is more than a day ago."""
     return schedule.find_missed_night(_last(backups, now), home_begun_at, now)
 
 
 def find_backup_problems(
     folder: BackupFolder, schedule: SleepSchedule, home_begun_at: Callable[[], datetime | None], now: datetime
 ) -> Iterator[str]:
-    """A day without the backup that it should have had, or a folder of backups that is not there."""
+    """Return problems: a day without its backup, or a missing folder of backups."""
     if not schedule.at:
         return
     try:
@@ -59,8 +57,8 @@ def find_backup_problems(
 
 
 def backups_to_remove(backups: Sequence[Backup], keep: int, now: datetime) -> list[Backup]:
-    """Of those that were made automatically all but the newest `keep`, oldest first. What is dated after `now` was made
-    before it, by a clock that was wrong."""
+    """Return the automatic backups except for the newest `keep`, oldest first. A backup dated after `now` was made
+    earlier, by a wrong clock."""
     daily = [backup for backup in backups if backup.kind == "daily"]
     daily.sort(key=lambda backup: (backup.made_at <= now, backup.made_at, backup.name))
     return daily[: max(0, len(daily) - max(1, keep))]
@@ -88,8 +86,8 @@ class BackupScheduler:
         is_erasing: Callable[[], bool],
         clock: Callable[[], datetime],
     ) -> None:
-        """`schedule` tells when one is made every day, `keep` how many daily ones are kept; `home_begun_at` gives the
-        time of the first message."""
+        """`schedule` is when the daily backup is made, `keep` the number of daily ones to keep; `home_begun_at` returns
+        the time of the first message."""
         self._folder = folder
         self._make = make
         self._schedule = schedule
@@ -102,11 +100,11 @@ class BackupScheduler:
         self.trouble = ""
 
     def is_running(self) -> bool:
-        """Whether one is being made."""
+        """Return whether one is being made."""
         return self._task is not None and not self._task.done()
 
     def check_due(self) -> None:
-        """Called at every wake-up: begin one that is due."""
+        """Called at every wake-up: start a backup that is due."""
         now = self._clock()
         if self.is_running() or self._is_erasing() or (self._retry_at is not None and now < self._retry_at):
             return
@@ -121,8 +119,8 @@ class BackupScheduler:
                 self._remove_outdated(now)
 
     async def create(self) -> BackupResult:
-        """Make one now, also if the caller is cancelled meanwhile. Raises `UsageError` while another is made or
-        something is being forgotten, `StoreError` where it was not made."""
+        """Make one now, even if the caller is cancelled meanwhile. Raises `UsageError` while another is made or an
+        erasure runs, `StoreError` if it failed."""
         if self.is_running():
             raise UsageError("A backup is being made already. Nothing was changed; `assistant backup list` shows it.")
         if self._is_erasing():
@@ -130,7 +128,7 @@ class BackupScheduler:
         return await asyncio.shield(self._begin("manual", self._clock()))
 
     async def stop(self) -> None:
-        """Give up the one that is being made: nothing is kept of it."""
+        """Abort a backup in progress; nothing of it is kept."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError, AssistantError):
@@ -151,7 +149,7 @@ class BackupScheduler:
         return result
 
     def _remove_outdated(self, now: datetime) -> None:
-        """The newest backup is there; what it makes outdated goes, now or at a later try."""
+        """Delete outdated backups after a new one was made, now or at a later attempt."""
         try:
             for old in backups_to_remove(self._folder.list_backups(), self._keep, now):
                 self._folder.remove(old)
@@ -171,6 +169,6 @@ class BackupScheduler:
 
 
 def _ignore_reported_error(task: asyncio.Task[BackupResult]) -> None:
-    """What went wrong was told already."""
+    """Ignore an error that was already reported."""
     if not task.cancelled():
         task.exception()

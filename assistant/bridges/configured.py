@@ -1,7 +1,7 @@
-"""The bridges that the settings ask for, now and when the settings change.
+"""Creates the configured bridges, and updates them when the settings change.
 
-What always holds: a network's library is loaded where the owner has that network, and only then. Instead of a bridge
-that cannot be made there is one that fails, and says why (F39).
+A network's library is only imported if that network is configured. A bridge that cannot be created is replaced by one
+that fails and says why (F39).
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ log = get_logger()
 
 
 class ConfiguredBridges:
-    """Makes the bridges, and replaces those whose settings changed."""
+    """Creates bridges, and replaces those whose settings changed."""
 
     def __init__(self, settings: Settings, people: People | None) -> None:
-        """Without `people` nobody is the owner there."""
+        """Without `people`, no account is the owner's."""
         self._people = people
         self._settings = settings
-        self._due: set[str] = set()  # names of those that are not as the settings ask for
+        self._due: set[str] = set()  # names of those that do not match the settings yet
         self._one_at_a_time = asyncio.Lock()  # settings may change while bridges are being replaced
         self._replacing: asyncio.Future[None] | None = None
 
@@ -51,16 +51,16 @@ class ConfiguredBridges:
         return {name: self.open_one(name) for name in NETWORK_NAMES if _section(self._settings, name).enabled}
 
     def take_over(self, settings: Settings, dispatcher: Dispatcher) -> None:
-        """As `apply_settings`, beside everything else."""
+        """Run `apply_settings` in the background."""
         self._replacing = asyncio.ensure_future(self.apply_settings(settings, dispatcher))
 
     def check_due(self, dispatcher: Dispatcher) -> None:
-        """Called at every wake-up: try again what could not be replaced."""
+        """Called at every wake-up: retry replacements that failed."""
         if self._due and (self._replacing is None or self._replacing.done()):
             self._replacing = asyncio.ensure_future(self.retry_pending(dispatcher))
 
     async def apply_settings(self, settings: Settings, dispatcher: Dispatcher) -> None:
-        """Have those that `settings` ask for; one whose settings did not change is left alone."""
+        """Apply changed settings; bridges whose settings are the same keep running."""
         async with self._one_at_a_time:
             before, self._settings = self._settings, settings
             self._due |= {name for name in NETWORK_NAMES if _section(before, name) != _section(settings, name)}
@@ -74,8 +74,8 @@ class ConfiguredBridges:
                 log.error("a bridge is not as the settings ask for; tried again", error=str(error))
 
     async def reload(self, name: str, dispatcher: Dispatcher) -> None:
-        """Have one as the settings are at this moment, its token too. Raises `SettingsError`, and `StoreError` where it
-        could not be had yet."""
+        """Reload one bridge with its current settings and token. Raises `SettingsError`, and `StoreError` if it could
+        not be replaced yet."""
         async with self._one_at_a_time:
             read = load_settings(self._settings.home, ring=None)
             values = self._settings.values.model_copy(update={name: _section(read, name)})
@@ -93,7 +93,7 @@ class ConfiguredBridges:
             self._due.discard(name)
 
     def open_one(self, name: str) -> Bridge:
-        """One bridge, not started."""
+        """Create one bridge without starting it."""
         try:
             makers = {
                 "telegram": self._telegram,
@@ -107,12 +107,12 @@ class ConfiguredBridges:
             return UnavailableBridge(name, unavailable_reason(name, error))
 
     def _telegram(self) -> Bridge:
-        from assistant.bridges.telegram.bridge import TelegramBridge  # a network's library, for those who have it
+        from assistant.bridges.telegram.bridge import TelegramBridge  # imported only if the network is configured
 
         return TelegramBridge(self._token("telegram"), self._settings.values.telegram.base_url)
 
     def _matrix(self) -> Bridge:
-        from assistant.bridges.matrix.bridge import MatrixBridge  # an extra
+        from assistant.bridges.matrix.bridge import MatrixBridge  # an optional dependency
 
         matrix = self._settings.values.matrix
         return MatrixBridge(
@@ -125,17 +125,17 @@ class ConfiguredBridges:
         )
 
     def _discord(self) -> Bridge:
-        from assistant.bridges.discord.bridge import DiscordBridge  # an extra
+        from assistant.bridges.discord.bridge import DiscordBridge  # an optional dependency
 
         return DiscordBridge(self._token("discord"))
 
     def _slack(self) -> Bridge:
-        from assistant.bridges.slack.bridge import SlackBridge  # an extra
+        from assistant.bridges.slack.bridge import SlackBridge  # an optional dependency
 
         return SlackBridge(self._token("slack"))
 
     def _mail(self) -> Bridge:
-        from assistant.bridges.mail.bridge import MailBridge  # an extra
+        from assistant.bridges.mail.bridge import MailBridge  # an optional dependency
 
         mail, password = self._settings.values.mail, self._token("mail")
         if not (mail.address and mail.imap_host and mail.smtp_host):
@@ -161,8 +161,8 @@ class ConfiguredBridges:
         return person is not None and person.role == "owner"
 
     def _token(self, name: str) -> str:
-        """Settings that were read again while the daemon runs come without what is in the keyring, or with what was
-        there before: then it is read from there."""
+        """Read the token from the keyring, since settings reloaded while the daemon runs have no, or old, keyring
+        values."""
         token = _section(self._settings, name).token.get_secret_value()
         if not token or self._settings.origins[f"{name}.token"] == IN_KEYRING:
             token = _section(load_settings(self._settings.home), name).token.get_secret_value()
@@ -173,7 +173,7 @@ class ConfiguredBridges:
 
 @dataclass(frozen=True, slots=True)
 class UnavailableBridge:
-    """In the place of a bridge that cannot be made."""
+    """Replaces a bridge that cannot be created."""
 
     name: str
     reason: str
@@ -189,14 +189,14 @@ class UnavailableBridge:
         raise BridgeError(self.reason)
 
     def show(self, event: TurnEvent, target: str) -> None:
-        """Nobody is there to see it."""
+        """Do nothing."""
 
     async def aclose(self) -> None:
-        """Nothing was opened."""
+        """Do nothing."""
 
 
 def unavailable_reason(name: str, error: Exception) -> str:
-    """Why a bridge cannot be made, for a person."""
+    """Explain to a person why a bridge cannot be created."""
     if isinstance(error, ImportError):
         return (
             f"The {name} bridge needs a package that is not installed ({error.name}); {install_hint(name)}. Then start "
@@ -217,8 +217,8 @@ _TYPED = "what was typed"
 
 
 def settings_with_answers(settings: Settings, name: str, answers: Mapping[str, str], token: str) -> Settings:
-    """The settings as they would be, with one network on; `answers` by key of its section, "" for the token that is
-    set."""
+    """Return the settings as they would be with a network enabled; `answers` by key of its section, token "" for the
+    current one."""
     section = getattr(settings.values, name)
     update = {**answers, "enabled": True, **({"token": SecretStr(token)} if token else {})}
     origins = {**settings.origins, **({f"{name}.token": _TYPED} if token else {})}
@@ -227,7 +227,7 @@ def settings_with_answers(settings: Settings, name: str, answers: Mapping[str, s
 
 
 async def check_account(settings: Settings, name: str) -> str:
-    """Who we are on a network that is set up like this. Raises `BridgeError`."""
+    """Return our account on a network with these settings. Raises `BridgeError`."""
     bridge = ConfiguredBridges(settings, None).open_one(name)
     try:
         async with asyncio.timeout(_WITHIN):
@@ -239,17 +239,17 @@ async def check_account(settings: Settings, name: str) -> str:
 
 
 async def matrix_login(homeserver: str, user: str, password: str) -> DeviceLogin:
-    """A device of its own for the assistant, and the token for it. Raises `BridgeError`."""
+    """Create a device for the assistant and return its token. Raises `BridgeError`."""
     try:
-        from assistant.bridges.matrix.bridge import login  # an extra
+        from assistant.bridges.matrix.bridge import login  # an optional dependency
     except ImportError as error:
         raise BridgeError(unavailable_reason("matrix", error)) from None
     return await login(homeserver, user, password)
 
 
 async def find_mail_verifier(settings: Settings) -> str:
-    """The server that the newest mail in the mailbox of `[mail]` says verified its sender; "" where it says none.
-    Raises `BridgeError`."""
+    """Return the server that verified the sender of the newest mail in the mailbox of `[mail]`; "" if none. Raises
+    `BridgeError`."""
     bridge = ConfiguredBridges(settings, None).open_one("mail")
     if isinstance(bridge, UnavailableBridge):
         raise BridgeError(bridge.reason)
@@ -261,8 +261,8 @@ async def find_mail_verifier(settings: Settings) -> str:
 
 
 async def find_matrix_device(homeserver: str, user: str, token: str) -> DeviceLogin:
-    """The device that a token belongs to. Raises `BridgeError` for one that is refused, or is another account's."""
-    import httpx2  # only a set-up asks
+    """Return the device of a token. Raises `BridgeError` if the token is refused, or belongs to another account."""
+    import httpx2  # only needed for setup
 
     path = f"{homeserver}/_matrix/client/v3/account/whoami"
     try:
@@ -279,9 +279,9 @@ async def find_matrix_device(homeserver: str, user: str, token: str) -> DeviceLo
 
 
 async def find_homeserver(server: str) -> str:
-    """Where the homeserver of accounts at `server` ("example.org") is: what it says at `/.well-known/matrix/client`;
-    where it says nothing, itself."""
-    import httpx2  # only a set-up asks
+    """Return the homeserver of accounts at `server` ("example.org"): the one in `/.well-known/matrix/client`, or
+    `server` itself."""
+    import httpx2  # only needed for setup
 
     own = f"https://{server}"
     try:

@@ -1,7 +1,7 @@
-"""Files that a message names by an address on the network's servers, fetched as the message is taken in.
+"""Downloads files that a message refers to by an address on the network's servers.
 
-What always holds: a file that is not fetched leaves a notice in its place that says why. One that fails is asked for
-again with its message, a few times; then the message comes without it.
+A file that is not downloaded is replaced by a notice with the reason. After an error its message is requested again a
+few times; then the message is accepted without it.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class RemoteFile:
     voice: bool
 
     def missing_notice(self, why: str) -> str:
-        """The text in place of a file that was not fetched."""
+        """Return the text in place of a file."""
         size = f", {max(self.size / 1e6, 0.1):.1f} MB" if self.size else ""
         return f"[file {clean_display_name(self.name)}{size}: {why}]"
 
 
 class RemoteFiles:
     def __init__(self, network: str, download: Callable[[str, int], Awaitable[bytes | None]]) -> None:
-        """`network`: its name, for people. `download` gets an address and the most bytes to take; None where the
-        network refuses the file. It raises `BridgeError` where it fails."""
+        """`network`: its name, for people. `download` receives an address and a maximum size, returns None if the
+        network refuses the file, and raises `BridgeError` if it fails."""
         self._network = network
         self._download = download
         self._failures: dict[str, int] = {}
@@ -49,8 +49,8 @@ class RemoteFiles:
     async def fetch(
         self, files: Iterable[RemoteFile], *, is_expected: bool
     ) -> tuple[tuple[Media, ...], tuple[str, ...]]:
-        """The files, and notices in place of those that were not fetched. Raises `BridgeError` where one fails: the
-        message is then asked for again."""
+        """Return the files, with notices for those not downloaded. Raises `BridgeError` if one fails, so that the
+        message is requested again."""
         media, missing = [], []
         for file in files:
             if not is_expected:

@@ -1,10 +1,10 @@
-"""Changes of events on a server: added, moved, cancelled, and invitations answered.
+"""Changes events on a server: add, move, cancel, and answer invitations.
 
-What always holds: a change says what is to be there, so that carried out twice it is there once: an event that is added
-has a name made of the key of the effect, a move names its new time, a cancellation and an answer what they lead to. A
-resource is replaced only as it was read (If-Match), so that nobody else's change is lost, and everything of it that a
-change does not speak of stays. After a request whose answer did not come, it is looked whether it was carried out;
-where that cannot be seen, it is said to be unknown. Runs in the child alone.
+A change describes the result, so that repeating it has no further effect: an added event has an id derived from the key
+of the action, a move has the new time, a cancellation and an answer their result. A resource is only replaced if it is
+unchanged since it was read (If-Match), so that concurrent changes are not lost, and its other content is kept. If a
+request got no answer, the server is checked; if the outcome cannot be determined, it is reported as unknown. Runs only
+in the child process.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _UNKNOWN = "Nobody knows whether the change was carried out: {why} Look into the
 
 
 class NoSuchEvent(DavError):
-    """There is nothing any more that could be changed."""
+    """The event to change no longer exists."""
 
 
 async def apply_change(
     client: DavClient, change: CalendarChange, zone: ZoneInfo, now: datetime, addresses: frozenset[str]
 ) -> str:
-    """Carry it out; the address of the resource, "" where it is gone. Raises `DavError`."""
+    """Make a change; return the address of the resource, "" if it is deleted. Raises `DavError`."""
     try:
         return await _apply(client, change, zone, now, addresses)
     except DavError as error:
         if not error.unsure:
             raise
         try:
-            # Where a change leads to the same a second time, the way to find out is to carry it out once more.
+            # A change that can be repeated is repeated once to determine the outcome.
             return await _apply(client, change, zone, now, addresses)
         except DavError:
             raise DavError(_UNKNOWN.format(why=error), unsure=True) from None
@@ -61,7 +61,7 @@ async def _apply(
         calendar = parse_calendar(answer.text)
         own = mail_addresses([client.source.email, client.source.user]) | addresses
         if not _edit(calendar, change, zone, now, own):
-            return change.url  # it is so already
+            return change.url  # already done
         deletes = not list(calendar.walk("VEVENT")) or (change.action == "cancel" and not change.occurrence)
         if deletes:
             sent = await client.request("DELETE", change.url, headers=_matching(answer))
@@ -92,7 +92,7 @@ async def _add(client: DavClient, change: CalendarChange, zone: ZoneInfo, now: d
     calendar.add_missing_timezones()
     sent = await _put(client, url, calendar, {"If-None-Match": "*"})
     if sent.status == 412:
-        return url  # it was added before, under the same key
+        return url  # already added, under the same key
     _require(sent, 200, 201, 204)
     return url
 
@@ -102,7 +102,7 @@ def uid_of(change: CalendarChange) -> str:
 
 
 def _edit(calendar: Any, change: CalendarChange, zone: ZoneInfo, now: datetime, own: frozenset[str]) -> bool:
-    """Change the text; whether there was anything to change. Raises `NoSuchEvent`."""
+    """Edit the text; return whether there was anything to change. Raises `NoSuchEvent`."""
     components = [it for it in calendar.walk("VEVENT") if str(it.get("UID")) == change.uid]
     master = next((it for it in components if "RECURRENCE-ID" not in it), None)
     target = master
@@ -129,7 +129,7 @@ def _edit(calendar: Any, change: CalendarChange, zone: ZoneInfo, now: datetime, 
 
 
 def _new_override(calendar: Any, master: Any, occurrence: str, zone: ZoneInfo) -> Any:
-    """The occurrence of a series, to be changed by itself."""
+    """Return a new component for one occurrence of a series, to be changed separately."""
     override = icalendar.Event.from_ical(master.to_ical().decode())
     for name in ("RRULE", "RDATE", "EXDATE", "EXRULE"):
         override.pop(name, None)
@@ -144,7 +144,7 @@ def _new_override(calendar: Any, master: Any, occurrence: str, zone: ZoneInfo) -
 
 
 def _occurrence_start(master: Any, occurrence: str, zone: ZoneInfo) -> date | datetime:
-    """As the series writes its times."""
+    """Return the start of the occurrence in the format of the series."""
     if "T" not in occurrence:
         return datetime.strptime(occurrence, "%Y%m%d").date()  # noqa: DTZ007 - a day
     at = datetime.strptime(occurrence, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
@@ -166,7 +166,7 @@ def _move(target: Any, change: CalendarChange, zone: ZoneInfo, now: datetime) ->
 
 
 def _answer(target: Any, answer: str, own: frozenset[str], now: datetime) -> bool:
-    """Raises `DavError` where nobody invited the owner."""
+    """Raises `DavError` if the owner was not invited."""
     attendees = target.get("ATTENDEE") or []
     mine = [it for it in (attendees if isinstance(attendees, list) else [attendees]) if str(it).lower() in own]
     if not mine:
@@ -192,7 +192,7 @@ def _exclude(master: Any, occurrence: str, zone: ZoneInfo, now: datetime) -> boo
 
 
 def _touch(component: Any, now: datetime) -> None:
-    """What tells the other programs that it was changed."""
+    """Update the fields that tell other programs about a change."""
     _set(component, "SEQUENCE", int(component.get("SEQUENCE", 0)) + 1)
     for name in ("DTSTAMP", "LAST-MODIFIED"):
         _set(component, name, now.astimezone(UTC))
@@ -204,7 +204,7 @@ def _set(component: Any, name: str, value: Any) -> None:
 
 
 def _moment(text: str, zone: ZoneInfo) -> date | datetime:
-    """ "2026-03-01" is a day, "2026-03-01T09:00" a time in the zone of the home."""
+    """Parse a date such as "2026-03-01", or a time such as "2026-03-01T09:00" in the zone of the data folder."""
     return datetime.fromisoformat(text).replace(tzinfo=zone) if "T" in text else date.fromisoformat(text)
 
 

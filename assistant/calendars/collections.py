@@ -1,7 +1,7 @@
-"""The calendars and address books of a server: which there are, and what of one has changed.
+"""Lists the calendars and address books of a server, and finds what has changed in one.
 
-What always holds: a server is asked only for what is new where it can tell (a token, a tag of the collection, a tag of
-each resource); one that cannot, or whose token is too old, is listed whole. What a server leaves out is not guessed.
+If the server supports it (sync token, collection tag, resource tags), only changes are requested; otherwise, or if the
+token has expired, everything is listed. Missing values are not guessed.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _WANTED = (
 @dataclass(frozen=True, slots=True)
 class FoundCollections:
     collections: tuple[StoredCollection, ...]
-    addresses: tuple[str, ...]  # what invitations call the owner
+    addresses: tuple[str, ...]  # addresses by which invitations name the owner
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionChanges:
-    """What is new in a collection since it was read."""
+    """Changes of a collection since it was last read."""
 
     collection: StoredCollection  # with its new tag and token
     changed: Mapping[str, tuple[str, str]]  # tag and text, by address
@@ -48,7 +48,7 @@ class CollectionChanges:
 
 
 async def find_collections(client: DavClient) -> FoundCollections:
-    """What the address of a source leads to: itself, or all that the user has. Raises `DavError`."""
+    """Return the collection at the address of a source, or all of its user's. Raises `DavError`."""
     kind = "calendar" if client.source.kind == "caldav" else "contacts"
     resource = await _find_resource(client, client.source.url)
     if resource is None:
@@ -114,7 +114,7 @@ def _addresses(resource: DavResource) -> Iterator[str]:
 async def read_changes(
     client: DavClient, found: StoredCollection, before: StoredCollection | None, known: Mapping[str, str]
 ) -> CollectionChanges:
-    """`known`: tag by address of what was read before. Raises `DavError`."""
+    """`known`: tags by address as last read. Raises `DavError`."""
     if before is not None and before.tag and before.tag == found.tag:
         return CollectionChanges(replace(found, token=before.token), {}, frozenset())
     if before is not None and before.token and (synced := await _sync(client, found, before.token)) is not None:
@@ -131,12 +131,12 @@ async def read_changes(
 
 
 async def _sync(client: DavClient, found: StoredCollection, token: str) -> CollectionChanges | None:
-    """What the server says has changed since a token; None where it does not know the token any more."""
+    """Return the changes since a token; None if the server no longer knows the token."""
     answer, listed = await client.multistatus("REPORT", found.url, sync_collection(token), depth="0")
     if answer.status != 207:
         return None
     members = [it for it in listed if _is_member(it.url, found.url)]
-    if any(it.status == 507 for it in listed):  # it has more, and gives only a part
+    if any(it.status == 507 for it in listed):  # the server has more, and returned only a part
         return None
     removed = frozenset(it.url for it in members if it.status == 404)
     changed = await read_resources(client, found, [it.url for it in members if it.url not in removed])
@@ -146,7 +146,7 @@ async def _sync(client: DavClient, found: StoredCollection, token: str) -> Colle
 async def read_resources(
     client: DavClient, collection: StoredCollection, urls: Sequence[str]
 ) -> dict[str, tuple[str, str]]:
-    """Tag and text of each, by address. Raises `DavError`."""
+    """Return tag and text of each by address. Raises `DavError`."""
     content = "c:calendar-data" if collection.kind == "calendar" else "a:address-data"
     texts: dict[str, tuple[str, str]] = {}
     for at in range(0, len(urls), _AT_ONCE):

@@ -1,11 +1,11 @@
-"""The little of WebDAV that calendars and address books need, over HTTP.
+"""The subset of WebDAV that calendars and address books need, over HTTP.
 
-What always holds:
-- Only addresses that were looked at are connected to (`AddressGuard`), also where a redirect or an answer of the
-  server leads. What is in this machine's own network is, where the settings say so of this source.
-- The password goes to the host that the settings name, and to hosts below it; to no other, wherever the server leads.
-  It never goes unencrypted beyond this machine's own network.
-- Size and redirects are bounded; XML with a document type is refused. Runs in the child alone, which bounds the time.
+- Only checked addresses are connected to (`AddressGuard`), also after redirects or links in answers; addresses in this
+  machine's network only if the settings permit it for this source.
+- The password is only sent to the configured host and its subdomains, and never unencrypted beyond this machine's
+  network.
+- Size and redirects are limited; XML with a document type is refused. Runs only in the child process, which has a time
+  limit.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _PREFIXES = {"d": DAV, "c": CALDAV, "a": CARDDAV, "s": SERVER}
 _PATH_LETTERS = "/:@!$&'()*+,;=~-._"
 _MAX_REDIRECTS = 5
 _ADVICE = "a calendar there needs `private = true` in its table of calendar.sources."
-# iCloud sends each account on to a host of its own.
+# iCloud redirects each account to its own host.
 _ONE_OWNER = ".icloud.com"
 _HEADERS = {"User-Agent": "Nocturne (a personal assistant; reads one person's calendars)", "Accept": "*/*"}
 
 
 class DavError(Exception):
-    """Why a source could not be read or changed, in a sentence. `unsure`: a request that changes something was sent,
-    and nobody knows whether it was carried out."""
+    """Why a source could not be read or changed, as a sentence. `unsure`: a change was sent, and it is unknown whether
+    it was made."""
 
     def __init__(self, text: str, *, unsure: bool = False) -> None:
         super().__init__(text)
@@ -63,18 +63,18 @@ class DavAnswer:
 
 @dataclass(frozen=True, slots=True)
 class DavResource:
-    """One of a multi-status answer."""
+    """One resource of a multi-status answer."""
 
     url: str
     status: int
-    properties: Mapping[str, Any]  # elements by name with prefix, as in "d:getetag"; those that were found
+    properties: Mapping[str, Any]  # found properties by prefixed name, such as "d:getetag"
 
     def text(self, name: str) -> str:
         element = self.properties.get(name)
         return "" if element is None else (element.text or "").strip()
 
     def link(self, name: str) -> str:
-        """The address in a property that has one."""
+        """Return the address in a property."""
         element = self.properties.get(name)
         found = None if element is None else element.find(f"{{{DAV}}}href")
         return "" if found is None else urljoin(self.url, (found.text or "").strip())
@@ -95,7 +95,7 @@ class DavClient:
     async def request(
         self, method: str, address: str, body: str = "", headers: Mapping[str, str] | None = None
     ) -> DavAnswer:
-        """The answer, whatever its status. Raises `DavError`."""
+        """Return the answer, whatever its status. Raises `DavError`."""
         import httpx2
 
         changes = method in ("PUT", "DELETE")
@@ -119,7 +119,7 @@ class DavClient:
     async def multistatus(
         self, method: str, address: str, body: str, *, depth: str = "0"
     ) -> tuple[DavAnswer, list[DavResource]]:
-        """The answer and what is in it; nothing where the answer is no multi-status. Raises `DavError`."""
+        """Return the answer and its resources; empty if it is not a multi-status answer. Raises `DavError`."""
         headers = {"Content-Type": "application/xml; charset=utf-8", "Depth": depth}
         answer = await self.request(method, address, f'<?xml version="1.0" encoding="utf-8"?>{body}', headers)
         if answer.status == 401:
@@ -179,12 +179,12 @@ class DavClient:
 
 
 def find_properties(*names: str) -> str:
-    """The body of a PROPFIND."""
+    """Return the body of a PROPFIND."""
     return f"<d:propfind {_NAMES}><d:prop>{''.join(f'<{name}/>' for name in names)}</d:prop></d:propfind>"
 
 
 def multiget(kind: str, paths: Sequence[str]) -> str:
-    """The body of a REPORT for the content of some resources."""
+    """Return the body of a REPORT for the content of some resources."""
     prefix, report, content = ("c", "calendar", "calendar") if kind == "calendar" else ("a", "addressbook", "address")
     links = "".join(f"<d:href>{_escaped(path)}</d:href>" for path in paths)
     wanted = f"<d:prop><d:getetag/><{prefix}:{content}-data/></d:prop>"
@@ -192,7 +192,7 @@ def multiget(kind: str, paths: Sequence[str]) -> str:
 
 
 def sync_collection(token: str) -> str:
-    """The body of a REPORT for what has changed since a token (RFC 6578)."""
+    """Return the body of a REPORT for changes since a token (RFC 6578)."""
     return (
         f"<d:sync-collection {_NAMES}><d:sync-token>{_escaped(token)}</d:sync-token><d:sync-level>1</d:sync-level>"
         "<d:prop><d:getetag/></d:prop></d:sync-collection>"
@@ -209,7 +209,7 @@ def _read_multistatus(answer: DavAnswer) -> Iterator[DavResource]:
         href = (response.findtext(f"{{{DAV}}}href") or "").strip()
         url = normal_url(urljoin(answer.address, href))
         if not href or (urlsplit(url).scheme, urlsplit(url).netloc) != (own.scheme, own.netloc):
-            continue  # nothing of another host is a resource of this one
+            continue  # a resource on another host does not belong to this collection
         properties = {}
         for part in response.iterfind(f"{{{DAV}}}propstat"):
             if _status(part) == 200:
@@ -243,7 +243,7 @@ def _short_name(tag: str) -> str:
 
 
 def normal_url(url: str) -> str:
-    """One spelling of an address, whose letters may be escaped or not."""
+    """Return a normal form of an address, with percent-escapes unified."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}{quote(unquote(parts.path), safe=_PATH_LETTERS)}"
 

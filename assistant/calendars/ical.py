@@ -1,8 +1,8 @@
-"""Events of an iCalendar text (RFC 5545), each occurrence by itself, within a span of time.
+"""Parses events of an iCalendar text (RFC 5545), and expands repeating ones within a time range.
 
-What always holds: an occurrence is at its time by the clock of its own zone, also when that changes; moved, changed and
-cancelled occurrences are as they say. What cannot be read, or repeats too often to be an appointment, is left out and
-counted, and takes nothing else along. Runs in the child alone: a calendar can make its library do anything.
+Occurrences are in their own time zone, across clock changes; moved, changed and cancelled occurrences are applied.
+Events that cannot be read, or repeat too often for an appointment, are skipped and counted, without affecting others.
+Runs only in the child process, since a calendar may cause any error in the library.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _ANSWERS = ("needs-action", "accepted", "declined", "tentative", "delegated")
 
 
 class Unreadable(ValueError):
-    """Its text ends a sentence that begins with the name of the calendar."""
+    """The text completes a sentence that begins with the name of the calendar."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventContext:
-    """What a text does not say itself. `start` and `end`: in which span occurrences of what repeats are wanted, UTC;
-    `addresses`: of the owner, as calendars write them ("mailto:...", lower case)."""
+    """The context of a text. `start` and `end`: range for occurrences of repeating events, UTC; `addresses`: the
+    owner's, as in calendars ("mailto:...", lower case)."""
 
     source: str
     calendar: str
@@ -49,9 +49,9 @@ class EventContext:
 
 @dataclass(frozen=True, slots=True)
 class ParsedCalendar:
-    name: str  # what the text calls itself
+    name: str  # the calendar's own name
     events: tuple[CalendarEvent, ...]
-    skipped: tuple[int, ...]  # which events of the text, from 1, could not be read
+    skipped: tuple[int, ...]  # positions, from 1, of events that could not be read
     repeats: bool
 
 
@@ -74,7 +74,7 @@ def read_events(text: str, context: EventContext, url: str = "") -> ParsedCalend
             with _time_limit(_SERIES_SECONDS):
                 occurrences = _expand(calendar, components, context) if repeats else components
                 events += [_event(it, uid, context, url or uid, repeats=repeats) for it in occurrences]
-        # One event does not take the others along, whatever it makes the library raise.
+        # An error in one event, of any type, must not affect the others.
         except Exception:  # noqa: BLE001
             skipped.append(numbers[uid])
     name = _text(calendar.get("X-WR-CALNAME"), _LONGEST_TITLE)
@@ -87,7 +87,7 @@ def parse_calendar(text: str) -> Any:
         raise Unreadable("is no calendar: it does not begin as one")
     try:
         return icalendar.Calendar.from_ical(text)
-    # Damaged text breaks the parser in any way.
+    # Damaged text causes arbitrary errors in the parser.
     except Exception as error:  # noqa: BLE001
         raise Unreadable(f"is damaged and cannot be read as a calendar ({type(error).__name__})") from None
 
@@ -97,7 +97,7 @@ def _repeats(components: Sequence[Any]) -> bool:
 
 
 def _expand(calendar: Any, components: Sequence[Any], context: EventContext) -> list[Any]:
-    """The occurrences of a series in the span."""
+    """Yield the occurrences of a series in the range."""
     for component in components:
         rules = component.get("RRULE", [])
         for rule in rules if isinstance(rules, list) else [rules]:
@@ -115,7 +115,7 @@ def _expand(calendar: Any, components: Sequence[Any], context: EventContext) -> 
 
 
 def _most_a_day(rule: Any) -> int:
-    """How often a rule can be due on one day, at most."""
+    """Return the maximum number of occurrences of a rule per day."""
     often = {"SECONDLY": 86_400, "MINUTELY": 1_440, "HOURLY": 24}.get(str(rule.get("FREQ", [""])[0]).upper(), 1)
     for name in ("BYHOUR", "BYMINUTE", "BYSECOND"):
         often *= max(1, len(rule.get(name, [])))
@@ -123,7 +123,7 @@ def _most_a_day(rule: Any) -> int:
 
 
 def _event(component: Any, uid: str, context: EventContext, url: str, *, repeats: bool) -> CalendarEvent:
-    """Raises whatever is wrong with it."""
+    """Raises any error in the event."""
     start, end = component.start, component.end
     all_day = not isinstance(start, datetime)
     starts, ends = to_utc(start, context.zone), to_utc(end, context.zone)
@@ -153,7 +153,7 @@ def _event(component: Any, uid: str, context: EventContext, url: str, *, repeats
 
 
 def occurrence_name(component: Any, zone: ZoneInfo) -> str:
-    """Which one of its series an occurrence is."""
+    """Return the name of an occurrence within its series."""
     original = component.get("RECURRENCE-ID")
     value = original.dt if original is not None else component.start
     if not isinstance(value, datetime):
@@ -162,7 +162,8 @@ def occurrence_name(component: Any, zone: ZoneInfo) -> str:
 
 
 def to_utc(value: date | datetime, zone: ZoneInfo) -> datetime:
-    """A day begins at its midnight in the zone of the home; a time without a zone is in that one, too."""
+    """Convert to UTC. A date begins at midnight in the zone of the data folder, which also applies to times without a
+    zone."""
     if not isinstance(value, datetime):
         value = datetime.combine(value, time.min, zone)
     return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)
@@ -183,7 +184,7 @@ def _person(organizer: Any) -> str:
 
 
 def _text(value: Any, limit: int) -> str:
-    """One line, without what no text has."""
+    """Return one line without control characters."""
     text = "" if value is None else str(value if not isinstance(value, list) else value[0])
     text = "".join(letter if letter.isprintable() else " " for letter in text[: limit * 4])
     return " ".join(text.encode("utf-8", "replace").decode().split())[:limit]
@@ -191,7 +192,7 @@ def _text(value: Any, limit: int) -> str:
 
 @contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """Raises `TimeoutError` inside when it takes longer. For the main thread."""
+    """Raise `TimeoutError` in the context after so many seconds. Only for the main thread."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise TimeoutError
@@ -206,7 +207,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def mail_addresses(addresses: Collection[str]) -> frozenset[str]:
-    """As calendars write them."""
+    """Return addresses in the form used by calendars."""
     return frozenset(
         address.lower() if ":" in address or "/" in address else f"mailto:{address.lower()}"
         for address in addresses

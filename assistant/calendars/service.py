@@ -1,7 +1,8 @@
-"""Calendars and address books of a running assistant: when each is read, the child that does it, and how they are.
+"""Calendars and address books of a running assistant: when each is read, the child process that reads it, and its
+state.
 
-What always holds: the loop waits for nothing: a child reads and changes (`worker.py`), within a time limit, and is
-killed where it takes longer. What was read before stays and says how old it is.
+The event loop never blocks: a child process reads and changes (`worker.py`) within a time limit, and is killed if it
+takes longer. Data read earlier stays, with its age.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ _MOST_BYTES_OF_ANSWER = 1 << 20
 
 
 def require_calendar_libraries() -> None:
-    """Raises `UsageError` where they are not installed."""
+    """Raises `UsageError` if the libraries are not installed."""
     if find_spec("icalendar") is None or find_spec("recurring_ical_events") is None:
         raise UsageError(f"What reads calendars is not installed; {install_hint('calendar')}.")
 
 
 class CalendarError(UsageError):
-    """A source could not be read or changed. `unsure`: nobody knows whether a change was carried out."""
+    """A source could not be read or changed. `unsure`: it is unknown whether a change was made."""
 
     def __init__(self, text: str, *, unsure: bool = False) -> None:
         super().__init__(text)
@@ -55,7 +56,7 @@ def _unsure(action: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CalendarWorker:
-    """Runs the child."""
+    """Runs the child process."""
 
     home: Path
     zone: ZoneInfo
@@ -63,7 +64,7 @@ class CalendarWorker:
     max_bytes: int
 
     async def run(self, action: str, now: datetime, **order: Any) -> Mapping[str, Any]:
-        """The child's answer. Raises `CalendarError`."""
+        """Return the child's answer. Raises `CalendarError`."""
         order |= {"action": action, "home": str(self.home), "zone": str(self.zone), "now": now.isoformat()}
         order |= {"max_bytes": self.max_bytes}
         environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -95,7 +96,7 @@ class CalendarWorker:
 
 @dataclass
 class CalendarService:
-    """`clock` gives the time of the assistant."""
+    """`clock` returns the time of the assistant."""
 
     settings: CalendarSettings
     reader: CalendarReader
@@ -112,12 +113,12 @@ class CalendarService:
         return CalendarWorker(self.reader.home, self.zone, chosen.timeout_seconds, chosen.max_megabytes * 2**20)
 
     def take_over(self, settings: CalendarSettings) -> None:
-        """New settings: what is new is read at the next look, what is gone is forgotten."""
+        """Apply new settings: new sources are read at the next check, removed ones are deleted."""
         if settings != self.settings:
             self.settings, self._has_forgotten = settings, False
 
     def check_due(self) -> None:
-        """Start reading what has not been read for a while."""
+        """Start reading sources that are out of date."""
         if not self.settings.sources and (self._has_forgotten or not self._is_there()):
             return
         try:
@@ -165,7 +166,7 @@ class CalendarService:
         return str(answer.get("remark", ""))
 
     async def read_now(self, names: Sequence[str] = ()) -> dict[str, str]:
-        """Read sources now, all of them without `names`: by name, what went wrong, "" for nothing."""
+        """Read sources now, all without `names`; return errors by name, "" for none."""
         require_calendar_libraries()
         outcomes: dict[str, str] = {}
         for source in self.settings.sources:
@@ -180,7 +181,7 @@ class CalendarService:
         return outcomes
 
     async def change(self, change: CalendarChange) -> None:
-        """Carry out what the owner approved. Raises `CalendarError`, which says where nobody knows whether it was."""
+        """Make a change the owner approved. Raises `CalendarError`, which says if the outcome is unknown."""
         require_calendar_libraries()
         source = self.find_source(change.source)
         await self.worker.run(
@@ -207,7 +208,7 @@ class CalendarService:
         return False
 
     async def finish(self) -> None:
-        """Wait for what is being read."""
+        """Wait for reads in progress."""
         if self._running:
             await asyncio.wait([*self._running.values()])
 
@@ -218,7 +219,7 @@ class CalendarService:
                 await task
 
     def problems(self) -> list[str]:
-        """What a child could not write down itself."""
+        """Return problems the child could not store itself."""
         stored = self._stored()
         return [
             f"Calendar {name}: {error} What was read before is shown."
@@ -236,7 +237,7 @@ class CalendarService:
 def find_calendar_problems(
     reader: CalendarReader, list_sources: Callable[[], Sequence[CalendarSource]], zone: ZoneInfo, now: datetime
 ) -> Iterator[str]:
-    """What needs a person: a source that cannot be read."""
+    """Return sources that cannot be read, which need a person."""
     if not list_sources():
         return
     try:

@@ -1,7 +1,7 @@
 """Reads one source into the store: a server, an address or a file.
 
-What always holds: the store gets all that was read of a source in one transaction, or nothing but why not, so that what
-was read before stays. Series are expanded anew each week, for a span around the day. Runs in the child alone.
+The store gets the complete result of a read in one transaction, or only the error, so that earlier data stays. Series
+are expanded again each week, for a range around the day. Runs only in the child process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EXPANDED_FOR = timedelta(days=7)
 async def read_text(
     source: CalendarSource, password: str, max_bytes: int, state: Mapping[str, str]
 ) -> tuple[str | None, dict[str, str]]:
-    """The text of a file or an address, None where it is still the one of `state`; and its new state. Raises
+    """Return the text of a file or an address, None if it is unchanged since `state`; and its new state. Raises
     `DavError`."""
     if source.is_file:
         try:
@@ -61,7 +61,8 @@ async def read_text(
 
 
 def parse_text(source: CalendarSource, text: str, context: EventContext) -> tuple[StoredResource, tuple[int, ...]]:
-    """All of a file, as one resource, and which entries of it, from 1, could not be read. Raises `DavError`."""
+    """Return the file as one resource, and the positions, from 1, of entries that could not be read. Raises
+    `DavError`."""
     if source.kind == "vcard":
         contacts, skipped = read_contacts(text, source.name)
         if not contacts:
@@ -96,7 +97,7 @@ class SourceReading:
     _addresses: frozenset[str] = field(default_factory=frozenset)
 
     async def run(self) -> str:
-        """What of it could not be read, "" for nothing. Raises `DavError`, `StoreError`."""
+        """Read it; return which entries could not be read, "" for none. Raises `DavError`, `StoreError`."""
         state, expanded_on = self.store.load_state(self.source.name, self.made_of)
         is_new, today = not state, f"{self.now.astimezone(self.zone):%Y-%m-%d}"
         is_old = is_new or datetime.fromisoformat(expanded_on) + _EXPANDED_FOR < datetime.fromisoformat(today)
@@ -126,7 +127,7 @@ class SourceReading:
 
     @property
     def made_of(self) -> str:
-        """What the entries depend on beside what the source has."""
+        """Return what the entries depend on besides the source's content."""
         source = self.source
         parts = (source.kind, source.url, source.user, source.email, str(self.zone))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -173,8 +174,8 @@ class SourceReading:
         return remark
 
     async def change(self, change: CalendarChange) -> None:
-        """Change an event on the server, and have the store show it: where that fails, the change was made all the
-        same, and the next reading shows it. Raises `DavError`, `StoreError` where it was not made."""
+        """Change an event on the server, then in the store; if storing fails, the next reading shows the change. Raises
+        `DavError`, `StoreError` if the change was not made."""
         name, client = self.source.name, DavClient(self.source, self.password, self.max_bytes)
         state, _ = self.store.load_state(name, self.made_of)
         self._addresses = frozenset(state.get("addresses", ()))
@@ -193,7 +194,7 @@ class SourceReading:
             await client.aclose()
 
     def _expanded_again(self, changes: list[CollectionChanges]) -> list[StoredResource]:
-        """What repeats and has not changed, for another span."""
+        """Return unchanged series, expanded for another range."""
         collections = {part.collection.url: part.collection for part in changes}
         fresh = {url for part in changes for url in (*part.changed, *part.removed)}
         return [

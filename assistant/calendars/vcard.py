@@ -1,7 +1,7 @@
-"""Contacts of a vCard text (RFC 6350 and what came before it): name, addresses, birthday.
+"""Parses contacts of a vCard text (RFC 6350 and earlier versions): name, addresses, birthday.
 
-What always holds: a card that cannot be read is left out and counted, and takes no other along. Lines are read as
-iCalendar's are, which have the same form. Runs in the child alone.
+An unreadable card is skipped and counted, without affecting others. Lines have the same format as in iCalendar. Runs
+only in the child process.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _LONGEST, _MOST_OF_ONE = 200, 20
 
 
 def read_contacts(text: str, source: str, url: str = "") -> tuple[list[Contact], tuple[int, ...]]:
-    """The contacts, and which cards, from 1, could not be read. `url`: of the resource; without one, each card has its
-    UID."""
+    """Return the contacts, and the positions, from 1, of cards that could not be read. `url`: of the resource; without
+    one, each card has its UID."""
     contacts: list[Contact] = []
     skipped: list[int] = []
     for number, card in enumerate(_cards(text)):
@@ -77,8 +77,8 @@ def _name_of_parts(value: str) -> str:
 
 
 def _birthday(value: str) -> str:
-    """ "1980-02-29" or "--02-29"; "" for none, or one that no calendar has. Year 1604 is how some say that none is
-    known."""
+    """Return "1980-02-29" or "--02-29"; "" for none, or an invalid one. Some programs use the year 1604 for an unknown
+    year."""
     match = _BIRTHDAY.match(value.strip())
     if match is None or not 1 <= int(match[2]) <= 12 or not 1 <= int(match[3]) <= _MONTH_DAYS[int(match[2]) - 1]:
         return ""

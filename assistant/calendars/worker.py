@@ -1,9 +1,8 @@
-"""The child that reads and changes calendars, `python -m assistant.calendars.worker`: one order on standard input, one
-answer on standard output, both JSON.
+"""The child process that reads and changes calendars, `python -m assistant.calendars.worker`: one request on standard
+input, one answer on standard output, both JSON.
 
-What always holds: all that speaks to a calendar's server, and all that parses what it gave, happens here, with bounded
-memory and time; whatever a calendar makes it do, the assistant continues. Nothing is inherited but the order: no
-environment, and so no proxy and no key.
+Everything that talks to a calendar server, or parses its data, happens here, with limited memory and time, so a
+malicious calendar cannot affect the assistant. No environment is inherited, and so no proxy and no key.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ async def _run(order: Mapping[str, Any]) -> dict[str, Any]:
     source = CalendarSource.model_validate(order["source"])
     if order["action"] == "test":
         return await _test(source, order)
-    from assistant.calendars.sync import SourceReading  # icalendar takes a while to load
+    from assistant.calendars.sync import SourceReading  # icalendar is slow to import
 
     with closing(CalendarWriter(home, now)) as store:
         reading = SourceReading(source, order["password"], store, now, ZoneInfo(order["zone"]), order["max_bytes"])
@@ -54,9 +53,9 @@ async def _run(order: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def _test(source: CalendarSource, order: Mapping[str, Any]) -> dict[str, Any]:
-    """What is there, in words, without storing any of it."""
+    """Describe what is in a source without storing it."""
     if source.kind in ("ics", "vcard"):
-        from assistant.calendars.sync import event_context, parse_text, read_text  # icalendar takes a while to load
+        from assistant.calendars.sync import event_context, parse_text, read_text  # icalendar is slow to import
 
         text, _ = await read_text(source, order["password"], order["max_bytes"], {})
         now, zone = datetime.fromisoformat(order["now"]), ZoneInfo(order["zone"])
@@ -79,7 +78,7 @@ def _limit() -> None:
     for kind, most in ((resource.RLIMIT_AS, _MAX_MEMORY), (resource.RLIMIT_CORE, 0)):
         try:
             resource.setrlimit(kind, (most, most))
-        except (OSError, ValueError):  # macOS knows no limit of address space
+        except (OSError, ValueError):  # macOS has no limit for the address space
             continue
 
 
@@ -96,7 +95,7 @@ def main() -> int:
         answer = {"error": str(error)}
     except MemoryError:
         answer = {"error": f"It needs more than {_MAX_MEMORY // 2**20} MB of memory to read."}
-    # A calendar can break its library in any way.
+    # A calendar may cause any error in its library.
     except Exception as error:  # noqa: BLE001
         answer = {"error": f"It is damaged, or of a form that is not known here ({type(error).__name__})."}
     json.dump(answer, sys.stdout)

@@ -12,7 +12,7 @@ from typing import Any
 from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import print_remark
 from assistant.core.calendar import utc_now
-from assistant.core.errors import HomeError, SettingsError, UsageError
+from assistant.core.errors import HomeError, NewHome, SettingsError, UsageError
 from assistant.core.store_ports import Conversation
 from assistant.service.home_lock import is_home_served, is_listening
 from assistant.settings.home import Home, home_from_environment
@@ -54,9 +54,9 @@ def _nothing_yet(home: Home) -> str:
 
 
 def require_home(settings: Settings) -> None:
-    """Raises `HomeError` where nothing was ever said, so that a command which changes a data folder creates none."""
+    """Raises `NewHome` where nothing was ever said, so that a command which changes a data folder creates none."""
     if is_new_home(settings.home):
-        raise HomeError(f"{_nothing_yet(settings.home)} Nothing was changed. {_BEGIN}")
+        raise NewHome(f"{_nothing_yet(settings.home)} Nothing was changed. {_BEGIN}")
 
 
 def is_new_home(home: Home) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import click
 
 from assistant.cli.output import clean_for_terminal
-from assistant.core.errors import AssistantError
+from assistant.core.errors import AssistantError, NothingYet
 
 EXIT_INTERRUPTED = 130
 # New objects after which the collector of cycles looks at them. After Python's own 700 it would walk what a start
@@ -134,7 +134,8 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
         if debug:
             traceback.print_exc()
         if isinstance(error, AssistantError):
-            click.echo(f"Error: {clean_for_terminal(str(error))}", err=True)
+            lead = "" if isinstance(error, NothingYet) else "Error: "
+            click.echo(f"{lead}{clean_for_terminal(str(error))}", err=True)
             return error.exit_code
         where = f": {error.filename}" if error.filename else ""
         click.echo(f"Error: {error.strerror or error}{where}. What was accepted before is kept.", err=True)

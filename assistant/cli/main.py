@@ -77,6 +77,7 @@ _MENU = {
         "usage": "What models have cost, against your caps.",
         "verify": "Prove that nothing is lost or changed.",
         "backup": "Everything in one file, and back.",
+        "replica": "A copy in PostgreSQL that is never behind.",
     },
 }
 
@@ -135,6 +136,8 @@ def _load(name: str) -> click.Command:
             from assistant.cli.usage import usage as command
         case "backup":
             from assistant.cli.backup import backup as command
+        case "replica":
+            from assistant.cli.replica import replica as command
         case _:
             return _load_from_table(name)
     return command

@@ -27,7 +27,7 @@ from assistant.commands.argv import rewrite_for_shell
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import CommandGroup, CommandResult, Confirmation, ParsedCommand, TableCommand
 from assistant.core.calendar import utc_now
-from assistant.core.errors import AssistantError, StoreError, UsageError
+from assistant.core.errors import AssistantError, NewHome, StoreError, UsageError
 from assistant.core.sessions import MAIN_SESSION
 from assistant.service.home_lock import is_home_served
 from assistant.settings.settings import Settings
@@ -55,11 +55,21 @@ def run_in_shell(parsed: ParsedCommand) -> None:
         else:
             print_remark("It was interrupted. What was done is kept.")
         raise
+    except NewHome as error:
+        if parsed.session is not None or _names_something(parsed):
+            raise
+        result = CommandResult(str(error), None)
     except AssistantError as error:
         error.args = (rewrite_for_shell(str(error)), *error.args[1:])
         raise
     print_result(result, as_json=parsed.as_json)
     context.exit(result.exit_code)
+
+
+def _names_something(parsed: ParsedCommand) -> bool:
+    """Whether the words of a command are about something of its own, which is not there where nothing is."""
+    arguments = (param for param in parsed.command.params if isinstance(param, click.Argument))
+    return any(parsed.params.get(argument.name or "") for argument in arguments)
 
 
 def with_commands(group: CommandGroup, *commands: click.Command) -> CommandGroup:

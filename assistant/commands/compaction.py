@@ -13,7 +13,7 @@ from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Item, TableCommand, numbers_argument, words_argument
 from assistant.core.checkpoints import Pin
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import UsageError
+from assistant.core.errors import NothingYet, UsageError
 from assistant.core.messages import Message
 from assistant.core.text import shorten_line
 
@@ -240,5 +240,5 @@ def _last_user_message(context: CommandContext) -> Message:
     messages = context.stores.conversation.load_view(context.session).messages
     message = next((m for m in reversed(messages) if m.role == "user" and m.id is not None), None)
     if message is None:
-        raise UsageError("Nothing has been said here yet.")
+        raise NothingYet("Nothing has been said here yet.")
     return message

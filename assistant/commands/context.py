@@ -9,10 +9,10 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Literal
 
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import UsageError
+from assistant.core.errors import NothingYet, UsageError
 from assistant.core.messages import Trust
 from assistant.core.plain_files import FileRefused
-from assistant.core.sessions import session_scope
+from assistant.core.sessions import MAIN_SESSION, NOTHING_SAID, session_scope
 
 if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.agenda.day import AgendaDays
@@ -189,5 +189,7 @@ class CommandContext:
         """Raises `UsageError` where nothing was ever said in the session."""
         known = [info.key for info in self.stores.conversation.list_sessions()]
         if self.session not in known:
+            if self.session == MAIN_SESSION:
+                raise NothingYet(NOTHING_SAID)
             names = ", ".join(sorted(known)) or "none yet"
             raise UsageError(f"There is no conversation {self.session!r}. Conversations: {names}. Nothing was changed.")

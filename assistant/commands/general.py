@@ -14,7 +14,7 @@ from assistant.commands.context import CommandContext
 from assistant.commands.table import Item, TableCommand
 from assistant.core.approvals import NOT_DONE
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import UsageError
+from assistant.core.errors import NothingYet, UsageError
 from assistant.core.messages import ABORTED_MARKER, Message
 from assistant.core.permissions import ALL_ROLES
 from assistant.core.records import IncomingMessage
@@ -175,7 +175,7 @@ def _last_exchange(context: CommandContext) -> Sequence[Message]:
     messages = context.stores.conversation.load_view(context.session).messages if was_used else ()
     questions = [n for n, m in enumerate(messages) if m.role == "user" and "carried_from" not in m.metadata]
     if not questions:
-        raise UsageError("There is nothing to undo in this conversation.")
+        raise NothingYet("There is nothing to undo in this conversation.")
     return messages[questions[-1] :]
 
 

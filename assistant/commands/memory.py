@@ -39,7 +39,7 @@ from assistant.commands.memory_text import (
 from assistant.commands.sleep_results import accept_change, changes, profiles, undo_change
 from assistant.commands.table import CommandGroup, Item, words_argument
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import UsageError
+from assistant.core.errors import NothingYet, UsageError
 from assistant.core.memories import (
     CorrectionResult,
     ImportResult,
@@ -188,7 +188,7 @@ async def why(context: CommandContext, reference: str) -> WhyReport:
         except UsageError as error:
             problems.append(str(error))
     if not chains and not problems:
-        raise UsageError("Nothing was recalled for the last answer. Name a memory: `/why ID`. Nothing was changed.")
+        raise NothingYet("Nothing was recalled for the last answer. Name a memory: `/why ID`.")
     return WhyReport(chains, problems, False)
 
 

@@ -28,7 +28,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 from assistant.commands.argv import Token, find_mistyped, join_words, with_examples
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import UsageError
+from assistant.core.errors import NothingYet, UsageError
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.sessions import parse_session_name
 from assistant.core.text import lazy_regex, shorten
@@ -158,12 +158,15 @@ class TableCommand(click.Command):
         return ctx.find_root().obj(_parsed(self, ctx))
 
     async def run(self, context: CommandContext, params: Mapping[str, Any]) -> CommandResult:
-        """Raises whatever the function raises: `UsageError` for what cannot be done as asked."""
+        """Raises whatever the function raises: `UsageError` for what cannot be done as asked. That there is nothing yet
+        is a result."""
         assert self.callback is not None
         try:
             value = self.callback(context, **params)
             if inspect.isawaitable(value):
                 value = await value
+        except NothingYet as error:
+            return CommandResult(str(error), None)
         except UsageError as error:
             raise (_without_assurance(error) if self.reads else error) from None
         return CommandResult(

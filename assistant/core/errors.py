@@ -41,6 +41,12 @@ class UsageError(AssistantError):
     exit_code = 2
 
 
+class NothingYet(UsageError):
+    """There is nothing yet for the command to work on, and you named nothing that is missing."""
+
+    exit_code = 0
+
+
 class SettingsError(AssistantError):
     """A setting is not valid. Nothing was started; correct it and start again.
 
@@ -62,6 +68,10 @@ class HomeError(AssistantError):
     """The data folder cannot be used."""
 
 
+class NewHome(HomeError):
+    """Nothing was ever said in the data folder. Nothing was changed."""
+
+
 class HomeLocked(HomeError):
     """The assistant is running already with this data folder. Talk to it with `assistant chat`, or stop it first."""
 
@@ -81,6 +91,14 @@ class OlderSchema(StoreError):
 
 class HomeReplaced(StoreError):
     """The data folder was replaced while it was open. Nothing was written; start the assistant again."""
+
+
+class ReplicaUnavailable(StoreError):
+    """The replica does not answer. What was accepted is kept on this machine alone."""
+
+
+class ReplicaLost(ReplicaUnavailable):
+    """Another machine has taken this home over. This one keeps nothing more, and answers nobody."""
 
 
 class CorruptStore(StoreError):

@@ -15,6 +15,10 @@ from typing import Any, Literal
 
 from assistant.core.dataclass import dataclass
 
+PROMPT, RESOURCES = "prompt:", "resources:"
+LIST_RESOURCES, READ_RESOURCE = "resources:list", "resources:read"
+"""Prefixes of names under which prompts and resources of a server are approved and called, as tools are."""
+
 McpToolState = Literal["approved", "new", "changed", "gone"]
 
 _CODE_LENGTH = 8

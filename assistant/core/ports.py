@@ -11,7 +11,7 @@ Rules for every implementation:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import datetime
@@ -109,6 +109,10 @@ class LedgerPort(Protocol):
         """Replace the worst case by what was billed, in total and per part where the provider reports it. A call that
         failed before anything was billed settles zero."""
 
+
+Barrier = Callable[[int], Awaitable[None]]
+"""Waits until what was committed is kept on another machine as well; the number is how many messages are acknowledged
+behind it. Raises `ReplicaUnavailable`. Where there is no other machine there is no barrier (None)."""
 
 ToolEffects = Literal["none", "keyed", "once"]
 ToolTouch = Literal["reads", "writes", "network", "money", "people"]

@@ -27,6 +27,8 @@ SessionRole = Literal["owner", "guest", "room"]
 SessionKind = Literal["main", "thread", "import", "guest", "room"]
 
 MAIN_SESSION = "main"
+# Said where a command is about the main conversation, which has not begun.
+NOTHING_SAID = "Nothing was said yet. Begin with `assistant chat`."
 BRANCH_PREFIX = "branch:"
 THREAD_PREFIX = "thread:"
 PEER_PREFIX = "peer:"

@@ -1,8 +1,8 @@
-"""The child that reads one document, `python -m assistant.documents.extract KIND [background]`: the document on
+"""The child process that reads one document, `python -m assistant.documents.extract KIND [background]`: the document on
 standard input, its text on standard output, in UTF-8.
 
-What always holds: it has a bounded time and memory, writes no file, and follows no reference out of the document. Where
-it must stop early it says so at the end of the text. Exit code 2 with a line on standard error says why there is none.
+It has limited time and memory, writes no file, and follows no reference out of the document. If it stops early, it says
+so at the end of the text. Exit code 2 with a line on standard error says why there is no text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 _MAX_MEMORY = 1024 * 1024 * 1024
 _MAX_SECONDS = 60
-_STOP_AFTER = 30.0  # seconds after which no further page is begun: of the clock, in the background of work
+_STOP_AFTER = 30.0  # seconds (wall clock; CPU time in background mode) after which no further page is started
 _MAX_UNPACKED = 300 * 1024 * 1024
 _MAX_ENTRIES = 20_000
 _MAX_TEXT = 8 * 1024 * 1024
@@ -32,7 +32,7 @@ Extractor = Callable[[bytes], Iterator[str]]
 
 
 class _Unreadable(Exception):
-    """Its text ends a sentence that begins with the name of the file."""
+    """The text completes a sentence that begins with the file name."""
 
 
 def _read_pdf(data: bytes) -> Iterator[str]:
@@ -51,7 +51,7 @@ def _read_pdf(data: bytes) -> Iterator[str]:
     for number, page in enumerate(pages, 1):
         try:
             text = page.extract_text().strip()
-        # One damaged page does not take the others along.
+        # A damaged page does not affect the others.
         except Exception as error:  # noqa: BLE001
             text = f"(This page cannot be read: {type(error).__name__}.)"
         has_text = has_text or bool(text)
@@ -210,7 +210,7 @@ def _read_image(data: bytes) -> Iterator[str]:
 
 
 def _place(gps: dict[int, object]) -> str:
-    """Where a picture was taken, in degrees: from degrees, minutes and seconds with N, S, E or W."""
+    """Convert degrees, minutes and seconds with N, S, E or W, where a picture was taken, to degrees."""
     found = []
     for value, reference in ((gps.get(2), gps.get(1)), (gps.get(4), gps.get(3))):
         if not isinstance(value, tuple) or len(value) != 3:
@@ -230,7 +230,7 @@ def _read_text(data: bytes) -> Iterator[str]:
 
 
 def _page(name: str, text: str) -> str:
-    """A page under its mark, which none of its own lines looks like."""
+    """Return a page after its mark, which no line of the page can imitate."""
     return f"[{name}]\n{text}".replace("\n[", "\n [")
 
 
@@ -252,7 +252,7 @@ _EXTRACTORS: dict[str, Extractor] = {
 def _write(parts: Iterator[str], clock: Callable[[], float]) -> None:
     begun, written = clock(), 0
     for part in parts:
-        # What no text has is taken out: a lone surrogate cannot be written, a NUL ends other programs' texts.
+        # Remove what cannot be text: a lone surrogate cannot be encoded, and a NUL ends strings in other programs.
         piece = part.replace("\0", "").encode("utf-8", "replace").strip() + b"\n\n"
         sys.stdout.buffer.write(piece)
         written += len(piece)
@@ -271,7 +271,7 @@ def _limit() -> None:
     for kind, most in limits:
         try:
             resource.setrlimit(kind, (most, most))
-        except (OSError, ValueError):  # macOS knows no limit of address space
+        except (OSError, ValueError):  # macOS has no limit for the address space
             continue
 
 
@@ -280,7 +280,7 @@ def main() -> int:
     clock = time.monotonic
     if "background" in sys.argv[2:]:
         os.nice(_BACKGROUND_NICENESS)
-        # Nobody waits: what counts is how much work it is.
+        # Nobody waits, so only CPU time counts.
         clock = time.process_time
     try:
         _write(_EXTRACTORS[sys.argv[1]](sys.stdin.buffer.read()), clock)
@@ -290,7 +290,7 @@ def main() -> int:
     except MemoryError:
         sys.stderr.write(f"needs more than {_MAX_MEMORY // 2**20} MB of memory to read\n")
         return _EXIT_UNREADABLE
-    # A document can break its library in any way.
+    # A document may cause any error in its library.
     except Exception as error:  # noqa: BLE001
         sys.stderr.write(f"is damaged, or of a form that is not known here ({type(error).__name__})\n")
         return _EXIT_UNREADABLE

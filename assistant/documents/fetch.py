@@ -1,10 +1,9 @@
-"""Pages and files from the web, for a person who asked for them.
+"""Fetches pages and files from the web, for a person who requested them.
 
-What always holds:
-- Only addresses that everybody can reach are connected to. Names are resolved here, every address of a name is looked
-  at, and the connection goes to the one that was looked at; redirects go the same way. What lies in this machine or its
-  network (a router, a cloud's metadata, another program's port) is refused, unless the settings name it.
-- Size, time, redirects and kinds are bounded. No cookie, no key and no word of the person's is sent along.
+- Only public addresses are connected to. Names are resolved here, every address of a name is checked, and the
+  connection uses a checked address, also for redirects. Addresses of this machine or its network (a router, a cloud's
+  metadata, another program's port) are refused unless the settings name them.
+- Size, time, redirects and content types are limited. No cookie, no key and no text of the person is sent.
 """
 
 from __future__ import annotations
@@ -37,23 +36,23 @@ _HEADERS = {
     "Accept": "text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,*/*;q=0.5",
     "Accept-Encoding": "gzip, deflate",
 }
-# IPv6 addresses that stand for IPv4 ones: those are looked at.
+# IPv6 addresses that embed IPv4 ones, which are checked too.
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """What an address gave. `address`: where it was found in the end."""
+    """A fetched page. `address`: its final address after redirects."""
 
     address: str
-    content_type: str  # without parameters, lower case
+    content_type: str  # without parameters, in lower case
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class AddressGuard:
-    """Makes requests to addresses that were looked at. `private_hosts`: names and addresses of this network that may be
-    read all the same; `advice`: how one becomes such a name, a sentence."""
+    """Makes requests to checked addresses. `private_hosts`: names and addresses of this network that are permitted;
+    `advice`: a sentence on how to permit one."""
 
     private_hosts: Collection[str]
     advice: str
@@ -66,7 +65,7 @@ class AddressGuard:
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
     ) -> httpx2.Request:
-        """A request to an address that was looked at, under the name that it has. Raises `ToolError`."""
+        """Return a request to a checked address, with the original host name. Raises `ToolError`."""
         parts = split_address(address)
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
         chosen = await self._resolve(host, port)
@@ -91,7 +90,8 @@ class AddressGuard:
             ) from None
         addresses = [str(place[0]) for *_, place in found]
         allowed = all(map(is_public, addresses)) or (
-            # What a name leads to may change: a link-local address, such as a cloud's metadata, is named itself.
+            # A name may resolve differently later: a link-local address, such as a cloud's metadata, must be permitted
+            # by itself.
             host.lower() in self.private_hosts and (_is_address(host) or not any(map(_is_link_local, addresses)))
         )
         if not allowed:
@@ -104,15 +104,15 @@ class AddressGuard:
 
 @dataclass(frozen=True)
 class PageFetcher:
-    """`private_hosts`: names and addresses of this network that may be read all the same."""
+    """`private_hosts`: names and addresses of this network that are permitted."""
 
     private_hosts: Collection[str] = ()
     timeout_seconds: float = TIMEOUT_SECONDS
     max_bytes: int = MAX_PAGE_BYTES
 
     async def fetch(self, address: str) -> FetchedPage:
-        """Raises `ToolError`, which says why there is no page."""
-        import httpx2  # loaded with the first page
+        """Fetch a page. Raises `ToolError`, which says why there is none."""
+        import httpx2  # loaded at first use
 
         try:
             async with asyncio.timeout(self.timeout_seconds):
@@ -127,7 +127,7 @@ class PageFetcher:
         import httpx2
 
         guard = AddressGuard(self.private_hosts, "tools.fetch_private_hosts can name it.")
-        # A client that lives as long as one page: no cookie of one gets to another.
+        # One client per page, so that no cookie is sent to another.
         async with httpx2.AsyncClient(
             timeout=self.timeout_seconds, trust_env=False, verify=self._certificates, headers=_HEADERS
         ) as client:
@@ -162,7 +162,7 @@ class PageFetcher:
 
 
 def split_address(address: str) -> SplitResult:
-    """The parts of an address of a page. Raises `ToolError`."""
+    """Split the address of a page. Raises `ToolError`."""
     try:
         parts = urlsplit(address.strip())
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -177,7 +177,7 @@ def split_address(address: str) -> SplitResult:
 
 
 def is_public(address: str) -> bool:
-    """Whether everybody can reach an address: it is of no private, local, shared, reserved or multicast network."""
+    """Return whether an address is public: not in a private, local, shared, reserved or multicast network."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
         inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)

@@ -1,9 +1,9 @@
-"""The folders whose files the assistant reads: the workspace, and folders of the owner's that the settings name, which
-it only reads.
+"""The folders whose files the assistant reads: the workspace, and folders of the owner named in the settings
+(read-only).
 
-What always holds: a path leads into one of them and nowhere else (`core/plain_files`): no link is followed, no ".."
-leads out. Of the owner's folders no hidden file, no file that looks like a key or a password, and nothing of the data
-folder is read, listed or indexed, no matter who asks.
+A path always stays within one of them (`core/plain_files`): links are not followed, and ".." is rejected. In the
+owner's folders, hidden files, files that look like keys or passwords, and the data folder are never read, listed or
+indexed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PRIVATE_BEGINNINGS = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "client_sec
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A plain file as it was when it was looked at."""
+    """A plain file when it was listed."""
 
     path: str  # as tools and commands name it
     size: int
@@ -49,12 +49,12 @@ class FileFolders:
     watched: Mapping[str, Path] = field(default_factory=dict)
 
     def open(self, path: str, kind: FileKind) -> AbstractContextManager[int]:
-        """A descriptor, open for reading. Raises `FileRefused`."""
+        """Return a descriptor for reading. Raises `FileRefused`."""
         root, inside = self.locate(path)
         return open_below(root, inside, kind)
 
     def locate(self, path: str) -> tuple[Path, str]:
-        """The folder that a path leads into, and the way below it. Raises `FileRefused`."""
+        """Return the folder of a path, and the rest of the path. Raises `FileRefused`."""
         parts = split_path(path)
         root = self.watched.get(parts[0].removeprefix(FOLDER_MARK)) if path.startswith(FOLDER_MARK) else None
         if root is None:
@@ -64,7 +64,7 @@ class FileFolders:
         return root, "/".join(parts[1:])
 
     def is_shown(self, folder: str, name: str) -> bool:
-        """Whether what lies there is there for the assistant: all of the workspace is."""
+        """Return whether a file may be read; everything in the workspace may."""
         try:
             root, inside = self.locate(f"{folder}/{name}" if folder else name)
         except FileRefused:
@@ -72,13 +72,13 @@ class FileFolders:
         return root == self.workspace or bool(inside)
 
     def roots(self) -> Sequence[str]:
-        """What a walk begins with: the workspace, "", and each of the owner's folders."""
+        """Return the roots: the workspace, "", and each of the owner's folders."""
         return ["", *(f"{FOLDER_MARK}{name}" for name in self.watched)]
 
     def list_files(self, root: str, most: int) -> tuple[list[FoundFile], bool]:
-        """The plain files of a root that are not hidden, and whether these are all: `most` entries are looked at.
-        Raises `FileRefused` where the root itself cannot be read; folders below that cannot be are passed over. Slow:
-        for a worker thread."""
+        """Return the plain, visible files of a root, and whether these are all; at most `most` entries are read. Raises
+        `FileRefused` if the root cannot be read; unreadable subfolders are skipped. Slow: call it in a worker
+        thread."""
         waiting, files = [root], []
         while waiting and most > 0:
             folder = waiting.pop()
@@ -107,12 +107,12 @@ class FileFolders:
                     break
                 try:
                     entries.append((item.name, item.stat(follow_symlinks=False)))
-                except OSError:  # it went meanwhile
+                except OSError:  # deleted meanwhile
                     continue
         return entries
 
     def _is_of_home(self, root: Path, parts: Sequence[str]) -> bool:
-        """Also where the file system takes no notice of case."""
+        """Return whether a path is in the data folder, also on file systems that ignore case."""
         home = _real_parts(self.home)
         return (*_real_parts(root), *(part.casefold() for part in parts))[: len(home)] == home
 
@@ -123,18 +123,18 @@ def _real_parts(path: Path) -> tuple[str, ...]:
 
 
 def _is_utf8(name: str) -> bool:
-    """Other names have no text that could be stored, or typed."""
+    """Return whether a name is valid UTF-8; other names cannot be stored or typed."""
     return not any("\udc80" <= letter <= "\udcff" for letter in name)
 
 
 def is_private_name(name: str) -> bool:
-    """Whether a file or folder of this name is nobody's to read but the owner's: hidden, a key, a password."""
+    """Return whether a name is private: hidden, a key, or a password file."""
     low = name.lower()
     is_key = not _PRIVATE_SUFFIXES.isdisjoint(PurePosixPath(low).suffixes)
     return is_key or low.startswith((".", *_PRIVATE_BEGINNINGS)) or low.partition(".")[0] in _PRIVATE_NAMES
 
 
 def name_folders(paths: Sequence[str]) -> dict[str, Path]:
-    """Folders of the settings by the names under which they are read: the last part of each path."""
+    """Return folders from the settings by name: the last part of each path."""
     folders = [Path(path).expanduser() for path in paths]
     return {folder.name: folder for folder in folders}

@@ -1,4 +1,4 @@
-"""Which kind of document a file is: by its first bytes, and only where they do not tell by its name. Pure."""
+"""Detects the kind of a document from its first bytes, or if they are ambiguous from its name. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EMAIL_NAMES = frozenset([".eml", ".mht", ".mhtml"])
 
 
 def find_kind(name: str, head: bytes) -> DocumentKind | None:
-    """None for bytes that no reader knows. `head`: the first `HEAD_BYTES`, or all of a shorter file."""
+    """Return the kind, None if unsupported. `head`: the first `HEAD_BYTES`, or all of a shorter file."""
     suffix = PurePosixPath(name).suffix.lower()
     if b"%PDF-" in head[:1024]:
         return "pdf"

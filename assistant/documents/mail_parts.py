@@ -1,8 +1,8 @@
-"""A mail taken apart, in the child that reads documents (`extract.py`): its header fields in their order, what a person
-would read, and its files.
+"""Parses a mail in the child process that reads documents (`extract.py`): its header fields in order, the readable
+text, and its files.
 
-What always holds: whatever the mail says, the result is JSON of a bounded size on one line. Nothing in it was judged:
-a `From` is what the sender wrote.
+Whatever the mail contains, the result is JSON of limited size on one line. Nothing is verified: a `From` is what the
+sender wrote.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _MAX_FIELDS = 400
 _MAX_FIELD = 4_000
 _MAX_PARTS = 500
 _MAX_TEXT = 2 * 1024 * 1024
-# Where the quotation of the mail that is answered begins, as mail programs mark it.
+# Marks of mail programs where the quoted, answered mail begins.
 _QUOTED_MARKUP = "//blockquote | //*[contains(@class, 'gmail_quote')] | //*[@id='divRplyFwdMsg']/following-sibling::*"
 _BLOCKS = ("br", "p", "div", "tr", "li", "h1", "h2", "h3", "h4", "blockquote")
 
 
 def take_apart(data: bytes) -> str:
-    """JSON: `fields` (a list of name and value; subjects and names decoded), `senders` (each `From` as it came),
-    `text`, `own_text` (without markup that is marked as quoted), `files` (name, mime, data in base64; data null for
-    those after the first `MAX_FILES`)."""
+    """Return JSON: `fields` (a list of name and value; subjects and names decoded), `senders` (each `From` unchanged),
+    `text`, `own_text` (without markup marked as quoted), `files` (name, mime, data in base64; data null for those after
+    the first `MAX_FILES`)."""
     message = email.message_from_bytes(data, policy=email.policy.compat32)
     fields = [
         [
@@ -60,7 +60,7 @@ def take_apart(data: bytes) -> str:
 
 
 def _leaves(message: email.message.Message) -> list[email.message.Message]:
-    """The parts that have content, forwarded mails whole, in their order."""
+    """Return the parts with content in order, with forwarded mails unparsed."""
     waiting: list[email.message.Message] = [message]
     found: list[email.message.Message] = []
     while waiting and len(found) < _MAX_PARTS:
@@ -97,7 +97,7 @@ def _text_of(part: email.message.Message) -> str:
 
 
 def _unflow(text: str, *, delsp: bool) -> str:
-    """Lines that end in a space go on in the next (RFC 3676); quoted ones stay as they are."""
+    """Join lines that end in a space with the next (RFC 3676), except for quoted ones."""
     lines: list[str] = []
     goes_on = False
     for line in text.split("\n"):
@@ -130,7 +130,7 @@ def _file_of(part: email.message.Message, kind: str, *, with_data: bool) -> dict
 
 
 def _render(markup: str, *, whole: bool) -> str:
-    """What a person reads of HTML; `whole`: with what its markup says is quoted."""
+    """Render HTML as text; `whole`: including quotations."""
     if not markup.strip():
         return ""
     from lxml import html

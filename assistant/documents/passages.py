@@ -1,7 +1,6 @@
-"""The text of a file as the pieces that a search finds, each with its place: a page, a slide, a sheet. Pure.
+"""Splits the text of a file into passages for search, each with its page, slide or sheet. Pure.
 
-What always holds: the pieces follow each other and leave nothing out but blank lines; `start` is the byte at which
-`read_file` shows a piece.
+Passages are adjacent and leave out only blank lines; `start` is the byte offset at which `read_file` shows the passage.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ _WITH_PLACES: frozenset[DocumentKind] = frozenset(("pdf", "office"))
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a text."""
+    """A part of a text."""
 
-    place: str  # as in "page 3"; "" where the text has no places
+    place: str  # as in "page 3"; "" if the text has no pages
     start: int  # in bytes of the text, as UTF-8
     text: str
 
 
 def split_passages(text: str, kind: DocumentKind) -> list[Passage]:
-    """A document as `extract.py` writes it, or a plain text."""
+    """Split a document in the format of `extract.py`, or a plain text."""
     marks = list(_MARK.finditer(text)) if kind in _WITH_PLACES else []
     bounds = [0, *(mark.start() for mark in marks), len(text)]
     places = ["", *(mark[1].partition(" of ")[0] if mark[2] else mark[1] for mark in marks)]
@@ -38,7 +37,7 @@ def split_passages(text: str, kind: DocumentKind) -> list[Passage]:
     at_character = at_byte = 0
     for place, begin, body, end in zip(places, bounds, bodies, bounds[1:], strict=False):
         for first, last in _pieces(text, body, end):
-            # A piece at the head of its place begins with the mark, which tells a reader where they are.
+            # The first passage of a page begins with the page mark, for readers.
             first_shown = begin if first == body else first
             at_byte += len(text[at_character:first_shown].encode("utf-8", "replace"))
             at_character = first_shown
@@ -48,12 +47,12 @@ def split_passages(text: str, kind: DocumentKind) -> list[Passage]:
 
 
 def count_places(passages: Sequence[Passage]) -> int:
-    """How many pages, slides, sheets or parts have text."""
+    """Return how many pages, slides, sheets or parts have text."""
     return len({passage.place for passage in passages if passage.place})
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Ends of paragraphs, else of lines, else of words, are where a long text is cut."""
+    """Yield pieces of a long text, cut at paragraphs, else at lines, else at words."""
     while end - start > MAX_PASSAGE:
         limit = start + MAX_PASSAGE
         half = start + MAX_PASSAGE // 2

@@ -1,8 +1,8 @@
-"""The text of documents: PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, HTML, e-mail, pictures' notes.
+"""Reads the text of documents: PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, HTML, e-mail, and picture metadata.
 
-What always holds: no document is parsed in this process. A child does it (`extract.py`), with limits on its time and
-memory, without the environment's secrets, and is gone before the text is used; whatever a document makes it do, the
-assistant continues.
+No document is parsed in this process. A child process (`extract.py`) does it, with limits on time and memory and
+without the environment's secrets, and ends before the text is used, so a malicious document cannot affect the
+assistant.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _DIED = "could not be read: what reads it ended ({why}); it may be damaged, or l
 
 
 class ReaderUnavailable(FileRefused):
-    """Nothing is wrong with the file: no process can be started now."""
+    """The file may be fine: no process can be started now."""
 
 
 @dataclass(slots=True)
 class DocumentReader:
-    """Keeps the texts of the last few documents, so that paging through one reads it once. `in_background`: everything
-    else on the machine goes first."""
+    """Caches the texts of the last few documents, so that paging reads each once. `in_background`: with low
+    priority."""
 
     timeout_seconds: float = TIMEOUT_SECONDS
     in_background: bool = False
     _texts: OrderedDict[tuple[int, int, int, int], bytes] = field(default_factory=OrderedDict)
 
     async def read(self, descriptor: int, kind: DocumentKind) -> bytes:
-        """The text, in UTF-8, of the file that is open under a descriptor. Raises `FileRefused`."""
+        """Return the text, in UTF-8, of the file open at a descriptor. Raises `FileRefused`."""
         state = os.fstat(descriptor)
         key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
         if (known := self._texts.get(key)) is not None:
@@ -57,7 +57,7 @@ class DocumentReader:
         return text
 
     async def extract(self, kind: DocumentKind, data: bytes, *, max_bytes: int = MAX_TEXT_BYTES) -> bytes:
-        """The text, in UTF-8, of a document in memory, its first `max_bytes`. Raises `FileRefused`."""
+        """Return the first `max_bytes` of the text, in UTF-8, of a document in memory. Raises `FileRefused`."""
         return await self._extract(kind, PIPE, data, max_bytes)
 
     async def _extract(
@@ -87,7 +87,7 @@ class DocumentReader:
 
 
 async def _communicate(process: Process, data: bytes | None, max_bytes: int) -> tuple[bytes, list[str]]:
-    """What the child wrote, the first `max_bytes` of it, and the lines of its errors."""
+    """Return the first `max_bytes` of the child's output, and its error lines."""
     assert process.stdout is not None
     assert process.stderr is not None
     _, text, errors = await asyncio.gather(
@@ -107,7 +107,7 @@ async def _feed(process: Process, data: bytes | None) -> None:
 
 
 async def _read_at_most(stream: asyncio.StreamReader, max_bytes: int) -> bytes:
-    """The rest is read and dropped, so that nobody waits for it to be."""
+    """Read at most `max_bytes` and discard the rest, so that the child does not block."""
     kept = bytearray()
     while chunk := await stream.read(2**16):
         kept += chunk[: max_bytes - len(kept)]

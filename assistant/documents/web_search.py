@@ -1,7 +1,6 @@
-"""Searching the web through a service that the owner chose: a SearXNG of their own, Brave or Tavily.
+"""Searches the web with a service the owner chose: their own SearXNG, Brave or Tavily.
 
-What always holds: the question alone is sent, with the owner's key for that service. What comes back is somebody else's
-text, cut to a bounded size.
+Only the query is sent, with the owner's key for the service. Results are untrusted text of limited size.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ class WebSearch:
     timeout_seconds: float = _TIMEOUT_SECONDS
 
     async def search(self, query: str, count: int) -> list[WebResult]:
-        """At most `count` results, best first. Raises `ToolError`."""
-        import httpx2  # loaded with the first search
+        """Return at most `count` results, best first. Raises `ToolError`."""
+        import httpx2  # loaded at first use
 
         if self.provider in _NEED_KEY and not self.key:
             raise ToolError(f"{_NOTHING}: `assistant config secret set web_search.key` stores the key that it needs.")

@@ -1,10 +1,9 @@
-"""Backups that have words which are erased: found, and replaced by one new backup.
+"""Finds backups with erased text, and replaces them by one new backup.
 
-What always holds:
-- A backup with the words is removed only after a new backup was made, read back and found without them. If that fails,
-  every old one stays and is reported as not done, so that it is tried again at the next start.
-- Only words of the plan's scope count (I10): a backup in which only somebody else said the same stays.
-- A backup that cannot be read is reported and stays, since nobody knows what it has.
+- A backup with the text is deleted only after a new backup was made, read back and found without it. If that fails, all
+  old ones stay, are reported as not done, and are tried again at the next start.
+- Only text of the plan's scope counts (I10): a backup in which only others said the same stays.
+- A backup that cannot be read is reported and stays, since its content is unknown.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ MakeBackup = Callable[[BackupKind, datetime], Awaitable[BackupResult]]
 
 @dataclass(frozen=True, slots=True)
 class ErasedBackups:
-    """What became of the words in backups."""
+    """The outcome for backups."""
 
-    names: tuple[str, ...] = ()  # of the backups that were removed
-    leftovers: tuple[ErasureLeftover, ...] = ()  # backups that still have the words, or may have them
+    names: tuple[str, ...] = ()  # of the deleted backups
+    leftovers: tuple[ErasureLeftover, ...] = ()  # backups that still have the text, or may have it
     files_searched: int = 0
 
 
@@ -50,26 +49,26 @@ class _Search:
 
 
 class BackupErasure:
-    """The backups of one home. Searching them is slow, and done in a worker thread."""
+    """The backups of one data folder. Searching them is slow, and done in a worker thread."""
 
     def __init__(self, folder: BackupFolder, make_backup: MakeBackup) -> None:
         self._folder = folder
         self._make = make_backup
 
     def remove_partial(self) -> None:
-        """At start: remove what a backup or a search that was killed left. Raises `AssistantError`."""
+        """At start-up, delete what an interrupted backup or search left. Raises `AssistantError`."""
         if self._folder.path.is_dir():
             with self._folder.lock(timeout_seconds=_WAIT_SECONDS):
                 self._folder.remove_partial()
 
     async def find_names(self, plan: ErasurePlan) -> tuple[str, ...]:
-        """The names of the backups that have the words; of what cannot be read, nothing. Raises `UsageError` while a
+        """Return the names of the backups that have the text, without unreadable ones. Raises `UsageError` while a
         backup is made, `StoreError`."""
         search = await asyncio.to_thread(self._search_all, plan)
         return tuple(backup.name for backup in search.with_words)
 
     async def erase(self, plan: ErasurePlan, now: datetime) -> ErasedBackups:
-        """Replace the backups that have the words by a new one; where the plan keeps them, report them."""
+        """Replace the backups that have the text by a new one; if the plan keeps them, report them."""
         try:
             search = await asyncio.to_thread(self._search_all, plan)
         except AssistantError as error:
@@ -114,14 +113,15 @@ class BackupErasure:
         return _Search(tuple(with_words), tuple(unread), files)
 
     def _has_words(self, backup: Backup, plan: ErasurePlan) -> tuple[bool, int]:
-        """Also how many files were searched to their end. The caller has the folder's lock."""
+        """Return whether a backup has the text, and how many files were searched completely. The caller holds the
+        folder's lock."""
         copy = self._folder.partial_path("erasure")
         try:
             unpack_backup_file(self._folder.path / backup.name, copy, WriteThrottle(throttled=False))
             with open_home_copy(copy) as finder:
                 own = finder.plan_for_copy(plan)
                 if finder.preview(ErasureRequest(own.scope), own):
-                    # It goes: no need to read every byte of it.
+                    # It is deleted anyway: no need to read the rest.
                     return True, 0
                 remains, searched = search_home_for_remains(finder, own)
             return any(self._is_only_in_backup(remain, own) for remain in remains), searched
@@ -129,14 +129,15 @@ class BackupErasure:
             shutil.rmtree(copy, ignore_errors=True)
 
     def _is_only_in_backup(self, remain: ErasureLeftover, plan: ErasurePlan) -> bool:
-        """What the home has too would be in a new backup as well."""
+        """Return whether a find is only in the backup: what is still in the data folder would be in a new backup as
+        well."""
         if remain.kind not in ("not_done", "own_file"):
             return False
         return not ByteSearch(plan).count_in_file(self._folder.home / remain.where)
 
     async def _make_without_words(self, replaced: Sequence[Backup], plan: ErasurePlan, now: datetime) -> int:
-        """How many files of it were searched. One that a person made is replaced by one that stays until a person
-        removes it."""
+        """Make a backup and return how many files of it were searched. If it replaces a manual one, it also stays until
+        a person deletes it."""
         kind: BackupKind = "manual" if any(backup.kind == "manual" for backup in replaced) else "daily"
         backup = (await self._make(kind, now)).backup
         search = await asyncio.to_thread(self._search, [backup], plan)
@@ -146,7 +147,7 @@ class BackupErasure:
         return search.files
 
     def _remove(self, backups: Sequence[Backup]) -> list[ErasureLeftover]:
-        """What could not be removed."""
+        """Delete backups and return what could not be deleted."""
         leftovers = []
         with self._folder.lock(timeout_seconds=_WAIT_SECONDS):
             for backup in backups:
@@ -158,6 +159,6 @@ class BackupErasure:
 
 
 def kept_backup(name: str) -> ErasureLeftover:
-    """A backup with the words that stays because the request keeps backups."""
+    """Describe a backup with the text that stays because the request keeps backups."""
     remove = f"remove {name}" if "/" in name else f"`assistant backup remove {name}` removes it"
     return ErasureLeftover(name, 1, f"a backup that you keep; {remove}", "kept_backup")

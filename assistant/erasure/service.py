@@ -1,9 +1,9 @@
-"""Erasure, from a person's request to the proof that the words are gone: in the stores of the home, the memory layer
-and the backups.
+"""Erasure, from the request to the proof that the text is gone: in the stores of the data folder, the memory layer and
+the backups.
 
-What always holds: nothing is changed before a person has seen what would be erased and confirmed it; an erasure that
-was begun is finished, by the same command or at the next start (`finish_interrupted`); the words are stored until then
-and no longer. A code confirms exactly what was shown, in the scope it was shown in, once.
+Nothing is changed before a person has seen a preview and confirmed it; an erasure that was started is finished by the
+same command or at the next start (`finish_interrupted`); the text is stored until then, and no longer. A code confirms
+exactly the preview, in its scope, once.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class _PendingRequest:
 
 
 class ErasureService:
-    """What a person can do about erasure.
+    """Previews and carries out erasures.
 
-    - `memories`: None where the home has no memory layer.
-    - `is_busy`: whether work is running that has read what was said and may still write of it (a sleep, a compaction);
-      `defer_while` adds more.
-    - `backups`: None where there are none.
+    - `memories`: None without a memory layer.
+    - `is_busy`: returns whether work is running that has read messages and may still write about them (a sleep cycle, a
+      compaction); `defer_while` adds more.
+    - `backups`: None if there are none.
     """
 
     def __init__(
@@ -63,21 +63,22 @@ class ErasureService:
         self._busy_checks = [is_busy]
         self._backups = backups
         self._running = 0
+        self.on_erased: Callable[[], None] = lambda: None
         self._pending: dict[str, _PendingRequest] = {}
 
     def defer_while(self, is_busy: Callable[[], bool]) -> None:
-        """Refuse to erase anything while this work runs, too."""
+        """Also refuse to erase anything while this work runs."""
         self._busy_checks.append(is_busy)
 
     def _is_busy(self) -> bool:
         return any(is_busy() for is_busy in self._busy_checks)
 
     def is_running(self) -> bool:
-        """Whether something is being erased, or backups are being searched: no backup may be made meanwhile."""
+        """Return whether an erasure, or a search of backups, is running: no backup may be made meanwhile."""
         return bool(self._running)
 
     async def preview(self, request: ErasureRequest) -> ErasurePreview:
-        """What would be erased; nothing is changed. Raises `UsageError`, `StoreError`, `MemoryUnavailable`."""
+        """Return what would be erased; changes nothing. Raises `UsageError`, `StoreError`, `MemoryUnavailable`."""
         resolved, plan = await self._plan(request)
         preview = self._store.preview(resolved, plan)
         preview = replace(preview, backups=(*preview.backups, *await self._find_backups(plan)))
@@ -88,9 +89,8 @@ class ErasureService:
             return await self._backups.find_names(plan) if self._backups is not None else ()
 
     async def request_code(self, request: ErasureRequest, now: datetime) -> tuple[ErasurePreview, str]:
-        """As `preview`, with the code by which a person confirms it within a quarter of an hour; "" where there is
-        nothing to erase. Confirmed erasures that were interrupted are finished first: the preview would show only what
-        is left of them, or nothing."""
+        """Return a preview with the code that confirms it within 15 minutes; "" if there is nothing to erase.
+        Interrupted erasures are finished first, since the preview would only show what is left of them."""
         finished = await self._finish_quiet(request.scope, now)
         preview = replace(await self.preview(request), finished=tuple(finished))
         if not preview:
@@ -103,8 +103,8 @@ class ErasureService:
         return preview, code
 
     async def confirm(self, code: str, scope: str, now: datetime, *, keep_messages: bool = False) -> ErasureResult:
-        """Erase what a code confirms, or that without the messages it came from. Raises `UsageError` for one that is
-        unknown, old, or of another scope."""
+        """Erase what a code confirms, optionally keeping the source messages. Raises `UsageError` if it is unknown,
+        expired, or of another scope."""
         pending = self._pending.get(code.strip().upper())
         if pending is None or pending.request.scope != scope or pending.expires_at <= now:
             raise UsageError("There is nothing to forget under this code. Nothing was changed; ask for it again.")
@@ -114,8 +114,8 @@ class ErasureService:
         return result
 
     async def erase(self, request: ErasureRequest, now: datetime) -> ErasureResult:
-        """Erase it in every copy. What an earlier attempt left undone is finished first. Raises `UsageError` (then
-        nothing was changed) and `StoreError` (then it has to be repeated)."""
+        """Erase in every copy, finishing an interrupted attempt first. Raises `UsageError` (with nothing changed) and
+        `StoreError` (then repeat it)."""
         if self._is_busy():
             raise UsageError(
                 "The assistant is asleep, is compacting a conversation, or is making a backup. Nothing was changed; "
@@ -133,12 +133,12 @@ class ErasureService:
         return await self._carry_out(self._store.write_plan(plan), preview, now, is_retry=False)
 
     async def finish_interrupted(self, now: datetime) -> list[ErasureResult]:
-        """At start, before anything is answered: finish what was begun. The plan of what could not be done stays, and
-        is tried again the next time. Raises `StoreError`."""
+        """At start-up, before anything is answered, finish interrupted erasures. The plan of what could not be done
+        stays, and is tried again the next time. Raises `StoreError`."""
         return await self._finish(self._store.unfinished_plans(), None, now)
 
     async def recover_after_crash(self, now: datetime) -> None:
-        """At start: finish what was begun; what fails is logged, and `status` reports it."""
+        """At start-up, finish interrupted erasures; failures are logged, and `status` reports them."""
         try:
             if self._backups is not None:
                 self._backups.remove_partial()
@@ -148,7 +148,7 @@ class ErasureService:
             log.error("an erasure could not be finished", error=str(error))
 
     async def _finish_quiet(self, scope: str, now: datetime) -> list[ErasureResult]:
-        """As `finish_interrupted`, for what no turn may say again meanwhile; the results of the scope."""
+        """Like `finish_interrupted`, while no turn can repeat the text; return the results of the scope."""
         if self._is_busy():
             return []
         return await self._finish(filter(self._is_quiet, self._store.unfinished_plans()), scope, now)
@@ -161,7 +161,7 @@ class ErasureService:
         return True
 
     async def _finish(self, plans: Iterable[ErasurePlan], scope: str | None, now: datetime) -> list[ErasureResult]:
-        """Carry out every plan; the results of the scope (None: of any)."""
+        """Carry out all plans; return the results of the scope (None: of all)."""
         results = []
         for plan in plans:
             request = ErasureRequest(plan.scope, keep_backups=plan.keep_backups)
@@ -172,7 +172,7 @@ class ErasureService:
     async def _carry_out(
         self, plan: ErasurePlan, preview: ErasurePreview, now: datetime, *, is_retry: bool
     ) -> ErasureResult:
-        """`preview` is of the stores alone: its backups are copies of databases."""
+        """Carry out a plan; `preview` covers only the stores, with database copies as backups."""
         with self._counted_as_running():
             undone = self._store.execute(plan, now, is_retry=is_retry)
             undone += await asyncio.to_thread(self._store.rewrite_archives, plan)
@@ -191,6 +191,7 @@ class ErasureService:
         remains = [remain for remain in remains if remain.where not in {leftover.where for leftover in kept_backups}]
         if not undone:
             self._store.remove_plan(plan)
+        self.on_erased()
         return ErasureResult(
             tuple(sorted(plan.ids)),
             (*preview.places, *_removed_backups(plan, preview, undone, backups)),
@@ -220,7 +221,7 @@ class ErasureService:
         return []
 
     async def _plan(self, request: ErasureRequest) -> tuple[ErasureRequest, ErasurePlan]:
-        """The request with whole ids, and what it is about."""
+        """Return the request with full ids, and its plan."""
         if not request:
             raise UsageError("Say what to forget: a message, an entry, a memory, or words. Nothing was changed.")
         if self._memories is None:
@@ -235,14 +236,13 @@ class ErasureService:
         return request, plan.with_memories(memory.id for memory in memories if plan.wording.matches(memory.text))
 
     def _resolve_digits(self, request: ErasureRequest, memories: Sequence[Memory]) -> ErasureRequest:
-        """Digits alone as the memory or the message that they name, or as words. Raises `UsageError` where they name
-        both."""
+        """Resolve a number to a memory or message, or treat it as text. Raises `UsageError` if it is ambiguous."""
         digits = request.digits
         if not digits:
             return request
         request = replace(request, digits="")
         is_memory = len(digits) == _SHOWN_ID_DIGITS and any(memory.id.startswith(digits) for memory in memories)
-        may_be_message = is_memory or digits[0] != "0"  # a code that begins with a zero is no number of a message
+        may_be_message = is_memory or digits[0] != "0"  # a code that begins with zero is not a message number
         is_message = may_be_message and self._store.find_message(int(digits), request.scope) is not None
         if is_memory and is_message:
             raise UsageError(
@@ -264,7 +264,7 @@ def _removed_backups(
 
 
 def _whole_id(prefix: str, memories: Sequence[Memory]) -> str:
-    """The memory's id that begins so. Raises `UsageError` where there is none, or several."""
+    """Return the id of the memory that begins with `prefix`. Raises `UsageError` if there is none, or several."""
     memory_id = resolve_id_prefix(prefix, (memory.id for memory in memories)) if len(prefix) >= MIN_ID_DIGITS else ""
     if not memory_id:
         raise UsageError(f"There is no memory {prefix}. Nothing was changed; in quotes it is looked for as words.")

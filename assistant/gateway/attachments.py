@@ -2,7 +2,7 @@
 
 Invariants: the owner's files are durably in the workspace before the message that names them is accepted; storing the
 same file again is idempotent. The workspace belongs to the owner: of other people's files only the names are stored
-(I10). Data that no model can view is not stored in the database.
+(I10). Data that no model can view is not stored in the database, nor is a text longer than `MAX_TEXT_BYTES`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ _NO_SUCH_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EN
 # Provider limit for one picture.
 MAX_PICTURE_BYTES = 5 * 1024 * 1024
 MAX_FILES_PER_MESSAGE = 20
+# A longer text of the owner's is stored as a file: every step of a turn handles its words, and none may take long.
+MAX_TEXT_BYTES = 2_000_000
+LONG_TEXT_START = 4_000
+LONG_TEXT_NAME = "message.txt"
 
 # Picture types that providers accept, by magic bytes; plus WebP.
 _SIGNATURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
@@ -40,6 +44,8 @@ class AttachmentIntake:
     def store_attachments(self, incoming: IncomingMessage, now: datetime) -> IncomingMessage:
         """Store a message's files and return the message to accept. Slow if it has files. Raises `StoreError`."""
         is_owners = incoming.trust == "owner" and session_role(incoming.session) == "owner"
+        if is_owners:
+            incoming = _with_long_text_as_file(incoming)
         media = tuple(
             self._store_medium(medium, now, is_owners, number < MAX_FILES_PER_MESSAGE)
             for number, medium in enumerate(incoming.media)
@@ -64,6 +70,23 @@ class AttachmentIntake:
         return replace(
             without_data, path=self._files.save(RECEIVED_FOLDER, dated_file_names(medium, now, self._zone), data)
         )
+
+
+def is_long_text(incoming: IncomingMessage) -> bool:
+    """Return whether the text of a message is stored as a file. Slow only for what is near the limit."""
+    text = incoming.content
+    return 4 * len(text) > MAX_TEXT_BYTES and len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES
+
+
+def _with_long_text_as_file(incoming: IncomingMessage) -> IncomingMessage:
+    """A text that is longer than any model reads at once becomes a file of the message, with its start in its place."""
+    if not is_long_text(incoming):
+        return incoming
+    data = incoming.content.encode("utf-8", "replace")
+    file = Media("file", "text/plain", LONG_TEXT_NAME, len(data), base64.b64encode(data).decode())
+    note = f"[This message has {len(incoming.content):,} characters. All of it is in the file {LONG_TEXT_NAME}.]"
+    text = f"{incoming.content[:LONG_TEXT_START]}\n\n{note}"
+    return replace(incoming, content=text, media=(file, *incoming.media))
 
 
 def load_outgoing_file(files: WorkspaceFiles, medium: Media) -> Media:

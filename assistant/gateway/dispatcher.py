@@ -16,6 +16,7 @@ from assistant.core.errors import BridgeError, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.notices import NoticeKind
 from assistant.core.people import Identity
+from assistant.core.ports import Barrier
 from assistant.core.records import OutgoingMessage, Turn
 from assistant.core.sessions import is_visible_on_bridge, peer_session_key, room_session_key, session_role
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts, finish_within
@@ -59,11 +60,18 @@ class Dispatcher:
         self._load_media = load_media
         self._clock = clock
         self._tracer = tracer
+        self._barrier: Barrier | None = None
         self._inbound: InboundPort | None = None
         # Concurrent changes of a bridge could leave it running twice or not at all.
         self._changing = asyncio.Lock()
         self._managed = {name: self._manage(bridge) for name, bridge in bridges.items()}
         self._followed: dict[str, list[OutgoingMessage]] = {}
+
+    def keep_before_sending(self, barrier: Barrier) -> None:
+        """From now on wait for it before each send."""
+        self._barrier = barrier
+        for managed in self._managed.values():
+            managed.worker.barrier = barrier
 
     # --------------------------------------------------------------------------------------------------------- bridges
 
@@ -136,7 +144,14 @@ class Dispatcher:
 
     def _manage(self, bridge: Bridge) -> _ManagedBridge:
         worker = OutboxWorker(
-            bridge, self._outbox, self._resolve_destination, self.wake, self._load_media, self._clock, self._tracer
+            bridge,
+            self._outbox,
+            self._resolve_destination,
+            self.wake,
+            self._load_media,
+            self._clock,
+            self._tracer,
+            self._barrier,
         )
         return _ManagedBridge(bridge, BridgeSupervisor(bridge, self._clock), worker)
 

@@ -20,6 +20,7 @@ from assistant.core.errors import AssistantError, StoreError, ToolError, UsageEr
 from assistant.core.logger import get_logger
 from assistant.core.notices import NoticeKind
 from assistant.core.people import Identity, Person, clean_display_name
+from assistant.core.ports import Barrier
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
 from assistant.core.sessions import MAIN_SESSION, peer_session_key, room_session_key, session_role, session_scope
 from assistant.gateway.dispatcher import Dispatcher
@@ -50,6 +51,7 @@ class InboundHandler:
     - `command_name`: returns the name of a typed command, "" for a message.
     - `command_names`, `run_command`: the slash commands.
     - `answers_everything_in_rooms`: whether to answer messages in rooms that are not addressed to the assistant.
+    - `barrier`: waits until another machine has what was stored; None where there is none.
     """
 
     people: People
@@ -66,6 +68,7 @@ class InboundHandler:
     dispatcher: Dispatcher
     answers_everything_in_rooms: bool
     clock: Callable[[], datetime]
+    barrier: Barrier | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def recover_after_crash(self) -> None:
@@ -110,6 +113,12 @@ class InboundHandler:
         owners = person is not None and person.role == "owner"
         words = change.content if owners else truncate_guest_text(change.content)
         self.message_edits.record_change(replace(change, content=words), self.clock())
+        await self._keep()
+
+    async def _keep(self) -> None:
+        """Before the network may forget what was received."""
+        if self.barrier is not None:
+            await self.barrier(0)
 
     async def receive(self, arrival: InboundMessage) -> InboxReceipt | None:
         incoming = self._authorize(arrival)
@@ -119,6 +128,7 @@ class InboundHandler:
             return None
         if self._is_command(arrival):
             self._accept_command(incoming, incoming.content.strip(), self.clock())
+            await self._keep()
             return None
         return await self.accept(incoming)
 

@@ -23,6 +23,7 @@ from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.messages import Media
 from assistant.core.notices import NoticeKind
+from assistant.core.ports import Barrier
 from assistant.core.records import Button, OutboxItem, OutgoingMessage
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, session_role
 from assistant.core.shutdown import ShutdownTimeouts, finish_within
@@ -73,6 +74,7 @@ class OutboxWorker:
     load_media: LoadMedia
     clock: Callable[[], datetime]
     tracer: Tracer
+    barrier: Barrier | None = None
     disk_error: str = ""
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
@@ -220,11 +222,13 @@ class OutboxWorker:
                 # It was dropped or redirected meanwhile, and is checked again.
                 return True
             texts = [part.text for part in parts if part.media is None]
-            if len(texts) > 1 and not item.parts:
+            if texts and texts != [item.outgoing.body] and len(parts) > 1 and not item.parts:
                 self.outbox.save_parts(item.id, texts, self.clock())
             for part in parts[item.parts_sent :]:
                 self.outbox.set_state(item.id, "sending", self.clock())
                 loaded = part if part.media is None else replace(part, media=self.load_media(part.media))
+                if self.barrier is not None:
+                    await self.barrier(0)
                 with self.tracer.span("send", bridge=self.bridge.name) as span:
                     await _send_part(self.bridge, loaded)
                     span.set_attributes(ok=True)

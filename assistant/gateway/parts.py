@@ -1,11 +1,23 @@
-"""Splits outbox items into network messages. Kept light: only long messages load the Markdown parser."""
+"""Splits outbox items into network messages. Kept light: only long messages load the Markdown parser.
+
+A text of more than `MAX_TEXT_PARTS` messages is sent as its start and a file with the whole of it: nobody reads a
+hundred messages in a row, and each of them rings.
+"""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 
 from assistant.core.bridge_api import Bridge, BridgeCapabilities, OutgoingPart
+from assistant.core.messages import Media
 from assistant.core.records import OutboxItem
+
+MAX_TEXT_PARTS = 10
+# In characters: every network takes files of some 8 MB, and a character has at most 4 bytes.
+_FILE_CHARACTERS = 2_000_000
+# For the line below the start, in the units of the network.
+_NOTE_LENGTH = 160
 
 _SIZES: dict[str, Callable[[str], int]] = {
     "characters": len,
@@ -24,6 +36,32 @@ def split_text(body: str, capabilities: BridgeCapabilities) -> tuple[str, ...]:
     return split_markdown(body, max_size, size)
 
 
+def exceeds_messages(body: str, capabilities: BridgeCapabilities) -> bool:
+    """Return whether a text is sent as a file, with its start as a message."""
+    most = capabilities.max_length
+    # Most texts are so short that nothing has to be counted.
+    if most is None or not capabilities.media or 4 * len(body) <= MAX_TEXT_PARTS * most:
+        return False
+    return _SIZES[capabilities.length_unit](body) > MAX_TEXT_PARTS * most
+
+
+def _start_and_files(body: str, capabilities: BridgeCapabilities) -> tuple[str, tuple[Media, ...]]:
+    """The start of a text that `exceeds_messages`, with a line on where the rest is, and the files with all of it."""
+    most = capabilities.max_length or len(body)
+    from assistant.gateway.markdown_splitter import split_markdown  # a Markdown parser
+
+    start = split_markdown(body[:most], most - _NOTE_LENGTH, _SIZES[capabilities.length_unit])[0]
+    pieces = [body[first : first + _FILE_CHARACTERS] for first in range(0, len(body), _FILE_CHARACTERS)]
+    names = ["answer.md"] if len(pieces) == 1 else [f"answer-{number}.md" for number in range(1, len(pieces) + 1)]
+    files = tuple(_text_file(name, piece) for name, piece in zip(names, pieces, strict=True))
+    return f"{start}\n\n[This is the start. All {len(body):,} characters are in {', '.join(names[:3])}.]", files
+
+
+def _text_file(name: str, text: str) -> Media:
+    data = text.encode("utf-8", "replace")
+    return Media("file", "text/markdown", name, len(data), base64.b64encode(data).decode())
+
+
 def split_into_parts(item: OutboxItem, bridge: Bridge) -> list[OutgoingPart]:
     """Return the parts of an item; stable once its texts are stored."""
     outgoing, can = item.outgoing, bridge.capabilities
@@ -34,7 +72,12 @@ def split_into_parts(item: OutboxItem, bridge: Bridge) -> list[OutgoingPart]:
     )
     commands = ", ".join(f"`{command}`" for command in unshown)
     body = "\n\n".join(text for text in (outgoing.body, commands, *named) if text.strip())
-    texts = item.parts or (split_text(body, can) if body or not files else ())
+    # What was stored in more parts before there were files goes on as it was begun.
+    if len(item.parts) <= 1 and exceeds_messages(body, can):
+        start, made = _start_and_files(body, can)
+        texts, files = item.parts or (start,), (*made, *files)
+    else:
+        texts = item.parts or (split_text(body, can) if body or not files else ())
     count = len(texts) + len(files)
     return [
         *(OutgoingPart(item, number, text, number == count) for number, text in enumerate(texts, 1)),

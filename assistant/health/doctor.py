@@ -1,7 +1,7 @@
-"""The order of the checks of `assistant doctor`, and what they are made on.
+"""Runs the checks of `assistant doctor`, in order.
 
-What always holds: no check depends on another one. A broken data folder, settings that cannot be understood and a
-network that is away are findings.
+Checks are independent: a damaged data folder, invalid settings or an unreachable network are findings, and do not stop
+other checks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ from assistant.health.doctor_checks import (
 )
 from assistant.health.problems import FindProblems, free_bytes
 from assistant.mem0.client import MemoryStoreSettings
-from assistant.mem0.embedders import open_embedder
 from assistant.sandbox.command import CommandSandbox
 from assistant.settings.home import Home
 from assistant.settings.sections import WEB_PORT_KEY, SettingsValues, WebSettings
@@ -54,7 +53,7 @@ from assistant.store.home.guard import has_fts5, measure_sync_seconds, sqlite_ve
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.verify.verifier import Verifier
 
-# Of each conversation; ten thousand records are read in a fraction of a second.
+# Per conversation; ten thousand records are read in a fraction of a second.
 _LAST_RECORDS = 1000
 _BRIDGE_SECONDS = 15.0
 _LOCAL_EMBEDDERS = ("wordllama", "ollama")
@@ -63,12 +62,12 @@ _LOCAL_EMBEDDERS = ("wordllama", "ollama")
 @dataclass(frozen=True, slots=True)
 class DoctorOptions:
     fix: bool = False  # repair what is safe to repair
-    call_model: bool = False  # ask the model something, which costs
+    call_model: bool = False  # ask the model a question, which costs money
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedStores:
-    """The stores that are checked, open for reading."""
+    """The stores to check, open for reading."""
 
     conversation: StoredConversation
     verifier: Verifier
@@ -78,15 +77,15 @@ class CheckedStores:
 
 @dataclass(frozen=True, slots=True)
 class DoctorDeps:
-    """What other rooms do for a check."""
+    """Functions of other packages that checks use."""
 
     setting_name_problems: Callable[[SettingsValues], Sequence[str]]
     open_stores: Callable[[Settings], AbstractContextManager[CheckedStores]]
     ask_model: Callable[[Settings], str]
-    counting: Callable[[Settings], tuple[CountingTier, str]]  # how tokens are counted, and how a person reads that
+    counting: Callable[[Settings], tuple[CountingTier, str]]  # how tokens are counted, and a description for people
     install_vocabulary: Callable[[Settings, str], None]  # of an encoding; raises `AssistantError`
     memory_settings: Callable[[Settings], MemoryStoreSettings]
-    check_port: Callable[[WebSettings], None]  # raises `HomeError` where the web API could not listen
+    check_port: Callable[[WebSettings], None]  # raises `HomeError` if the web API could not listen
     open_bridges: Callable[[Settings], Mapping[str, Bridge]]
     command_sandbox: Callable[[Settings], CommandSandbox | None]
 
@@ -94,9 +93,9 @@ class DoctorDeps:
 def run_doctor(
     home: Home, serving: DaemonState, options: DoctorOptions, deps: DoctorDeps, now: datetime
 ) -> Iterator[Finding]:
-    """Finding after finding, as they come."""
+    """Yield findings as they are made."""
     exists = home.path.is_dir()
-    # Before the settings are read, which warn of secrets that are open.
+    # Before the settings are read, which warn about readable secrets.
     permissions = list(_permissions(home.path, fix=options.fix)) if exists else []
     settings: Settings | None = None
     try:
@@ -112,7 +111,7 @@ def run_doctor(
         disk = partial(check_disk, str(home.path), free_bytes(home.path), partial(measure_sync_seconds, home.path))
         yield from run_check("disk", disk, "Make room, or make the data folder writable.")
         yield from check_databases(home.path)
-    # Without settings that are understood the stores can be checked all the same.
+    # The stores can be checked even if the settings are invalid.
     yield from _check_stores(settings or replace(load_settings(Home(home.run / "nothing"), {}), home=home), deps, now)
     if settings is not None:
         yield from _check_others(settings, serving, options, deps)
@@ -165,7 +164,7 @@ def _check_others(
     yield _check_tokenizer(settings, deps, fix=options.fix)
     embedder = partial(_check_embedder, deps.memory_settings(settings), options)
     yield from run_check("embedder", embedder, "`assistant config set memory.embedder wordllama`.")
-    # A running daemon reports in its status whether it could listen; a port that nobody chose may be another one.
+    # A running daemon reports in its status whether it could listen; an automatically chosen port may differ.
     is_chosen = settings.origins[WEB_PORT_KEY] != DEFAULTS_ORIGIN
     if is_chosen and settings.values.web.port and not serving.served:
         yield from run_check("web", partial(_check_port, settings.values.web, deps), "")
@@ -174,7 +173,7 @@ def _check_others(
 
 
 def _check_tokenizer(settings: Settings, deps: DoctorDeps, *, fix: bool) -> Finding:
-    """Of an OpenAI model the vocabulary is public, and brought where that is asked for."""
+    """Check the tokenizer. The vocabulary of an OpenAI model is public, and downloaded on request."""
     finding = check_tokenizer(*(counting := deps.counting(settings)))
     encoding = openai_encoding(counting[0].model)
     if encoding is None or finding.verdict == "ok":
@@ -191,10 +190,12 @@ def _check_tokenizer(settings: Settings, deps: DoctorDeps, *, fix: bool) -> Find
 
 
 def _check_embedder(settings: MemoryStoreSettings, options: DoctorOptions) -> Iterator[Finding]:
-    """One that is asked over a network, or downloads a model, is asked only with `call_model`."""
+    """Check the embedder. One that uses the network, or downloads a model, is only tried with `call_model`."""
     chosen = settings.embedder
     name = f"{chosen.kind} {chosen.model}".strip()
     if chosen.kind == "wordllama" or (options.call_model and chosen.kind in _LOCAL_EMBEDDERS):
+        from assistant.mem0.embedders import open_embedder  # it loads numpy, which `status` does without
+
         vectors = open_embedder(chosen, settings.home).embed(["hello"])
         yield Finding("embedder", "ok", f"{name}, {vectors.shape[1]} dimensions")
     elif chosen.kind == "fastembed" and not is_installed("fastembed"):

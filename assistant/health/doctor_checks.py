@@ -132,7 +132,7 @@ def check_daemon(serving: DaemonState) -> Finding:
 
 
 def check_stale_socket(serving: DaemonState, *, fix: bool) -> Iterator[Finding]:
-    """A socket that no process listens at; the next start removes it as well."""
+    """Check for a socket without a listening process; the next start removes it as well."""
     if not serving.has_socket or serving.answers or serving.served:
         return
     text = "A control socket was left behind by a process that died."
@@ -186,7 +186,8 @@ def _check_database(path: Path) -> Iterator[Finding]:
 
 
 def check_disk(home: str, free: int | None, sync_seconds: Callable[[], float]) -> Iterator[Finding]:
-    """`free` is in bytes; `sync_seconds` tries the disk, and may raise `StoreError`."""
+    """Check free space and speed of the disk; `free` is in bytes; `sync_seconds` measures the disk, and may raise
+    `StoreError`."""
     problems = list(disk_problems(home, free))
     if problems:
         yield Finding("disk", "problem", problems[0])
@@ -201,7 +202,7 @@ def check_disk(home: str, free: int | None, sync_seconds: Callable[[], float]) -
 
 
 def check_log_chain(recent: Callable[[int], Sequence[IntegrityProblem]], last: int) -> Finding:
-    """Of the newest records; all of them take a while in an old data folder, and have a command of their own."""
+    """Check the newest records; checking all takes a while in an old data folder, and has its own command."""
     problems = recent(last)
     if not problems:
         intact = f"the last {last:,} records of each conversation are intact; `assistant verify` reads it all"
@@ -216,7 +217,7 @@ def check_log_chain(recent: Callable[[int], Sequence[IntegrityProblem]], last: i
 
 
 def check_clock(newest: datetime | None, settings: Settings, now: datetime) -> Iterator[Finding]:
-    """`newest` is when the newest message was stored."""
+    """Check the clock; `newest` is when the newest message was stored."""
     if settings.values.home.timezone or _system_has_zone():
         yield Finding("time zone", "ok", settings.zone.key)
     else:
@@ -268,7 +269,7 @@ def check_provider(settings: Settings) -> Finding:
 
 
 def check_provider_answer(answer: Callable[[], str]) -> Iterator[Finding]:
-    """A real call, which costs. `answer` raises `AssistantError`."""
+    """Check a real call, which costs money. `answer` raises `AssistantError`."""
     if answer().strip():
         yield Finding("provider", "ok", "it answers")
     else:
@@ -289,7 +290,7 @@ def check_tokenizer(tier: CountingTier, described: str, *, has_extra: bool | Non
 
 
 async def check_bridges(bridges: Mapping[str, Bridge], seconds: float) -> list[Finding]:
-    """Each asked over its network who we are there, side by side, for so many seconds at most."""
+    """Ask each bridge at the same time for our account on its network, for at most so many seconds."""
     return list(await asyncio.gather(*(_check_bridge(name, bridge, seconds) for name, bridge in bridges.items())))
 
 
@@ -327,7 +328,7 @@ def check_versions(python: tuple[int, int, int], sqlite: str, *, full_text: bool
 
 
 async def check_command_sandbox(sandbox: CommandSandbox | None) -> list[Finding]:
-    """Whether a command can be run as the settings have it; nothing where the model may run none."""
+    """Check whether a command can run in the configured sandbox; None if the model may run none."""
     if sandbox is None:
         return []
     if sandbox.kind == "none":

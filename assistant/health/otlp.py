@@ -1,7 +1,7 @@
-"""Spans for an OpenTelemetry collector, over HTTP.
+"""Sends spans to an OpenTelemetry collector over HTTP.
 
-Spans are sent by a thread of the SDK, in batches; where the collector cannot be reached they are dropped, and nothing
-waits for it. Nothing of the SDK's global state is used. What the SDK would read from OTEL_* variables is given here.
+A thread of the SDK sends spans in batches; if the collector cannot be reached they are dropped, and nothing waits for
+it. The SDK's global state is not used. What the SDK would read from OTEL_* variables is passed explicitly.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from assistant.core.telemetry import SpanAttribute, TraceSpan, WorkKind
 _SECONDS = 5.0
 _LAST_SECONDS = 1.0
 _QUEUE, _BATCH, _EVERY_MILLISECONDS = 2048, 256, 5000
-# What asks somebody else; none of these has a span within it.
+# Calls to other services; none of these has a nested span.
 _CALLS: frozenset[WorkKind] = frozenset({"model", "send"})
 _WENT_WRONG = {("state", "failed"), ("ok", False)}
-# The SDK tells at length of each batch that a collector refuses.
+# The SDK logs every batch that a collector rejects.
 _SDK_LOG = "opentelemetry"
 
 
@@ -44,7 +44,7 @@ class _OtlpSpan:
 
 
 class OtlpTracer:
-    """A `telemetry.Tracer` that gives its spans to an exporter."""
+    """A `telemetry.Tracer` that passes its spans to an exporter."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         logging.getLogger(_SDK_LOG).setLevel(logging.CRITICAL)
@@ -69,14 +69,14 @@ class OtlpTracer:
         trace_span.set_attributes(**attributes)
         try:
             if work in _CALLS:
-                # A stream may be closed in another context than it was begun in: nothing is left behind in either.
+                # A stream may be closed in another context than it was opened in, so neither context may be changed.
                 yield trace_span
             else:
-                # What an exception says may quote somebody.
+                # The text of an exception may quote a person.
                 with use_span(span, record_exception=False, set_status_on_exception=False):
                     yield trace_span
         except GeneratorExit:
-            # Whoever listened to a stream has heard enough of it, as after the answer.
+            # The consumer stopped reading a stream early, such as after the answer.
             raise
         except BaseException as error:
             span.set_status(Status(StatusCode.ERROR))
@@ -86,12 +86,12 @@ class OtlpTracer:
             span.end()
 
     def close(self) -> None:
-        """Send what is left, but wait no longer than a moment for it: the SDK itself would wait half a minute."""
+        """Send the remaining spans, waiting only briefly: the SDK would wait half a minute."""
         ending = threading.Thread(target=self._provider.shutdown, name="spans", daemon=True)
         ending.start()
         ending.join(_LAST_SECONDS)
 
 
 def spans_to(endpoint: str) -> OtlpTracer:
-    """`endpoint` is the collector's whole address for traces, as in "http://127.0.0.1:4318/v1/traces"."""
+    """Return an exporter for `endpoint`, the full address for traces, such as "http://127.0.0.1:4318/v1/traces"."""
     return OtlpTracer(OTLPSpanExporter(endpoint=endpoint, timeout=_SECONDS))

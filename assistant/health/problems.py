@@ -1,4 +1,5 @@
-"""What needs a person, each in one line that ends with what to do (I11). From the stores alone (`StatusSources`)."""
+"""Problems that need a person, each on one line that ends with what to do (I11). Found from the stores alone
+(`StatusSources`)."""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ from assistant.store.script.ledger import Ledger
 from assistant.store.script.outbox import StoredOutbox
 from assistant.store.script.usage import CircuitBreakers
 
-# What needs a person at a moment, a line each.
+# Returns problems at a given time, one line each.
 FindProblems = Callable[[datetime], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class StatusSources:
-    """The stores of one data folder that `status` reads."""
+    """The stores of a data folder that `status` reads."""
 
     conversation: StoredConversation
     outbox: StoredOutbox
@@ -45,8 +46,8 @@ class StatusSources:
     memories: Mem0Client
     backups: BackupFolder
     jobs: Jobs
-    unattended: Callable[[datetime], str]  # what waits while nothing will run, in a line; "" where something will
-    finders: Sequence[FindProblems]  # what rooms say of their own work: backups, resets, the agenda
+    unattended: Callable[[datetime], str]  # a line about what waits while nothing will run it; "" otherwise
+    finders: Sequence[FindProblems]  # problems reported by other packages: backups, resets, the agenda
 
 
 LOW_DISK_BYTES = 200 * 1024 * 1024
@@ -59,7 +60,7 @@ _ENDED = ("done", "failed", "undone")
 
 
 def find_problems(settings: Settings, stores: StatusSources, free: int | None, now: datetime) -> list[str]:
-    """`free` is what the home's file system has left, in bytes; None where it cannot tell."""
+    """Return the problems; `free` is the free space of the data folder's file system in bytes, None if unknown."""
     return [
         *_delivery_problems(stores.outbox.count_by_state()),
         *disk_problems(str(settings.home.path), free),
@@ -76,7 +77,7 @@ def find_problems(settings: Settings, stores: StatusSources, free: int | None, n
 
 
 def free_bytes(path: Path) -> int | None:
-    """What the file system of a directory has left; None where there is none."""
+    """Return the free space of the file system of a directory; None if it does not exist."""
     try:
         return shutil.disk_usage(path).free
     except OSError:
@@ -84,7 +85,7 @@ def free_bytes(path: Path) -> int | None:
 
 
 def disk_problems(home: str, free: int | None) -> Iterator[str]:
-    """A file system with little room, or one that is not there."""
+    """Report a file system that is nearly full, or missing."""
     if free is None:
         yield f"{home} cannot be read. Bring it back (is its disk mounted?); nothing is answered until then."
     elif free < LOW_DISK_BYTES:
@@ -108,7 +109,7 @@ def _delivery_problems(counts: Mapping[Any, int]) -> Iterator[str]:
 
 
 def _breaker_problems(stores: StatusSources, settings: Settings) -> Iterator[str]:
-    """What is done without a model because that failed too often."""
+    """Report what is done without a model because it failed too often."""
     for name, what in (("summary", "Summaries are made"), ("extraction", "The journal is written")):
         breaker = stores.breakers.get(name)
         if breaker.opened_at is not None:
@@ -120,7 +121,7 @@ def _breaker_problems(stores: StatusSources, settings: Settings) -> Iterator[str
 
 
 def _sleep_problems(stores: StatusSources) -> Iterator[str]:
-    """What went wrong in the last sleep, phase by phase: of a nap those that it has, the rest of the night before."""
+    """Report failures of the last sleep cycle by phase: the phases of a nap, the others of the night before."""
     cycles = stores.journal.list_cycles(limit=_CYCLES)
     phases = _last_phases(cycles)
     unsaved = phases.pop("consolidate", {}).get("error")
@@ -138,7 +139,7 @@ def _sleep_problems(stores: StatusSources) -> Iterator[str]:
 
 
 def _last_phases(cycles: Sequence[SleepReport]) -> dict[str, dict[str, Any]]:
-    """Each phase as it was carried out last; `cycles` newest first."""
+    """Return the last run of each phase; `cycles` are newest first."""
     phases: dict[str, dict[str, Any]] = {}
     for cycle in cycles:
         phases = {**cycle.phases, **phases}
@@ -161,7 +162,7 @@ def _night_problems(stores: StatusSources, settings: Settings, now: datetime) ->
 
 
 def _memory_problems(stores: StatusSources, settings: Settings) -> Iterator[str]:
-    """A memory.db that was lost, lacks some of what it should have, or is another one."""
+    """Report a memory.db that was lost, is incomplete, or was replaced."""
     if settings.values.memory.store != "local":
         return
     fault = stores.memories.unavailable_reason()
@@ -191,6 +192,6 @@ def _forgetting_problems(stores: StatusSources) -> Iterator[str]:
 
 
 def _shorten_to_sentence(text: str) -> str:
-    """A text as a sentence of a line."""
+    """Shorten a text to one sentence."""
     line = shorten_line(text, 200)
     return line if line.endswith((".", "…")) else f"{line}."

@@ -1,7 +1,7 @@
-"""How the assistant is, as plain JSON: what the stores say, and what needs a person (I11).
+"""The status of the assistant as plain JSON: what the stores contain, and problems that need a person (I11).
 
-`build_stored_report` needs no running daemon; `DaemonStatus` adds what only that knows, and answers monitors: whether
-it is alive, and whether it can serve. A report with problems is red: `ok` is False, and the command exits with 1.
+`build_stored_report` needs no running daemon; `DaemonStatus` adds what only the daemon knows, and answers monitors:
+whether it is alive, and whether it can serve. With problems, `ok` is False, and the command exits with 1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assistant.core.store_ports import Conversation
 from assistant.core.telemetry import Metrics
 from assistant.health.problems import StatusSources, find_problems, free_bytes
 from assistant.runtime.context_meter import TokenEstimates
-from assistant.runtime.context_window import ContextWindow
+from assistant.runtime.context_pressures import ContextPressures
 from assistant.runtime.current_models import CurrentModels, model_label
 from assistant.runtime.runtime import Runtime
 from assistant.service.heartbeat import StallDetector
@@ -35,7 +35,7 @@ _STALLED_ADVICE = (
 
 
 def build_stored_report(settings: Settings, stores: StatusSources, tokens: str, now: datetime) -> dict[str, Any]:
-    """What the stores say; `tokens` says how tokens are counted."""
+    """Return the status from the stores; `tokens` describes how tokens are counted."""
     free = free_bytes(settings.home.path)
     return {
         "version": __version__,
@@ -59,12 +59,12 @@ def build_stored_report(settings: Settings, stores: StatusSources, tokens: str, 
 
 @dataclass(frozen=True, slots=True)
 class DaemonStatus:
-    """A running daemon, watched. Nothing here writes.
+    """Reports on a running daemon. Writes nothing.
 
-    - `bridges` gives by name how each bridge is.
-    - `passed_over` gives what a search finds in part or not at all.
-    - `web` says where the web API listens, and what keeps it; None where it is off.
-    - `problems` gives what else needs a person, and no store knows.
+    - `bridges` returns the state of each bridge by name.
+    - `passed_over` returns what is not, or only partly, searchable.
+    - `web` returns where the web API listens, and its problem; None if it is off.
+    - `problems` returns further problems that are not in the stores.
     """
 
     watch: SettingsWatch
@@ -76,7 +76,7 @@ class DaemonStatus:
     passed_over: Callable[[], Sequence[str]]
     models: CurrentModels
     estimates: TokenEstimates
-    context_window: ContextWindow
+    context_pressures: ContextPressures
     web: Callable[[], Mapping[str, Any] | None]
     problems: Callable[[], list[str]]
     metrics: Metrics
@@ -88,8 +88,9 @@ class DaemonStatus:
         self.watch.check_files()
         now, settings, model = self.clock(), self.watch.settings, self.models.answering
         report = build_stored_report(settings, self.sources, self.estimates.describe(model.name), now)
-        measured = ((row["session"], self.context_window.pressure(row["session"])) for row in report["sessions"])
-        pressures = {session: pressure for session, pressure in measured if pressure is not None}
+        # The memory block of a prompt is made anew on another day, and after a sleep.
+        state = now.astimezone(settings.zone).date(), self.sources.journal.last_finished_cycle()
+        pressures = self.context_pressures.measure(report["sessions"], state)
         report["problems"] += [*self.problems(), *_full_contexts(settings, pressures)]
         report["web"] = self.web()
         report["passed_over"] = list(self.passed_over())
@@ -103,11 +104,11 @@ class DaemonStatus:
         return add_daemon_report(report, runtime, self.bridges(), model_label(model), pressures)
 
     def stall_reason(self) -> str:
-        """What makes no progress, as a sentence; "" while all does. A restart mends it."""
+        """Return what makes no progress, as a sentence; "" if all does. A restart fixes it."""
         return self.progress.fault
 
     def readiness_problems(self) -> list[str]:
-        """Why messages cannot be taken and answered just now, a sentence each; [] while they can."""
+        """Return why messages cannot be accepted and answered now, one sentence each; [] if they can."""
         stalled = [self.progress.fault] if self.progress.fault else []
         try:
             self.home_guard.require_writable()
@@ -121,7 +122,7 @@ class DaemonStatus:
 
 
 def _full_contexts(settings: Settings, pressures: Mapping[str, float]) -> list[str]:
-    """Conversations that are full and are not compacted automatically."""
+    """Return full conversations that are not compacted automatically."""
     if settings.values.compaction.auto:
         return []
     return [
@@ -138,7 +139,7 @@ def add_daemon_report(
     model: str,
     pressures: Mapping[str, float],
 ) -> dict[str, Any]:
-    """`report` with what only a running daemon knows, and `ok` decided. `pressures` tells how full sessions are."""
+    """Add what only a running daemon knows to `report`, and set `ok`. `pressures` returns how full sessions are."""
     problems = list(report["problems"])
     problems += [runtime["trouble"]] if runtime["trouble"] else []
     problems += [f"{runtime['stalled']} {_STALLED_ADVICE}"] if runtime["stalled"] else []
@@ -160,7 +161,7 @@ def report_verdict(problems: list[str]) -> dict[str, Any]:
 
 
 def _bridge_problems(bridges: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """One that somebody paused is none, whatever ailed it."""
+    """Report problems of bridges; a paused bridge is not a problem."""
     for name, state in bridges.items():
         if not state["ok"] and state.get("state") != "paused":
             kept = f" What waits for it is kept (messages: {state['waiting']:,})." if state.get("waiting") else ""
@@ -168,7 +169,7 @@ def _bridge_problems(bridges: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _sessions(conversation: Conversation) -> list[dict[str, Any]]:
-    # Messages of ended generations that wait to be read for the journal.
+    # Messages of ended generations that wait for extraction.
     unread_before: Counter[str] = Counter()
     for ended in conversation.list_unread_generations():
         unread_before[ended.key] += ended.unextracted
@@ -206,7 +207,8 @@ def _spent(settings: Settings, stores: StatusSources, now: datetime) -> dict[str
 
 
 def _prompts(stores: StatusSources, settings: Settings, now: datetime) -> dict[str, dict[str, int]]:
-    """What each part of today's prompts was: tokens read from the provider's cache, written to it, paid in full."""
+    """Return for each part of today's prompts the tokens read from the provider's cache, written to it, and paid in
+    full."""
     today = now.astimezone(settings.zone).replace(hour=0, minute=0, second=0, microsecond=0)
     return {
         name: {"read": it.usage.cache_read, "written": it.usage.cache_write, "full": it.usage.input}
@@ -216,7 +218,7 @@ def _prompts(stores: StatusSources, settings: Settings, now: datetime) -> dict[s
 
 
 def _last_sleep(cycles: list[SleepReport]) -> dict[str, Any] | None:
-    """The newest sleep, and what it saved."""
+    """Return the newest sleep cycle, and what it saved."""
     if not cycles:
         return None
     last = cycles[0]

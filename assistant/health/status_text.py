@@ -1,4 +1,4 @@
-"""A report as people read it: what needs them first, then a line a subject. Pure."""
+"""Formats a status report for people: problems first, then one line per subject. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from assistant.core.text import format_duration, pluralize
 
 ALL_GOOD = "Green: nothing needs you."
-# States of messages on their way out, as people read them; what was sent or dropped needs no word.
+# Words for delivery states; sent and dropped need none.
 _UNDELIVERED = {
     "pending": "to be sent",
     "sending": "being sent",
@@ -30,7 +30,7 @@ _SHOWN = 5
 
 
 def render_lines(report: Mapping[str, Any]) -> list[str]:
-    """Line by line, for where nothing can be aligned."""
+    """Format line by line, where columns cannot be aligned."""
     return [
         *(f"! {problem}" for problem in report["problems"]),
         *([] if report["problems"] else [ALL_GOOD]),
@@ -39,7 +39,7 @@ def render_lines(report: Mapping[str, Any]) -> list[str]:
 
 
 def render_facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(subject, what there is to say), in the order in which they are read."""
+    """Return (subject, text) in reading order."""
     times, changed = _TimeFormatter(report), report.get("changed_settings")
     return [
         ("Nocturne", f"{report['version']} at {report['home']}, {_running(report, times)}"),
@@ -65,7 +65,7 @@ def _first(texts: Sequence[str]) -> Iterator[str]:
 
 
 class _TimeFormatter:
-    """Moments as they are read at the time of a report, in the home's zone."""
+    """Formats times relative to the report, in the zone of the data folder."""
 
     def __init__(self, report: Mapping[str, Any]) -> None:
         self._at = datetime.fromisoformat(report["at"])
@@ -75,7 +75,7 @@ class _TimeFormatter:
         return f"{format_duration((self._at - datetime.fromisoformat(iso)).total_seconds())} ago"
 
     def clock(self, iso: str) -> str:
-        """With the day where that is another."""
+        """Format a time, with its day if that differs."""
         then, now = datetime.fromisoformat(iso).astimezone(self._zone), self._at.astimezone(self._zone)
         return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
 
@@ -95,7 +95,7 @@ def _running(report: Mapping[str, Any], times: _TimeFormatter) -> str:
 
 
 def _bridge(bridge: Mapping[str, Any], times: _TimeFormatter) -> str:
-    # One that was connected may fail to send.
+    # A connected bridge may still fail to send.
     is_failing = not bridge["ok"] and bridge["state"] in ("connected", "failing")
     words = "failing" if is_failing else bridge["state"]
     if words != "connected":
@@ -121,7 +121,7 @@ def _session(session: Mapping[str, Any]) -> str:
 
 
 def _stored(report: Mapping[str, Any], times: _TimeFormatter) -> Iterator[tuple[str, str]]:
-    """What was learned, what comes, what is stored twice."""
+    """Report what was learned, what is scheduled, and duplicates."""
     slept = report["last_sleep"]
     if slept:
         saved = (
@@ -140,7 +140,7 @@ def _stored(report: Mapping[str, Any], times: _TimeFormatter) -> Iterator[tuple[
 
 
 def _waiting(conversations: int, outbox: Mapping[str, int]) -> str:
-    """What is still to be answered, or to be delivered."""
+    """Report what waits to be answered or delivered."""
     answers = f"{pluralize(conversations, 'conversation')} for an answer" if conversations else ""
     sends = [f"{outbox[state]:,} {words}" for state, words in _UNDELIVERED.items() if outbox.get(state)]
     return "; ".join(filter(None, [answers, ", ".join(sends)])) or "nothing"
@@ -159,7 +159,7 @@ def _spent(spent: Mapping[str, Any]) -> str:
 
 
 def _prompts(parts: Mapping[str, Mapping[str, int]]) -> str:
-    """How today's prompts were paid, and what most of them was."""
+    """Report how today's prompts were paid, and their largest part."""
     sums = {kind: sum(part[kind] for part in parts.values()) for kind in ("read", "written", "full")}
     whole, most = sum(sums.values()), max(parts, key=lambda name: sum(parts[name].values()))
     return (

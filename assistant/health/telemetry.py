@@ -1,4 +1,4 @@
-"""Metrics, which are always kept, and traces for those who want them: only then the OpenTelemetry SDK is loaded."""
+"""Metrics, which are always collected, and traces, for which the OpenTelemetry SDK is loaded only if enabled."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MISSING = (
 
 @dataclass(frozen=True, slots=True)
 class TelemetrySetup:
-    """What is measured of the work."""
+    """The configured metrics and traces."""
 
     metrics: Metrics
     tracer: Tracer
-    problem: str = ""  # why no spans are sent although the settings ask for them
+    problem: str = ""  # why no spans are sent although the settings enable them
     exporter: OtlpTracer | None = None
 
     def close(self) -> None:
@@ -38,7 +38,7 @@ def open_telemetry(settings: TelemetrySettings) -> TelemetrySetup:
     if settings.traces == "off":
         return TelemetrySetup(metrics, metrics)
     try:
-        from assistant.health import otlp  # an extra
+        from assistant.health import otlp  # an optional dependency
     except ModuleNotFoundError:
         return TelemetrySetup(metrics, metrics, _MISSING)
     spans = otlp.spans_to(settings.endpoint or _ENDPOINT)

@@ -1,13 +1,13 @@
-"""What other assistants of this kind keep in files, and Markdown of any kind.
+"""Reads files of other assistants, and Markdown.
 
-- OpenClaw, nanobot, and our own `sessions export --format jsonl`: a conversation a file, a JSON object a line.
-- Hermes: `MEMORY.md` and `USER.md`, whose entries stand between lines of `§`; sessions as JSON lines.
+- OpenClaw, nanobot, and our own `sessions export --format jsonl`: one conversation per file, one JSON object per line.
+- Hermes: `MEMORY.md` and `USER.md`, with entries separated by lines of `§`; sessions as JSON lines.
 - Letta: an agent file (`.af`), JSON with its messages and its memory blocks.
-- Markdown (`MEMORY.md`, `memory/2026-01-05.md`, notes): a paragraph or a list item is a message, of the day that the
-  name of the file says, else of the day that the file was last changed.
+- Markdown (`MEMORY.md`, `memory/2026-01-05.md`, notes): each paragraph or list item is a message, dated by the file
+  name, or else by the time the file was last changed.
 
-A memory file says what its assistant had learned; the person who imports it says so now. It has no ids, so that its
-texts are told apart by their words.
+The content of a memory file counts as said by the person who imports it, at the time of the import. It has no ids, so
+its texts are identified by their content.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MANY = 10_000
 
 
 def iterate_lines(stream: BinaryIO, most: int = _LONGEST_LINE) -> Iterator[str | None]:
-    """The lines of a text in any of the usual encodings; None for one that is too long."""
+    """Yield the lines of a text in any common encoding; None for one that is too long."""
     reader = Utf8Stream(stream)
     kept = bytearray()
     is_long = False
@@ -63,7 +63,7 @@ def iterate_lines(stream: BinaryIO, most: int = _LONGEST_LINE) -> Iterator[str |
 
 
 def read_json_lines(stream: BinaryIO, name: str, options: ReadOptions) -> Iterator[Read]:
-    """A conversation of OpenClaw, nanobot, Hermes or ours."""
+    """Read a conversation of OpenClaw, nanobot, Hermes or ours."""
     lines = _parsed_lines(stream)
     first = next(lines, None)
     while first is not None and isinstance(first[1], RejectedRecord):
@@ -110,7 +110,7 @@ def _parsed_lines(stream: BinaryIO) -> Iterator[tuple[int, Mapping[str, Any] | R
 
 
 def _from_line(row: Mapping[str, Any], number: int, options: ReadOptions) -> Iterator[ImportedMessage | RejectedRecord]:
-    """What somebody said, if it is that."""
+    """Return a message, if the line is one."""
     message = row["message"] if row.get("type") == "message" and isinstance(row.get("message"), Mapping) else row
     is_said = row.get("type", "message") == "message" and row.get("kind", "message") == "message"
     if message.get("role") not in ("user", "assistant") or not is_said:
@@ -129,12 +129,12 @@ def _from_line(row: Mapping[str, Any], number: int, options: ReadOptions) -> Ite
 def _first(row: Mapping[str, Any], message: Mapping[str, Any], *names: str) -> Any:
     values = (place.get(name) for place in (row, message) for name in names)
     value = next((value for value in values if value is not None), None)
-    # Milliseconds since 1970, as programs in JavaScript count.
+    # JavaScript programs use milliseconds since 1970.
     return value / 1000 if isinstance(value, int | float) and value > 1e11 else value
 
 
 def _text_of(content: Any) -> str:
-    """A text, or the texts among its blocks."""
+    """Return a text, or the texts among its blocks."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else ""
     texts = (
@@ -147,7 +147,7 @@ def _text_of(content: Any) -> str:
 
 
 def read_letta(stream: BinaryIO, name: str, modified: datetime, options: ReadOptions) -> Iterator[Read]:
-    """An agent file: what was said, and the memory blocks that are of the owner."""
+    """Read an agent file: its messages, and the memory blocks about the owner."""
     said: list[ImportedMessage | RejectedRecord] = []
     learned: list[ImportedMessage | RejectedRecord] = []
     number = 0
@@ -189,7 +189,7 @@ def _letta_message(row: Any, number: int, options: ReadOptions) -> list[Imported
 
 
 def _is_heartbeat(text: str) -> bool:
-    """Letta speaks to its own model in JSON, as the user."""
+    """Return whether it is one of Letta's own messages to its model, JSON in the role of the user."""
     return text.startswith("{") and '"type"' in text[:200]
 
 
@@ -210,7 +210,7 @@ def read_markdown(stream: BinaryIO, name: str, modified: datetime, options: Read
 
 
 def _paragraph_messages(lines: Iterable[str], at: datetime) -> Iterator[ImportedMessage | RejectedRecord]:
-    """Paragraphs and list items; headings say what those below are about."""
+    """Yield paragraphs and list items, with the headings above them."""
     heading = ""
     paragraph: list[str] = []
     for line in chain(lines, [""]):
@@ -226,7 +226,7 @@ def _paragraph_messages(lines: Iterable[str], at: datetime) -> Iterator[Imported
 
 
 def _is_mark(text: str) -> bool:
-    """Whether a line only parts others: it is empty, a rule, Hermes' sign, or a comment."""
+    """Return whether a line only separates others: empty, a rule, Hermes' sign, or a comment."""
     return not text.strip("-=*§") or (text.startswith("<!--") and text.endswith("-->"))
 
 

@@ -1,8 +1,8 @@
-"""Exports of ChatGPT and Claude: `conversations.json`, a list of conversations.
+"""Reads exports of ChatGPT and Claude: `conversations.json`, a list of conversations.
 
-- ChatGPT keeps every version of an answer in a tree (`mapping`); what was shown last is the way from `current_node` to
-  its root. Tool output, hidden messages and what a model only thought are left out.
-- Claude has a list (`chat_messages`), each with `sender` and its text in `content`, or in `text` alone.
+- ChatGPT stores every version of an answer in a tree (`mapping`); the visible conversation is the path from
+  `current_node` to the root. Tool output, hidden messages and a model's thoughts are left out.
+- Claude has a list (`chat_messages`), each with `sender` and its text in `content`, or only in `text`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNNAMED = "Untitled"
 
 
 def read_conversations(stream: BinaryIO, options: ReadOptions) -> Iterator[Read]:
-    """The conversations of a file of either program."""
+    """Yield the conversations in a file of either program."""
     number = 0
     try:
         for path, conversation in read_objects(stream, {("item",)}):
@@ -67,7 +67,7 @@ def _read_chatgpt(conversation: Mapping[str, Any], where: str, options: ReadOpti
 
 
 def _way_to(mapping: Mapping[str, Any], last: Any) -> list[Mapping[str, Any]]:
-    """The messages from the root of the tree to its node `last`, else to the newest one. Raises `BadRecord`."""
+    """Return the messages from the root of the tree to its node `last`, else to the newest one. Raises `BadRecord`."""
     if last not in mapping:
         last = max(mapping, key=lambda key: _created(mapping[key]), default=None)
     way: list[Mapping[str, Any]] = []
@@ -99,7 +99,7 @@ def _read_claude(conversation: Mapping[str, Any], where: str, options: ReadOptio
 def _each(
     source: ImportSource, rows: Sequence[Any], where: str, begun_at: Any, options: ReadOptions
 ) -> Iterator[ImportedMessage | RejectedRecord]:
-    """The messages with words; one without a time has that of the one before."""
+    """Yield the messages with text; one without a time has that of the previous one."""
     before = begun_at
     for number, row in enumerate(rows, 1):
         try:
@@ -158,7 +158,7 @@ def _claude_message(row: Mapping[str, Any], options: ReadOptions) -> ImportedMes
 
 
 def _file_names(files: Any) -> list[str]:
-    """What was sent along, by name: what is in a file are not its sender's words."""
+    """Return attachments by name: the content of a file is not the sender's text."""
     names = [file.get("file_name") for file in files if isinstance(file, Mapping)] if isinstance(files, list) else []
     return [f"[file: {name}]" for name in names if isinstance(name, str) and name]
 

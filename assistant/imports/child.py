@@ -1,13 +1,13 @@
-"""The child that reads an export, `python -m assistant.imports.child`: what to read on standard input (one line of
-JSON), what it found on standard output, a JSON object a line:
+"""The child process that reads an export, `python -m assistant.imports.child`: what to read on standard input (one line
+of JSON), the result on standard output, one JSON object per line:
 
     {"total": BYTES}
-    {"at": BYTES, "batch": {...}}      messages of one conversation that follow one another
+    {"at": BYTES, "batch": {...}}      consecutive messages of one conversation
     {"rejected": [WHERE, WHY]}
     {"refused": WHY}                   nothing more is read
     {"done": true}
 
-What always holds: it has a bounded memory, writes no file, and unpacks none.
+It has limited memory, and writes or unpacks no file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_MEMORY = 768 * 1024 * 1024
 
 
 class _Watched:
-    """A stream that counts what was read of it."""
+    """Counts the bytes read from a stream."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -74,7 +74,7 @@ def main() -> int:
     for kind, most in ((resource.RLIMIT_AS, MAX_MEMORY), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
         try:
             resource.setrlimit(kind, (most, most))
-        except (OSError, ValueError):  # macOS knows no limit of address space
+        except (OSError, ValueError):  # macOS has no limit for the address space
             continue
     request = json.loads(sys.stdin.readline())
     try:

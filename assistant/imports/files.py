@@ -1,7 +1,7 @@
-"""The files of an export: one file, a folder, or a ZIP, and what each of them is, found by its content.
+"""The files of an export: one file, a folder, or a ZIP; and the kind of each, detected by its content.
 
-What always holds: nothing is unpacked onto the disk, no link is followed, and a name within a ZIP opens nothing but its
-own entry. What unpacks to absurdly more than it is, or has too many files, is refused before it is read.
+Nothing is unpacked to the disk, links are not followed, and a name in a ZIP only opens its own entry. An archive with
+an absurd compression ratio, or too many files, is refused before it is read.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ MAX_RATIO = 200
 _SMALL = 64 * 1024 * 1024
 _HEAD = 64 * 1024
 _SUFFIXES = (".json", ".jsonl", ".txt", ".md", ".markdown", ".af")
-# What such folders hold beside: instructions for their own assistant, and what is no talk.
+# Other files in such folders: instructions for their own assistant, and files that are not conversations.
 _NOT_READ = frozenset(
     ("soul.md", "agents.md", "tools.md", "heartbeat.md", "bootstrap.md", "skill.md", "readme.md", "sessions.json")
 )
 
 
 class ExportRefused(Exception):
-    """Its text ends a sentence that begins with the name of the file."""
+    """The text completes a sentence that begins with the file name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportFile:
-    """A file to be read."""
+    """A file to read."""
 
     name: str
     size: int
@@ -68,7 +68,7 @@ def list_files(path: Path, now: datetime) -> list[ExportFile]:
 
 
 def _without_copies(files: list[ExportFile]) -> list[ExportFile]:
-    """Of an export of our own, what was said alone: all else in it says the same again, or is of its home."""
+    """From our own exports, keep only the messages: the rest repeats them, or belongs to their data folder."""
     if not any(file.name == "export.json" for file in files):
         return files
     return [file for file in files if file.name.startswith("sessions/")]
@@ -111,7 +111,7 @@ def _in_zip(path: Path, now: datetime) -> list[ExportFile]:
             raise ExportRefused(f"has {name.name!r}, which would unpack to {entry.file_size:,} bytes; it is not read")
         if entry.flag_bits & 1:
             raise ExportRefused("is locked with a password")
-        # WhatsApp names the chat in the name of the ZIP alone.
+        # WhatsApp names the chat only in the name of the ZIP.
         shown = f"{path.stem}.txt" if name.name == "_chat.txt" else name.as_posix()
         modified = _entry_time(entry, now)
         found.append(ExportFile(shown, entry.file_size, modified, partial(_open_entry, archive, entry)))
@@ -145,7 +145,7 @@ _WHATSAPP_NAMES = ("WhatsApp Chat with ", "WhatsApp Chat - ", "WhatsApp-Chat mit
 def read_file(
     file: ExportFile, kind: str, options: ReadOptions, watch: Callable[[BinaryIO], BinaryIO]
 ) -> Iterator[Read]:
-    """What a file has; nothing of one that is no export. `watch` wraps each stream that is read."""
+    """Yield the content of a file; nothing if it is not an export. `watch` wraps each stream that is read."""
     try:
         with file.open() as stream:
             head = stream.read(_HEAD)
@@ -182,7 +182,7 @@ def _chat_name(name: str) -> str:
 
 
 def find_kind(name: str, head: bytes) -> str:
-    """What a file is, by its first bytes; "" for what is no export that is known here."""
+    """Detect the kind of a file by its first bytes; "" if it is not a known export."""
     text = _decode(head)
     start = text.lstrip()
     suffix = PurePosixPath(name).suffix.lower()

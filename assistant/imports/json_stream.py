@@ -1,7 +1,6 @@
-"""Objects out of a JSON file of any size, one at a time.
+"""Reads objects from a JSON file of any size, one at a time.
 
-What always holds: there is never more of a file in memory than one of its objects, and none that is larger or nested
-deeper than the limits: such a one is passed over, and the next is read.
+Only one object is in memory at a time; objects larger or nested deeper than the limits are skipped.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ Path = tuple[str, ...]
 
 
 class TooLarge:
-    """Stands for an object that was passed over."""
+    """Stands for a skipped object."""
 
 
 TOO_LARGE = TooLarge()
 
 
 class CutOff(Exception):
-    """The file ends, or is broken, in the middle."""
+    """The file is truncated or broken."""
 
 
 class Utf8Stream:
-    """Bytes of a text in UTF-8 or UTF-16, as proper UTF-8."""
+    """Converts a text in UTF-8 or UTF-16 to valid UTF-8."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -49,7 +48,7 @@ class Utf8Stream:
             return b""
         block, self._start = self._start or self._stream.read(size), b""
         text = self._decoder.decode(block, final=not block)
-        # A block that only begins a character is no end.
+        # A block that ends within a character is not the end of the file.
         while block and not text:
             block = self._stream.read(size)
             text = self._decoder.decode(block, final=not block)
@@ -57,8 +56,8 @@ class Utf8Stream:
 
 
 def read_objects(stream: BinaryIO, wanted: Collection[Path]) -> Iterator[tuple[Path, Any]]:
-    """Every object at one of the `wanted` paths ("item" in arrays) whole, and every plain value outside of them that
-    stands near the root. Raises `CutOff` behind what could be read."""
+    """Yield every object at one of the `wanted` paths ("item" in arrays), and every plain value outside of them near
+    the root. Raises `CutOff` after what could be read."""
     depths = {len(path) for path in wanted}
     path: list[str] = []
     builder: _Builder | None = None
@@ -89,7 +88,7 @@ def read_objects(stream: BinaryIO, wanted: Collection[Path]) -> Iterator[tuple[P
 
 
 class _Builder:
-    """One object, from its events. What becomes too large or too deep is dropped."""
+    """Builds one object from its events. If it becomes too large or too deep, it is dropped."""
 
     def __init__(self) -> None:
         self._stack: list[Any] = []

@@ -1,7 +1,7 @@
-"""What an export has, read by a child process (`child.py`).
+"""Reads an export in a child process (`child.py`).
 
-What always holds: no file of another program is parsed in this process; whatever a file makes the child do, this
-process continues. The child waits while nobody takes what it found, so that memory stays bounded.
+Files of other programs are never parsed in this process, so a malicious file cannot affect it. The child waits while
+its output is not read, so that memory stays limited.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LONGEST_LINE = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ReadProgress:
-    """How far the child is, in bytes; `total` is 0 until it knows."""
+    """The child's progress in bytes; `total` is 0 until it is known."""
 
     at: int
     total: int
@@ -37,7 +37,7 @@ class ReadProgress:
 async def read_export(
     path: Path, kind: str, owner: str, zone: tzinfo, now: datetime
 ) -> AsyncIterator[ImportedBatch | RejectedRecord | ReadProgress]:
-    """Raises `UsageError` where nothing of it can be read."""
+    """Raises `UsageError` if nothing can be read."""
     command = (sys.executable, "-P", "-B", "-X", "utf8", "-m", "assistant.imports.child")
     environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     request = {"path": str(path), "kind": kind, "owner": owner, "zone": str(zone), "now": now.isoformat()}

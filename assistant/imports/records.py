@@ -1,4 +1,4 @@
-"""What every reader of an export yields, and the limits that hold for all. Pure."""
+"""The values that readers of exports yield, and their limits. Pure."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ _CLOCKS_DIFFER = timedelta(days=1)
 class RejectedRecord:
     """A record of a file that is left out."""
 
-    where: str  # as in "conversation 17, message 3"
+    where: str  # such as "conversation 17, message 3"
     why: str
 
 
 class BadRecord(Exception):
-    """Its text says what is wrong with it."""
+    """The text says what is wrong with the record."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How a file is to be understood."""
+    """Options for reading a file."""
 
     now: datetime
-    zone: tzinfo  # of times that a file gives without one
-    owner: str = ""  # what the owner is called in it
+    zone: tzinfo  # time zone of times without one
+    owner: str = ""  # the owner's name in it
 
 
 Read = ImportedBatch | RejectedRecord
 
 
 def clean_words(value: Any) -> str:
-    """A text of an export, without what no text has. Raises `BadRecord`."""
+    """Return a text without invalid characters. Raises `BadRecord`."""
     if not isinstance(value, str):
         raise BadRecord("has no text")
     if len(value) > MAX_TEXT:
@@ -68,7 +68,7 @@ def clean_id(value: Any) -> str:
 
 
 def read_time(value: Any, options: ReadOptions) -> datetime:
-    """Seconds since 1970, or a time as ISO 8601 has it. Raises `BadRecord`."""
+    """Parse seconds since 1970, or an ISO 8601 time. Raises `BadRecord`."""
     try:
         if isinstance(value, bool) or value is None:
             raise ValueError
@@ -90,7 +90,7 @@ def read_time(value: Any, options: ReadOptions) -> datetime:
 def in_batches(
     source: ImportSource, external_id: str, title: str, messages: Iterator[ImportedMessage | RejectedRecord]
 ) -> Iterator[Read]:
-    """The messages of one conversation, some at a time."""
+    """Yield the messages of one conversation in batches."""
     batch: list[ImportedMessage] = []
     size = 0
     for message in messages:

@@ -1,7 +1,7 @@
-"""Exports of Telegram Desktop: `result.json` of one chat, or of all.
+"""Reads exports of Telegram Desktop: `result.json` of one chat, or of all.
 
-The owner is who the export is of (`personal_information`); in a chat with one other person that alone tells who is who;
-in a group whose export does not say it, nobody is the owner unless the person who imports it names them.
+The owner is the account of the export (`personal_information`); in a chat with one other person this identifies both;
+in a group whose export lacks it, nobody is the owner unless the person who imports it gives their name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ONE = ("messages", "item")
 
 @dataclass(slots=True)
 class _Chat:
-    """What is known of the chat whose messages follow."""
+    """The chat whose messages follow."""
 
     values: dict[str, Any] = field(default_factory=dict)
     number: int = 0
@@ -107,7 +107,7 @@ def _message(row: Any, chat: _Chat, owner_id: str, options: ReadOptions) -> Impo
 
 
 def _plain_text(text: Any) -> str:
-    """A text, or its pieces with their formats."""
+    """Return a text, joining formatted pieces."""
     if isinstance(text, list):
         pieces = (piece.get("text") if isinstance(piece, Mapping) else piece for piece in text)
         return "".join(piece for piece in pieces if isinstance(piece, str))

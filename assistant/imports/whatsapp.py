@@ -1,8 +1,8 @@
-"""WhatsApp's "Export chat": a text file, a line a message, in the date format of the phone that made it.
+"""Reads WhatsApp's "Export chat": a text file with one line per message, in the date format of the phone.
 
-The file has no ids: a message is told apart by its time and its place among those of the same time. The order of day
-and month is read from all dates of the file. In a chat of two whose name is that of one of them, the other is the
-owner; in any other nobody is, unless the person who imports it names them.
+The file has no ids: a message is identified by its time and its position among messages of the same time. The order of
+day and month is inferred from all dates of the file. In a chat of two that is named after one of them, the other is the
+owner; otherwise nobody is, unless the person who imports it gives their name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LONGEST_NAME = 100
 
 @dataclass(slots=True)
 class _Survey:
-    """What the whole file tells of its form."""
+    """The format inferred from the whole file."""
 
     speakers: Counter[str] = field(default_factory=Counter)
     first_is_day: int = 0
@@ -47,24 +47,24 @@ class _Survey:
     def day_first(self) -> bool:
         if bool(self.first_is_day) != bool(self.second_is_day):
             return bool(self.first_is_day)
-        # Nothing tells: dots are European; with slashes the phones of the United States alone have the month first.
+        # Ambiguous: dates with dots are European; with slashes, only phones in the United States put the month first.
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    fields: tuple[str, ...]  # as written: the date's three, hour, minute, second, "a" or "p"
+    fields: tuple[str, ...]  # as written: three parts of the date, hour, minute, second, "a" or "p"
     rest: str
 
 
 def is_whatsapp(start: str) -> bool:
-    """Whether a text begins as such a file does."""
+    """Return whether a text begins like such a file."""
     lines = [line for line in start.translate(_MARKS).splitlines() if line.strip()]
     return bool(lines) and _parse(lines[0]) is not None
 
 
 def read_whatsapp(stream: BinaryIO, again: BinaryIO, name: str, options: ReadOptions) -> Iterator[Read]:
-    """`stream` and `again` are the same file, from its beginning; `name` is the chat's."""
+    """`stream` and `again` are the same file, both at its beginning; `name` is the chat's."""
     survey = _survey(stream)
     owner = options.owner or _other_speaker(survey, name)
     messages = _messages(again, survey.day_first(), owner, options)
@@ -104,7 +104,7 @@ def _messages(
     for text in _with_end(stream):
         line = _parse(text) if text is not None else None
         if text is not None and line is None:
-            # What comes before the first message is no part of one.
+            # Lines before the first message do not belong to one.
             if pending is not None and size <= MAX_TEXT:
                 words.append(text)
                 size += len(text)
@@ -150,7 +150,7 @@ def _parse(text: str) -> _Line | None:
 
 
 def _speaker(rest: str) -> str:
-    """ "" for what the program itself says."""
+    """Return the speaker, "" for messages of the program itself."""
     speaker, colon, _ = rest.partition(": ")
     return speaker if colon and 0 < len(speaker) <= _LONGEST_NAME else ""
 

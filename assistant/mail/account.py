@@ -1,7 +1,7 @@
-"""A mail account: where its servers are, and how they are spoken to.
+"""A mail account: its servers, and how to connect to them.
 
-What always holds: nothing goes to a server beyond this machine without TLS, and its certificate is checked. Ports 993
-and 465 speak TLS from the first byte; any other port has to offer STARTTLS.
+Connections beyond this machine always use TLS with a checked certificate. Ports 993 and 465 use TLS from the first
+byte; other ports must offer STARTTLS.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TLS_PORTS = frozenset({465, 993})
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """A server, and the login there."""
+    """A server and its login."""
 
     host: str
     port: int
@@ -40,14 +40,14 @@ class MailServer:
 
 @dataclass(frozen=True, slots=True)
 class MailAccount:
-    """An address with the servers that keep and send its mail."""
+    """An address with its IMAP and SMTP servers."""
 
     address: str
     imap: MailServer
     smtp: MailServer
     name: str = ""  # as recipients see it
-    folders: tuple[str, ...] = ("INBOX",)  # that are searched where none is named
-    sent: str = ""  # "": the one that the server calls so
+    folders: tuple[str, ...] = ("INBOX",)  # searched if no folder is named
+    sent: str = ""  # "": the one the server marks as such
     drafts: str = ""
 
     @property

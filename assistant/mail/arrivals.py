@@ -1,11 +1,9 @@
-"""What a mail that arrived is: whose it is, whether a program wrote it, and which of its words are the sender's own.
-Pure.
+"""Classifies an incoming mail: who sent it, whether it is automatic, and which of its text is the sender's own. Pure.
 
-What always holds:
-- A `From` proves nothing. It counts only where the own mail server says, in the field that it put above all that came
-  from elsewhere, that it verified the domain of that address (RFC 8601).
-- What a program sent is never answered (RFC 3834): automatic replies, bounces, lists, and our own mails.
-- What the sender quotes or passes on is marked as a quotation, line by line, or left out.
+- `From` alone proves nothing. It only counts if the own mail server says, in the header field that it added on top,
+  that it verified the domain of the address (RFC 8601).
+- Automatic mails are never answered (RFC 3834): replies, bounces, lists, and our own mails.
+- Quoted and forwarded text is marked as a quotation, line by line, or left out.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ _HEAD_LINES = 3
 
 
 def verified_sender(mail: ParsedMail, verified_by: str, verified_with: VerifiedWith) -> tuple[str, str] | None:
-    """The address, in lower case, and the name; None for a sender whom the own server did not verify."""
+    """Return the address, in lower case, and the name; None if the own server did not verify the sender."""
     if not verified_by or len(mail.senders) != 1:
         return None
     sender = read_sender(mail.senders[0])
@@ -64,12 +62,12 @@ def verified_sender(mail: ParsedMail, verified_by: str, verified_with: VerifiedW
 
 
 def first_verifier(mail: ParsedMail) -> str:
-    """The server that says at the top what it verified; "" where none does."""
+    """Return the server whose verification is on top; "" if there is none."""
     return next(iter(_without_comments(mail.get(_RESULTS)).partition(";")[0].split()), "")
 
 
 def read_sender(field: str) -> tuple[str, str] | None:
-    """The address and the name of a `From` as it came; None where two programs could read different addresses."""
+    """Return the address and the name of a `From` field; None if programs could interpret it differently."""
     name, address = "", field.strip()
     if address.endswith(">"):
         name, _, address = address[:-1].rpartition("<")
@@ -82,8 +80,8 @@ def read_sender(field: str) -> tuple[str, str] | None:
 
 
 def _own_results(mail: ParsedMail, verified_by: str) -> Iterator[str]:
-    """The topmost fields of the own server, which may be several one after the other. What is below them came with the
-    mail, whatever name it has."""
+    """Return the topmost fields of the own server, which may be several in a row. Fields below came with the mail,
+    whatever name they have."""
     begun = False
     for name, value in mail.fields:
         server, _, results = _without_comments(value).partition(";")
@@ -104,7 +102,7 @@ def _passed(results: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _without_comments(text: str) -> str:
-    """Without what is in parentheses or quotation marks: it may be the sender's."""
+    """Remove text in parentheses or quotation marks: it may be the sender's."""
     kept: list[str] = []
     depth, quoted, escaped = 0, False, False
     for letter in text:
@@ -127,7 +125,7 @@ def _without_comments(text: str) -> str:
 
 
 def is_automatic(mail: ParsedMail, own_address: str) -> bool:
-    """Whether a program sent it, so that an answer could go on for ever or to nobody."""
+    """Return whether a program sent it, so that an answer could loop forever or reach nobody."""
     if mail.get("auto-submitted").partition(";")[0].strip().casefold() not in ("", "no"):
         return True
     if mail.get("precedence").strip().casefold() in _AUTOMATIC_PRECEDENCE or mail.get("return-path").strip() == "<>":
@@ -144,7 +142,7 @@ def is_automatic(mail: ParsedMail, own_address: str) -> bool:
 
 
 def own_words(mail: ParsedMail) -> str:
-    """What the sender wrote, with the subject where it begins a conversation; what they pass on as a quotation."""
+    """Return what the sender wrote, with the subject if it begins a conversation; forwarded text as a quotation."""
     subject = mail.get("subject").strip()
     is_answer = bool(mail.get("in-reply-to")) or _ANSWER.match(subject) is not None
     lines = mail.own_text.replace("\r\n", "\n").rstrip().split("\n")
@@ -165,7 +163,7 @@ def own_words(mail: ParsedMail) -> str:
 
 
 def _find_divider(lines: list[str]) -> int | None:
-    """Where a mail that is passed on, or answered below the words, begins."""
+    """Return where a forwarded mail, or the answered mail below the text, begins."""
     for number, line in enumerate(lines):
         if _DIVIDER.match(line.strip()):
             return number
@@ -181,7 +179,7 @@ def _without_signature(lines: list[str]) -> list[str]:
 
 
 def _without_trailing_quotation(lines: list[str]) -> list[str]:
-    """Without the mail that is answered, at the end, and the line that says whose it was."""
+    """Remove the answered mail at the end, and the line that introduces it."""
     end = len(lines)
     while end and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith(">")):
         end -= 1

@@ -1,7 +1,7 @@
-"""A mail as it is sent: plain text with the same as HTML, files, and the field that makes it known again.
+"""Composes a mail: plain text and HTML, files, and a Message-ID derived from its key.
 
-What always holds: the same key gives the same Message-ID, for ever, so that a mail that was sent is found again. No
-word of a subject or a name can add a field.
+The same key always gives the same Message-ID, so that a sent mail can be found again. Text of a subject or name cannot
+inject header fields.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class OutgoingMail:
     files: tuple[AttachedFile, ...] = ()
     in_reply_to: str = ""
     references: tuple[str, ...] = ()
-    automatic: bool = False  # nobody looked at it before it was sent (RFC 3834)
+    automatic: bool = False  # sent without a person seeing it first (RFC 3834)
 
 
 def message_id(key: str, domain: str) -> str:
@@ -56,7 +56,7 @@ def is_address(text: str) -> bool:
 
 
 def find_address(text: str) -> str:
-    """The address of "Bob <bob@example.org>" or "bob@example.org". Raises `MailError` for anything else."""
+    """Return the address of "Bob <bob@example.org>" or "bob@example.org". Raises `MailError` for anything else."""
     found = [address for _, address in getaddresses([text])]
     if len(found) != 1 or not is_address(found[0]):
         raise MailError(f"{text[:100]!r} is not a mail address.", refused=True)
@@ -64,7 +64,7 @@ def find_address(text: str) -> str:
 
 
 def message_ids(text: str) -> tuple[str, ...]:
-    """The Message-IDs in a field of somebody else's."""
+    """Return the Message-IDs in a received header field."""
     return tuple(_MESSAGE_ID.findall(text))
 
 
@@ -102,5 +102,5 @@ def reply_subject(subject: str) -> str:
 
 
 def _line(text: str) -> str:
-    """On one line, without what no header field may have."""
+    """Return one line without characters that header fields forbid."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:300]

@@ -1,9 +1,8 @@
-"""Reading and keeping mail over IMAP. Everything here blocks: `run_imap` calls it in a thread.
+"""Reads and stores mail over IMAP. Everything here blocks: `run_imap` calls it in a thread.
 
-What always holds:
-- A server that stalls, never ends or announces what nobody can hold ends the call: each read has a time limit,
-  each command a limit of bytes, the whole a deadline, after which its connection is shut.
-- Reading marks nothing as read. What goes into a command from elsewhere is quoted, and has no control characters.
+- Each read has a time limit, each command a size limit, and the whole call a deadline, after which its connection is
+  shut, so that no server can block it.
+- Reading does not mark mails as read. Values in commands are quoted, without control characters.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _AT_ONCE = 50
 _UID = re.compile(rb"\bUID (\d{1,10})\b")
 _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})\b")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
-# A server that lies makes the library fail in any of these ways.
+# A misbehaving server causes any of these errors in the library.
 _FAILURES = (
     imap_errors.ImapToolsError,
     imaplib.IMAP4.error,
@@ -57,7 +56,7 @@ _FAILURES = (
 
 @dataclass(frozen=True, slots=True)
 class MailHead:
-    """What a list of mails shows of one. Everything but the number and the size is the sender's own words."""
+    """A mail in a list. Everything except number and size is the sender's own text."""
 
     uid: int
     sender: str
@@ -72,7 +71,7 @@ class MailHead:
 
 @dataclass(frozen=True, slots=True)
 class MailQuery:
-    """What a search asks for; "" and None for anything."""
+    """Search criteria; "" and None for any."""
 
     text: str = ""
     sender: str = ""
@@ -100,7 +99,7 @@ def _plain(text: str) -> str:
 
 @dataclass(slots=True)
 class ImapConnection:
-    """A login. Raises `MailError` from every method."""
+    """A login. Every method raises `MailError`."""
 
     server: MailServer
     seconds: float = READ_SECONDS
@@ -128,7 +127,7 @@ class ImapConnection:
             self.shut()
 
     def shut(self) -> None:
-        """End whatever waits for the server, from any thread."""
+        """Shut the connection, ending any wait; callable from any thread."""
         self._is_shut = True
         with contextlib.suppress(OSError):
             if self._socket is not None:
@@ -137,21 +136,21 @@ class ImapConnection:
     # ------------------------------------------------------------------------------------------------------- folders
 
     def select(self, folder: str, *, writes: bool = False) -> int:
-        """Open a folder; its UIDVALIDITY, under which numbers of mails mean what they meant before."""
+        """Open a folder; return its UIDVALIDITY, while which UIDs keep their meaning."""
         with self._explained(folder):
             self._box.folder.set(_plain(folder), readonly=not writes)
             found = self._box.client.response("UIDVALIDITY")[1]
             return int(found[-1])
 
     def newest(self) -> int:
-        """The number of the newest mail of the folder that was just opened; 0 where there never was one."""
+        """Return the UID of the newest mail of the opened folder; 0 if it never had one."""
         with self._explained():
             announced = self._box.client.response("UIDNEXT")[1][-1]
             return int(announced) - 1 if announced else max(self._uids("ALL"), default=0)
 
     def folder_for(self, use: str, chosen: str) -> str:
-        """The folder for `use` ("Sent", "Drafts"): the chosen one, the one that the server says is for it, else one of
-        that name, which is made where there is none."""
+        """Return the folder for `use` ("Sent", "Drafts"): the chosen one, the one the server marks for it, or one of
+        that name, created if necessary."""
         with self._explained():
             if chosen:
                 return chosen
@@ -170,11 +169,11 @@ class ImapConnection:
     # --------------------------------------------------------------------------------------------- the selected folder
 
     def search(self, query: MailQuery) -> list[int]:
-        """Numbers of mails, oldest first."""
+        """Return UIDs, oldest first."""
         return self._uids(query.criteria())
 
     def newer_than(self, uid: int) -> list[int]:
-        """IMAP's `n:*` names the newest one even where that is older."""
+        """Return UIDs above one; IMAP's `n:*` includes the newest even if it is older."""
         return [found for found in self._uids(f"UID {uid + 1}:*") if found > uid]
 
     def unseen(self) -> list[int]:
@@ -184,7 +183,7 @@ class ImapConnection:
         return self._uids(str(AND(header=H("Message-ID", _plain(message_id)))))
 
     def heads(self, uids: Sequence[int]) -> list[MailHead]:
-        """In the order of `uids`; those that are gone are left out."""
+        """Return heads in the order of `uids`; missing mails are omitted."""
         found: dict[int, MailHead] = {}
         with self._explained():
             for start in range(0, len(uids), _AT_ONCE):
@@ -194,7 +193,7 @@ class ImapConnection:
         return [found[uid] for uid in uids if uid in found]
 
     def size(self, uid: int) -> int | None:
-        """In bytes; None for one that is not there."""
+        """Return the size in bytes; None if it does not exist."""
         with self._explained():
             for about, _ in self._fetch([uid], "(UID RFC822.SIZE)"):
                 if (found := _SIZE.search(about)) is not None:
@@ -202,14 +201,14 @@ class ImapConnection:
         return None
 
     def raw(self, uid: int, max_bytes: int = MAX_MAIL_BYTES) -> bytes | None:
-        """A mail as it came, its first `max_bytes`; None for one that is not there."""
+        """Return the first `max_bytes` of a mail; None if it does not exist."""
         with self._explained():
             for _, content in self._fetch([uid], f"(UID BODY.PEEK[]<0.{max_bytes}>)"):
                 return content
         return None
 
     def beginning(self, uid: int, max_bytes: int) -> tuple[int, bytes] | None:
-        """The size of a mail and its first bytes; None for one that is not there."""
+        """Return the size of a mail and its first bytes; None if it does not exist."""
         with self._explained():
             for about, content in self._fetch([uid], f"(UID RFC822.SIZE BODY.PEEK[]<0.{max_bytes}>)"):
                 size = _SIZE.search(about)
@@ -240,12 +239,12 @@ class ImapConnection:
         return "IDLE" in self._box.client.capabilities
 
     def has_news(self) -> bool:
-        """Whether the server said since the last look that the folder has more mails, beside whatever was asked."""
+        """Return whether the server announced new mails since the last call, during any command."""
         with self._explained():
             return self._box.client.response("EXISTS")[1][-1] is not None
 
     def idle(self, seconds: float) -> None:
-        """Until the server has something new in the selected folder, at most so long."""
+        """Wait until the server announces something new in the folder, at most so many seconds."""
         with self._explained():
             client = self._box.client
             tag = client._command("IDLE")
@@ -274,7 +273,7 @@ class ImapConnection:
         answer = self._check(self._box.client.uid("FETCH", ",".join(map(str, uids)), parts))
         about, content = b"", b""
         for item in [*answer, None]:
-            # A literal begins an item; what comes after it belongs to the same mail.
+            # A literal begins an item; what follows belongs to the same mail.
             if isinstance(item, tuple) or item is None:
                 if _UID.search(about):
                     yield about, content
@@ -344,7 +343,7 @@ def _words(data: Sequence[Any]) -> str:
 
 
 def _why(error: BaseException) -> str:
-    """The server's own words, or what happened, on one line."""
+    """Return the server's error message, or what happened, on one line."""
     if isinstance(error, TimeoutError):
         return "it does not answer in time."
     if isinstance(error, imap_errors.UnexpectedCommandStatusError):
@@ -356,7 +355,7 @@ def _why(error: BaseException) -> str:
 
 @dataclass(slots=True)
 class ImapThread:
-    """One connection whose calls run in a thread, one at a time; a call that is given up shuts the connection."""
+    """A connection whose calls run in a thread, one at a time; cancelling a call shuts the connection."""
 
     server: MailServer
     seconds: float = READ_SECONDS
@@ -379,7 +378,7 @@ class ImapThread:
 
 
 async def run_imap(server: MailServer, work: Callable[[ImapConnection], T], seconds: float = READ_SECONDS) -> T:
-    """Log in, do it, and log out. Raises `MailError`."""
+    """Log in, run `work`, and log out. Raises `MailError`."""
 
     def whole(connection: ImapConnection) -> T:
         try:

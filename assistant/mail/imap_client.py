@@ -1,4 +1,4 @@
-"""A client of an IMAP server that reads a bounded amount, and whose connection another thread can shut."""
+"""An IMAP client that reads a limited amount, and whose connection another thread can shut."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from imap_tools.mailbox import BaseMailBox
 from assistant.mail.account import MailServer
 
 MAX_COMMAND_BYTES = 40 * 1024 * 1024
-_LINE_COSTS = 300  # bytes that the library takes for a line, however short
+_LINE_COSTS = 300  # bytes that the library accepts in a line
 
 
 class _Bounded:
-    """Counts what a command reads. `opened` gets the socket before anything is read from it."""
+    """Counts what a command reads. `opened` receives the socket before anything is read from it."""
 
     left = MAX_COMMAND_BYTES
 
@@ -75,8 +75,7 @@ class BoundedMailBox(BaseMailBox):
 
 
 def has_buffered(client: imaplib.IMAP4) -> bool:
-    """Whether something that the server said was read from its connection, and not yet looked at: waiting for the
-    connection would not end then."""
+    """Return whether received data is buffered and not processed yet: waiting on the socket would miss it."""
     connection, read_ahead = client.sock, cast(BufferedReader, client.file)
     seconds = connection.gettimeout()
     connection.settimeout(0)

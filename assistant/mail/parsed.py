@@ -1,4 +1,4 @@
-"""A mail that came, taken apart in a child process (`assistant/documents/mail_parts.py`)."""
+"""A received mail, parsed in a child process (`assistant/documents/mail_parts.py`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_PARTS_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFile:
-    """A file of a mail, with the name that the sender gave it. `data` is base64; None where there were too many."""
+    """A file of a mail, with the sender's file name. `data` is base64; None if there were too many."""
 
     name: str
     mime: str
@@ -28,8 +28,8 @@ class ReceivedFile:
 
 @dataclass(frozen=True, slots=True)
 class ParsedMail:
-    """`fields` are the header fields in their order, names in lower case; `senders` has each `From` as it came.
-    `own_text` is the text without what its markup says is quoted."""
+    """`fields` are the header fields in order, with names in lower case; `senders` has each `From` unchanged.
+    `own_text` is the text without markup marked as quoted."""
 
     fields: tuple[tuple[str, str], ...]
     senders: tuple[str, ...]
@@ -45,7 +45,7 @@ class ParsedMail:
 
 
 async def parse_mail(documents: DocumentReader, raw: bytes) -> ParsedMail:
-    """Raises `MailError` for one that cannot be read."""
+    """Raises `MailError` if it cannot be read."""
     try:
         line = (await documents.extract("mail-parts", raw, max_bytes=_MAX_PARTS_BYTES)).split(b"\n", 1)[0]
         return _parsed(line)
@@ -56,8 +56,8 @@ async def parse_mail(documents: DocumentReader, raw: bytes) -> ParsedMail:
 
 
 def parse_plain_mail(raw: bytes) -> ParsedMail:
-    """In this process: for a bounded number of bytes that are a head, or a mail of plain text alone."""
-    from assistant.documents.mail_parts import take_apart  # loaded with the first mail
+    """Parse in this process: only for a limited number of bytes that are a header, or a plain-text mail."""
+    from assistant.documents.mail_parts import take_apart  # loaded at first use
 
     return _parsed(take_apart(raw))
 

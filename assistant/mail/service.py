@@ -1,9 +1,8 @@
-"""The owner's own mail: looking through it, reading a mail, keeping a draft, sending.
+"""The owner's own mail: search, read, save a draft, send.
 
-What always holds:
-- A mail is sent at most once under its key. It is kept in the drafts before it is handed to the server and leaves them
-  for the sent mails after it; found in the drafts at a second try, nobody knows whether it went out, and that is said.
-- What was refused was not sent, and is in the drafts no more.
+- A mail is sent at most once per key. It is saved as a draft before it is submitted, and moved to the sent mails
+  afterwards; if a retry finds the draft, it is unknown whether the mail was sent, which is reported.
+- A refused mail was not sent, and its draft is deleted.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class MailPlace:
-    """Where a mail is, as a person and a model name it: "INBOX:17"."""
+    """The place of a mail, as people and models name it: "INBOX:17"."""
 
     folder: str
     uid: int
@@ -48,7 +47,7 @@ class MailPlace:
 @dataclass(frozen=True, slots=True)
 class FoundMails:
     mails: tuple[tuple[MailPlace, MailHead], ...]  # newest first
-    more: int  # how many more there are
+    more: int  # number of further matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class MailService:
     account: MailAccount
     documents: DocumentReader = field(default_factory=DocumentReader)
     clock: Callable[[], datetime] = utc_now
-    seconds: float = 30.0  # that a server may take for one answer
+    seconds: float = 30.0  # timeout for one answer of a server
 
     async def check(self) -> str:
         """Log in to both servers. Raises `MailError`."""
@@ -106,7 +105,7 @@ class MailService:
         return await parse_mail(self.documents, await self._imap(fetch))
 
     async def save_draft(self, mail: OutgoingMail, key: str) -> bool:
-        """Returns whether it was new: a draft of this key that is there already stays the only one."""
+        """Save a draft; return whether it was new: an existing one with this key is kept instead."""
         identity, raw = self._compose(mail, key)
 
         def save(connection: ImapConnection) -> bool:
@@ -120,7 +119,8 @@ class MailService:
         return await self._imap(save)
 
     async def send(self, mail: OutgoingMail, key: str) -> str:
-        """What became of it, for a person. Raises `MailError`: nothing was sent, or (`ambiguous`) nobody knows."""
+        """Send a mail; return the outcome for a person. Raises `MailError`: nothing was sent, or (`ambiguous`) it is
+        unknown."""
         from assistant.mail.smtp import submit
 
         identity, raw = self._compose(mail, key)
@@ -158,7 +158,7 @@ class MailService:
         return f"The mail to {to} was sent."
 
     def _file(self, connection: ImapConnection, identity: str) -> None:
-        """Out of the drafts into the sent mails, where some servers have put it themselves."""
+        """Move it from the drafts to the sent mails, unless the server has already added it there."""
         sent = connection.folder_for("Sent", self.account.sent)
         drafts = connection.folder_for("Drafts", self.account.drafts)
         connection.select(sent)
@@ -190,7 +190,7 @@ class MailService:
 
 
 def imap_module() -> Any:
-    """The libraries are an extra, and loaded with the first mail."""
+    """Import the libraries, an optional dependency, at first use."""
     try:
         from assistant.mail import imap, smtp  # noqa: F401
     except ImportError as error:

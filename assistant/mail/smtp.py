@@ -1,7 +1,7 @@
-"""Handing a mail to the server that sends it.
+"""Submits a mail to the SMTP server.
 
-What always holds: after it, the mail was accepted for every recipient, or for none, or it is said that nobody knows
-(`MailError.ambiguous`): the connection ended after the text had begun to go out.
+Afterwards the mail was accepted for all recipients, or for none, or the outcome is reported as unknown
+(`MailError.ambiguous`): the connection ended while the text was being sent.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _refusal(server: MailServer, error: aiosmtplib.SMTPResponseException) -> Mai
     said = _line(str(error.message))
     if isinstance(error, aiosmtplib.SMTPAuthenticationError):
         return MailError(f"{server} refuses the user name or the password.", retry_after=_PATIENCE_SECONDS)
-    # A code that no server may answer with tells nothing about what it did.
+    # An invalid status code says nothing about what the server did.
     if not 400 <= error.code < 600:
         is_answer_to_text = isinstance(error, aiosmtplib.SMTPDataError)
         return MailError(f"{server} answers {error.code} {said}.", ambiguous=is_answer_to_text)

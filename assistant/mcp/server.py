@@ -1,7 +1,6 @@
-"""An MCP server over standard input and output, with the official SDK: for the owner's other programs.
+"""An MCP server over standard input and output, with the official SDK, for the owner's other programs.
 
-What always holds: nothing but messages of the protocol is written to standard output. A tool that fails answers with
-why; the server stays.
+Only protocol messages are written to standard output. A failing tool returns its error; the server keeps running.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ CallTool = Callable[[str, Mapping[str, Any]], Awaitable[tuple[str, bool]]]
 
 
 async def serve_stdio(reading: Sequence[ToolSpec], writing: Sequence[ToolSpec], call_tool: CallTool) -> None:
-    """Until standard input ends."""
+    """Serve until standard input ends."""
     logging.disable()
     names = {spec.name for spec in (*reading, *writing)}
 

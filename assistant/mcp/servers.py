@@ -1,12 +1,11 @@
-"""MCP servers of the owner: what they offer, and calling it.
+"""The owner's MCP servers: lists their tools, and calls them.
 
-What always holds:
-- A server is started when its first tool is called or looked at, in a child process (`session_main`); nothing that it
-  does or fails to do holds up anything but the call that waits for it, and that for a bounded time.
-- After each start of it the tools that it has are compared with those that the owner approved. What differs is told,
-  and is neither offered nor called before it is approved as well.
-- One that failed is not started again before a while has passed, longer each time.
-- Neither its answers nor its secrets are logged.
+- A server is started in a child process (`session_main`) when a tool is first called or listed; its failures only
+  affect the waiting call, which has a time limit.
+- After each start its tools are compared with those the owner approved. Differences are reported, and changed tools are
+  not offered or called until they are approved again.
+- A failed server is restarted only after a delay, which grows.
+- Its answers and secrets are not logged.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from assistant.store.script.mcp_tools import StoredMcpTools
 
 log = get_logger(__name__)
 
-# -P: what lies in the directory the daemon was started in is not imported; -B: nothing is written beside the code.
+# -P: do not import from the current directory; -B: do not write bytecode next to the code.
 SESSION_COMMAND = (sys.executable, "-P", "-B", "-m", "assistant.mcp.session_main")
 MAX_DEFINITION = 16_000
 """Characters that a tool may say of itself: all of it is shown to the owner, and to the model when it finds it."""
 
-_SECONDS_BESIDE = 10.0  # to start a process, and to end one
+_SECONDS_BESIDE = 10.0  # to start and to end a process
 _ANSWER_ROOM = 1 << 25
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=5)
 _UNKNOWN = "Whether it did what it was asked is not known: look before you repeat it."
@@ -41,7 +40,7 @@ _UNKNOWN = "Whether it did what it was asked is not known: look before you repea
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """A server as it is configured. `secrets` go to it as variables or headers."""
+    """A configured server. `secrets` are passed as environment variables or headers."""
 
     name: str
     settings: McpServerSettings
@@ -65,12 +64,12 @@ class McpServer:
         return any(fnmatchcase(tool, pattern) for pattern in self.settings.tools)
 
     def only_reads(self, tool: str) -> bool:
-        """Because the owner says so; what the server says of it counts for nothing."""
+        """Return whether the owner's settings say that a tool only reads; the server's own claims are ignored."""
         return any(fnmatchcase(tool, pattern) for pattern in self.settings.read_only)
 
 
 class _Session(ChildProcess):
-    """`changed`: whether what it offers was compared since it was started."""
+    """`changed`: whether its tools were compared since it was started."""
 
     def __init__(self, server: McpServer, command: Sequence[str]) -> None:
         super().__init__(
@@ -107,7 +106,7 @@ class McpServers:
         tell_changed: Callable[[str, Sequence[McpToolPin]], None] = lambda server, pins: None,
         command: Sequence[str] = SESSION_COMMAND,
     ) -> None:
-        """`tell_changed` gets what a server says otherwise than it was approved."""
+        """`tell_changed` is called with the differences from what was approved."""
         self._servers = {server.name: server for server in servers}
         self._stored = stored
         self._clock = clock
@@ -120,8 +119,8 @@ class McpServers:
         return list(self._servers.values())
 
     def list_offered(self) -> list[tuple[McpServer, McpToolDefinition]]:
-        """What the model may be offered: approved, unchanged as far as is known, and used."""
-        if self._offered is None:  # nothing but this changes what is stored
+        """Return the tools that may be offered to the model: approved, unchanged as far as is known, and used."""
+        if self._offered is None:  # only this changes what is stored
             self._offered = [
                 (server, pin.approved)
                 for pin in (self._stored.list_tools() if self._servers else [])
@@ -131,12 +130,12 @@ class McpServers:
         return self._offered
 
     def list_pins(self, name: str) -> list[McpToolPin]:
-        """What a server was last seen to have, as far as it is used. Raises `UsageError`."""
+        """Return the used tools that a server was last seen to have. Raises `UsageError`."""
         server = self._find(name)
         return [pin for pin in self._stored.list_tools(name) if server.uses(pin.name)]
 
     async def refresh_tools(self, name: str) -> list[McpToolPin]:
-        """Ask a server what it has. Raises `UsageError` for one that there is not, `ToolError` for one that does not
+        """Ask a server for its tools. Raises `UsageError` if it is not configured, `ToolError` if it does not
         answer."""
         self._find(name)
         session = self._sessions[name]
@@ -145,7 +144,7 @@ class McpServers:
         return self.list_pins(name)
 
     def approve(self, name: str, code: str) -> list[McpToolPin]:
-        """Offer what the server was last seen to have, where `code` was shown with just that. Raises `UsageError`."""
+        """Approve the last seen tools if `code` belongs to exactly these. Raises `UsageError`."""
         pins = self.list_pins(name)
         if not pins:
             raise UsageError(f"Nothing is known of {name} yet. Nothing was changed; `/mcp test {name}` asks it.")
@@ -159,7 +158,7 @@ class McpServers:
         return self.list_pins(name)
 
     def remove(self, name: str) -> int:
-        """Forget what was approved; the server's settings stay. Raises `UsageError` where there is nothing."""
+        """Delete all approvals of a server; its settings stay. Raises `UsageError` if there are none."""
         count = self._stored.remove(name)
         if not count:
             raise UsageError(f"Nothing of {name[:64]!r} is approved or known. Nothing was changed.")
@@ -167,7 +166,7 @@ class McpServers:
         return count
 
     async def call(self, name: str, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """What a tool answers, and whether it failed. Raises `ToolError`."""
+        """Return a tool's answer, and whether it failed. Raises `ToolError`."""
         session = self._sessions[name]
         self._check_pause(name, session)
         if session.pid is None or session.compared_pid != session.pid:
@@ -186,7 +185,7 @@ class McpServers:
             await session.aclose()
 
     async def _compare(self, name: str, session: _Session) -> None:
-        """Ask what the server has, and note it. What it says otherwise than was approved is told."""
+        """Ask for the server's tools, store them, and report differences from what was approved."""
         answer = await self._ask(session, "list")
         session.compared_pid = session.pid
         definitions = [McpToolDefinition(**it) for it in answer]

@@ -1,9 +1,9 @@
-"""The child that talks to one MCP server, `python -m assistant.mcp.session_main`: its settings on the first line of its
-input, then a question a line, and an answer a line on its output (`assistant/service/child_process.py`).
+"""The child process that talks to one MCP server, `python -m assistant.mcp.session_main`: its settings on the first
+line of its input, then one request per line, and one answer per line on its output
+(`assistant/service/child_process.py`).
 
-What always holds: the SDK is loaded here and nowhere else. A server gets its own environment, not this one's. No
-message of a server may be larger than `_MAX_MESSAGE`, and no result than the settings say. With the input this process
-ends, and the server with it.
+Only this process loads the SDK. A server gets its own environment, not this one's. Messages of a server are limited to
+`_MAX_MESSAGE`, and results to the configured size. When the input ends, this process and the server end.
 """
 
 from __future__ import annotations
@@ -27,23 +27,15 @@ from mcp import Client, MCPError
 from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp.types import (
-    BlobResourceContents,
-    CallToolResult,
-    EmbeddedResource,
-    JSONRPCMessage,
-    ResourceLink,
-    TextContent,
-    jsonrpc_message_adapter,
-)
+from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from assistant.core.dataclass import dataclass
 from assistant.core.processes import end_process
+from assistant.mcp.questions import ServerRefused, call, list_offers
 
 _MAX_MESSAGE = 16 * 1024 * 1024
 _MAX_MEMORY = 2 * 1024 * 1024 * 1024
-_MAX_TOOLS, _MAX_PAGES = 256, 64
 _MAX_NOISE = 1024 * 1024
 _IDLE_SECONDS = 600.0
 _SECONDS_TO_END = 1.0
@@ -51,13 +43,9 @@ _LONGEST_REASON = 300
 _LAST_WORDS = 2_000
 
 
-class _Refused(Exception):
-    """The server does not do what it is asked; why, in a few words."""
-
-
 @dataclass
 class _Server:
-    """What the settings say of the server, and why it does not answer any more."""
+    """The configured server, and why it does not answer any more."""
 
     name: str
     command: str
@@ -74,14 +62,14 @@ class _Server:
     async def connect(self) -> AsyncIterator[Client]:
         transport = self._stdio() if self.command else self._http()
         async with Client(transport, read_timeout_seconds=self.timeout_seconds, cache=None) as client:
-            # The server was started without this limit, which programs that reserve much memory do not live with.
+            # The server is started without this memory limit, which programs that reserve much memory cannot run with.
             resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
             yield client
 
     @asynccontextmanager
     async def _stdio(self) -> AsyncIterator[Any]:
-        """The SDK's own would put a line together however long it is, and starts the server in a session of its own,
-        where nobody ends it when this process is killed."""
+        """Connect over standard input and output. The SDK's own client buffers lines of any length, and starts the
+        server in its own session, where it would survive if this process is killed."""
         process = await asyncio.create_subprocess_exec(
             self.command,
             *self.args,
@@ -127,7 +115,7 @@ class _Server:
                     await _end(process)
 
     async def _messages(self, stream: asyncio.StreamReader) -> AsyncIterator[JSONRPCMessage]:
-        """Many programs print something else as well: that is dropped, as long as it is little."""
+        """Yield the messages. Many programs also print other text: a limited amount is ignored."""
         noise = 0
         try:
             while line := await stream.readline():
@@ -141,7 +129,7 @@ class _Server:
                     continue
                 noise = 0
                 yield message
-            await asyncio.sleep(0)  # what it said last may be read just now
+            await asyncio.sleep(0)  # its last message may be just being read
             words = self._last_words.decode(errors="replace").strip().rpartition("\n")[2]
             self.fault = f"it ended, and said: {words}" if words else "it ended"
         except ValueError:
@@ -158,7 +146,7 @@ class _Server:
 
 
 class _LimitedTransport(httpx2.AsyncHTTPTransport):
-    """No answer is longer than a message may be."""
+    """Limits the size of answers."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)
@@ -188,8 +176,8 @@ class _LimitedStream(httpx2.AsyncByteStream):
 
 
 async def _end(process: Process) -> None:
-    """Its input is closed, which tells it to end; then it is ended. Nobody waits for its output to be at its end, which
-    something that it started may never let be."""
+    """Close the server's input, then kill it. Its output is not awaited, since processes it started may keep it
+    open."""
     if process.stdin is not None:
         process.stdin.close()
     with suppress(TimeoutError):
@@ -198,70 +186,13 @@ async def _end(process: Process) -> None:
         await asyncio.wait_for(end_process(process), _SECONDS_TO_END)
 
 
-# ------------------------------------------------------------------------------------------------------------- answers
-
-
-async def _list_tools(client: Client) -> list[dict[str, Any]]:
-    tools: list[dict[str, Any]] = []
-    cursor: str | None = None
-    for _ in range(_MAX_PAGES):
-        page = await client.list_tools(cursor=cursor)
-        for tool in page.tools:
-            notes = tool.annotations.model_dump(mode="json", exclude_none=True) if tool.annotations else {}
-            tools.append(
-                {
-                    "name": tool.name,
-                    "description": tool.description or tool.title or "",
-                    "schema": tool.input_schema,
-                    "annotations": notes,
-                }
-            )
-        cursor = page.next_cursor
-        if cursor is None or len(tools) > _MAX_TOOLS:
-            break
-    if len(tools) > _MAX_TOOLS:
-        raise _Refused(f"it has more than {_MAX_TOOLS} tools")
-    return tools
-
-
-async def _call(client: Client, server: _Server, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    result = await client.call_tool(name, arguments)
-    text = _text_of(result).encode("utf-8", "replace")
-    kept = text[: server.result_bytes].decode(errors="ignore")
-    if len(text) > server.result_bytes:
-        kept += f"\n(… cut here: the first {server.result_bytes:,} of {len(text):,} bytes.)"
-    return {"text": kept, "failed": bool(result.is_error)}
-
-
-def _text_of(result: CallToolResult) -> str:
-    """What is no text is told of, and not shown."""
-    parts = [_text_of_part(part) for part in result.content]
-    if not parts and result.structured_content is not None:
-        parts = [json.dumps(result.structured_content, ensure_ascii=False)]
-    return "\n".join(parts)
-
-
-def _text_of_part(part: Any) -> str:
-    if isinstance(part, TextContent):
-        return part.text
-    if isinstance(part, ResourceLink):
-        return f"({part.name}: {part.uri})"
-    if isinstance(part, EmbeddedResource):
-        held = part.resource
-        if isinstance(held, BlobResourceContents):
-            return f"({held.uri}: {held.mime_type or 'bytes'}, about {len(held.blob) * 3 // 4:,} bytes, not shown.)"
-        return f"{held.uri}\n{held.text}"
-    size = len(getattr(part, "data", "")) * 3 // 4
-    return f"({part.type}: {getattr(part, 'mime_type', 'bytes')}, about {size:,} bytes, not shown.)"
-
-
 def _reason(error: BaseException, server: _Server) -> str:
-    """In a line, without what was sent or kept secret."""
+    """Describe an error on one line, without arguments and secrets."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     if server.fault:
         text = server.fault
-    elif isinstance(error, _Refused | MCPError):
+    elif isinstance(error, ServerRefused | MCPError):
         text = str(error)
     elif isinstance(error, TimeoutError):
         text = f"it did not answer within {server.timeout_seconds:g} s"
@@ -277,7 +208,7 @@ def _reason(error: BaseException, server: _Server) -> str:
 
 
 async def _answer_all(server: _Server, questions: asyncio.Queue[Mapping[str, Any]]) -> str:
-    """Until nobody has asked for a while, or the server is gone; then why."""
+    """Answer until no request has come for a while, or the server is gone; return why."""
     question = await questions.get()
     try:
         async with AsyncExitStack() as stack:
@@ -293,7 +224,7 @@ async def _answer_all(server: _Server, questions: asyncio.Queue[Mapping[str, Any
                     question = await asyncio.wait_for(questions.get(), _IDLE_SECONDS)
                 except TimeoutError:
                     return ""
-    # Whatever the SDK or a server comes up with, whoever asked is told; then a new process begins anew.
+    # Any error of the SDK or a server is reported to the caller; then a new process is started.
     except Exception as error:  # noqa: BLE001
         return _reason(error, server)
     return _reason(EOFError(), server)
@@ -302,9 +233,9 @@ async def _answer_all(server: _Server, questions: asyncio.Queue[Mapping[str, Any
 async def _answer(client: Client, server: _Server, question: Mapping[str, Any]) -> dict[str, Any]:
     try:
         if question["step"] == "list":
-            return {"result": await _list_tools(client)}
-        return {"result": await _call(client, server, question["name"], question["arguments"])}
-    except (MCPError, _Refused) as error:
+            return {"result": await list_offers(client)}
+        return {"result": await call(client, question["name"], question["arguments"], server.result_bytes)}
+    except (MCPError, ServerRefused) as error:
         return {"error": _reason(error, server)}
 
 
@@ -333,12 +264,12 @@ async def _run() -> str:
 
 
 def main() -> None:
-    logging.disable()  # what the SDK logs has what servers say
+    logging.disable()  # the SDK logs what servers send
     try:
-        # Last of all: the parent tells what stands last here.
+        # Written last: the parent shows the last line.
         print(asyncio.run(_run()), file=sys.stderr, flush=True)
     finally:
-        # What the server started is in the same group, and may not have ended with it.
+        # Processes the server started are in the same group, and may still run.
         if os.getpgrp() == os.getpid():
             os.killpg(0, signal.SIGKILL)
 

@@ -1,18 +1,16 @@
-"""Mem0 over our own parts: its vector store over memory.db (exact, transactional, and read by other processes while it
-is written), or a server of one's own through Mem0's adapter for it (`open_backend`); and its `Memory` with our
-embedder, stores and history in the places where it would make its own.
+"""Adapts Mem0 to our stores: its vector store over memory.db (exact, transactional, readable by other processes), or a
+server through Mem0's own adapter (`open_backend`); and its `Memory` class with our embedder, stores and history instead
+of its defaults.
 
-What always holds:
-- Mem0 is imported in the child process only (`assistant.mem0.service`).
-- A search is by meaning, of one scope (`user_id`) where one is given. By words memories are found through the journal
+- Mem0 is only imported in the child process (`assistant.mem0.service`).
+- Searches are by meaning, within one scope (`user_id`) if given. Searches by words use the journal
   (`assistant.store.memory.search`).
-- No model is asked (`infer=False`); ids are given, not drawn, so that adding twice adds once; a memory lies in one
-  place, so that its words can be taken out: Mem0's second store, of names in memories, stays empty, since the child
-  keeps spaCy from it.
-- A server has one collection for each embedder, named after it, so that vectors of two embedders never meet.
+- No model is used (`infer=False`); ids are given, not random, so that adding twice adds once; a memory is stored in one
+  place, so that it can be erased: Mem0's second store, of names in memories, stays empty, since the child blocks spaCy.
+- On a server, each embedder has its own collection, so that vectors of two embedders are never mixed.
 
-Mem0's configuration accepts only its own providers, which is why its private parts are used here:
-`tests/contract/test_mem0_private_api.py` tells when a release moves them.
+Mem0's configuration only accepts its own providers, so its private parts are used here;
+`tests/contract/test_mem0_private_api.py` fails if a release changes them.
 """
 
 from __future__ import annotations
@@ -35,8 +33,8 @@ from assistant.mem0.codec import memory_from_payload, memory_metadata
 from assistant.mem0.vectors import Embedder, nearest_vectors, vector_to_bytes
 from assistant.store.memory.vectors import MemoryRow, MemoryVectors
 
-# Four fifths of the time and two thirds of the memory of importing Mem0 are a client of a server that few have, of
-# which it names one type, and its telemetry, which is off.
+# Importing a client of a rarely used server, of which Mem0 needs one type, and its telemetry, which is off, takes 80 %
+# of the time and two thirds of the memory of importing Mem0.
 with placeholder_modules(qdrant_client="QdrantClient", posthog="Posthog"):
     from mem0.configs.base import MemoryConfig  # type: ignore[import-untyped]
     from mem0.embeddings.base import EmbeddingBase  # type: ignore[import-untyped]
@@ -46,7 +44,7 @@ with placeholder_modules(qdrant_client="QdrantClient", posthog="Posthog"):
 
 @dataclass(frozen=True, slots=True)
 class VectorHit:
-    """What Mem0 expects of a result."""
+    """The result type Mem0 expects."""
 
     id: str
     score: float | None
@@ -60,7 +58,7 @@ Names = list[str]
 
 
 class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
-    """`embedder` names what makes the vectors that are given and asked with."""
+    """`embedder` names the embedder of all given vectors."""
 
     def __init__(self, store: MemoryVectors, embedder: str, dimensions: int) -> None:
         self._store = store
@@ -82,7 +80,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
     def update(
         self, vector_id: str, vector: Sequence[float] | None = None, payload: Mapping[str, Any] | None = None
     ) -> None:
-        """Raises `KeyError` where the id is not there."""
+        """Raises `KeyError` if the id does not exist."""
         if payload is None:
             row = self._store.get(vector_id)
             if row is None:
@@ -110,7 +108,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
     def search(
         self, query: str, vectors: Sequence[float], top_k: int = 5, filters: Mapping[str, Any] | None = None
     ) -> VectorHits:
-        """By meaning alone."""
+        """Search by meaning."""
         return self.search_batch([query], [vectors], top_k, filters)[0]
 
     def search_batch(
@@ -120,7 +118,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
         top_k: int = 1,
         filters: Mapping[str, Any] | None = None,
     ) -> Batches:
-        """All in one pass over the vectors."""
+        """Run all queries in one pass over the vectors."""
         queries_matrix = np.asarray(vectors_list, dtype=np.float32).reshape(
             len(vectors_list), self.embedding_model_dims
         )
@@ -134,7 +132,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
     # --------------------------------------------------------- the one collection, that the schema of memory.db made
 
     def create_col(self, name: str, vector_size: int, distance: str) -> None:
-        """It is always there."""
+        """Do nothing: it always exists."""
 
     def list_cols(self) -> Names:
         return [self.collection_name]
@@ -151,7 +149,7 @@ def _hit(row: MemoryRow) -> VectorHit:
 
 
 def _scope(filters: Mapping[str, Any] | None) -> str | None:
-    """The scope that a search is of; None for all. Raises `ValueError` for any other condition."""
+    """Return the scope of a search; None for all. Raises `ValueError` for any other condition."""
     others = dict(filters or {})
     scope = others.pop("user_id", None)
     if others or not isinstance(scope, str | None):
@@ -163,7 +161,7 @@ _GIVEN_KEY = "given"
 
 
 class BatchedEmbeddings(EmbeddingBase):  # type: ignore[misc]
-    """Mem0 asks for one text at a time; `prepare` has many embedded at once, and their vectors wait here."""
+    """Mem0 embeds one text at a time; `prepare` embeds many at once and caches their vectors."""
 
     def __init__(self, embedder: Embedder) -> None:
         super().__init__()
@@ -171,7 +169,7 @@ class BatchedEmbeddings(EmbeddingBase):  # type: ignore[misc]
         self._ready: dict[str, list[float]] = {}
 
     def prepare(self, texts: Sequence[str]) -> None:
-        """Forget what was ready and embed these. Raises `MemoryUnavailable`."""
+        """Replace the cache by the vectors of these texts. Raises `MemoryUnavailable`."""
         distinct = list(dict.fromkeys(texts))
         self._ready = dict(zip(distinct, self.embedder.embed(distinct).tolist(), strict=True)) if distinct else {}
 
@@ -184,7 +182,8 @@ class BatchedEmbeddings(EmbeddingBase):  # type: ignore[misc]
 
 
 class Mem0HistoryAdapter:
-    """What Mem0 asks of its `SQLiteManager`, over our history. Messages are not kept: the message log has them."""
+    """Implements the methods of Mem0's `SQLiteManager` over our history. Messages are not stored, since the message log
+    has them."""
 
     def __init__(self, store: MemoryVectors) -> None:
         self._store = store
@@ -202,7 +201,7 @@ class Mem0HistoryAdapter:
         return self._store.history_of_memory(memory_id)
 
     def save_messages(self, messages: Sequence[Mapping[str, Any]], session_scope: str) -> None:
-        """Not kept."""
+        """Do nothing."""
 
     def get_last_messages(self, session_scope: str, limit: int = 10) -> list[dict[str, Any]]:
         return []
@@ -211,16 +210,16 @@ class Mem0HistoryAdapter:
         self._store.clear_history()
 
     def close(self) -> None:
-        """The code that opened memory.db closes it."""
+        """Do nothing: the code that opened memory.db closes it."""
 
 
 class Mem0Adapter(Mem0):  # type: ignore[misc]
-    """`remember`, `change`, `drop` and `recall` speak in `Memory` values and go through Mem0's `add`, `update`,
-    `delete` and `get`."""
+    """`remember`, `change`, `drop` and `recall` use `Memory` values and call Mem0's `add`, `update`, `delete` and
+    `get`."""
 
     def __init__(self, embeddings: BatchedEmbeddings, vectors: VectorStoreBase, store: MemoryVectors) -> None:
-        """`store` keeps the history."""
-        # In the place of Mem0's own: it would open its default stores and ask for a model's key.
+        """`store` has the history."""
+        # Skips Mem0's constructor, which would open its default stores and require a model's key.
         self.config = MemoryConfig()
         self.embedding_model = embeddings
         self.vector_store = vectors
@@ -235,7 +234,7 @@ class Mem0Adapter(Mem0):  # type: ignore[misc]
     def remember(self, memory: Memory) -> None:
         """Add a memory under its own id."""
         real = {"id": memory.id, "user_id": memory.scope}
-        # Mem0 takes no id, and no scope with a space in it; `_create_memory` puts the real ones in.
+        # Mem0 accepts no id, and no scope with a space; `_create_memory` inserts the real ones.
         self.add(memory.text, user_id=_GIVEN_KEY, metadata={**memory_metadata(memory), _GIVEN_KEY: real}, infer=False)
 
     def change(self, memory: Memory) -> None:
@@ -265,7 +264,7 @@ class Mem0Adapter(Mem0):  # type: ignore[misc]
             "hash": hashlib.md5(data.encode(), usedforsecurity=False).hexdigest(),
             "created_at": now,
             "updated_at": now,
-            # What other stores search words in.
+            # What other stores search for words.
             "text_lemmatized": data,
         }
         memory_id: str = real["id"]
@@ -285,33 +284,33 @@ OpenServer = Callable[[str, int], VectorStoreBase]
 
 @dataclass(frozen=True, slots=True)
 class VectorBackend:
-    """How to open a store of vectors."""
+    """How to open a vector store."""
 
     store: MemoryVectors | None  # None: on a server
     url: str = ""
     open_server: OpenServer | None = None
-    faults: Faults = ()  # what it raises where its server cannot be used
+    faults: Faults = ()  # errors raised if its server cannot be used
 
     @property
     def is_local(self) -> bool:
         return self.store is not None
 
     def open(self, embedder: str, dimensions: int) -> VectorStoreBase:
-        """Raises one of `faults`."""
+        """Open it. Raises one of `faults`."""
         if self.store is not None:
             return LocalVectorStore(self.store, embedder, dimensions)
         assert self.open_server is not None
         return self.open_server(_collection_name(embedder), dimensions)
 
     def unavailable_error(self, error: Exception) -> MemoryUnavailable:
-        # The first line alone: the next ones may quote what was to be written.
+        # Only the first line: further ones may quote the data.
         message = (str(error).splitlines() or [""])[0][:200]
         where = urlsplit(self.url).hostname or "the address in `[memory] store_url`"
         return MemoryUnavailable(f"The memory store at {where} failed ({type(error).__name__}: {message}). {_KEPT}.")
 
 
 def open_backend(kind: str, url: str, store: MemoryVectors, *, seconds: float = 20.0) -> VectorBackend:
-    """`store` is memory.db, which "local" means. `seconds` bounds one step of a server. Raises `MemoryUnavailable`."""
+    """`store` is memory.db, used for "local". `seconds` limits each step of a server. Raises `MemoryUnavailable`."""
     if kind == "local":
         return VectorBackend(store)
     if not url:
@@ -324,19 +323,19 @@ def open_backend(kind: str, url: str, store: MemoryVectors, *, seconds: float = 
 
 
 def _pgvector(url: str, seconds: float) -> tuple[OpenServer, Faults]:
-    """Mem0's adapter over a PostgreSQL of one's own. No index over the vectors: the search of a scope is exact."""
+    """Mem0's adapter for a PostgreSQL server. There is no vector index: searching a scope is exact."""
     if importlib.util.find_spec("psycopg") is None or importlib.util.find_spec("psycopg_pool") is None:
         raise MemoryUnavailable(
             f"`[memory] store` is pgvector, but psycopg is not installed. {_KEPT}; {install_hint('pgvector')}."
         )
-    # An extra.
+    # An optional dependency.
     import psycopg
     from mem0.vector_stores.pgvector import PGVector  # type: ignore[import-untyped]
     from psycopg_pool import ConnectionPool
 
     def open_server(collection: str, dimensions: int) -> VectorStoreBase:
         options = {"connect_timeout": _CONNECT_SECONDS}
-        # Raises at once where nobody answers at the address: the pool would try again until its time is up.
+        # Fails at once if nothing answers at the address: the pool would retry until its timeout.
         psycopg.connect(url, connect_timeout=_CONNECT_SECONDS).close()
         pool: ConnectionPool[psycopg.Connection[tuple[object, ...]]] = ConnectionPool(
             url, min_size=1, max_size=2, timeout=seconds, kwargs=options, open=True
@@ -355,8 +354,8 @@ def _pgvector(url: str, seconds: float) -> tuple[OpenServer, Faults]:
 
 
 def _qdrant(url: str, seconds: float) -> tuple[OpenServer, Faults]:
-    """Mem0's adapter over a Qdrant server of one's own. The collection is made where it is missing."""
-    # An extra.
+    """Mem0's adapter for a Qdrant server. A missing collection is created."""
+    # An optional dependency.
     from mem0.vector_stores.qdrant import Qdrant  # type: ignore[import-untyped]
     from qdrant_client import QdrantClient
     from qdrant_client.common.client_exceptions import QdrantException
@@ -376,6 +375,6 @@ def _qdrant(url: str, seconds: float) -> tuple[OpenServer, Faults]:
 
 
 def _collection_name(embedder: str) -> str:
-    """A name that every store accepts, and that no other embedder's name leads to."""
+    """Return a collection name that every store accepts, unique per embedder."""
     digest = hashlib.blake2b(embedder.encode(), digest_size=4).hexdigest()
     return f"memories_{re.sub(r'[^a-z0-9]+', '_', embedder.lower())[:40]}_{digest}"

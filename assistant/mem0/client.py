@@ -1,10 +1,9 @@
-"""Semantic memory for the rest of the assistant: the port `Memories` over a child process that runs Mem0, and over
-memory.db itself for reading, at any moment, while another process writes.
+"""The client of semantic memory: implements `Memories` over a child process that runs Mem0, and reads memory.db
+directly while another process writes.
 
-What always holds:
-- The child is started when it is first needed and again after it died (`assistant/service/child_process.py`). Each
-  fault is a `MemoryUnavailable`.
-- Where memories lie in the home they are read from there, child or not.
+- The child is started at first use, and again after it died (`assistant/service/child_process.py`). Every fault is a
+  `MemoryUnavailable`.
+- Memories stored in the data folder are read from there, even without the child.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ MEMORY_DB_UNREADABLE = (
 
 
 def unreadable_reason(error: HomeError | StoreError) -> str:
-    """Why memory.db does not serve, and what to do."""
+    """Describe why memory.db cannot be used, and what to do."""
     is_damaged = isinstance(error, CorruptStore | HomeError)
     return MEMORY_DB_UNREADABLE if is_damaged else f"{error} The journal keeps everything."
 
@@ -72,8 +71,7 @@ class LocalMemoryReader:
         return await asyncio.to_thread(read)
 
     def read_locally(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
-        """By id, those that are there and can be read, at once; that the others cannot is reported where memories are
-        what is asked for."""
+        """Return those that exist and are readable, by id, at once; callers that need memories report the others."""
         with self._lock:
             try:
                 return self._find(memory_ids)
@@ -85,7 +83,7 @@ class LocalMemoryReader:
         return {memory_id: memory_from_payload(memory_id, payloads[memory_id]) for memory_id in payloads}
 
     def unavailable_reason(self) -> str:
-        """Why nothing can be read; "" where it can."""
+        """Return why nothing can be read; "" if it can."""
         with self._lock:
             try:
                 self._store.active_embedder()
@@ -98,7 +96,7 @@ _NOTHING_LOST = "The journal keeps everything; the next sleep tries again"
 
 
 class MemoryProcess(ChildProcess):
-    """The child that runs Mem0. Each fault is a `MemoryUnavailable`."""
+    """The child process that runs Mem0. Every fault is a `MemoryUnavailable`."""
 
     def encode(self, message: Mapping[str, Any]) -> str:
         return dump_json(message)
@@ -124,7 +122,7 @@ _CHARACTERS_A_STEP = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class MemoryStoreSettings:
-    """`[memory]`: where memories are stored and what embeds them."""
+    """The settings `[memory]`: where memories are stored and which embedder is used."""
 
     home: Path
     store: str = "local"
@@ -134,9 +132,9 @@ class MemoryStoreSettings:
 
 
 class Mem0Client:
-    """`command` starts the child (`assistant.wire.memory_worker_main`); `local` reads memory.db where the store is
-    "local", and `fault` says why there is none. `spending` is what the child may spend on an
-    embedder, as its first line says it."""
+    """`command` starts the child (`assistant.wire.memory_worker_main`); `local` reads memory.db if the store is
+    "local", and `fault` says why it is None. `spending` is the child's budget for an embedder, sent in its first
+    line."""
 
     def __init__(
         self,
@@ -153,7 +151,7 @@ class Mem0Client:
 
     async def apply(self, changes: Sequence[MemoryChange]) -> None:
         for step in _split_into_steps(changes):
-            # What stood there before is for taking it back, which is not done here.
+            # The previous content is only needed for undo, which is not done here.
             await self.child.ask("apply", changes=[replace(change, before=None) for change in step])
 
     async def get(self, memory_id: str) -> Memory | None:
@@ -175,11 +173,11 @@ class Mem0Client:
         return _checked(lambda: from_values(list[Memory], memories))
 
     def read_locally(self, memory_ids: Sequence[str]) -> dict[str, Memory]:
-        """Those that can be read without the child, by their ids."""
+        """Return those that can be read without the child, by id."""
         return {} if self._local is None or not memory_ids else self._local.read_locally(memory_ids)
 
     def unavailable_reason(self) -> str:
-        """Why memories of the home cannot be read without the child; "" where they can."""
+        """Return why memories cannot be read without the child; "" if they can."""
         return self._fault if self._local is None else self._local.unavailable_reason()
 
     async def nearest(self, texts: Sequence[str], scope: str, *, limit: int = 5) -> list[list[tuple[Memory, float]]]:
@@ -199,8 +197,8 @@ class Mem0Client:
             await self.child.ask("erase", memory_ids=list(memory_ids))
 
     async def reembed(self, limit: int = 500) -> int:
-        """Embed at most `limit` memories again where another embedder was chosen; how many are left. The former one
-        answers until none is. Raises `MemoryUnavailable`."""
+        """Embed at most `limit` memories with a newly chosen embedder; return how many are left. The former one answers
+        until then. Raises `MemoryUnavailable`."""
         remaining = await self.child.ask("reembed", limit=limit)
         return _checked(lambda: from_values(int, remaining))
 
@@ -209,7 +207,7 @@ class Mem0Client:
 
 
 def _split_into_steps(changes: Sequence[MemoryChange]) -> list[list[MemoryChange]]:
-    """Changes in their order, in steps that each fit into the time of one."""
+    """Yield changes in order, in steps that each fit into one timeout."""
     steps: list[list[MemoryChange]] = []
     characters = 0
     for change in changes:
@@ -222,7 +220,7 @@ def _split_into_steps(changes: Sequence[MemoryChange]) -> list[list[MemoryChange
 
 
 def _checked(read: Callable[[], T]) -> T:
-    """What it reads. Raises `MemoryUnavailable` where that is not what it should be."""
+    """Check a result. Raises `MemoryUnavailable` if it has the wrong type."""
     try:
         return read()
     except (ValueError, KeyError, TypeError) as error:

@@ -1,8 +1,8 @@
-"""What crosses between the client, the child process and memory.db: which embedder is chosen, a `Memory` as Mem0 keeps
-it (words, `user_id`, metadata), a row of Mem0's history. Across the pipe values go as JSON (`assistant.store.rows`).
+"""Converts what passes between the client, the child process and memory.db: the chosen embedder, a `Memory` in Mem0's
+form (text, `user_id`, metadata), and rows of Mem0's history. Values are sent through the pipe as JSON
+(`assistant.store.rows`).
 
-What always holds: whatever went in comes back the same, to the microsecond and the character. Light: importing this
-loads no embedder and no Mem0.
+Round trips are exact, to the microsecond and the character. Importing this module loads no embedder and no Mem0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assistant.store.rows import from_values
 
 @dataclass(frozen=True, slots=True)
 class EmbedderSettings:
-    """Which embedder: the settings `embedder*` of `[memory]`. "" takes the embedder's default."""
+    """The settings `embedder*` of `[memory]`. "" means the embedder's default."""
 
     kind: str = "wordllama"
     model: str = ""
@@ -28,8 +28,8 @@ class EmbedderSettings:
 
 
 def memory_metadata(memory: Memory) -> dict[str, Any]:
-    """What Mem0 is given beside the words and the scope. Every key is always there, so that an update overwrites; times
-    sort as text."""
+    """Return the metadata for Mem0 besides text and scope. All keys are always present, so that an update overwrites
+    them; times sort as text."""
     return {
         "said_at": _timestamp(memory.said_at),
         "kind": memory.kind,
@@ -41,12 +41,12 @@ def memory_metadata(memory: Memory) -> dict[str, Any]:
 
 
 def memory_from_payload(memory_id: str, payload: Mapping[str, Any]) -> Memory:
-    """A memory of what a store has. Raises `ValueError`, `KeyError` or `TypeError` for what is none."""
+    """Return the memory of a stored payload. Raises `ValueError`, `KeyError` or `TypeError` if it is invalid."""
     return from_values(Memory, {**payload, "id": memory_id, "scope": payload["user_id"], "text": payload["data"]})
 
 
 def version_from_row(row: Mapping[str, Any]) -> MemoryVersion:
-    """A row of Mem0's history; times without a zone are UTC."""
+    """Return the version of a row of Mem0's history; times without a zone are UTC."""
     at = datetime.fromisoformat(str(row.get("updated_at") or row["created_at"]))
     at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     return MemoryVersion(at, str(row["event"]).lower(), row.get("old_memory") or "", row.get("new_memory") or "")

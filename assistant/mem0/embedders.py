@@ -1,9 +1,10 @@
-"""The embedders, and which one the settings mean.
+"""The embedders, and opening the configured one.
 
-The built-in one is WordLlama, a table of token vectors and their mean: no network, nothing is written. Only two files
-of the installed `wordllama` package are read, its weights and its tokenizer. The package itself is never imported: its
-newer release is compiled for a few machines only, its older one cannot load its own files offline, and both carry the
-same two files. fastembed (ONNX models, downloaded once into the home) is optional and imported only where it is chosen.
+The built-in one is WordLlama, a table of token vectors that are averaged: it uses no network and writes nothing. Only
+two files of the installed `wordllama` package are read, its weights and its tokenizer. The package itself is never
+imported: its newer release is compiled only for a few platforms, and its older one cannot load its own files offline;
+both have the same two files. fastembed (ONNX models, downloaded once into the data folder) is optional and only
+imported if chosen.
 """
 
 from __future__ import annotations
@@ -36,27 +37,28 @@ _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _TABLE = "embedding.weight"
 _LONGEST_HEADER = 1 << 20
 _TEXTS_AT_ONCE = 256
-# Rows gathered at once, 8 MB of them: what a text of a megabyte costs has to have an end.
+# Rows read at once, 8 MB: limits the memory for a text of a megabyte.
 _TOKENS_AT_ONCE = 8192
-# The advice that pages of a mapping are not needed now; not every system has it.
+# Tells the system that mapped pages are not needed now; not available everywhere.
 _DROP_PAGES: int | None = getattr(mmap, "MADV_DONTNEED", None)
 
 
 def no_meter(settings: EmbedderSettings) -> None:
-    """Nobody counts."""
+    """Count nothing."""
 
 
 def open_embedder(
     settings: EmbedderSettings, home: Path, *, seconds: float = 30.0, meter_for: MeterFor = no_meter
 ) -> Embedder:
-    """`seconds` bounds one request to a provider; `meter_for` gives what counts each. Raises `MemoryUnavailable`."""
+    """`seconds` limits one request to a provider; `meter_for` returns what counts requests. Raises
+    `MemoryUnavailable`."""
     match settings.kind:
         case "wordllama":
             return WordLlamaEmbedder()
         case "fastembed":
             return FastEmbedder(settings.model, home / "models")
         case "openai" | "ollama":
-            # Its client of HTTP: search needs only the built-in one.
+            # Imports an HTTP client, which search does not need.
             from assistant.mem0.remote_embedders import RemoteEmbedder
 
             return RemoteEmbedder(settings, seconds=seconds, meter=meter_for(settings))
@@ -67,19 +69,19 @@ def open_embedder(
 
 
 class WordLlamaEmbedder:
-    """Raises `MemoryUnavailable` where the package or its files are missing."""
+    """Raises `MemoryUnavailable` if the package or its files are missing."""
 
     dimensions = 256
     name = f"wordllama:{dimensions}"
 
     def __init__(self) -> None:
         folder = _package()
-        # Two bytes a number, as the file has them; only what a text needs becomes larger.
+        # Two bytes per number, as in the file; only the needed rows are converted.
         self._mapping, self._table = _table(folder / _WEIGHTS)
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        # Of this tokenizer a whole text is one word, which it would keep: 4 KB a text, for the first 10,000 of them.
+        # This tokenizer treats a whole text as one word and would cache it: 4 KB per text, for the first 10,000.
         self._tokenizer.model._resize_cache(0)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -88,7 +90,7 @@ class WordLlamaEmbedder:
     def _rows(self, texts: list[str]) -> Vectors:
         encodings = self._tokenizer.encode_batch_fast([clean_text(text) for text in texts], add_special_tokens=False)
         rows = np.stack([self._mean(encoding.ids) for encoding in encodings])
-        # The system maps 64 KB around each row that is read, so soon all 16 MB. They stay in its own cache.
+        # The system maps 64 KB around each row, and so soon all 16 MB. They stay in the file cache.
         if _DROP_PAGES is not None:
             self._mapping.madvise(_DROP_PAGES)
         return rows
@@ -114,8 +116,8 @@ def _package() -> Path:
 
 
 def _table(path: Path) -> tuple[mmap.mmap, NDArray[np.float16]]:
-    """The weights, mapped as a library is: all processes share them. A file of safetensors begins with the length of
-    its header, that is JSON: https://github.com/safetensors/safetensors (its own reader would copy all of it)."""
+    """Map the weights read-only, shared by all processes. A safetensors file begins with the length of its JSON header:
+    https://github.com/safetensors/safetensors (its own reader would copy everything)."""
     try:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
@@ -135,8 +137,8 @@ def _table(path: Path) -> tuple[mmap.mmap, NDArray[np.float16]]:
 
 
 class FastEmbedder:
-    """`model` "" is a small English one; `folder` is where models are kept. Raises `MemoryUnavailable` for a model
-    that is not known, or cannot be downloaded."""
+    """`model` "" is a small English one; `folder` stores models. Raises `MemoryUnavailable` for a model that is unknown
+    or cannot be downloaded."""
 
     def __init__(self, model: str, folder: Path) -> None:
         if importlib.util.find_spec("fastembed") is None:
@@ -144,7 +146,7 @@ class FastEmbedder:
                 "The embedder fastembed is not installed. The journal keeps everything; "
                 f"{install_hint('fastembed')}. Or choose another `[memory] embedder`."
             )
-        import fastembed  # an extra
+        import fastembed  # an optional dependency
 
         model = model or FASTEMBED_MODEL
         dimensions = {str(info["model"]): int(info["dim"]) for info in fastembed.TextEmbedding.list_supported_models()}

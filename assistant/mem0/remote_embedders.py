@@ -1,11 +1,10 @@
-"""Embedders behind an address (anything that speaks OpenAI's way, and Ollama), their requests counted like any call
-of a model (I9): reserved before each request, settled after it, refused over the budget.
+"""Embedders behind an address (OpenAI-compatible servers, and Ollama). Their requests are metered like calls of a model
+(I9): reserved before, settled after, refused over the budget.
 
-What always holds:
-- A request carries a few texts and is over in time; the key goes into a header and nowhere else, not into errors
-  either. Every fault is a `MemoryUnavailable` that says who did not answer and what to look at.
-- No request leaves without a reservation. Tokens that the provider does not tell are estimated. A request that was
-  refused has cost nothing; of one that broke off nobody knows, so it has cost its texts.
+- A request has a few texts and a timeout; the key is only in a header and never in errors. Every fault is a
+  `MemoryUnavailable` that says who did not answer and what to check.
+- No request is sent without a reservation. Tokens the provider does not report are estimated. A refused request cost
+  nothing; an interrupted one is assumed to have cost its texts.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ _CHARACTERS_A_TOKEN = 4
 
 @dataclass(slots=True)
 class EmbeddingBill:
-    """What a request turned out to cost, in tokens; None until that is known."""
+    """The cost of a request in tokens; None until known."""
 
     tokens: int | None = None
 
 
 class EmbeddingMeter:
-    """Of one provider. `price` of a model is in US dollars a token, None where none is known."""
+    """Meters one provider. `price` returns US dollars per token of a model, None if unknown."""
 
     def __init__(
         self, ledger: LedgerPort, provider: str, price: Callable[[str], float | None], clock: Callable[[], datetime]
@@ -51,10 +50,10 @@ class EmbeddingMeter:
 
     @contextmanager
     def count_request(self, model: str, texts: Sequence[str], *, probe: bool = False) -> Iterator[EmbeddingBill]:
-        """Around one request: what was billed is put into the bill. A `probe` may be sent again and again. Raises
-        `MemoryUnavailable` over the budget; then nothing may be asked."""
+        """Context for one request, which puts the billed tokens into the bill. A `probe` may be sent repeatedly. Raises
+        `MemoryUnavailable` over the budget; then nothing may be sent."""
         price = self._price(model)
-        # A token is hardly ever less than a character, and mostly several.
+        # A token is rarely less than a character, and mostly several.
         worst = sum(map(len, texts))
         usd = None if price is None else worst * price
         fingerprint = "" if probe else text_fingerprint("embedding", model, texts)
@@ -81,14 +80,14 @@ OLLAMA_MODEL = "nomic-embed-text"
 
 _CONNECT_SECONDS = 10.0
 _TEXTS_AT_ONCE = 64
-# Providers refuse what is longer than their window, 8192 tokens with most; a character is at most about a token.
+# Providers refuse texts beyond their window, mostly 8192 tokens; a character is at most about a token.
 _MAX_TEXT_LENGTH = 8000
 _KEPT = "The journal keeps everything"
 
 
 class RemoteEmbedder:
-    """One model at one address, of the kind "openai" (any address that speaks as OpenAI's embeddings do) or "ollama".
-    `dimensions` is found by asking, once. `seconds` bounds one request; `meter` counts each (None: nobody does)."""
+    """One model at one address, of the kind "openai" (any OpenAI-compatible address) or "ollama". `dimensions` is
+    determined by a first request. `seconds` limits one request; `meter` counts each (None: not counted)."""
 
     def __init__(
         self, settings: EmbedderSettings, *, seconds: float = 30.0, meter: EmbeddingMeter | None = None
@@ -157,13 +156,13 @@ class RemoteEmbedder:
         return vectors
 
     def _read_vectors(self, answer: Any) -> list[Any]:
-        """One for each text, in their order."""
+        """Return one vector per text, in order."""
         if self._is_ollama:
             return list(answer["embeddings"])
         return [row["embedding"] for row in sorted(answer["data"], key=lambda row: int(row["index"]))]
 
     def _read_tokens(self, answer: Any) -> int | None:
-        """The tokens that an answer says it took, None where it does not."""
+        """Return the reported number of tokens, None if missing."""
         usage, name = (answer, "prompt_eval_count") if self._is_ollama else (answer.get("usage"), "prompt_tokens")
         count = usage.get(name) if isinstance(usage, Mapping) else None
         return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None

@@ -1,14 +1,13 @@
-"""The child process of semantic memory: `Memories` over Mem0, one question a line on its input, one answer a line on
-its output, both JSON; and memories embedded again by another embedder, some at a time, while the former vectors answer.
+"""The child process of semantic memory: `Memories` over Mem0, one JSON request per line of its input, one JSON answer
+per line of its output; and re-embedding with another embedder in small steps, while the former vectors answer.
 
-What always holds:
-- Changes carried out twice are as carried out once. In memory.db those of one step are one transaction; on a server
-  each is one, and the history may lack the one that a crash cut off.
-- The embedder that answers is written down. While another one is asked for, the previous one continues to answer and
-  embed, until `reembed` has gone through all.
-- Forgetting in memory.db asks no embedder.
-- The output carries answers and nothing else; nothing is logged, since Mem0 logs what it is given. What the service
-  cannot handle ends the process with one line that quotes no memory: the client starts another.
+- Changes are idempotent. In memory.db those of one step are one transaction; on a server each is separate, and the
+  history may lack the one interrupted by a crash.
+- The active embedder is stored. After another one is configured, the previous one continues to answer and embed until
+  `reembed` has processed everything.
+- Erasing in memory.db needs no embedder.
+- The output only has answers; nothing is logged, since Mem0 logs its data. An unhandled error ends the process with one
+  line that quotes no memory: the client starts another.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from assistant.store.rows import dump_json, from_values
 
 
 def reembed_local(store: MemoryVectors, embedder: Embedder, limit: int) -> int:
-    """At most `limit` more memories get a vector of `embedder` beside the one that answers; how many are left."""
+    """Embed at most `limit` memories with `embedder` in addition to the active one; return how many are left."""
     due, missing = store.memories_without_vector(embedder.name, limit=limit)
     vectors = embedder.embed([text for _, text in due])
     rows = [(memory_id, text, vector_to_bytes(row)) for (memory_id, text), row in zip(due, vectors, strict=True)]
@@ -42,8 +41,8 @@ def reembed_local(store: MemoryVectors, embedder: Embedder, limit: int) -> int:
 
 
 def reembed_server(old: Any, new: Any, embedder: Embedder, limit: int) -> int:
-    """Copy at most `limit` memories of the collection `old` that `new` lacks, or has as they were before; how many are
-    left. What `old` has no longer is removed."""
+    """Copy at most `limit` memories from collection `old` that are missing or outdated in `new`; return how many are
+    left. Memories no longer in `old` are deleted."""
     source, target = _payloads(old), _payloads(new)
     for memory_id in target.keys() - source.keys():
         new.delete(memory_id)
@@ -71,8 +70,7 @@ class Mem0Service:
         embedder: EmbedderSettings,
         open_embedder: Callable[[EmbedderSettings], Embedder],
     ) -> None:
-        """`store` is memory.db, which has the history and the name of the embedder that answers, whatever the
-        backend."""
+        """`store` is memory.db, which has the history and the name of the active embedder, whatever the backend."""
         self._store = store
         self._backend = backend
         self._chosen = embedder
@@ -87,14 +85,14 @@ class Mem0Service:
             memory = self._memory
             due = self._last_changes([replace(change, memory=self._storable(change.memory)) for change in changes])
             memory.embedding_model.prepare([change.memory.text for change in due if change.action != "delete"])
-            # A server's writes are committed one by one; so is what is noted of them.
+            # A server commits writes one by one, and so does our history of them.
             together = self._store.writing() if self._backend.is_local else nullcontext()
             with together:
                 for change in due:
                     _apply_change(memory, change)
 
     def erase(self, memory_ids: Sequence[str]) -> None:
-        """Words, vectors, history: nothing is left in memory.db nor, where the store is a server, in its rows."""
+        """Delete texts, vectors and history from memory.db and, if the store is a server, from its rows."""
         with self._faults():
             if not self._backend.is_local:
                 for vectors in self._server_collections():
@@ -103,7 +101,8 @@ class Mem0Service:
             self._store.erase(memory_ids)
 
     def reembed(self, limit: int) -> int:
-        """Embed at most `limit` memories by the embedder that is asked for; how many are left. At 0 it answers."""
+        """Embed at most `limit` memories with the configured embedder; return how many are left. At 0 it becomes
+        active."""
         with self._faults():
             if self._backend.is_local:
                 remaining = reembed_local(self._store, self._configured, limit)
@@ -154,7 +153,7 @@ class Mem0Service:
 
     @property
     def _memory(self) -> Mem0Adapter:
-        """Mem0 with the embedder that answers."""
+        """Return Mem0 with the active embedder."""
         name, settings = self._active
         if self._adapter is None or self._adapter.embedding_model.embedder.name != name:
             embedder = self._configured
@@ -175,14 +174,14 @@ class Mem0Service:
         return self._collections[name]
 
     def _server_collections(self) -> tuple[Any, ...]:
-        """The vectors that answer, and during a change of embedder those that will."""
+        """Yield the active vectors, and during a change of embedder the new ones."""
         if self._active[0] == self._configured.name:
             return (self._vectors,)
         return self._vectors, self._collection(self._configured.name, self._configured.dimensions)
 
     @property
     def _active(self) -> tuple[str, dict[str, Any]]:
-        """The embedder that answers: its name, and how to open it."""
+        """Return the active embedder: its name, and its settings."""
         active = self._store.active_embedder()
         if active is None or (self._backend.is_local and active[0] != self._configured.name and self._none_missing()):
             self._activate_wanted()
@@ -201,14 +200,14 @@ class Mem0Service:
     # ----------------------------------------------------------------------------------------------------------- steps
 
     def _last_changes(self, changes: Sequence[MemoryChange]) -> list[MemoryChange]:
-        """Without the changes of memories that are changed several times and have come to the end of it already."""
+        """Drop changes of memories that are changed several times and whose last change is already applied."""
         last = {change.memory.id: change for change in changes}
         repeated = {change.memory.id for change in changes if last[change.memory.id] is not change}
         done = {memory_id for memory_id in repeated if self.get(memory_id) == _final_memory(last[memory_id])}
         return [change for change in changes if change.memory.id not in done]
 
     def _storable(self, memory: Memory) -> Memory:
-        """With words that the store can hold: PostgreSQL's JSON has no NUL."""
+        """Return a memory with storable text: PostgreSQL's JSON has no NUL."""
         return memory if self._backend.is_local else replace(memory, text=memory.text.replace("\0", "\ufffd"))
 
     @contextmanager
@@ -241,7 +240,7 @@ def _apply_change(memory: Mem0Adapter, change: MemoryChange) -> None:
 
 
 def _payloads(vectors: Any, filters: dict[str, Any] | None = None) -> dict[str, dict[str, Any]]:
-    """Payloads by id. Adapters wrap their list in one more, or not."""
+    """Return payloads by id. Some adapters wrap their list in another one."""
     listed = vectors.list(filters=filters, top_k=_NO_LIMIT)
     hits = listed[0] if listed and isinstance(listed[0], list) else listed
     return {str(hit.id): dict(hit.payload) for hit in hits}
@@ -283,7 +282,7 @@ _STEPS: dict[str, Callable[..., Any]] = {
 
 
 def _in_one_line(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """What ended the process, without the frames, and without the further lines that may quote a memory."""
+    """Describe a fatal error on one line, without its frames and further lines, which may quote a memory."""
     line = (str(error).splitlines() or [""])[0]
     place = trace
     while place is not None and place.tb_next is not None:

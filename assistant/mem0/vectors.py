@@ -1,8 +1,8 @@
-"""Vectors: what an embedder gives (`Embedder`), and exact search by similarity in meaning.
+"""The `Embedder` protocol, and exact search by similarity in meaning.
 
-What always holds: rows have length 1, so that a dot product is a cosine; a text without a letter or digit has the zero
-row, which is close to nothing. Vectors of embedders with different names are never compared. A search compares every
-vector of a scope: at 100,000 memories this costs a read of 50 MB.
+Rows have length 1, so that a dot product is a cosine; a text without letters or digits has the zero row, which is
+similar to nothing. Vectors of different embedders are never compared. A search compares every vector of a scope: with
+100,000 memories it reads 50 MB.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ Vectors = NDArray[np.float32]
 class Embedder(Protocol):
     @property
     def name(self) -> str:
-        """Its identity, as in "wordllama:256": vectors of the same name may be compared."""
+        """Return its identity, such as "wordllama:256": vectors of the same name can be compared."""
 
     @property
     def dimensions(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """An array (texts, dimensions) of rows of length 1. Raises `MemoryUnavailable` where a provider is asked that
-        does not answer."""
+        """Return an array (texts, dimensions) of rows of length 1. Raises `MemoryUnavailable` if a provider does not
+        answer."""
         ...
 
 
 def embed_in_batches(
     texts: Sequence[str], dimensions: int, batch_size: int, embed_batch: Callable[[list[str]], Vectors]
 ) -> Vectors:
-    """Rows of length 1, `batch_size` texts at a time by `embed_batch`; zero rows for texts without words."""
+    """Embed `batch_size` texts at a time with `embed_batch`; return rows of length 1, and zero rows for texts without
+    words."""
     rows = np.zeros((len(texts), dimensions), dtype=np.float32)
     worded = [place for place, text in enumerate(texts) if any(map(str.isalnum, text))]
     for start in range(0, len(worded), batch_size):
@@ -45,7 +46,7 @@ def embed_in_batches(
 
 
 def to_unit_length(rows: Vectors) -> Vectors:
-    """The rows at length 1; a zero row stays."""
+    """Scale rows to length 1; a zero row stays zero."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     scaled: Vectors = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
     return scaled
@@ -62,7 +63,8 @@ def vector_to_bytes(vector: NDArray[np.floating]) -> bytes:
 
 
 def nearest_vectors(queries: Vectors, stored: Iterable[tuple[str, bytes]], limit: int) -> list[list[tuple[str, float]]]:
-    """For each row of `queries` the ids of the stored vectors with the highest cosine, best first, at most `limit`."""
+    """Return for each row of `queries` the ids of the stored vectors with the highest cosine, best first, at most
+    `limit`."""
     best: list[list[tuple[str, float]]] = [[] for _ in queries]
     if not len(queries) or limit < 1:
         return best

@@ -1,9 +1,9 @@
-"""Tells the owner elsewhere of what waits for them: reminders and questions that no bridge has delivered, and what
-needs a person, where nobody looks.
+"""Sends push notifications to the owner about reminders and questions that no bridge has delivered, and about problems
+that need a person.
 
-What always holds: only what is the owner's is told; what a bridge or an attached terminal or page has delivered is not;
-each thing is told once at each service (`StoredPushes`); quiet hours hold it back; how much of the words leaves the
-machine is a setting; a service that fails holds up nothing, is tried again after a while, and is told in the status.
+Only what belongs to the owner is sent, and nothing that a bridge, terminal or page has delivered; each thing is sent
+once per service (`StoredPushes`); quiet hours delay it; a setting determines how much text leaves the machine; a
+failing service affects nothing else, is retried after a while, and is reported in the status.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from assistant.store.script.pushes import StoredPushes
 log = get_logger()
 
 TITLE = "Nocturne"
-# A bridge that works, and a person who looks, have taken it by then.
+# By then a working bridge, or an attached person, has received it.
 _GRACE = timedelta(seconds=20)
-# What is older is seen when somebody comes; a time off is not made up for by a flood.
+# Older ones are not sent, so that a long downtime does not cause many notifications.
 _OF_USE = timedelta(hours=12)
 _FIRST_RETRY, _LONGEST_RETRY = timedelta(minutes=1), timedelta(hours=1)
 _LONGEST_BODY = 1_000
@@ -46,7 +46,7 @@ class NotifyConfig:
 
 @dataclass(frozen=True, slots=True)
 class PushText:
-    """One thing to tell. `short` has no word of the person's."""
+    """One notification. `short` has none of the person's text."""
 
     key: str
     short: str
@@ -55,11 +55,11 @@ class PushText:
 
 @dataclass(frozen=True, slots=True)
 class NotifyServiceReport:
-    """How one service is."""
+    """The state of one service."""
 
     name: str
     ok: bool
-    state: str  # of what was sent last: sent, failed, uncertain; "" where nothing was
+    state: str  # of the last notification: sent, failed, uncertain; "" if there was none
     at: datetime | None
     error: str
 
@@ -89,7 +89,7 @@ class Notifier:
         self._stored.recover_after_crash(now)
 
     def check_due(self) -> None:
-        """Called at every wake-up: tell what was not seen."""
+        """Called at every wake-up: send notifications about what was not delivered."""
         now = self._clock()
         services = self._config().services
         if not services or self._is_busy or self._lateness.next_allowed(now) != now:
@@ -104,7 +104,7 @@ class Notifier:
             self._task = asyncio.create_task(self._send_all(due), name="notifications")
 
     def note_health(self, problems: Iterable[str]) -> None:
-        """What needs a person now; what is wrong with notifications themselves is no part of it."""
+        """Record current problems; those of notifications themselves are ignored."""
         self._health = tuple(problems)
 
     async def wait_idle(self) -> None:
@@ -118,7 +118,7 @@ class Notifier:
                 await self._task
 
     async def test(self) -> list[NotifyServiceReport]:
-        """Send a test to each service, quiet hours or not. Raises `UsageError` where there is none."""
+        """Send a test to each service, regardless of quiet hours. Raises `UsageError` if there is none."""
         services = self._config().services
         if not services:
             raise UsageError("No service is set up. `assistant config secret set notify.urls` sets their addresses.")
@@ -138,7 +138,7 @@ class Notifier:
         return reports
 
     def problems(self) -> list[str]:
-        """What is wrong, a line each, for `status`."""
+        """Return current problems, one line each, for `status`."""
         try:
             reports = self.list_services()
         except StoreError as error:
@@ -169,7 +169,7 @@ class Notifier:
         return [*reminders, *questions]
 
     def _unhealthy(self, now: datetime) -> list[PushText]:
-        """Each line once a day, whatever numbers are in it."""
+        """Return problems to send, each line once per day, whatever numbers it contains."""
         if self._is_looking():
             return []
         return [
@@ -219,7 +219,7 @@ _UNHEALTHY = "The assistant needs you: `assistant status` says why."
 
 
 def _name_of(problem: str) -> str:
-    """The same for the same problem with other numbers, and none of its words."""
+    """Return a name that is the same for the same problem with other numbers, without any of its text."""
     return hashlib.sha256(_DIGITS.sub("", problem).encode()).hexdigest()[:12]
 
 

@@ -1,7 +1,7 @@
-"""Sends a text to services outside (ntfy, Gotify, a desktop, e-mail, ...) by apprise, which is an extra.
+"""Sends a text to external services (ntfy, Gotify, a desktop, e-mail, ...) with apprise, an optional dependency.
 
-What always holds: apprise is imported when something is first sent, and works in a thread of its own with a limit, so
-that a service that hangs holds up nothing; no address, which has its passwords in it, gets into a text.
+apprise is imported at first use, and runs in its own thread with a time limit, so that a hanging service blocks
+nothing; addresses, which contain passwords, are in no text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHORTEST_SECRET = 6
 
 
 class PushError(AssistantError):
-    """A service did not take a notification. `uncertain`: it may have."""
+    """A service did not accept a notification. `uncertain`: it may have."""
 
     def __init__(self, text: str, *, uncertain: bool = False) -> None:
         super().__init__(text)
@@ -42,17 +42,17 @@ class PushService:
 
     @property
     def id(self) -> str:
-        """The same for the same address, and nothing of it."""
+        """Return an id that is the same for the same address, and does not reveal it."""
         return hashlib.sha256(self.url.encode()).hexdigest()[:12]
 
     @property
     def name(self) -> str:
-        """Its kind, and the host where that is no secret: "ntfy", "gotify"."""
+        """Return its kind, and the host if that is not secret: "ntfy", "gotify"."""
         return self.url.partition(":")[0].lower()[:20] or "address"
 
 
 def read_services(urls: str) -> tuple[PushService, ...]:
-    """Those of a setting, each once."""
+    """Return the services of a setting, without duplicates."""
     return tuple(PushService(url) for url in dict.fromkeys(urls.split()))
 
 
@@ -65,9 +65,9 @@ async def send_push(service: PushService, title: str, body: str, seconds: float 
 
 
 def _in_thread(work: Callable[[], None]) -> asyncio.Future[None]:
-    """In a thread that nobody waits for at the end of the process."""
+    """Run in a thread that does not delay the exit of the process."""
     done: Future[None] = Future()
-    # Whoever waits may give up, but the work goes on.
+    # The caller may stop waiting, but the work continues.
     done.set_running_or_notify_cancel()
 
     def run() -> None:
@@ -75,7 +75,7 @@ def _in_thread(work: Callable[[], None]) -> asyncio.Future[None]:
             work()
         except PushError as error:
             done.set_exception(error)
-        # Each of a hundred services may raise something else.
+        # Each of about a hundred services may raise something else.
         except Exception as error:  # noqa: BLE001
             done.set_exception(PushError(f"It could not be sent ({type(error).__name__})."))
         else:
@@ -87,10 +87,10 @@ def _in_thread(work: Callable[[], None]) -> asyncio.Future[None]:
 
 def _send(service: PushService, title: str, body: str) -> None:
     try:
-        import apprise  # takes a while, and is an extra
+        import apprise  # slow to import, an optional dependency
     except ImportError:
         raise PushError(_MISSING) from None
-    # It logs addresses, with the passwords in them.
+    # It logs addresses with their passwords.
     logging.getLogger("apprise").propagate = False
     plugin: Any = apprise.Apprise.instantiate(service.url, suppress_exceptions=True)
     if plugin is None:
@@ -104,7 +104,7 @@ def _send(service: PushService, title: str, body: str) -> None:
 
 
 def _without_address(text: str, url: str) -> str:
-    """The first line of what went wrong, without any piece of the address."""
+    """Return the first line of an error, without any part of the address."""
     line = next(iter(text.strip().splitlines()), "") or "it gave no reason"
     line = line.partition(" - ")[2] or line
     for piece in sorted(_PIECES.split(url), key=len, reverse=True):

@@ -1,10 +1,10 @@
-"""How somebody is let in: a code that a stranger is given and the owner approves, or one that the owner is given and
-sends from another bridge.
+"""Pairing: a stranger is given a code that the owner approves, or the owner is given a code and sends it from another
+bridge.
 
-A stranger's code gives nothing to anybody who knows it, since only the owner can approve it; the person who sends the
-owner's code in time becomes the owner there, which is why it is shown to the owner alone, works once, on one
-bridge, and is locked after a few wrong ones. Strangers learn one line, whatever they try. What people wrote before they
-were denied was accepted, so the log has it; no turn takes it up (`supersede_denied`).
+A stranger's code is useless to others, since only the owner can approve it. Whoever sends the owner's code in time
+becomes the owner there, so it is only shown to the owner, works once, on one bridge, and is locked after a few wrong
+attempts. Strangers always get the same single line. Messages people wrote before they were denied were accepted, so
+they are in the log; no turn answers them (`supersede_denied`).
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _SALT_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class PairingRules:
-    """How strangers are treated, as the settings say."""
+    """How strangers are treated, from the settings."""
 
-    unknown: Literal["pair", "tell", "ignore"]  # what becomes of strangers
+    unknown: Literal["pair", "tell", "ignore"]  # what happens with strangers
     minutes: float  # how long a code is valid
-    max_pending: int  # codes that wait at a time
+    max_pending: int  # maximum number of pending codes
     tries: int  # wrong codes until pairing is locked
 
 
 @dataclass(frozen=True, slots=True)
 class PairingService:
-    """Gives codes out and takes them back."""
+    """Issues and withdraws codes."""
 
     people: People
     pairings: Pairings
@@ -62,14 +62,14 @@ class PairingService:
     # ---------------------------------------------------------------------------------------------- strangers' side
 
     def handle_stranger(self, arrival: InboundMessage, now: datetime) -> None:
-        """Somebody, or a room, that nobody decided on: told, given a code, or passed over, by setting. Nothing of what
-        they said is kept."""
+        """Handle a person or room without a decision: notify, give a code, or ignore, depending on the settings. Their
+        message is not stored."""
         if self.rules.unknown == "ignore":
             return
         if self.rules.unknown == "tell":
             self.people.notify_once(_notice(arrival, f"told:{_session(arrival)}", NoticeKind.NOT_LET_IN.fill()), now)
             return
-        # Looked at first: a sender who keeps writing costs a look, not a code.
+        # Checked first: a sender who keeps writing costs a lookup, not a code.
         if any(_is_of(pairing, arrival) for pairing in self.list_requests(now)):
             return
         code, offer = self._code(now)
@@ -86,8 +86,8 @@ class PairingService:
             self.people.notify_once(_notice(arrival, f"told:{_session(arrival)}", too_many), now)
 
     def _owner_question(self, pairing: int, request: AccessRequest, until: datetime) -> OutgoingMessage:
-        """The owner is asked where they are on that bridge, or at the terminal; names that strangers chose stay on
-        their line."""
+        """Ask the owner where they are on that bridge, or at the terminal; names chosen by strangers stay on their
+        line."""
         allow, deny = f"/pair allow {pairing}", f"/pair deny {pairing}"
         who = describe_applicant(request)
         buttons = (Button("Approve", allow), Button("Deny", deny))
@@ -103,7 +103,7 @@ class PairingService:
         return question.to_message(access_request_key(pairing), MAIN_SESSION, OWNER_SCOPE, *place)
 
     def redeem_link_code(self, arrival: InboundMessage, now: datetime) -> bool:
-        """Whether this message was the owner's own code, and its sender is the owner from now on."""
+        """Return whether this message was the owner's own code, and its sender now is the owner."""
         typed = parse_pairing_code(arrival.content)
         if typed is None or arrival.room is not None:
             return False
@@ -123,7 +123,7 @@ class PairingService:
     # ------------------------------------------------------------------------------------------------- owner's side
 
     def approve(self, text: str, name: str, now: datetime, *, as_owner: bool) -> str:
-        """Let in the person with this code. Raises `UsageError` for one that is wrong, used, expired or locked."""
+        """Admit the person with this code. Raises `UsageError` if it is wrong, used, expired or locked."""
         code = parse_pairing_code(text)
         if code is None:
             raise UsageError(f"A code has {CODE_LENGTH} letters and digits, as in ABCD2345. Nothing was changed.")
@@ -143,7 +143,7 @@ class PairingService:
         return _let_in_text(pairing, name or pairing.name, as_owner=as_owner)
 
     def decide_request(self, number: int, decision: AccessState, now: datetime) -> str:
-        """Let in, or refuse, the person waiting under this number. Raises `UsageError` where nobody does."""
+        """Admit or refuse the person waiting under this number. Raises `UsageError` if there is none."""
         pairing = next((request for request in self.list_requests(now) if request.id == number), None)
         if pairing is None:
             raise UsageError(f"No request has the number {number}. Nothing was changed; `/people` lists the requests.")
@@ -158,7 +158,7 @@ class PairingService:
     def decide(
         self, bridge: str, sender: str, room: str | None, name: str, decision: AccessState, now: datetime
     ) -> None:
-        """On a room, or without one on somebody as a guest. Nothing of theirs waits any more."""
+        """Decide on a room, or without one on a guest. Their pending requests and messages are withdrawn."""
         if room is not None:
             self.people.decide_room(bridge, room, name, decision, now)
         else:
@@ -166,7 +166,7 @@ class PairingService:
         self.remove_requests(bridge, sender, room, now)
 
     def offer_link(self, bridge: str, now: datetime) -> str:
-        """A code for the owner to send from that bridge. Raises `UsageError` where too many wait."""
+        """Return a code for the owner to send from that bridge. Raises `UsageError` if too many are pending."""
         code, offer = self._code(now)
         if not self.pairings.offer_link(bridge, offer):
             raise UsageError(
@@ -180,15 +180,15 @@ class PairingService:
         )
 
     def list_requests(self, now: datetime) -> list[Pairing]:
-        """Who knocked and waits, oldest first."""
+        """Return pending requests, oldest first."""
         return [pairing for pairing in self.pairings.pending_pairings(now) if pairing.kind == "knock"]
 
     def remove_requests(self, bridge: str, sender: str, room: str | None, now: datetime) -> None:
-        """The owner decided on them in another way."""
+        """Withdraw codes after the owner decided in another way."""
         self.pairings.remove_codes(bridge, sender, room, now)
 
     def _code(self, now: datetime) -> tuple[str, PairingOffer]:
-        """A new code, and what is kept of it."""
+        """Return a new code, and its stored form."""
         code, stored_code = new_pairing_code(secrets.choice, secrets.token_bytes(_SALT_BYTES))
         return code, PairingOffer(stored_code, now, now + timedelta(minutes=self.rules.minutes), self.rules.max_pending)
 
@@ -208,17 +208,17 @@ class PairingService:
 
 
 def strip_markdown(text: str) -> str:
-    """Words of somebody else's on one line, without what would format it."""
+    """Return a text of others on one line, without formatting characters."""
     return "".join(" " if not letter.isprintable() or letter in "`*_[]<>|" else letter for letter in text).strip()
 
 
 def as_verbatim(name: str) -> str:
-    """A name as a network has it, as Markdown that is shown as it is."""
+    """Return a name from a network as Markdown that shows it unchanged."""
     return "`" + "".join("?" if letter == "`" or not letter.isprintable() else letter for letter in name) + "`"
 
 
 def describe_applicant(applicant: Pairing | AccessRequest) -> str:
-    """Who asks to be let in, as Markdown on one line."""
+    """Describe who asks to be admitted, as Markdown on one line."""
     name = strip_markdown(applicant.name) or "(no name)"
     if applicant.room is not None:
         return f"the room {name}, {as_verbatim(applicant.room)} on {applicant.bridge}"
@@ -226,7 +226,7 @@ def describe_applicant(applicant: Pairing | AccessRequest) -> str:
 
 
 def _is_of(pairing: Pairing, arrival: InboundMessage) -> bool:
-    """A room knocks once, no matter who speaks there."""
+    """Return whether a pairing is this sender's; a room has one pairing, whoever speaks."""
     if (pairing.bridge, pairing.room) != (arrival.bridge, arrival.room):
         return False
     return arrival.room is not None or pairing.sender == arrival.sender
@@ -261,8 +261,7 @@ _AT_A_TIME = 100_000
 
 
 def supersede_denied(conversation: Conversation, people: People, now: datetime) -> None:
-    """After the owner decided on somebody, and at start: nothing of a refused person waits any more. Raises
-    `StoreError`."""
+    """Withdraw waiting messages of denied people: after the owner's decision, and at start-up. Raises `StoreError`."""
     denied_rooms = {room_session_key(room.bridge, room.room) for room in people.list_rooms() if room.state == "denied"}
 
     def is_denied(item: InboxItem) -> bool:

@@ -136,6 +136,12 @@ class ContextMeter:
         return FULL_CONTEXT_TOKENS if limits is None else self._budgets(limits).tokens
 
     @property
+    def chosen_model(self) -> tuple[str, ModelLimits] | None:
+        """Name and limits of the chosen model, None while they are unknown."""
+        limits = self._chosen_limits()
+        return None if limits is None else (self._models.answering.name, limits)
+
+    @property
     def knows_model(self) -> bool:
         return self._chosen_limits() is not None
 
@@ -188,6 +194,15 @@ class ContextMeter:
         """Return how full the session's context is, 0-1 and above; 0 while the model's limits are unknown."""
         terms = self.terms(session)
         return 0.0 if terms is None else self.pressure(self._conversation.load_view(session), terms).ratio
+
+    def approximate_ratio(self, view_tokens: int) -> float:
+        """Like `pressure_ratio`, from the total of a view alone: no message is read."""
+        limits = self._chosen_limits()
+        if limits is None:
+            return 0.0
+        budgets = self._budgets(limits)
+        fixed = max((size.tokens for _, size in self._frames.values()), default=0)
+        return (view_tokens + fixed + budgets.reserve) / budgets.tokens if budgets.tokens else 0.0
 
     async def load_pressure_ratio(self, session: str) -> float:
         """Like `pressure_ratio`, querying the model's limits if necessary."""

@@ -21,12 +21,15 @@ from assistant.core.errors import HomeReplaced, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.messages import Message
 from assistant.core.notices import NoticeKind
+from assistant.core.ports import Barrier
 from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, Turn, is_answer_key
 from assistant.core.sessions import session_role
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.core.store_ports import Conversation, Outbox
+from assistant.gateway.attachments import is_long_text
+from assistant.runtime.long_texts import prepare_if_long
 from assistant.runtime.running_turns import RunningTurns
-from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner, prepare_if_long
+from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner
 from assistant.runtime.turn_context import TurnContextBuilder
 from assistant.runtime.turn_outcomes import TurnOutcomes
 from assistant.runtime.voice import VoiceMessages
@@ -75,6 +78,7 @@ class Runtime:
         self._check_home = check_home
         self._store_attachments = store_attachments
         self._voice = voice
+        self.barrier: Barrier | None = None
         self.on_turn_ended: Callable[[str], None] = lambda session: None
         self._accepting = asyncio.Semaphore(_ACCEPTED_AT_ONCE)
         self._write_refused = False
@@ -161,20 +165,24 @@ class Runtime:
         # Limit concurrency, so that a flood of messages does not starve other tasks.
         async with self._accepting:
             try:
-                return await self._accept(incoming, self._clock())
+                receipt = await self._accept(incoming, self._clock())
             except StoreError:
                 self._write_refused = True
                 raise
             finally:
                 self._wake.set()
                 await asyncio.sleep(0)
+        if self.barrier is not None:
+            await self.barrier(1)
+        return receipt
 
     async def _accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
         # Storing attachments must not recreate a data folder that was removed.
         self._check_home(False)
         store = partial(self._store_attachments, incoming, now)
         # Writing files may be slow.
-        incoming = await asyncio.to_thread(store) if any(media.data for media in incoming.media) else store()
+        has_files = any(media.data for media in incoming.media) or is_long_text(incoming)
+        incoming = await asyncio.to_thread(store) if has_files else store()
         return self._conversation.accept(incoming, now)
 
     async def tick(self, now: datetime) -> None:

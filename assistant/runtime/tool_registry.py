@@ -15,12 +15,12 @@ import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from assistant.core.errors import AssistantError, OutcomeUnknown, StoreError
+from assistant.core.errors import AssistantError, OutcomeUnknown, ReplicaUnavailable, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ToolSpec
 from assistant.core.permissions import OWNER_ONLY_PERMISSIONS, Permissions
-from assistant.core.ports import Tool, ToolContext, ToolEffects
+from assistant.core.ports import Barrier, Tool, ToolContext, ToolEffects
 from assistant.core.quoting import FAILURE_PREFIX, quote_text, replace_unsendable
 from assistant.core.telemetry import NULL_TRACER, Tracer
 
@@ -43,6 +43,7 @@ class ToolRegistry:
     ) -> None:
         """`timeout_seconds` caps the timeouts that tools declare, except for `without_timeout_cap`, which limit
         themselves. Raises `ValueError` if two tools share a name."""
+        self.barrier: Barrier | None = None
         self._tools: dict[str, Tool] = {}
         self._replaceable: dict[str, list[str]] = {}
         for tool in tools:
@@ -140,10 +141,20 @@ class ToolRegistry:
         tool = self.find(call.name, role)
         if tool is None:
             return FAILURE_PREFIX + self._not_offered(call.name, role), False
+        try:
+            await self.keep(call.name)
+        except ReplicaUnavailable as error:
+            return f"{FAILURE_PREFIX}{error} {call.name} was not run.", False
         with self._tracer.span("tool", tool=call.name, role=role) as span:
             text, ok = await self._attempt(tool, call, context, raise_store_errors)
             span.set_attributes(ok=ok)
         return replace_unsendable(text), ok
+
+    async def keep(self, name: str) -> None:
+        """Before a tool that must not run twice, and after its result was stored: have another machine know of it, if
+        there is one. Raises `ReplicaUnavailable`."""
+        if self.barrier is not None and self.effects(name) == "once":
+            await self.barrier(0)
 
     def _may_use(self, role: str, tool: Tool) -> bool:
         if tool.spec.name in (FIND_TOOLS, USE_TOOL):

@@ -34,6 +34,7 @@ from assistant.gateway.notices import NoticeSender
 from assistant.runtime.approvals import ApprovalGate, ApprovalService
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
+from assistant.runtime.long_texts import MAX_ANSWER_CHARACTERS, cut_endless_answer, prepare_if_long
 from assistant.runtime.secret_notice import announce_secret
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn_deliveries import deliveries_of_turn, schedule_heading
@@ -45,8 +46,6 @@ EMPTY_REPLY = "(The model ended its turn without saying anything.)"
 REFUSED_REPLY = "(The model declined to answer this.)"
 UNAVAILABLE_REPLY = "I cannot answer just now. Your message is kept; try again later."
 TRUNCATED_REPLY_NOTE = "\n\n*(Cut off here: the answer reached `model.max_output_tokens`.)*"
-# Encoding a message of this length blocks the loop for 3 ms; shorter ones are not worth a thread.
-_LONG = 1_000_000
 
 
 @dataclass(slots=True)
@@ -226,7 +225,7 @@ class TurnRunner:
         async with aclosing(calling) as events:
             async for event in events:
                 match event:
-                    case TextDelta(text):
+                    case TextDelta(text) if len(control.partial) <= MAX_ANSWER_CHARACTERS:
                         self._emit(turn, "delta", text=text if control.partial else schedule_heading(turn) + text)
                         control.partial += text
                     case ModelNotice():
@@ -238,7 +237,7 @@ class TurnRunner:
                         elif session_role(turn.session) == "owner":
                             self._emit(turn, "notice", text=event.text, progress=True)
                     case ModelReply():
-                        reply = event
+                        reply = cut_endless_answer(event)
         if reply is None:
             raise ModelError("The model's stream ended without an answer. Your message is kept.", kind="network")
         control.fallback = reply.fallback
@@ -276,6 +275,7 @@ class TurnRunner:
             result = _result(call, text, ok=ok)
             await prepare_if_long(self._conversation, result)
             self._conversation.record_messages(turn, [result], self._clock())
+            await self._toolbox.keep(call.name)
 
     def _tool_context(self, turn: Turn, call: ToolCall) -> ToolContext:
         return ToolContext(turn.session, turn.scope, turn.id, f"{turn.id}:{call.id}", self._clock(), _purpose(turn))
@@ -383,12 +383,6 @@ def _unanswered_calls(messages: Sequence[Message]) -> list[ToolCall]:
 
 def _result(call: ToolCall, text: str, *, ok: bool) -> Message:
     return Message("tool", text, tool_call_id=call.id, name=call.name, metadata={} if ok else {"is_error": True})
-
-
-async def prepare_if_long(conversation: Conversation, message: Message) -> None:
-    """Encode a long message in a thread, so that logging it does not block the event loop."""
-    if len(message.content) >= _LONG:
-        await asyncio.to_thread(conversation.prepare, message)
 
 
 def describe_fallback(fallback: Fallback) -> str:

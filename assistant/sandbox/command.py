@@ -1,9 +1,9 @@
-"""A shell command of the model's, run where it can do little harm: in bubblewrap, with the workspace as the only folder
-that it sees of the owner's and the only one that it can write, without network, environment or other processes.
+"""Runs a shell command of the model in bubblewrap: it can only read and write the workspace among the owner's folders,
+and has no network, environment or access to other processes.
 
-What always holds: it ends. At its limits of time, memory, output or processes it is killed with all that it started;
-what it printed until then is kept. Without bubblewrap nothing runs, unless the owner set `run_command.sandbox` to
-"none": then the limits hold, and nothing else.
+It always ends. At its limits of time, memory, output or processes it is killed with everything it started; output until
+then is kept. Without bubblewrap nothing runs, unless the owner set `run_command.sandbox` to "none": then only the
+limits apply.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from assistant.core.text import format_bytes, pluralize, strip_control_character
 SandboxKind = Literal["bubblewrap", "none"]
 
 _INSIDE = "/workspace"
-# What programs need of the machine. /etc has secrets of other programs: only what finds libraries and names the user.
+# What programs need from the machine. /etc has secrets of other programs: only what finds libraries and names the user.
 _SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/opt")
 _SYSTEM_FILES = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -38,13 +38,13 @@ _MAX_OPEN_FILES = 256
 _MAX_OWN_PROCESSES = 4096
 _LOOK_SECONDS = 0.1
 _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
-# In a command with one of these, a wildcard would stand for more commands than one.
+# In a command with one of these, a wildcard could match several commands.
 _SHELL_SIGNS = frozenset(";&|<>$`\n\r(){}\\")
 
 
 @dataclass(frozen=True, slots=True)
 class CommandLimits:
-    """`seconds` of time, `memory_bytes` of all its processes together, so many `output_bytes` and `processes`."""
+    """`seconds` of time, `memory_bytes` of all processes together, `output_bytes`, and number of `processes`."""
 
     seconds: float
     memory_bytes: int
@@ -54,7 +54,7 @@ class CommandLimits:
 
 @dataclass(frozen=True, slots=True)
 class SandboxResult:
-    """`exit_code` as a shell gives it; `stopped` says why it was killed, "" where it ended."""
+    """`exit_code` as of a shell; `stopped` says why it was killed, "" if it ended."""
 
     exit_code: int
     output: str
@@ -68,13 +68,13 @@ class CommandSandbox:
     limits: CommandLimits
 
     def describe(self) -> str:
-        """Where a command runs, for the person who approves it."""
+        """Describe where a command runs, for the person who approves it."""
         if self.kind == "none":
             return "NOT in a sandbox: it can do all that you can"
         return "in the workspace, without network"
 
     async def run(self, command: str) -> SandboxResult:
-        """Raises `ToolError` where nothing can be run."""
+        """Raises `ToolError` if the command cannot be run."""
         argv = self._argv(command)
         environment = {"PATH": _PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb"}
         try:
@@ -94,7 +94,8 @@ class CommandSandbox:
 
     def _argv(self, command: str) -> list[str]:
         memory, file_blocks = self.limits.memory_bytes // 1024, _MAX_FILE_BYTES // 512
-        # Older kernels count all processes of a user, also those outside. Nothing limits root but being looked at.
+        # Older kernels count all processes of a user, including those outside. For root there is no limit, only
+        # monitoring.
         processes = self.limits.processes + _count_own_processes()
         limits = (
             f"ulimit -c 0; ulimit -d {memory}; ulimit -f {file_blocks}; ulimit -n {_MAX_OPEN_FILES};"
@@ -128,7 +129,7 @@ class CommandSandbox:
             watching.cancel()
             _kill(process)
             try:
-                # What it started may hold the pipe open for ever where nothing confines it.
+                # Without a sandbox, processes it started may keep the pipe open forever.
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(reading, 1.0)
             finally:
@@ -138,7 +139,7 @@ class CommandSandbox:
         return SandboxResult(code if code >= 0 else 128 - code, output.text(), stopped)
 
     async def _find_excess(self, pid: int) -> str:
-        """Returns which limit is passed, once one is."""
+        """Return which limit is exceeded, as soon as one is."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             count, memory = await asyncio.to_thread(_measure, pid)
@@ -153,15 +154,15 @@ def find_bubblewrap() -> str | None:
 
 
 def is_allowed(command: str, patterns: Iterable[str]) -> bool:
-    """Whether a command is one that the owner allowed in the settings: exactly, or by a pattern with `*`, which stands
-    for words of one command and never for a second command."""
+    """Return whether the owner allowed a command in the settings: exactly, or by a pattern with `*`, which matches
+    words of one command and never a second command."""
     if command in patterns:
         return True
     return not _SHELL_SIGNS & set(command) and any(fnmatch.fnmatchcase(command, it) for it in patterns if "*" in it)
 
 
 def _confinement(workspace: Path) -> list[str]:
-    """The options of bubblewrap: https://github.com/containers/bubblewrap"""
+    """Return the options of bubblewrap: https://github.com/containers/bubblewrap"""
     arguments = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox"]
     for path in map(Path, (*_SYSTEM_FOLDERS, *_SYSTEM_FILES)):
         if path.is_symlink() and path.parent == Path("/"):  # /bin is a link to usr/bin on most machines
@@ -173,7 +174,7 @@ def _confinement(workspace: Path) -> list[str]:
 
 
 class _Output:
-    """The first and the last of what a command prints: what it says first tells what it did, the end how it went."""
+    """Keeps the first and the last output of a command: the beginning shows what it did, the end how it went."""
 
     def __init__(self, limit: int) -> None:
         self._half = limit // 2
@@ -195,14 +196,14 @@ class _Output:
 
 
 def _kill(process: Process) -> None:
-    """It and all that it started: what bubblewrap confines ends with it, else the process group."""
+    """Kill it and everything it started: processes in bubblewrap end with it, others by their group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def _measure(pid: int) -> tuple[int, int]:
-    """How many processes a process has started, itself included, and the bytes of memory that they use. (1, 0) where
-    the machine does not tell."""
+    """Return the number of processes, including itself, and their memory in bytes; (1, 0) if the machine does not
+    tell."""
     children: Mapping[int, list[int]] = _children_by_parent()
     found, waiting, memory = 0, [pid], 0
     while waiting:
@@ -227,7 +228,7 @@ def _children_by_parent() -> Mapping[int, list[int]]:
         for entry in os.scandir("/proc"):
             if entry.name.isdecimal():
                 with contextlib.suppress(OSError, ValueError, IndexError):
-                    # The name of a program may have blanks and brackets: what follows the last one is plain.
+                    # A program name may contain blanks and brackets: parse after the last bracket.
                     after = Path(entry.path, "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
                     children[int(after.split()[1])].append(int(entry.name))
     return children

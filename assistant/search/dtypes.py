@@ -1,4 +1,4 @@
-"""The types of the index's numbers, in memory and in its store."""
+"""Number types of the index, in memory and in its store."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ ROLE_BITS = 8
 
 
 def kind_number(scope: int, role: int) -> int:
-    """Of the numbers of a scope and a role."""
+    """Return the number of a scope and a role."""
     return scope << ROLE_BITS | role
 
 
 def kinds_of(rows: UnitRows) -> NDArray[np.uint32]:
-    """Scope and role of each unit as one number, 0 where it is gone."""
+    """Return scope and role of each unit as one number, 0 if it was removed."""
     kinds: NDArray[np.uint32] = (rows["scope"].astype(np.uint32) << ROLE_BITS | rows["role"]) * (rows["gone"] == 0)
     return kinds
 
@@ -71,7 +71,7 @@ def quantise(rows: Floats) -> ByteVectors:
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """In which units a stem stands, and how often in each."""
+    """The units that contain a stem, and how often each does."""
 
     units: Ints
     counts: Floats

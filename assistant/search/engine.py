@@ -1,12 +1,12 @@
-"""From a question to the units that answer it best, out of any number.
+"""Ranks the units of a collection for a question.
 
-Two stages, so that what a search costs hardly grows with the collection: a cheap score over the postings of the
-question's words and of words that mean about the same (those that more than 30 % of all units have bring nobody in),
-spread to neighbours, with those units whose vectors are most like the question's; then the exact score (`scoring`) of
-the units of the best thousand messages. A small collection is scored as a whole.
+Two stages, so that the cost of a search hardly grows with the collection: a cheap score over the postings of the
+question's words and of similar words (words in more than 30 % of all units select no candidates), spread to
+neighbouring units, plus the units with the most similar vectors; then the exact score (`scoring`) of the units of the
+best thousand messages. A small collection is scored completely.
 
-What always holds: scope, session, roles, dates and what is gone decide who is a candidate; nothing else can add one,
-and what stands around a candidate is of its own stream (I10).
+Invariant: scope, session, roles, dates and removal determine the candidates; nothing else can add one, and the
+neighbours of a candidate are from its own stream (I10).
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from assistant.search.vocabulary import normalise_rows
 _K1 = 1.2
 _NEVER_COMMON = 50
 _NEWER = 1e-3
-# The cosine from which something is found for its meaning alone, without a word of the question in or beside it, where
-# nobody said any, or where everything is a candidate. Words that nobody said and that ask nothing may be no words.
+# Minimum cosine for a hit by meaning alone: without a word of the question in or near it; if none of the words is
+# known; or if everything is a candidate. Unknown words without a question may not be words at all.
 _LIKE_ALONE, _LIKE_ALONE_UNSAID = 0.1, 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedSearch:
-    """A question with the candidates that may answer it."""
+    """A question with its candidates."""
 
     candidates: Ints  # numbers of units
     table: CandidateTable
@@ -56,14 +56,14 @@ class PreparedSearch:
     words: dict[str, str]  # of the question's own stems
     question: QuestionVectors
     asked_for: AskedFor
-    sources: int  # how many there are in the collection
+    sources: int  # number of sources in the collection
     likeness: Floats  # of each candidate to the question
-    is_small: bool  # whether all that is allowed is a candidate
-    is_spaceless: bool  # whether words of it are written without spaces
+    is_small: bool  # whether everything permitted is a candidate
+    is_spaceless: bool  # whether it has words written without spaces
 
 
 class SearchEngine:
-    """Searches one collection. Not for several threads at once."""
+    """Searches one collection; not thread-safe."""
 
     def __init__(self, store: IndexStore, stems: FindStems, embed: EmbedTexts, limits: SearchLimits) -> None:
         self.index = SearchIndex(store, stems, embed)
@@ -72,12 +72,12 @@ class SearchEngine:
         self._limits = limits
 
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
-        """Best first, each source once. Raises `StoreError`."""
+        """Return hits, best first, each source once. Raises `StoreError`."""
         asked = self.prepare(question, where)
         return [] if asked is None else self._best_hits(question, asked, _scores(asked), limit)
 
     def explain(self, question: str, where: SearchFilter, *, limit: int = 10) -> SearchExplanation:
-        """What `search` finds, and how. Raises `StoreError`."""
+        """Return the hits of `search` with how they were found. Raises `StoreError`."""
         asked = self.prepare(question, where)
         if asked is None:
             return SearchExplanation({}, (), self.index.source_count, 0, 0, [])
@@ -96,13 +96,13 @@ class SearchEngine:
         like_enough: Bools = np.ones(len(scores.total), bool)
         has_words = scores.bm25 > 0
         if asked.is_small or not has_words.any():
-            # Meaning says little of scripts without spaces, whose words are found piece by piece.
+            # Embeddings are unreliable for scripts without spaces, whose words are found in pieces.
             least = _LIKE_ALONE if has_words.any() or asks_for_something(question) else _LIKE_ALONE_UNSAID
             like_enough = has_words | ((asked.likeness >= least) & (not asked.is_spaceless))
         return self._ranked(asked.candidates, scores, asked.likeness, like_enough, limit)
 
     def prepare(self, question: str, where: SearchFilter) -> PreparedSearch | None:
-        """What there is to score; None where there is nothing. Raises `StoreError`."""
+        """Return what to score; None if nothing. Raises `StoreError`."""
         parsed = parse_question(question, self._stems)
         allowed = self._allowed(where)
         if not parsed.words or allowed is None or not allowed.any():
@@ -129,14 +129,15 @@ class SearchEngine:
         )
 
     def _vectors_of(self, question: str) -> tuple[Floats, Floats]:
-        """The vector of a question as it is, and without what all units have in common, of length 1."""
+        """Return the vector of a question, and the same without the mean of all units, of length 1."""
         plain = self._embed([question])[0]
         return plain, self._centred(plain)
 
     def _vector_of_words(
         self, question: ParsedQuestion, terms: dict[str, tuple[float, str]], weighed: list[QueryTerm]
     ) -> Floats:
-        """The sum of the question's own words by their idf, without what all units have in common, of length 1."""
+        """Return the sum of the vectors of the question's own words by idf, without the mean of all units, of length
+        1."""
         own = {stem: term.idf for (stem, (_, of)), term in zip(terms.items(), weighed, strict=True) if stem == of}
         idf = np.array(list(own.values()), np.float32)
         words = idf @ normalise_rows(self._embed([question.words[stem] for stem in own]))
@@ -147,7 +148,7 @@ class SearchEngine:
         return centred / max(float(np.linalg.norm(centred)), 1e-6)
 
     def source_count(self, word: str) -> int:
-        """How many sources have a word, in any form of it, or are said by somebody of that name."""
+        """Return how many sources have a word in any form, or have a speaker of that name."""
         if len(word) == 1 and is_spaceless(word):
             return sum(self.index.source_count_of(stem) for stem in self.index.stems_starting_with(word))
         stems = self._stems([word])[word].split()
@@ -179,7 +180,7 @@ class SearchEngine:
         return allowed
 
     def _terms(self, question: ParsedQuestion) -> dict[str, tuple[float, str]]:
-        """(weight, the question's stem that it stands for) of each stem to look for."""
+        """Return (weight, index of the question's stem it stands for) for each stem to search."""
         names = self._speaker_stems()
         own = {stem: word for stem, word in question.words.items() if stem not in names} or question.words
         terms = {stem: (1.0, stem) for stem in own}
@@ -190,7 +191,7 @@ class SearchEngine:
         return {**{stem: term for stem, term in like.items() if stem not in terms}, **terms}
 
     def _weighed(self, terms: dict[str, tuple[float, str]], question: ParsedQuestion) -> list[QueryTerm]:
-        """The terms with their idf; what stands for one stem of the question is as common as all of it together."""
+        """Return the terms with their idf; all terms for one stem of the question count together."""
         rows = {stem: row for row, stem in enumerate(terms)}
         together = dict.fromkeys(terms, 0.0)
         for stem, (weight, stands_for) in terms.items():
@@ -207,7 +208,7 @@ class SearchEngine:
         ]
 
     def _candidates(self, terms: dict[str, tuple[float, str]], allowed: Bools, vector: Floats) -> Ints:
-        """Numbers of the units worth an exact score, in order."""
+        """Return the numbers of the units to score exactly, in order."""
         index = self.index
         if self._is_small(allowed):
             return np.flatnonzero(allowed)
@@ -220,7 +221,8 @@ class SearchEngine:
                 occurrences = index.occurrences(stem)
                 worth = np.float32(terms[stem][0] * self._plain_idf(sources) * (_K1 + 1))
                 rough[occurrences.units] += worth * occurrences.counts / (occurrences.counts + np.float32(_K1))
-        # What is not allowed may be a neighbour of what is, in the same scope; among equals the newer one is taken.
+        # A unit that is not permitted may be next to one that is, in the same scope; among equals the newer one is
+        # chosen.
         touched = np.flatnonzero(rough)
         scopes = index.kinds[touched] >> ROLE_BITS
         rough[touched] *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
@@ -239,27 +241,27 @@ class SearchEngine:
         return int(allowed.sum()) <= self._limits.small_collection
 
     def _of_so_many_sources(self, units: Ints) -> Ints:
-        """The first of these units, of as many sources as are scored."""
+        """Return the first of these units, up to the maximum number of sources to score."""
         _, first = np.unique(self.index.meta["source"][units], return_index=True)
         return (
             units if len(first) <= (most := self._limits.scored_sources) else units[: np.partition(first, most)[most]]
         )
 
     def _around(self, units: Ints) -> Ints:
-        """(n, 9) numbers of what stands around units in their streams, -1 for nothing."""
+        """Return (n, 9) numbers of the units around each in its stream, -1 for none."""
         index = self.index
         around = np.full((len(units), 2 * NEIGHBOUR_REACH + 1), -1, np.intp)
         around[:, NEIGHBOUR_REACH] = units
-        meta, following = index.meta, index.following
-        for distance in range(1, NEIGHBOUR_REACH + 1):
-            for place, step in (
-                (NEIGHBOUR_REACH - distance, meta["previous"]),
-                (NEIGHBOUR_REACH + distance, following),
-            ):
-                nearer = around[:, place + (1 if place < NEIGHBOUR_REACH else -1)]
-                around[:, place] = np.where(nearer >= 0, step[nearer], -1)
-        around[(around >= 0) & (meta["gone"][around] > 0)] = -1
-        around[:, NEIGHBOUR_REACH] = units
+        gone = index.meta["gone"]
+        for direction, step in ((-1, index.meta["previous"]), (1, index.following)):
+            rows, reached = np.arange(len(units)), units
+            for distance in range(1, NEIGHBOUR_REACH + 1):
+                reached = step[reached]
+                has = reached >= 0
+                if not has.any():
+                    break
+                rows, reached = rows[has], reached[has]
+                around[rows, NEIGHBOUR_REACH + direction * distance] = np.where(gone[reached] > 0, -1, reached)
         return around
 
     # ------------------------------------------------------------------------------------------------------------ table
@@ -268,7 +270,7 @@ class SearchEngine:
         index = self.index
         around = self._around(candidates)
         units = index.distinct(around)
-        places = np.full(index.count + 1, -1, np.intp)  # the last is for a place where nothing is
+        places = np.full(index.count + 1, -1, np.intp)  # the last row is for positions without a unit
         places[units] = np.arange(len(units))
         counts = np.zeros((len(terms), len(units)), np.float32)
         for row, stem in enumerate(terms):
@@ -294,7 +296,7 @@ class SearchEngine:
         )
 
     def _named(self, own: NDArray[np.void], terms: dict[str, tuple[float, str]], question: ParsedQuestion) -> Bools:
-        """(terms, n): whether the date of a candidate is what a term names."""
+        """Return (terms, n): whether a term names the date of a candidate."""
         named = np.zeros((len(terms), len(own)), bool)
         for row, stem in enumerate(terms):
             part = question.dates.get(stem)
@@ -303,7 +305,7 @@ class SearchEngine:
         return named
 
     def _fits(self, own: NDArray[np.void], question: ParsedQuestion) -> Bools:
-        """(n): whether a candidate was said by whom the question is about."""
+        """Return (n): whether a candidate was said by the person the question is about."""
         about = self._speakers_named(question)
         if about:
             return np.isin(own["speaker"], about)
@@ -363,7 +365,7 @@ def _asked_for(question: ParsedQuestion) -> AskedFor:
 
 
 def date_parts(days: NDArray[np.int32], kind: str) -> NDArray[np.int64]:
-    """Weekday (1 Monday to 7), day of the month, month or year of ordinal days (1: the first of January of year 1)."""
+    """Return the weekday (1 Monday to 7), day of the month, month or year of ordinal days (1: 1 January of year 1)."""
     dates = (days.astype(np.int64) - _EPOCH).astype("datetime64[D]")
     if kind == "weekday":
         weekdays: NDArray[np.int64] = (days.astype(np.int64) - 1) % 7 + 1
@@ -381,7 +383,7 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 
 def _largest(values: Floats, limit: int) -> Ints:
-    """Places of the largest values above 0, at most so many, in no order."""
+    """Return the positions of at most `limit` of the largest values above 0, unordered."""
     above = np.flatnonzero(values > 0)
     if len(above) <= limit:
         return above

@@ -1,9 +1,9 @@
-"""What was said or noted, found by the engine: the index of a source, kept up to what it said last.
+"""Searches messages or notes with the engine, and keeps the index of a source up to date.
 
-What always holds: before anything is looked for, what came since is taken in, unless it is so much that it is made in
-the background (`catch_up`). The index follows its source: thrown away, it is made again from it, and one that is found
-damaged is. A text that is too long is taken in up to a limit, one that cannot be read is passed over; both are noted
-(`passed_over`), and keep nothing else from being found. Any thread may call, one at a time.
+Before each search, new texts are indexed, unless there are so many that they are indexed in the background
+(`catch_up`). The index follows its source: if deleted or found damaged, it is rebuilt from it. A text that is too long
+is indexed up to a limit, an unreadable one is skipped; both are recorded (`passed_over`) and do not affect others. May
+be called from any thread, one call at a time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from assistant.search.index_values import SearchExplanation, SearchFilter, Sourc
 from assistant.search.query import FindStems
 
 if TYPE_CHECKING:
-    # Heavy, and not needed before the first search.
+    # A slow import, not needed before the first search.
     from assistant.search.engine import SearchEngine
     from assistant.search.index import SearchIndex
 
@@ -28,14 +28,14 @@ log = get_logger()
 T = TypeVar("T")
 
 _BATCH_RECORDS = 64
-# What a search may take in before it answers; more is the business of `catch_up`.
+# How much a search may index before it answers; `catch_up` does more.
 _MAX_RECORDS_PER_SEARCH = 1_024
-# Characters of one text that are indexed: some seconds of work.
+# Maximum characters of one text to index: takes some seconds.
 MAX_TEXT = 4_000_000
 
 
 class SourceFinder:
-    """Finds messages or journal entries over a source. All methods but `close` raise `StoreError`."""
+    """Finds messages or journal entries of a source. All methods except for `close` raise `StoreError`."""
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class SourceFinder:
         on_damage: Callable[[], None] = lambda: None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
-        """The engine is opened when it is first needed. `stems` may be asked by any thread. `patient`: a search waits
-        until all is taken in. `on_damage` has what is opened next be whole."""
+        """The engine is opened at first use. `stems` may be called from any thread. `patient`: a search waits until
+        everything is indexed. After `on_damage`, the engine opened next is intact."""
         self.stems = stems
         self._open_engine = open_engine
         self._source = source
@@ -61,7 +61,7 @@ class SourceFinder:
         self._lock = RLock()
 
     def find(self, question: str, where: SearchFilter, *, limit: int) -> list[SourceHit]:
-        """Best first. What was said until now is found."""
+        """Return hits, best first, including everything said until now."""
 
         def search(engine: SearchEngine) -> list[SourceHit]:
             self._take_in(engine.index, self._max_records)
@@ -70,7 +70,7 @@ class SourceFinder:
         return self._with_engine(search)
 
     def explain(self, question: str, where: SearchFilter, *, limit: int) -> SearchExplanation:
-        """What `find` finds, and how."""
+        """Return the hits of `find` with how they were found."""
 
         def explain(engine: SearchEngine) -> SearchExplanation:
             self._take_in(engine.index, self._max_records)
@@ -79,19 +79,18 @@ class SourceFinder:
         return self._with_engine(explain)
 
     def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
-        """How many sources have each word, in any form of it; and how many sources there are."""
+        """Return how many sources have each word in any form, and the number of sources."""
         return self._with_engine(
             lambda engine: ([engine.source_count(word) for word in words], engine.index.source_count)
         )
 
     def index_next_batch(self) -> int:
-        """Take in some of what came since; how many records that were, 0 once nothing is left. Raises
-        `StoreError`."""
+        """Index some of the new texts; return the number of records, 0 when done. Raises `StoreError`."""
         return self._with_engine(lambda engine: self._take_in(engine.index, _BATCH_RECORDS))
 
     def forget(self, sources: Sequence[int], words_of: Callable[[int], str]) -> None:
-        """Take sources out so that none of their words is left; `words_of` gives what was indexed of each. Not twice
-        for the same ones. Raises `StoreError`."""
+        """Remove sources and all of their words; `words_of` returns what was indexed of each. Call it only once per
+        source. Raises `StoreError`."""
 
         def remove(engine: SearchEngine) -> None:
             engine.index.remove_sources(sources, text_of=words_of)
@@ -101,11 +100,11 @@ class SourceFinder:
         self._with_engine(remove)
 
     def clear(self) -> None:
-        """Throw the index away: it is made again from its source. Raises `StoreError`."""
+        """Delete the index; it is rebuilt from its source. Raises `StoreError`."""
         self._with_engine(lambda engine: engine.index.clear())
 
     def passed_over(self) -> dict[int, str]:
-        """Sources that are found in part or not at all, with the reasons. Raises `StoreError`."""
+        """Return sources that are indexed in part or not at all, with the reasons. Raises `StoreError`."""
         return self._with_engine(lambda engine: engine.index.store.passed_over())
 
     def close(self) -> None:
@@ -126,7 +125,7 @@ class SourceFinder:
             engine = self._open_engine()
             last = self._source.streams_behind({})
             if any(seq > last.get(stream, 0) for stream, seq in engine.index.read_to.items()):
-                # It has read more than there is, so it is the index of something else, or of a log that was longer.
+                # The index has more than the source: it belongs to another source, or the log was longer.
                 engine.index.clear()
             self._engine = engine
         return self._engine
@@ -155,7 +154,7 @@ class SourceFinder:
             index.append(shown, read_to, self._zone)
         except StoreError:
             raise
-        except Exception as error:  # whatever a text does to what reads it, it is one of many
+        except Exception as error:  # an error of one text must not stop the others
             if len(records) > 1:
                 for record in records:
                     self._append(index, [record], stream)

@@ -1,9 +1,8 @@
-"""The index of one collection in memory: what stands where, ready to be asked.
+"""The index of one collection in memory.
 
-What always holds: what was appended is found by the next search; the numbers of units never change; whatever is kept
-here of a home of any size is bounded by some 35 bytes a unit, the vectors of the newest 131,072 (38 MB with their
-sketches) and the vocabulary, as postings and older vectors are read when they are asked for. Not for several threads at
-once.
+Everything appended is found by the next search; unit numbers never change. Memory is bounded by about 35 bytes per
+unit, the vectors of the newest 131,072 units (38 MB with their sketches) and the vocabulary; postings and older vectors
+are read on demand. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ from assistant.search.units import (
 from assistant.search.vocabulary import Vocabulary
 
 SEAL_AFTER_UNITS = 1_024
-# Newest units whose vectors stay in memory. Those of older ones are read when they are asked for.
+# Number of newest units whose vectors stay in memory; those of older ones are read on demand.
 _RESIDENT = 1 << 17
 _CACHED_POSTINGS = 1_200_000
-# Units without a common direction that a small collection is thought to have, so that its mean means little.
+# Assumed number of units without a common direction, so that the mean of a small collection has little weight.
 _PRIOR = 20.0
-# The mean of ordinary collections has a length of 0.25 to 0.45.
+# The mean of typical collections has a length of 0.25 to 0.45.
 _LONGEST_MEAN = 0.5
-# Seconds of silence that end a conversation: what was said before is not beside what comes after.
+# Seconds of silence that end a conversation: earlier messages are not neighbours of later ones.
 _SILENCE = 12 * 3_600
 _NONE = np.zeros((0, DIMENSIONS), np.int8)
 _EMPTY = Occurrences(np.zeros(0, np.intp), np.zeros(0, np.float32))
@@ -91,7 +90,7 @@ class SearchIndex:
         self._last: dict[int, int] = {}
         self._fresh: list[UnsealedUnit] = []
         self._memory: dict[str, list[tuple[int, int]]] = {}
-        self._source_counts: dict[str, int] = {}  # of stems that are in fresh units, once asked for
+        self._source_counts: dict[str, int] = {}  # of stems in unsealed units, computed at first use
         self._cache: OrderedDict[int, Occurrences] = OrderedDict()
         self._cached = 0
         self._vectors = UnitVectors(self.store, self.sealed, len(contents.fresh), self._resident)
@@ -99,7 +98,7 @@ class SearchIndex:
             streams, previous = self._meta["stream"][: self.sealed], self._meta["previous"][: self.sealed]
             follows = np.flatnonzero(previous >= 0)
             self._following[previous[follows]] = follows
-            # The last of each stream: later ones overwrite earlier ones.
+            # The last unit of each stream: later ones overwrite earlier ones.
             self._last = dict(zip(streams.tolist(), range(self.sealed), strict=True))
         self.vocabulary = Vocabulary(self._embed)
         self.vocabulary.load((term.stem, term.sources, term.vector) for term in contents.terms)
@@ -110,8 +109,8 @@ class SearchIndex:
     # ----------------------------------------------------------------------------------------------------------- append
 
     def append(self, records: Iterable[SourceText], read_to: Mapping[str, int], zone: tzinfo = UTC) -> None:
-        """Take records in, in their order, and note how far the streams of their source were read; days are those of
-        `zone`. Raises `StoreError`; what was not kept is not in memory either."""
+        """Index records in order, and save how far the streams of their source were read; dates are in `zone`. Raises
+        `StoreError`; what was not stored is not in memory either."""
         units = [
             (record, part, text)
             for record in records
@@ -136,7 +135,7 @@ class SearchIndex:
             before, said_at, repeats = last.get(stream) or self._end_of(stream)
             meta["previous"] = before if stream and abs(second - said_at) <= _SILENCE else -1
             follows = int(meta["previous"][0]) >= 0 and repeats
-            if part == 0:  # once a record: it looks at all of a text, which may have thousands of parts
+            if part == 0:  # once per record: it reads the whole text, which may have thousands of parts
                 asks = record.role == "user" and asks_for_something(record.text)
             repeats = asks if record.role == "user" else follows
             meta["form"] = unit_flags(text) | (REPEATS if repeats else 0)
@@ -153,14 +152,14 @@ class SearchIndex:
             self.seal()
 
     def _end_of(self, stream: int) -> tuple[int, int, bool]:
-        """The last unit of a stream, when it was said, and whether it asks or answers; -1 for none."""
+        """Return the last unit of a stream, its time, and whether it asks or answers; -1 for none."""
         number = self._last.get(stream, -1)
         if number < 0:
             return number, 0, False
         return number, int(self._meta[number]["second"]), bool(self._meta[number]["form"] & REPEATS)
 
     def _vectors_of(self, texts: Sequence[str]) -> ByteVectors:
-        """The same text is embedded once."""
+        """Embed texts, each distinct text once."""
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
         return quantise(self._embed(list(places)))[[places[text] for text in texts]]
 
@@ -175,14 +174,14 @@ class SearchIndex:
         return meta
 
     def _number(self, name: str, new: dict[str, int]) -> int:
-        """Of a name; 0 is nobody's."""
+        """Return the number of a name; 0 is for no name."""
         number = self._names.get(name) or new.get(name)
         if number is None:
             number = new[name] = len(self._names) + len(new) + 1
         return number
 
     def _take(self, unit: UnsealedUnit) -> None:
-        """A unit that the store has, into memory."""
+        """Load a stored unit into memory."""
         self._meta[unit.number] = np.frombuffer(unit.meta, UNIT_DTYPE)[0]
         self._kinds[unit.number] = kinds_of(self._meta[unit.number : unit.number + 1])[0]
         self._vectors.put(unit.number, unit.vector)
@@ -206,7 +205,7 @@ class SearchIndex:
             self._following = np.concatenate([self._following, np.full(more, -1, np.int32)])
 
     def seal(self) -> None:
-        """Make a page of what is fresh. Raises `StoreError`; then it stays fresh."""
+        """Seal the unsealed units into a page. Raises `StoreError`; then they stay unsealed."""
         if not self._fresh:
             return
         new = [stem for stem in self._memory if stem not in self._terms]
@@ -217,7 +216,7 @@ class SearchIndex:
         terms, postings = [], {}
         for stem, where in self._memory.items():
             term = self._terms.get(stem) or ids[stem]
-            # Of a known one the store keeps the vector that it has.
+            # The store keeps its vector of a known term.
             like = likes.get(term, b"")
             sources = max(1, self._sources.get(term, 0) + self._sources_among([unit for unit, _ in where]))
             terms.append(IndexTerm(term, stem, sources, like))
@@ -242,8 +241,8 @@ class SearchIndex:
     # ------------------------------------------------------------------------------------------------------------- gone
 
     def remove_sources(self, sources: Sequence[int], *, text_of: Callable[[int], str] | None = None) -> None:
-        """These are found no longer. With `stems_of` (the text of a source as it was indexed) nothing of their words
-        stays, as when they are forgotten. Raises `StoreError`."""
+        """Remove sources from search. With `text_of` (the text of a source as indexed), none of their words is kept,
+        for erasures. Raises `StoreError`."""
         numbers = np.flatnonzero(np.isin(self.meta["source"], np.array(sources, np.int64)))
         if not len(numbers):
             return
@@ -256,12 +255,12 @@ class SearchIndex:
             self._load()
 
     def clear(self) -> None:
-        """Nothing is found any more, and all of the source is to be read again. Raises `StoreError`."""
+        """Empty the index; the whole source has to be read again. Raises `StoreError`."""
         self.store.clear()
         self._load()
 
     def _without(self, numbers: Ints, text_of: Callable[[int], str]) -> list[IndexTerm]:
-        """The terms of these units, which are gone, with how many sources have them still."""
+        """Return the terms of these removed units, with how many sources still have them."""
         lost: set[str] = set()
         sealed = [int(number) for number in numbers if number < self.sealed]
         for source in {int(self._meta[number]["source"]) for number in sealed}:
@@ -272,7 +271,7 @@ class SearchIndex:
         return [IndexTerm(self._terms[stem], stem, self._sources_left(stem), b"") for stem in lost & self._terms.keys()]
 
     def _sources_left(self, stem: str) -> int:
-        """0 where no unit that is still there has it, and nothing of the stem may stay."""
+        """Return how many remaining sources have a stem; at 0, nothing of the stem may be kept."""
         units = self._sealed_occurrences(self._terms[stem]).units
         units = units[self._meta["gone"][units] == 0]
         return max(1, self._sources_among(units)) if len(units) else 0
@@ -281,11 +280,11 @@ class SearchIndex:
 
     @property
     def following(self) -> NDArray[np.int32]:
-        """The unit after each in its stream, -1 for none."""
+        """Return the next unit of each in its stream, -1 for none."""
         return self._following[: self.count]
 
     def speaker_stems(self) -> dict[int, frozenset[str]]:
-        """The stems of each speaker's name, by the speaker's number."""
+        """Return the stems of each speaker's name, by speaker number."""
         new = set(np.unique(self._meta["speaker"][self._speakers_until : self.count]).tolist()) - {0, *self._speakers}
         for name, number in self._names.items() if new else ():
             if number in new:
@@ -296,17 +295,17 @@ class SearchIndex:
 
     @property
     def resident(self) -> int:
-        """For how many units there is room for vectors in memory."""
+        """Return the number of units whose vectors fit in memory."""
         return self._vectors.room
 
     @property
     def kinds(self) -> NDArray[np.uint32]:
-        """Scope and role of each unit as one number (`kind_number`), 0 where it is gone."""
+        """Return scope and role of each unit as one number (`kind_number`), 0 if removed."""
         return self._kinds[: self.count]
 
     def distinct(self, units: Ints) -> Ints:
-        """Each of these units once, in order, but for negative ones."""
-        has = np.zeros(self.count + 1, bool)  # the last is for those
+        """Return each of these units once, in order, without negative ones."""
+        has = np.zeros(self.count + 1, bool)  # the last entry is for negative numbers
         has[units] = True
         return np.flatnonzero(has[:-1])
 
@@ -318,9 +317,9 @@ class SearchIndex:
         return self._names.get(name)
 
     def source_count_of(self, stem: str) -> int:
-        """How many sources have a stem: a long text counts once, or it would make its words common; questions and
-        what was answered to them count together as one where nothing else has it, or what is asked for often would be
-        found ever less."""
+        """Return how many sources have a stem: a long text counts once, so that it does not make its words common;
+        questions and their answers count as one if nothing else has the stem, so that asking about something often does
+        not make it harder to find."""
         fresh, sealed = self._memory.get(stem), self._sources.get(self._terms.get(stem, 0), 0)
         if fresh and stem not in self._source_counts:
             self._source_counts[stem] = max(sealed + self._sources_among([unit for unit, _ in fresh]), 1)
@@ -328,27 +327,27 @@ class SearchIndex:
 
     @property
     def source_count(self) -> int:
-        """How many sources there are, without questions and their answers."""
+        """Return the number of sources, without questions and their answers."""
         return self._source_count
 
     def _counts(self, unit: int) -> bool:
-        """Whether its words count where their rarity is asked for."""
+        """Return whether a unit counts for the rarity of its words."""
         return not self._meta[unit]["form"] & REPEATS
 
     def stems_starting_with(self, letter: str) -> list[str]:
-        """The stems that begin so."""
+        """Return the stems that begin with a letter."""
         return [stem for stem in self._terms.keys() | self._memory.keys() if stem.startswith(letter)]
 
     def _sources_among(self, units: Sequence[int] | Ints) -> int:
         if len(units) == 1:
             return int(self._counts(units[0]))
         rows = self._meta[units]
-        # The units of a source stand one behind the other.
+        # The units of a source are adjacent.
         sources = rows["source"][rows["form"] & REPEATS == 0]
         return int(np.count_nonzero(sources[1:] != sources[:-1])) + min(1, len(sources))
 
     def occurrences(self, stem: str) -> Occurrences:
-        """Where a stem stands, in order of units."""
+        """Return the occurrences of a stem, in order of units."""
         term = self._terms.get(stem)
         sealed = _EMPTY if term is None else self._sealed_occurrences(term)
         fresh = self._memory.get(stem)
@@ -379,21 +378,22 @@ class SearchIndex:
 
     @property
     def mean(self) -> Floats:
-        """What all vectors have in common, which tells nothing; of a collection that one text fills, a part of it."""
+        """Return the mean of all vectors, which carries no information; only a part of it if one text fills the
+        collection."""
         mean = (self._sealed_total + self._fresh_total) / (self.count + _PRIOR)
         mean *= min(1.0, _LONGEST_MEAN / max(float(np.linalg.norm(mean)), 1e-6))
         return mean.astype(np.float32)
 
     def vectors(self, units: Ints) -> Floats:
-        """The vectors of units (numbers in order), of length 1."""
+        """Return the vectors of units (numbers in order), of length 1."""
         return self._vectors.unit_vectors(units)
 
     def nearest(self, vector: Floats, allowed: Bools, limit: int) -> Ints:
-        """Some of the allowed units whose vectors are most like this one, which has no part of the mean; of older
-        units, whose vectors are not in memory, none."""
+        """Return some of the permitted units with vectors most similar to this one (with the mean removed); only units
+        whose vectors are in memory."""
         return self._vectors.nearest(vector, allowed, limit, lambda: self.mean)
 
 
 def epoch_second(moment: datetime) -> int:
-    """Since 1970, as the index keeps it (until 2106)."""
+    """Return seconds since 1970, as the index stores times (until 2106)."""
     return min(max(math.floor(moment.timestamp()), 0), 2**32 - 1)

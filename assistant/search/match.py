@@ -1,14 +1,13 @@
-"""How a text matches a question: where the question's words are in it, the excerpt that answers best, and whether it
-has these words by more than chance.
+"""How a text matches a question: where the question's words are in it, the best excerpt, and whether it has the words
+more often than by chance.
 
 Words match as in the full-text index: whole words by their stems, pieces of spaceless runs anywhere.
 
-Why chance is measured: a search returns the best there is, and for a question about nothing that was ever said that is
-still something. The scores of a search say which of its hits are better, not whether any is good. Were words scattered
-over everything that was said independently of each other, so many passages as long as an excerpt would have these words
-together. If that number is small, they are here together for a reason. Words of a language are not independent: common
-ones come in company ("talk to you tomorrow"). So only words that at most one passage in twenty has are counted; with
-commoner ones the measure means nothing.
+Chance is measured because a search always returns something, even for a question about nothing that was ever said.
+Scores rank the hits of a search, but do not show whether any is relevant. If words were distributed independently, a
+certain number of passages as long as an excerpt would have these words together; if that number is small, they are
+together for a reason. Since common words are not independent ("talk to you tomorrow"), only words in at most one
+passage in twenty are counted.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ EXCERPT_CHARACTERS = 240
 
 _SLACK = EXCERPT_CHARACTERS // 3
 _SENTENCE = lazy_regex(r"(?<=[.!?…])\s++|(?<!\s)[^\S\n]*+\n\s*+|(?<=[。！？])")
-# Where a sentence is too long, its parts do.
+# In a sentence that is too long, its parts are used.
 _CLAUSE = lazy_regex(r"(?<=[:;])\s++")
 _SPACE = lazy_regex(r"\s+")
 
@@ -42,7 +41,7 @@ class WordSpot:
 
 
 def best_passage(spots: Sequence[WordSpot], idf: Sequence[float], width: int) -> tuple[float, int, int]:
-    """(worth, first, last) of the run of spots within `width` characters that has the most of the question."""
+    """Return (value, first, last) of the run of spots within `width` characters that has the most of the question."""
     best = (0.0, 0, -1)
     counts: dict[int, int] = {}
     worth = 0.0
@@ -62,9 +61,9 @@ def best_passage(spots: Sequence[WordSpot], idf: Sequence[float], width: int) ->
 
 
 def make_excerpt(text: str, spots: Sequence[WordSpot], idf: Sequence[float]) -> str:
-    """About 300 characters of `text` around the passage with the most of the question's words, from the start of a
-    sentence to the end of one where that fits; runs of white space become one space. "…" stands where text was left
-    out. A text without any of the words gives its beginning."""
+    """Return about 300 characters of `text` around the passage with the most of the question's words, from the start to
+    the end of a sentence if possible; white space is collapsed. "…" marks omissions. A text without any of the words
+    returns its beginning."""
     _, first, last = best_passage(spots, idf, EXCERPT_CHARACTERS)
     core = (spots[first].start, spots[last].end) if last >= first else (0, 0)
     start, end = _widened(text, *core)
@@ -75,10 +74,10 @@ def make_excerpt(text: str, spots: Sequence[WordSpot], idf: Sequence[float]) -> 
 
 
 def _widened(text: str, start: int, end: int) -> tuple[int, int]:
-    """The passage with the rest of its sentences, as far as there is room."""
+    """Extend a passage to whole sentences, as far as it fits."""
     end = min(end, start + EXCERPT_CHARACTERS + _SLACK)
     room = max(0, EXCERPT_CHARACTERS - (end - start))
-    # The answer tends to follow the words of the question: the rest of their sentence has its room first.
+    # The answer tends to follow the words of the question, so the rest of their sentence comes first.
     closing = _SENTENCE.search(text, end, min(len(text), end + room))
     rest = (closing.start() if closing else min(len(text), end + room)) - end
     begin = _sentence_start(text, start, room - rest + _SLACK // 2)
@@ -87,22 +86,23 @@ def _widened(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _sentence_start(text: str, at: int, room: int) -> int:
-    """The earliest start of a sentence within `room` characters before `at`, but rather not so early that nothing is
-    left for what follows; else the start of a word."""
+    """Return the earliest start of a sentence within `room` characters before `at` that leaves space for what follows;
+    else the start of a word."""
     low = max(0, at - room)
     if low == 0:
         return 0
     for parts in (_SENTENCE, _CLAUSE):
         starts = [match.end() for match in parts.finditer(text, low, at) if match.end() <= at]
         if starts:
-            # The answer tends to follow the words of the question: of several sentences before, only the nearest.
+            # The answer tends to follow the words of the question: of the sentences before, only the nearest is
+            # included.
             return starts[-1]
     space = text.find(" ", max(low, at - _SLACK // 2), at)
     return space + 1 if space >= 0 else max(low, at - _SLACK // 2)
 
 
 def _sentence_end(text: str, at: int, room: int) -> int:
-    """The last end of a sentence within `room` characters after `at`, else the end of a word."""
+    """Return the last end of a sentence within `room` characters after `at`, else the end of a word."""
     high = min(len(text), at + room)
     if high == len(text):
         return high
@@ -126,8 +126,8 @@ class _WantedWord:
 
 
 class WordMatcher:
-    """Finds the words of one question. A text's word counts when its stem is a wanted one; only words that begin as a
-    wanted one does are looked at, which is what makes this fast."""
+    """Finds the words of one question. A word of a text matches if its stem does; for speed, only words that begin like
+    a wanted one are stemmed."""
 
     def __init__(self, words: Sequence[QueryWord], stems: FindStems) -> None:
         self._stems = stems
@@ -141,7 +141,7 @@ class WordMatcher:
         ]
 
     def find_spots(self, text: str) -> list[WordSpot]:
-        """Every place in `text`, in order."""
+        """Return every match in `text`, in order."""
         folded = fold_text(text)
         spots: dict[tuple[int, int], WordSpot] = {}
         for word in self._wanted:
@@ -172,7 +172,8 @@ class WordMatcher:
 
 
 def _beginning(word: str, stem: str) -> str:
-    """What every word with this stem begins with: Porter's endings may put another last letter to the stem."""
+    """Return the common beginning of all words with this stem: Porter's rules may change the last letter of the
+    stem."""
     shared = 0
     while shared < min(len(word), len(stem)) and word[shared] == stem[shared]:
         shared += 1
@@ -185,14 +186,14 @@ _MOST_SURPRISE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """What is to be expected of chance for one question."""
+    """The matches expected by chance for one question."""
 
     words: Sequence[QueryWord]
-    idf: Sequence[float]  # of the words; 0 for one that nobody said
+    idf: Sequence[float]  # of the words; 0 for unknown ones
     passage_count: int
 
     def measure_fit(self, word_indexes: Set[int]) -> MatchQuality:
-        """How an excerpt fits that has the words `found` (by index)."""
+        """Return how well an excerpt with the words `word_indexes` fits."""
         unheard = math.log(2 * (self.passage_count + 1))
         whole = sum(worth or unheard for worth in self.idf)
         telling = [i for i in self._apart(sorted(word_indexes)) if self.idf[i] >= _TELLING]
@@ -203,8 +204,7 @@ class Significance:
         return MatchQuality(len(telling), chance, share, rarity, surprise)
 
     def _apart(self, word_indexes: Sequence[int]) -> list[int]:
-        """The words that stand for themselves: of the overlapping pairs that a spaceless run is taken into, every
-        other one, since the next one says half of the same."""
+        """Return the words that are independent: of overlapping pairs in a spaceless run, every other one."""
         apart: list[int] = []
         for i in word_indexes:
             word, before = self.words[i], self.words[apart[-1]] if apart and apart[-1] == i - 1 else None
@@ -220,7 +220,7 @@ class PreparedQuery:
 
 
 def prepare_query(finder: SourceFinder, words: Sequence[QueryWord]) -> PreparedQuery:
-    """A question of these words, asked of what `finder` finds in. Raises `StoreError`."""
+    """Prepare a query of these words for the source of `finder`. Raises `StoreError`."""
     counts, sources = finder.frequencies([word.text for word in words])
     idf = [math.log(1 + (sources - count + 0.5) / (count + 0.5)) if count else 0.0 for count in counts]
     return PreparedQuery(WordMatcher(words, finder.stems), Significance(words, idf, sources))

@@ -1,7 +1,7 @@
-"""A search question taken apart: its words, their stems, and what it asks for beside its words (of whom, of when); and
-how much of a collection a search scores. Pure, and light to import: the engine is loaded later.
+"""Parses a search question: its words, their stems, and what it asks for (about whom, when); and how much of a
+collection a search scores. Pure, and quick to import: the engine is loaded later.
 
-Scripts written without spaces become overlapping pairs of characters; as words, whole sentences would be one.
+Scripts written without spaces are split into overlapping pairs of characters; as words, whole sentences would be one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class QueryWord:
     """One word of a question."""
 
     text: str  # folded
-    spaceless: bool = False  # a piece of a run without spaces: found anywhere, any other word only whole
+    spaceless: bool = False  # a piece of a run without spaces matches anywhere, other words only whole
 
 
 def query_words(query: str) -> list[QueryWord]:
-    """The different words of a question in their order, stop words left out unless there is nothing else."""
+    """Return the distinct words of a question in order, without stop words unless there is nothing else."""
     distinct = distinct_words(query)[: 4 * MAX_QUERY_WORDS]
     words = [word for word in distinct if word not in STOP_WORDS] or distinct
     return [QueryWord(word, is_spaceless(word)) for word in words[:MAX_QUERY_WORDS]]
@@ -65,13 +65,14 @@ def _base_forms() -> Mapping[str, str]:
 
 
 def base_form(word: str) -> str:
-    """The base of an irregular English form, which no stemmer finds ("went" is "go", "children" "child"); any other
-    word itself. Only forms that are nothing else as often: "found" is "find", but "lay", "wound", "better" stay."""
+    """Return the base of an irregular English form, which no stemmer finds ("went" is "go", "children" "child"); other
+    words unchanged. Only forms that are rarely anything else: "found" is "find", but "lay", "wound", "better" are
+    unchanged."""
     return _base_forms().get(word, word)
 
 
 def with_irregular_forms(stems: FindStems) -> FindStems:
-    """`stems`, with irregular forms under the stem of their base."""
+    """Wrap `stems` so that irregular forms get the stem of their base."""
 
     def find(words: Iterable[str]) -> dict[str, str]:
         bases = {word: base_form(word) for word in words}
@@ -85,12 +86,12 @@ def with_irregular_forms(stems: FindStems) -> FindStems:
 class SearchLimits:
     """How much of a collection a search scores, in units."""
 
-    small_collection: int = 1_500  # up to so many it is scored as a whole
-    seed_units: int = 2_000  # the best by a cheap score, which lead to those that are scored exactly
-    scored_sources: int = 1_000  # of so many messages or entries,
-    scored_units: int = 2_500  # but no more units than these
-    like_units: int = 300  # those most like the question, which are scored too
-    common_share: float = 0.3  # a stem that more sources have leads nowhere
+    small_collection: int = 1_500  # a collection up to this size is scored completely
+    seed_units: int = 2_000  # the best by a cheap score, which select those scored exactly
+    scored_sources: int = 1_000  # of at most so many messages or entries
+    scored_units: int = 2_500  # and at most so many units
+    like_units: int = 300  # those most similar to the question, which are scored too
+    common_share: float = 0.3  # a stem in more sources selects no candidates
 
 
 _WHEN = lazy_regex(
@@ -110,8 +111,8 @@ _NAMED = lazy_regex(
     r"|quién|dónde|cuál\w*|hvem|hvor|hvilke\w*)\b|谁|哪|誰|どこ|누구|어디",
     re.IGNORECASE,
 )
-# What the assistant said is asked for in the past. "Can you list ..." and "What would you recommend ..." are requests:
-# what the person said answers them.
+# Questions about the assistant's words are in the past tense. "Can you list ..." and "What would you recommend ..." are
+# requests, which the person's own messages answer.
 _OF_ASSISTANT = lazy_regex(
     # did you suggest; had you ever told me; why did you not mention
     r"\b(?:did|had|have|were)(?:n['’]t)?\s+you\b(?!\s+been\b)[^.?!\n]{0,40}?"
@@ -138,7 +139,7 @@ _OF_ONESELF = lazy_regex(
     r"\b(?:i|my|me|mine|we|our|ich|mein\w*|je|mon|ma|mes|mi|mis|jeg|min|mitt)\b|我|私|僕", re.IGNORECASE
 )
 _IN_SENTENCE = lazy_regex(r"(?<![.!?…:\"“„«(\[\n] )(?<=[\w,;)] )[A-ZÀ-Þ][\w-]+|^[A-ZÀ-Þ]\w+(?=['’]s\b)")
-# German writes all nouns large.
+# German capitalises all nouns.
 _GERMAN = lazy_regex(
     r"\b(?:der|dem|das|eine?[mnrs]?|ich|mein\w*|dein\w*|ist|sind|habe|haben|wann|wer|wo|wie|welche\w*|und)\b",
     re.IGNORECASE,
@@ -151,7 +152,7 @@ _DATES = {
 }
 
 
-# Words of a question that are about the conversation or the answer, and not about what was said.
+# Words of a question that are about the conversation or the answer, not its topic.
 _OF_TALKS = lazy_regex(
     r"\b(?:our (?:(?:previous|past|earlier) )?(?:conversations?|chats?|discussions?)|order in which"
     r"|in (?:which|what) order|i (?:brought up|mentioned|raised)|in welcher reihenfolge|dans quel ordre)\b",
@@ -165,21 +166,21 @@ _ABOUT_TALKING = lazy_regex(
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuestion:
-    """A question taken apart."""
+    """A parsed question."""
 
-    words: dict[str, str]  # the question's own stems, each with a word of it, in their order
-    # Parts of dates that it names, by the stem: ("weekday", 1-7), ("month", 1-12), ("day", 1-31), ("year", 2023).
+    words: dict[str, str]  # the question's own stems, each with a word of it, in order
+    # Parts of dates it names, by stem: ("weekday", 1-7), ("month", 1-12), ("day", 1-31), ("year", 2023).
     dates: dict[str, tuple[str, int]]
     asks_time: bool
     about_assistant: bool
     about_user: bool
     asks_number: bool = False
     asks_name: bool = False
-    identifier_stems: frozenset[str] = frozenset()  # of the identifiers that it names
+    identifier_stems: frozenset[str] = frozenset()  # stems of the identifiers it names
 
 
 def parse_question(question: str, stems: FindStems) -> ParsedQuestion:
-    """`stems` gives the stems of words, as the index has them."""
+    """Parse a question; `stems` returns the stems of words like the index."""
     distinct = distinct_words(question)
     stem_of = stems(distinct)
     telling = [word for word in distinct if word not in STOP_WORDS] or distinct
@@ -209,7 +210,7 @@ def parse_question(question: str, stems: FindStems) -> ParsedQuestion:
 
 
 def find_names(question: str) -> frozenset[str]:
-    """The words of the names in a question, folded: what is written large within a sentence, but for dates."""
+    """Return the words of the names in a question, folded: words capitalised within a sentence, except dates."""
     if _GERMAN.search(question):
         return frozenset()
     names = (word for name in _IN_SENTENCE.findall(question) for word in distinct_words(name))
@@ -217,7 +218,7 @@ def find_names(question: str) -> frozenset[str]:
 
 
 def asks_about_assistant(question: str) -> bool:
-    """Whether it asks for what the assistant said, not the person."""
+    """Return whether it asks for what the assistant said, not the person."""
     return _OF_ASSISTANT.search(question) is not None
 
 

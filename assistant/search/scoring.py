@@ -1,24 +1,23 @@
-"""The exact score of candidates, from what is in and around them. Pure.
+"""The exact score of candidates, from their own content and that of their neighbours. Pure.
 
-A unit is worth what it has of the question's words, and a part of what stands around it: in a conversation the
-question, the answer and the name are rarely in one message. The parts are each scaled to between 0 and 1 and summed,
-which proved better than fusing ranks:
+A unit's score comes from the question's words in it and, with less weight, in the units around it, since in a
+conversation question, answer and name are rarely in one message. The features are scaled to 0 to 1 and summed, which
+worked better than rank fusion:
 
-- BM25 (k1 1.2, b 0.6) over the unit and four on each side at falling weight; of a long neighbour only as much as of 30
-  words counts, or it would drown the unit. A date or a speaker that the question names counts as an occurrence;
-- the share (by idf) of the question's own words that the unit and its nearest neighbours have, and
-  again that it has itself;
-- that rare words of the question stand together in it;
-- the same share of words that mean about the same, further around, between people;
-- likeness in meaning of the unit, and of what stands around it: to the question as it is, and to its own words, each
-  the more the rarer it is;
-- who the question is about; that a person said it, where the assistant speaks too, and of themselves where the question
-  is about them; that something tells a time, a number or a name where it asks for one; that it answers a question, and
-  one with the question's words; its length;
-- against it, that it is a short question itself, or a greeting.
-- likeness to the five best so far.
-- At last, what says the identifier that a question names comes before all that asks for it or answers that, however
-  often it was asked.
+- BM25 (k1 1.2, b 0.6) over the unit and four on each side with decreasing weight; a long neighbour counts like one of
+  30 words. A date or a speaker named in the question counts as an occurrence;
+- the share (by idf) of the question's own words in the unit and its nearest neighbours, and the share in the unit
+  alone;
+- rare words of the question occurring together in it;
+- the share of similar words in a wider range, between people;
+- similarity in meaning of the unit, and of its surroundings: to the question, and to its own words weighted by rarity;
+- who the question is about; that a person said it, if the assistant speaks too, and about themselves if the question is
+  about them; that it has a time, a number or a name if the question asks for one; that it answers a question, and one
+  with the question's words; its length;
+- negative: that it is a short question or a greeting;
+- between people, similarity to the five best so far.
+- Finally, a unit that states the identifier named in the question ranks before all that ask for it or answer that,
+  however often it was asked.
 """
 
 from __future__ import annotations
@@ -41,38 +40,39 @@ _NEIGHBOUR_WORDS = 30.0
 _LIKE_WORDS_FADE = 0.8
 _K1, _B = 1.2, 0.6
 _META = 1.5
-# Rare words that stand together by more than coincidence; the idf of a word that one message in twenty has.
+# Threshold for rare words together being more than coincidence; the idf of a word in one of twenty messages.
 _TELLING = math.log(20)
 _TOP = 5
 _NEARLY = 1e-3
 _FULL_LENGTH = 30.0
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
-    "bm25": (1, 0.64),
-    "words around": (0.35, 0.25),
-    "words": (0.2, 0.13),
+    "bm25": (1, 0.47),
+    "words around": (0.35, 0.22),
+    "words": (0.2, 0.12),
     "words like it around": (0.3, 0),
     "rare words together": (0.4, 0.4),
-    "meaning": (0.15, 0.19),
-    "meaning around": (0.35, 0.41),
-    "meaning of rare words": (0.2, 0.3),
-    "meaning of rare words around": (0.2, 0.3),
-    "role": (0.5, 0.53),
-    "person": (0, 0.38),
-    "first person": (0, 0.11),
-    "time": (0.3, 0.33),
-    "number": (0.2, 0.32),
-    "name": (0.2, 0.28),
+    "meaning": (0.15, 0.15),
+    "meaning around": (0.35, 0.37),
+    "meaning of rare words": (0.2, 0.35),
+    "meaning of rare words around": (0.2, 0.28),
+    "role": (0.5, 0.56),
+    "person": (0, 0.44),
+    "first person": (0, 0.13),
+    "time": (0.3, 0.36),
+    "number": (0.2, 0.41),
+    "name": (0.2, 0.3),
     "answer": (0.1, 0.1),
     "answer to its words": (0.15, 0.15),
-    "length": (0.1, 0.12),
+    "length": (0.1, 0.18),
     "question": (-0.2, -0.2),
     "greeting": (-0.05, -0.05),
     "newer": (0.01, 0.01),
-    "feedback": (0.15, 0.15),
+    "feedback": (0.15, 0),
 }
 """What each feature of a candidate is worth between people, and where the assistant speaks too: what it says is long,
-and repeats the words of what it answers. The second were fitted to generated talks (`tests/recall_bench/fit.py`)."""
+and repeats the words of what it answers. The second were fitted to generated talks (`tests/recall_bench/fit.py`); there
+likeness to the best brings in the echoes of what is asked for, so that it counts nothing."""
 
 _PEOPLE, _WITH_ASSISTANT = range(2)
 _SPEAKS_TOO = 0.1
@@ -87,52 +87,52 @@ NEIGHBOUR_WEIGHTS = np.array(
 
 @dataclass(frozen=True, slots=True)
 class QueryTerm:
-    """A stem that is looked for."""
+    """A stem to search."""
 
     idf: float
     weight: float  # 1 for the question's own
-    stands_for: int  # the row of the question's own stem that it stands for; its own row for one of those
+    stands_for: int  # row of the question's own stem it stands for; its own row for one of those
     combined_idf: float  # of all that stand for the same stem together
     in_identifier: bool = False  # a part of an identifier that the question names
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateTable:
-    """Candidates (n) and everything around them (m units, in order)."""
+    """Candidates (n) and all units around them (m, in order)."""
 
-    around: Ints  # (n, 9) places among the m, -1 for none
-    counts: Floats  # (terms, m) how often a term is in each
-    names_date: Bools  # (terms, n) whether the date of a candidate is what the term names
+    around: Ints  # (n, 9) positions among the m, -1 for none
+    counts: Floats  # (terms, m) occurrences of each term in each unit
+    names_date: Bools  # (terms, n) whether the term names the date of a candidate
     words: Floats  # (m) lengths
-    form: NDArray[np.uint8]  # (m) bits of `units`
+    form: NDArray[np.uint8]  # (m) flags, see `units`
     vectors: Floats  # (m, dimensions) of length 1
-    mean: Floats  # what the vectors have in common
-    matches_speaker: Bools  # (n) whether a candidate was said by whom the question is about
+    mean: Floats  # the mean of the vectors
+    matches_speaker: Bools  # (n) whether a candidate was said by the person the question is about
     by_assistant: Bools  # (n) whether a candidate was said by the assistant
     age: Floats  # (n) between 0, the oldest, and 1
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionVectors:
-    """Directions of a question, without what all units have in common, of length 1."""
+    """Directions of a question, without the mean of all units, of length 1."""
 
     whole: Floats
-    own_words: Floats  # the sum of its own words, each by its idf: no names of speakers, no stop words
+    own_words: Floats  # sum of its own words, weighted by idf, without names of speakers and stop words
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """Of each candidate."""
+    """Scores per candidate."""
 
-    total: Floats  # by which they are ranked
-    bm25: Floats  # 0 where nothing of the question is near it
+    total: Floats  # ranks the candidates
+    bm25: Floats  # 0 if nothing of the question is near it
     parts: dict[str, Floats]  # what each feature adds
-    nearby: Floats  # the share of the question's words in it and beside it
+    nearby: Floats  # share of the question's words in it and next to it
 
 
 @dataclass(frozen=True, slots=True)
 class AskedFor:
-    """What a question asks for beside its words."""
+    """What a question asks for besides its words."""
 
     time: bool = False
     number: bool = False
@@ -141,7 +141,7 @@ class AskedFor:
     assistant: bool = False  # what the assistant said
 
     def named(self) -> tuple[str, ...]:
-        """For people."""
+        """Describe it for people."""
         names = {
             "a time": self.time,
             "a number": self.number,
@@ -154,18 +154,18 @@ class AskedFor:
 
 @dataclass(frozen=True, slots=True)
 class CandidateFeatures:
-    """Of each candidate, by the names of `WEIGHTS`, all but the feedback."""
+    """Features per candidate, by the names in `WEIGHTS`, except for the feedback."""
 
     values: dict[str, Floats]
     bm25: Floats
     has: Bools  # (own terms, n) which words of the question it has
-    with_assistant: bool  # whether the assistant says a good part of the candidates
+    with_assistant: bool  # whether the assistant said a large part of the candidates
 
 
 def score_candidates(
     table: CandidateTable, terms: Sequence[QueryTerm], question: QuestionVectors, asked: AskedFor, *, sources: int
 ) -> CandidateScores:
-    """`sources`: of how many messages or entries the weights of the terms are taken."""
+    """Score candidates. `sources`: number of messages or entries on which the terms' idf is based."""
     features = candidate_features(table, terms, question, asked, sources=sources)
     parts = weighted_parts(table, features)
     total: Floats = np.asarray(np.sum(list(parts.values()), axis=0), np.float32)
@@ -179,11 +179,12 @@ def score_candidates(
 
 
 def weighted_parts(table: CandidateTable, features: CandidateFeatures) -> dict[str, Floats]:
-    """What each feature adds to the score of each candidate."""
+    """Return what each feature adds to the score of each candidate."""
     column = _WITH_ASSISTANT if features.with_assistant else _PEOPLE
     parts = {name: values * np.float32(WEIGHTS[name][column]) for name, values in features.values.items()}
     so_far: Floats = np.asarray(np.sum(list(parts.values()), axis=0), np.float32)
-    parts["feedback"] = likeness_to_best(table, so_far) * np.float32(WEIGHTS["feedback"][column])
+    if WEIGHTS["feedback"][column]:
+        parts["feedback"] = likeness_to_best(table, so_far) * np.float32(WEIGHTS["feedback"][column])
     return parts
 
 
@@ -240,7 +241,7 @@ def candidate_features(
 
 
 def likeness_to_best(table: CandidateTable, total: Floats) -> Floats:
-    """(n) how like in meaning each is to what is best so far."""
+    """Return (n) the similarity in meaning to the best so far."""
     centre, lengths = table.around[:, NEIGHBOUR_REACH], _centred_lengths(table)
     best = np.argpartition(-total, min(_TOP, len(total)) - 1)[:_TOP]
     direction = ((table.vectors[centre[best]] - table.mean) / lengths[centre[best], None]).mean(axis=0)
@@ -249,8 +250,8 @@ def likeness_to_best(table: CandidateTable, total: Floats) -> Floats:
 
 
 def _put_statements_first(total: Floats, form: NDArray[np.uint8], has_identifier: Bools) -> None:
-    """The best unit that says the identifier which the question names, before the best that asks for it or answers
-    that. Changes `total`."""
+    """Rank the best unit that states the identifier named in the question before the best that asks for it or answers
+    that. Modifies `total`."""
     repeats = form & REPEATS > 0
     says = has_identifier & ~repeats & (form & QUESTION == 0)
     if says.any() and repeats.any():
@@ -258,8 +259,8 @@ def _put_statements_first(total: Floats, form: NDArray[np.uint8], has_identifier
 
 
 def _similar_words_around(table: CandidateTable, terms: Sequence[QueryTerm]) -> Floats:
-    """(own terms, n) whether each of the question's words, or one that stands for it, is in a unit or around it: 1 in
-    the unit itself, less for what is further away or only means about the same."""
+    """Return (own terms, n) how much each of the question's words, or a term standing for it, is present: 1 in the unit
+    itself, less if further away or only similar in meaning."""
     stands_for = np.array([term.stands_for for term in terms])
     order = np.argsort(stands_for, kind="stable")
     _, first = np.unique(stands_for[order], return_index=True)
@@ -273,8 +274,8 @@ def _similar_words_around(table: CandidateTable, terms: Sequence[QueryTerm]) -> 
 
 
 def _surprise(itself: Bools, idf: Floats, sources: int) -> Floats:
-    """(n) how much more than coincidence it is that a unit has these of the question's own words, 0 to 1: two or more
-    that are rare, and so rare that by chance no message would have them together."""
+    """Return (n), 0 to 1, how unlikely the combination of the question's own words in a unit is by chance: two or more
+    words, so rare that by chance no message would have them together."""
     telling = idf >= _TELLING
     by_chance = math.log(sources + 1)
     surprise = (idf[telling] @ itself[telling] - by_chance) / max(by_chance, 1e-6)
@@ -283,14 +284,14 @@ def _surprise(itself: Bools, idf: Floats, sources: int) -> Floats:
 
 
 def scale_to_best(values: Floats) -> Floats:
-    """So that the best is 1 and nothing is below 0."""
+    """Scale so that the best is 1 and nothing is below 0."""
     best = values.max(initial=0.0) or 1.0
     scaled: Floats = (np.maximum(values, 0) / best).astype(np.float32)
     return scaled
 
 
 def _shares(table: CandidateTable) -> tuple[Floats, Floats]:
-    """(n, 9) what each unit around a candidate adds, and (n) the length that comes of it."""
+    """Return (n, 9) the weight of each unit around a candidate, and (n) the resulting length."""
     words = np.append(table.words, np.float32(1))
     shares = NEIGHBOUR_WEIGHTS * np.minimum(1, _NEIGHBOUR_WORDS / words)[table.around]
     shares[:, NEIGHBOUR_REACH] = 1
@@ -301,7 +302,7 @@ def _shares(table: CandidateTable) -> tuple[Floats, Floats]:
 def _bm25(
     table: CandidateTable, terms: Sequence[QueryTerm], own: Sequence[int], shares: Floats, length: Floats
 ) -> Floats:
-    """A word of the question and those like it count as occurrences of one: three of them are no three matches."""
+    """Return BM25; all terms for one word of the question count as occurrences of that word."""
     weights = np.zeros((len(terms), len(terms)), np.float32)
     weights[[term.stands_for for term in terms], range(len(terms))] = [term.weight for term in terms]
     counts = np.append(weights[own] @ table.counts, np.zeros((len(own), 1), np.float32), axis=1)
@@ -313,13 +314,14 @@ def _bm25(
 
 
 def _centred_lengths(table: CandidateTable) -> Floats:
-    """Of the vectors without their mean, which need not be made for it; large for those of texts without words."""
+    """Return the lengths of the vectors after subtracting the mean, without computing these; large for texts without
+    words."""
     squares = 1 - 2 * (table.vectors @ table.mean) + float(table.mean @ table.mean)
     lengths: Floats = np.where(table.vectors.any(axis=1), np.sqrt(np.maximum(squares, 1e-6)), np.inf)
     return lengths
 
 
 def _cosines(table: CandidateTable, lengths: Floats, direction: Floats) -> Floats:
-    """(m) how like a direction of length 1 each is, what all have in common taken away."""
+    """Return (m) the cosine of each to a direction of length 1, with the mean subtracted."""
     cosines: Floats = (table.vectors @ direction - float(table.mean @ direction)) / lengths
     return cosines

@@ -1,8 +1,8 @@
-"""Words that were meant by words that are misspelt: those that sound alike, or differ by one slip. Pure.
+"""Finds the intended word for a misspelt one: words that sound alike or differ by one typing error. Pure.
 
-What always holds: a word that is known is never taken for another one, and neither are short words, numbers and words
-with digits. Sounds are rough on purpose: they are the same for what English, German, French and Spanish write in
-several ways ("spair" and "spare", "yave" and "llave"), and only choose among words that are known.
+A known word is never replaced, nor are short words, numbers and words with digits. Sounds are approximate on purpose:
+the same for what English, German, French and Spanish spell in several ways ("spair" and "spare", "yave" and "llave"),
+and only used to choose among known words.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from assistant.core.text import fold_text, lazy_regex
 _SHORTEST = 4
 _SHORTEST_SOUND = 3
 _SHORTEST_SLIP = 5
-# Letters that one of two words has and the other has not: a slip makes two, a sound written otherwise a few more.
+# Maximum number of letters in only one of two words: a typing error makes two, a different spelling of a sound a few
+# more.
 _MOST_OTHER_LETTERS = 4
-# In this order; of the rest a double letter is one.
+# Applied in this order; then double letters become one.
 _SOUNDS = (
     (lazy_regex(r"ph"), "f"),
     (lazy_regex(r"sch|sh|ch"), "x"),
@@ -37,13 +38,13 @@ _SOUNDS = (
 )
 
 
-# Letters that may begin the same word; h is not heard.
+# Letters that may begin the same word; h is silent.
 _BEGINNINGS = {letter: group[0] for group in ("ckqsxz", "bvwfp", "jgyl", "aeiou") for letter in group}
 
 
 @lru_cache(maxsize=65536)
 def sound_of(word: str) -> str:
-    """Roughly how a word sounds, whichever of the four languages it is of."""
+    """Return approximately how a word sounds, in any of the four languages."""
     sound = fold_text(word)
     for pattern, written in _SOUNDS:
         sound = pattern.sub(written, sound)
@@ -51,7 +52,7 @@ def sound_of(word: str) -> str:
 
 
 class KnownWords:
-    """Words that may be meant. Kept by how they begin and how long they are, so that few are compared."""
+    """Words that may be meant, indexed by beginning and length, so that few are compared."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._groups: dict[tuple[str, int], list[tuple[str, int]]] = {}
@@ -62,7 +63,7 @@ class KnownWords:
             self._groups.setdefault((_beginning(word), len(word)), []).append((word, _letters(word)))
 
     def nearest(self, word: str, most: int) -> list[str]:
-        """Those that may be meant by one that is none of them, the likeliest first."""
+        """Return at most `most` words that may be meant by an unknown one, likeliest first."""
         if not _may_be_slip(word):
             return []
         own, letters, beginning = sound_of(word), _letters(word), _beginning(word)
@@ -77,12 +78,12 @@ class KnownWords:
 
 
 def nearest_word(word: str, known: Iterable[str]) -> str:
-    """The one that is most likely meant; "" for none."""
+    """Return the likeliest intended word; "" for none."""
     return next(iter(KnownWords(known).nearest(word, 1)), "")
 
 
 def _letters(word: str) -> int:
-    """Which letters a word has, roughly: a bit each."""
+    """Return a bit mask of a word's letters, approximately."""
     bits = 0
     for letter in word:
         bits |= 1 << (ord(letter) & 31)
@@ -108,7 +109,7 @@ def _is_alike(word: str, own: str, other: str) -> bool:
 
 
 def is_one_slip(one: str, other: str) -> bool:
-    """One letter more, fewer, other or in the wrong place."""
+    """Return whether they differ by one inserted, missing, replaced or moved letter."""
     short, long = sorted((one, other), key=len)
     if len(long) - len(short) > 1:
         return False

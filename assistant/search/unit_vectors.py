@@ -1,8 +1,7 @@
-"""The vectors of a collection's units: the newest in memory, older ones read from the store when they are asked for.
+"""The vectors of a collection's units: the newest in memory, older ones read from the store on demand.
 
-Which units are most like a question is told by sketches: on which side of what all units have in common a vector lies
-in each dimension, as bits. A hundred thousand are compared in a fraction of a millisecond; what they bring in is scored
-by the vectors themselves.
+The units most similar to a question are found by their sketches (`sketches`), without what all units have in common;
+the units found are scored with their vectors.
 """
 
 from __future__ import annotations
@@ -10,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assistant.search.dtypes import DIMENSIONS, VECTOR_SCALE, Bools, ByteVectors, Floats, Ints
 from assistant.search.index_values import IndexStore
+from assistant.search.sketches import differing_bits, nearest_places, sketches_of
 
 _SKETCH_WORDS = DIMENSIONS // 64
-# Sketches are made anew once the collection, and so what all units have in common, is that many times as large.
+# Sketches are recomputed when the collection, and so its mean, has grown by this factor.
 _REMAKE_SKETCHES = 2
 _READ_AT_ONCE = 1 << 12
 _LEAST_ROOM = 1_024
@@ -24,19 +23,19 @@ _LEAST_ROOM = 1_024
 
 class UnitVectors:
     def __init__(self, store: IndexStore, sealed: int, fresh: int, resident: int) -> None:
-        """The newest of the `sealed` units in the store are read; the `fresh` ones are to be put."""
+        """Load the newest of the `sealed` units from the store; the `fresh` ones are added with `put`."""
         self._store = store
         self._resident = resident
-        self.first = max(0, sealed - resident)  # the first unit that is in memory
+        self.first = max(0, sealed - resident)  # the first unit in memory
         self._rows = np.zeros((max(_LEAST_ROOM, (sealed + fresh - self.first) * 9 // 8), DIMENSIONS), np.int8)
-        # Some at a time: what is read takes as much room again.
+        # In batches, since reading needs as much memory again.
         for first in range(self.first, sealed, _READ_AT_ONCE):
             read = self._sealed(first, min(first + _READ_AT_ONCE, sealed))
             self._rows[first - self.first : first - self.first + len(read)] = read
-        self._sketches = np.zeros((_SKETCH_WORDS, 0), np.uint64)  # a column a unit
-        self._sketched = self.first  # the unit up to which there are sketches
+        self._sketches = np.zeros((_SKETCH_WORDS, 0), np.uint64)  # one column per unit
+        self._sketched = self.first  # sketches exist up to this unit
         self._sketch_mean = np.zeros(DIMENSIONS, np.float32)
-        self._sketch_count = 0  # units that the mean is of
+        self._sketch_count = 0  # number of units in the mean
 
     @property
     def room(self) -> int:
@@ -49,11 +48,11 @@ class UnitVectors:
         self._rows[number - self.first] = np.frombuffer(vector, np.int8)
 
     def resident_rows(self, first: int, last: int) -> ByteVectors:
-        """Of units [first, last), which are in memory."""
+        """Return the vectors of units [first, last), which are in memory."""
         return self._rows[first - self.first : last - self.first]
 
     def let_go(self, sealed: int) -> None:
-        """A process lives for years: vectors that are long in the store are read from there."""
+        """Release vectors that are in the store and no longer among the newest; they are read from there."""
         first = sealed - self._resident
         if first - self.first >= self._resident // 8:
             self._rows = self._rows[first - self.first :].copy()
@@ -62,7 +61,7 @@ class UnitVectors:
             self.first = first
 
     def unit_vectors(self, units: Ints) -> Floats:
-        """The vectors of units (numbers in order), of length 1."""
+        """Return the vectors of units (numbers in order), of length 1."""
         rows = np.zeros((len(units), DIMENSIONS), np.int8)
         first = int(np.searchsorted(units, self.first))
         rows[first:] = self._rows[units[first:] - self.first]
@@ -72,21 +71,17 @@ class UnitVectors:
         return rows.astype(np.float32) / np.float32(VECTOR_SCALE)
 
     def nearest(self, vector: Floats, allowed: Bools, limit: int, mean: Callable[[], Floats]) -> Ints:
-        """The units in memory whose sketches are most like that of this vector (of length 1, without what all have in
-        common, the `mean`)."""
+        """Return the units in memory with sketches most similar to that of this vector (of length 1, without the
+        `mean`)."""
         count = len(allowed)
         self._sketch(count, mean)
-        differing = np.zeros(count - self.first, np.uint16)
-        for bits, (wanted,) in zip(self._sketches[:, : count - self.first], _sketches_of(vector[None, :]), strict=True):
-            differing += np.bitwise_count(bits ^ wanted)
+        differing = differing_bits(self._sketches[:, : count - self.first], vector)
         differing[~allowed[self.first :]] = DIMENSIONS
-        up_to = np.cumsum(np.bincount(differing, minlength=DIMENSIONS + 1)[:DIMENSIONS])
-        most = min(int(np.searchsorted(up_to, limit)), DIMENSIONS - 1)
-        places = np.flatnonzero(differing <= most)
+        places = nearest_places(differing, limit, DIMENSIONS)
         return places[np.argsort(differing[places], kind="stable")[:limit]] + self.first
 
     def _sketch(self, count: int, mean: Callable[[], Floats]) -> None:
-        """Sketches of what came since the last ones."""
+        """Compute sketches of new units."""
         if count > _REMAKE_SKETCHES * self._sketch_count:
             self._sketch_mean, self._sketch_count = mean(), count
             self._sketched = self.first
@@ -96,7 +91,7 @@ class UnitVectors:
         for first in range(self._sketched, count, _READ_AT_ONCE):
             rows = self.resident_rows(first, min(first + _READ_AT_ONCE, count))
             centred = rows.astype(np.float32) / np.float32(VECTOR_SCALE) - self._sketch_mean
-            self._sketches[:, first - self.first : first - self.first + len(rows)] = _sketches_of(centred)
+            self._sketches[:, first - self.first : first - self.first + len(rows)] = sketches_of(centred)
         self._sketched = count
 
     def byte_vector(self, number: int) -> ByteVectors:
@@ -106,8 +101,3 @@ class UnitVectors:
     def _sealed(self, first: int, last: int) -> ByteVectors:
         rows: ByteVectors = np.frombuffer(self._store.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
         return rows
-
-
-def _sketches_of(rows: Floats) -> NDArray[np.uint64]:
-    sketches: NDArray[np.uint64] = np.packbits(rows > 0, axis=1).view(np.uint64).T
-    return sketches

@@ -1,8 +1,8 @@
-"""Texts cut into units of search: some 80 words each, at sentences and lines, with what of their form tells, and the
-stems that they have. Pure.
+"""Splits texts into units of search, of about 80 words each, at sentences and lines, with flags of their form and their
+stems. Pure.
 
-A text of up to 100 words stays whole; a longer one is found by its best unit, so that no long message drowns a short
-one.
+A text of up to 100 words is one unit; a longer one is found by its best unit, so that long messages do not outrank
+short ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from assistant.search.index_values import UnitStem
 UNIT_WORDS = 80
 WHOLE_WORDS = 100
 _SHORT = 120
-# Characters of a text that has more words than fit, whatever they are; and of the blanks between two sentences.
+# Number of characters that is always more words than fit; and number of blanks between two sentences.
 _SURELY_LONG = 400 * (WHOLE_WORDS + 1)
 _LONGEST_BREAK = 1_000
 
@@ -65,7 +65,7 @@ _CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
 
 
 def split_into_units(text: str) -> list[str]:
-    """The pieces of a text in their order; none of a text without words."""
+    """Return the parts of a text in order; none for a text without words."""
     if not text.strip():
         return []
     if len(text) < _SURELY_LONG and _words(text) <= WHOLE_WORDS:
@@ -74,7 +74,7 @@ def split_into_units(text: str) -> list[str]:
 
 
 def unit_flags(text: str) -> int:
-    """The bits of what a unit is or has."""
+    """Return the flags of a unit."""
     short = len(text) <= _SHORT
     bits = QUESTION if short and _ASKS.search(text) else 0
     bits |= GREETING if short and _GREETING.match(text) else 0
@@ -89,7 +89,7 @@ def unit_flags(text: str) -> int:
 
 
 def asks_for_something(text: str) -> bool:
-    """Whether a message asks, and says nothing else: "My locker is 417, will you remember?" tells something."""
+    """Return whether a message only asks; "My locker is 417, will you remember?" also states something."""
     asked = text.strip()
     if len(asked) > _SHORT:
         return False
@@ -97,7 +97,7 @@ def asks_for_something(text: str) -> bool:
 
 
 def _gathered(text: str) -> Iterator[str]:
-    """Sentences joined up to 80 words; a longer one cut."""
+    """Yield sentences joined to about 80 words; longer ones are cut."""
     gathered: list[str] = []
     room = UNIT_WORDS
     for sentence in _sentences(text):
@@ -136,14 +136,14 @@ def _cut(sentence: str) -> Iterator[str]:
 
 
 def _words(text: str) -> int:
-    """About how many; two characters of a script without spaces count as one."""
+    """Return the approximate number of words; two characters of a script without spaces count as one."""
     if len(text) >= _SURELY_LONG:
         return len(text) // 400
     return text.count(" ") + text.count("\n") + 1 + len(_CJK.findall(text)) // _CJK_A_WORD + len(text) // 400
 
 
 def count_words(text: str) -> dict[str, int]:
-    """How often each word of a text is in it, in their order."""
+    """Return the number of occurrences of each word of a text, in order."""
     counts: dict[str, int] = {}
     for word, count in Counter(WORD.findall(split_spaceless_runs(text))).items():
         folded = fold_text(word)

@@ -1,7 +1,6 @@
-"""The stems of a collection, and which of them mean about the same, so that a question finds what was said in other
-words. Words are folded. Bounded: of a vocabulary above 30,000 stems the rarest are left out, only the first 128
-dimensions count, and each is a byte: 4 MB.
-"""
+"""The stems of a collection, and which of them are similar in meaning, so that a question finds text in other words.
+Words are folded. Bounded to 4 MB: above 30,000 stems the rarest are left out, and only the first 128 dimensions are
+stored, one byte each. In a large vocabulary sketches (`sketches`) tell which stems are worth comparing."""
 
 from __future__ import annotations
 
@@ -11,20 +10,23 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from assistant.core.text import STOP_WORDS
-from assistant.search.dtypes import ByteVectors, EmbedTexts, Floats, quantise
+from assistant.search.dtypes import ByteVectors, EmbedTexts, Floats, Ints, quantise
+from assistant.search.sketches import differing_bits, nearest_places, sketches_of
 from assistant.search.spelling import KnownWords
 
 _MAX_STEMS_KEPT = 30_000
 _DIMENSIONS = 128
 _NEAREST, _LEAST_COSINE, _WEIGHT = 5, 0.35, 0.55
-# A word that nobody ever said may be no word at all.
+# An unknown word may not be a word at all.
 _LEAST_COSINE_UNSAID = 0.5
-# What is a slip of a stem finds almost what the stem finds; the other words of a question tell which stem it is.
+# A likely misspelling counts almost like the stem itself; the other words of a question show which stem is meant.
 _SLIP_WEIGHT = 0.9
 _MAX_MEANT = 4
 _WORDS_KEPT = 4_096
-# Rows that are compared at once: more of them take room, fewer of them time.
+# Rows compared at once: more need more memory, fewer more time. A smaller vocabulary is compared whole.
 _BATCH_ROWS = 4_096
+# Of a larger one those whose sketches are nearest: 99% of the words that a comparison with all finds are among them.
+_COMPARED = 1_024
 
 
 class Vocabulary:
@@ -34,13 +36,14 @@ class Vocabulary:
         self._rows: dict[str, int] = {}
         self._matrix = np.zeros((1_024, _DIMENSIONS), np.int8)
         self._lengths = np.zeros(1_024, np.float32)  # of the rows of the matrix
+        self._sketches = sketches_of(self._matrix[:0])  # of the first rows, made when they are needed
         self._waiting: dict[str, str] = {}
         self._known: OrderedDict[str, list[tuple[str, float]]] = OrderedDict()
-        self._slips: dict[str, list[str]] = {}  # what nobody ever said, with the stems that may be meant
-        self._spelt: KnownWords | None = None  # the stems, once one was misspelt
+        self._slips: dict[str, list[str]] = {}  # unknown stems, with the stems that may be meant
+        self._spelt: KnownWords | None = None  # the stems, built when one is misspelt
 
     def load(self, terms: Iterable[tuple[str, int, bytes]]) -> None:
-        """Stems with the number of their units and their vectors (int8)."""
+        """Load stems with the number of their units and their vectors (int8)."""
         usual = sorted((term for term in terms if _is_telling(term[0])), key=lambda term: -term[1])[:_MAX_STEMS_KEPT]
         if not usual:
             return
@@ -51,21 +54,22 @@ class Vocabulary:
         self._lengths = _lengths_of(self._matrix)
 
     def add_words(self, words: Mapping[str, str]) -> None:
-        """New stems, each with a word of it; embedded when they are first needed."""
+        """Add new stems, each with a word; embedded at first use."""
         for stem, word in words.items():
             if stem not in self._rows and _is_telling(stem):
                 self._waiting[stem] = word
 
     def similar_stems(self, words: Mapping[str, str], *, exclude: frozenset[str]) -> dict[str, tuple[float, str]]:
-        """For the stems of a question (each with its word) other stems of the collection that mean about the same,
-        each with a weight below 1 and the question's stem that it is most like; none of `but`."""
+        """Return for the stems of a question (each with a word) other stems of the collection with similar meaning,
+        each with a weight below 1 and the question's stem it is most similar to; none of `exclude`."""
         self._take_in()
         unknown = {stem: word for stem, word in words.items() if word not in self._known}
         if unknown and self._stems:
             vectors = normalise_rows(self._embed(list(unknown.values()))[:, :_DIMENSIONS])
-            cosines = self._cosines(vectors)
-            for row, (stem, word) in enumerate(unknown.items()):
-                self._known[word] = self._nearest(cosines[row], stem)
+            rows = self._rows_like(vectors)
+            cosines = vectors @ self._matrix[rows].astype(np.float32).T / self._lengths[rows]
+            for of_word, (stem, word) in zip(cosines, unknown.items(), strict=True):
+                self._known[word] = self._nearest(rows, of_word, stem)
         while len(self._known) > _WORDS_KEPT:
             self._known.popitem(last=False)
         if len(self._slips) > _WORDS_KEPT:
@@ -81,27 +85,31 @@ class Vocabulary:
         return similar
 
     def _meant(self, stem: str) -> list[str]:
-        """The stems of the collection that one which nobody ever said may be a slip of."""
+        """Return the stems of the collection of which an unknown one may be a misspelling."""
         if stem not in self._slips:
             if self._spelt is None:
                 self._spelt = KnownWords(self._stems)
             self._slips[stem] = self._spelt.nearest(stem, _MAX_MEANT)
         return self._slips[stem]
 
-    def _cosines(self, vectors: Floats) -> Floats:
-        """Of each of these with every stem."""
-        cosines = np.empty((len(vectors), len(self._stems)), np.float32)
-        for start in range(0, len(self._stems), _BATCH_ROWS):
-            stop = min(start + _BATCH_ROWS, len(self._stems))
-            cosines[:, start:stop] = vectors @ self._matrix[start:stop].astype(np.float32).T
-            cosines[:, start:stop] /= self._lengths[start:stop]
-        return cosines
+    def _rows_like(self, vectors: Floats) -> Ints:
+        """The rows that are worth comparing with these."""
+        count = len(self._stems)
+        if count <= _BATCH_ROWS:
+            return np.arange(count)
+        if self._sketches.shape[1] < count:
+            new = sketches_of(self._matrix[self._sketches.shape[1] : count])
+            self._sketches = np.concatenate([self._sketches, new], axis=1)
+        nearest = [nearest_places(differing_bits(self._sketches, one), _COMPARED, _DIMENSIONS) for one in vectors]
+        rows: Ints = np.unique(np.concatenate(nearest))
+        return rows
 
-    def _nearest(self, cosines: Floats, own: str) -> list[tuple[str, float]]:
+    def _nearest(self, rows: Ints, cosines: Floats, own: str) -> list[tuple[str, float]]:
+        """Of stems by their rows, with the cosines that they have with the word of this one."""
         count = min(_NEAREST + 1, len(cosines))
         best = np.argpartition(-cosines, count - 1)[:count]
         least = _LEAST_COSINE if own in self._rows else _LEAST_COSINE_UNSAID
-        nearest = [(self._stems[row], float(cosines[row])) for row in best if cosines[row] >= least]
+        nearest = [(self._stems[rows[place]], float(cosines[place])) for place in best if cosines[place] >= least]
         return [(stem, cosine) for stem, cosine in nearest if stem != own]
 
     def _take_in(self) -> None:
@@ -118,7 +126,7 @@ class Vocabulary:
             self._lengths = np.concatenate([self._lengths[:first], np.zeros(more, np.float32)])
         self._matrix[first : first + len(new)] = rows
         self._lengths[first : first + len(new)] = _lengths_of(rows)
-        # A word may have nearer ones now.
+        # A word may have more similar ones now.
         self._known.clear()
         self._slips.clear()
         if self._spelt is not None:
@@ -132,7 +140,7 @@ def normalise_rows(rows: Floats) -> Floats:
 
 
 def _lengths_of(rows: ByteVectors) -> Floats:
-    """Computed once a row and not at each search, batch by batch for the room that it takes."""
+    """Computed once per row and not per search, in batches to limit memory."""
     batches = (rows[start : start + _BATCH_ROWS] for start in range(0, len(rows), _BATCH_ROWS))
     lengths = [np.linalg.norm(batch.astype(np.float32), axis=1) for batch in batches]
     joined: Floats = np.maximum(np.concatenate([*lengths, np.zeros(0)]), 1e-6).astype(np.float32)

@@ -1,8 +1,8 @@
-"""A child process that answers questions, a line of JSON each.
+"""Runs a child process that answers requests, one line of JSON each.
 
-What always holds: it answers one question at a time. It is started when it is first needed, stopped when it does not
-answer in time, and started again after it died; after an answer that does not fit its question it is not trusted
-further and ends. Configuration goes in over the input, never on the command line, where others could read it.
+It handles one request at a time. It is started at first use, killed if it does not answer in time, and started again
+after it died; after an answer that does not fit its request it is no longer trusted and ends. Configuration is passed
+on standard input, never on the command line, where others could read it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _SECONDS_TO_END = 5.0
 
 
 class ChildProcess(ABC):
-    """`command` is run with `first_line`, and in it what `first_line_extra` says at each start. `seconds` bounds each
-    step, the first one its start too. `last_output` are the last lines that the child wrote beside its answers. With
-    `own_group` all that it started ends with it."""
+    """`command` is run with `first_line` and, at each start, the result of `first_line_extra` in it. `seconds` limits
+    each step, the first one including the start. `last_output` are the last lines the child wrote besides its answers.
+    With `own_group`, all processes it started end with it."""
 
     def __init__(
         self,
@@ -58,18 +58,19 @@ class ChildProcess(ABC):
 
     @abstractmethod
     def failure(self, fault: ChildFault, detail: str) -> AssistantError:
-        """What is raised. `detail`: what it said itself, for "refused"; otherwise its last words, or ""."""
+        """Return the error to raise. `detail`: the child's own message for "refused"; otherwise its last output, or
+        ""."""
 
     def encode(self, message: Mapping[str, Any]) -> str:
         return json.dumps(message, ensure_ascii=False)
 
     @property
     def pid(self) -> int | None:
-        """Of the running process."""
+        """Return the id of the running process."""
         return None if self._process is None or self._process.returncode is not None else self._process.pid
 
     async def ask(self, step: str, **question: Any) -> Any:
-        """The answer of the child. Raises what `failure` makes where there is none, or it is an error."""
+        """Return the child's answer. Raises the error made by `failure` if there is none, or it is an error."""
         async with self._turn:
             self._asked += 1
             line = self.encode({"id": self._asked, "step": step, **question}).encode() + b"\n"
@@ -84,7 +85,7 @@ class ChildProcess(ABC):
                 last = next((line for line in reversed(self.last_output) if line), "")
                 raise self.failure("nonsense" if isinstance(error, ValueError) else "ended", last) from error
             except BaseException:
-                # Whoever asked has gone; the answer would be taken for that of the next question.
+                # The caller is gone; the answer would be taken for that of the next request.
                 await self._kill()
                 raise
         if "error" in answer:
@@ -92,7 +93,7 @@ class ChildProcess(ABC):
         return answer.get("result")
 
     async def aclose(self) -> None:
-        """End the child: politely, then not."""
+        """End the child: first by closing its input, then by killing it."""
         async with self._turn:
             process = self._process
             if process is not None and process.stdin is not None and process.returncode is None:
@@ -103,7 +104,7 @@ class ChildProcess(ABC):
             await self._kill()
 
     async def _exchanged(self, line: bytes) -> dict[str, Any]:
-        """Raises `OSError` or `EOFError` where the child has died, `ValueError` for an answer that is none."""
+        """Raises `OSError` or `EOFError` if the child died, `ValueError` for an invalid answer."""
         process = await self._running()
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(line)
@@ -128,7 +129,7 @@ class ChildProcess(ABC):
         return self._process
 
     async def start(self) -> Process:
-        """A new process, its three streams piped."""
+        """Start a process with its three streams piped."""
         return await asyncio.create_subprocess_exec(
             *self._command,
             stdin=PIPE,
@@ -139,14 +140,14 @@ class ChildProcess(ABC):
         )
 
     async def _listen(self, process: Process) -> None:
-        """Keep the last lines that the child says beside its answers: they tell why it died."""
+        """Keep the last output lines of the child, which show why it died."""
         assert process.stderr is not None
         with contextlib.suppress(ValueError):
             while line := await process.stderr.readline():
                 self.last_output.append(line.decode(errors="replace").strip())
 
     async def _kill(self) -> None:
-        """End the child if it still runs, and take it down to the last line it said."""
+        """Kill the child if it still runs, and read its output to the end."""
         process, listening = self._process, self._listening
         self._process = self._listening = None
         if process is None:
@@ -158,7 +159,7 @@ class ChildProcess(ABC):
                 process.kill()
         try:
             if listening is not None:
-                # Something that the child started may hold its end of the pipe open.
+                # Processes the child started may keep the pipe open.
                 await asyncio.wait({listening}, timeout=_SECONDS_TO_END)
                 listening.cancel()
         finally:

@@ -1,9 +1,9 @@
-"""The clock of the daemon: the wall clock, unless that jumps.
+"""The clock of the daemon: wall time, unless it jumps.
 
-Wall time is compared with the time since boot, which nobody can set and which counts the sleep of a laptop. A wall
-clock that leaves it by more than `TOLERANCE` is not believed for `HOLD`; the time from before continues, so that a
-clock that is wrong for a minute has no effect. One that stays is believed, and code that plans by the clock is told by
-a `ClockStep`.
+Wall time is compared with the time since boot, which cannot be set and continues while a laptop sleeps. If they diverge
+by more than `TOLERANCE`, the wall clock is ignored for `HOLD` and time continues as before, so that a clock that is
+wrong for a minute has no effect. A lasting change is accepted, and reported by a `ClockStep` to code that plans by the
+clock.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ HOLD = timedelta(minutes=5)
 
 
 def since_boot() -> timedelta:
-    """How long the machine has been on, suspended or not."""
+    """Return how long the machine has been on, including suspended time."""
     # macOS has no CLOCK_BOOTTIME; its CLOCK_MONOTONIC continues while it sleeps.
     return timedelta(seconds=time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)))
 
 
 @dataclass(frozen=True, slots=True)
 class ClockStep:
-    """The wall clock jumped."""
+    """A jump of the wall clock."""
 
-    kind: Literal["held", "returned", "accepted"]  # not believed yet; right again by itself; believed
-    time: datetime  # what the time was, without the jump
-    shown: datetime  # what the wall clock showed at that moment
+    kind: Literal["held", "returned", "accepted"]  # not accepted yet; reverted; accepted
+    time: datetime  # the time without the jump
+    shown: datetime  # the wall clock at that moment
 
 
 class SteadyClock:
-    """Gives the time, in UTC."""
+    """Returns the time, in UTC."""
 
     def __init__(self, wall: Callable[[], datetime] = utc_now, elapsed: Callable[[], timedelta] = since_boot) -> None:
         self._wall = wall
         self._elapsed = elapsed
-        self._boot = wall() - elapsed()  # when the machine was started, by the time that is believed
-        self._held: tuple[datetime, timedelta] | None = None  # the same by the wall clock's, and since when it is so
+        self._boot = wall() - elapsed()  # boot time by the accepted clock
+        self._held: tuple[datetime, timedelta] | None = None  # boot time by the wall clock, and since when
         self._ended: list[ClockStep] = []
 
     def __call__(self) -> datetime:
@@ -66,12 +66,12 @@ class SteadyClock:
         self._held = None
 
     def take_ended(self) -> list[ClockStep]:
-        """The steps that ended since the last look, oldest first."""
+        """Return the steps that ended since the last call, oldest first."""
         self()
         ended, self._ended = self._ended, []
         return ended
 
     def held_step(self) -> ClockStep | None:
-        """The step that is not believed yet."""
+        """Return the step that is not accepted yet."""
         now = self()
         return None if self._held is None else ClockStep("held", now, self._held[0] + self._elapsed())

@@ -1,12 +1,12 @@
-"""The daemon's heartbeat: at every beat the runtime is asked to tick, and only while it makes progress is the watchdog
-fed (F40). `at` is monotonic, in seconds.
+"""The daemon's heartbeat: each beat asks the runtime for a pass, and notifies the watchdog only while the runtime makes
+progress (F40). `at` is monotonic, in seconds.
 
-A timer that feeds would go on over a runtime that is stuck. Here a loop that is blocked does not come to its next
-beat, and a runtime that fails, or a conversation that nothing takes up, is found by the `StallDetector`: at each
-beat it compares the runtime with what it was before (ticks completed, turns that run, sessions that wait although
-nothing keeps them). Then nothing is fed, and the service manager starts the daemon again. A data folder that cannot
-be written is no stall: it is reported by itself, and a new start would not mend it. Without a manager the heartbeat
-only reports the status.
+A separate timer would keep notifying while the runtime is stuck. Here a blocked event loop does not reach its next
+beat, and a failing runtime, or a conversation that is never processed, is detected by the `StallDetector`: at each beat
+it compares the runtime with its previous state (completed passes, running turns, sessions that wait without a reason).
+Then the watchdog is not notified, and the service manager restarts the daemon. A data folder that cannot be written is
+not a stall: it is reported separately, and a restart would not help. Without a service manager the heartbeat only
+reports the status.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from typing import Any, NoReturn
 from assistant.core.dataclass import dataclass
 from assistant.core.logger import get_logger
 
-# What a turn may take beyond its own limit: to be cancelled, and to note that it failed.
+# Time a turn may take beyond its limit: to be cancelled, and to record its failure.
 TURN_GRACE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeActivity:
-    """What the runtime does now."""
+    """The current activity of the runtime."""
 
-    ticks: int  # completed so far
-    turns: Mapping[str, str] = field(default_factory=dict)  # the sessions of running turns, by the turns' ids
-    waiting: frozenset[str] = frozenset()  # sessions that wait for a turn although nothing is known to prevent it
+    ticks: int  # passes completed so far
+    turns: Mapping[str, str] = field(default_factory=dict)  # sessions of running turns, by turn id
+    waiting: frozenset[str] = frozenset()  # sessions waiting for a turn without a known reason
 
 
 class StallDetector:
-    """Finds a runtime that makes no progress: remembers since when each turn runs and each session waits."""
+    """Detects a runtime without progress: remembers since when each turn runs and each session waits."""
 
     def __init__(self, turn_seconds: float) -> None:
-        """`turn_seconds` is the longest that a turn may take (turn.max_seconds)."""
+        """`turn_seconds` is the longest permitted turn (turn.max_seconds)."""
         self._max_seconds = turn_seconds + TURN_GRACE_SECONDS
         self._ticks = -1
         self._ticked_at = 0.0
@@ -46,8 +46,8 @@ class StallDetector:
         self.fault = ""
 
     def check_progress(self, activity: RuntimeActivity, at: float, *, late: float, every: float) -> str:
-        """What is wrong now, as a sentence, or "". `every` is the time between two beats, at each of which the runtime
-        is asked to tick; `late` is by how much this one was late; all in seconds."""
+        """Return the problem as a sentence, or "". `every` is the time between two beats, at each of which the runtime
+        is asked for a pass; `late` is how late this beat was; all in seconds."""
         if activity.ticks != self._ticks:
             self._ticks, self._ticked_at = activity.ticks, at
         present = {("turn", turn) for turn in activity.turns} | {("waiting", session) for session in activity.waiting}
@@ -57,11 +57,11 @@ class StallDetector:
         return self.fault
 
     def status(self) -> Mapping[str, Any]:
-        """What the last beat found."""
+        """Return the result of the last beat."""
         return {"stalled": self.fault, "loop_lag_seconds": round(self._lag, 3)}
 
     def _fault(self, activity: RuntimeActivity, at: float, every: float) -> str:
-        # One beat without a pass may be chance.
+        # One beat without a pass may be by chance.
         if at - self._ticked_at > every * 1.5:
             return f"The runtime has not passed for {at - self._ticked_at:.0f} s."
         if self._lag > every:
@@ -77,23 +77,23 @@ class StallDetector:
 
 log = get_logger()
 
-# Beats within the time after which the manager kills: one may be missed, and what is wrong is seen at the third.
+# Beats per watchdog period: one may be missed, and a stall is detected at the third.
 _BEATS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Beats while the daemon runs."""
+    """Sends heartbeats while the daemon runs."""
 
     progress: StallDetector
     activity: Callable[[], RuntimeActivity]
-    wake: Callable[[], None]  # asks the runtime to tick
+    wake: Callable[[], None]  # asks the runtime for a pass
     manager: SystemdNotifier
-    serving: Callable[[], str]  # the status while nothing is wrong
-    feed: Callable[[], None]  # called at each beat that finds nothing wrong
+    serving: Callable[[], str]  # the status while there is no problem
+    feed: Callable[[], None]  # called at each beat without a problem
 
     async def run(self, every: float) -> NoReturn:
-        """Beat until cancelled, the first time at once."""
+        """Send beats until cancelled, the first immediately."""
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:
@@ -102,7 +102,7 @@ class Heartbeat:
             await asyncio.sleep(every)
 
     async def keep_alive_during(self, ending: Awaitable[None], every: float) -> None:
-        """Keep the watchdog quiet until `ending` is over; that has a limit of its own."""
+        """Keep notifying the watchdog until `ending` is done, which has its own time limit."""
         task = asyncio.ensure_future(ending)
         while not task.done():
             self.manager.notify(WATCHDOG="1")
@@ -125,24 +125,24 @@ class Heartbeat:
 
 
 def beat_interval(watchdog_seconds: float, watch_seconds: float) -> float:
-    """The time between two beats; `watchdog_seconds` is 0 where no manager watches."""
+    """Return the time between two beats; `watchdog_seconds` is 0 without a service manager."""
     return min(watch_seconds, watchdog_seconds / _BEATS) if watchdog_seconds else watch_seconds
 
 
-# Longest that the manager's queue may be full.
+# How long the manager's queue may be full.
 _SECONDS = 0.5
 _LONGEST_STATUS = 300
 
 
 class SystemdNotifier:
-    """Sends to one manager; with "" as address, nothing. May be used from any thread."""
+    """Sends messages to one service manager, or none if the address is "". Thread-safe."""
 
     def __init__(self, address: str = "") -> None:
         self._address = "\0" + address[1:] if address.startswith("@") else address
 
     def notify(self, **values: str) -> bool:
-        """Send one message, such as `READY="1"`, a line a name; whether the manager has it."""
-        # Any other address is neither a path nor an abstract name.
+        """Send one message, such as `READY="1"`, one line per name; return whether it was delivered."""
+        # Other addresses are neither a path nor an abstract name.
         if not self._address.startswith(("/", "\0")):
             return False
         lines = (f"{name}={' '.join(value.split())[:_LONGEST_STATUS]}" for name, value in values.items())
@@ -156,7 +156,8 @@ class SystemdNotifier:
 
 
 def stopping_message(seconds: float) -> dict[str, str]:
-    """Stopping takes `seconds` at most, also where the setting grew after the unit was written."""
+    """Return the message that stopping takes at most `seconds`, even if the setting changed after the unit was
+    written."""
     return {
         "STOPPING": "1",
         "STATUS": "Stopping: running turns are finished.",

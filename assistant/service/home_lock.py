@@ -1,7 +1,7 @@
-"""One process serves a data folder: the one that holds its lock.
+"""The lock of a data folder: the process that holds it serves the folder.
 
-What always holds: the lock is the kernel's, released however the process ends; the number in its file only tells people
-which process to look for.
+The kernel releases the lock however the process ends; the number in its file only shows people which process to look
+for.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Literal, get_args
 
 from assistant.core.errors import HomeError, HomeLocked
 
-# What the process does that holds the lock: the daemon serves until it is told to stop; a chat serves for as long as
-# somebody talks, and hands over to a daemon that waits; a command is done soon.
+# What the process with the lock does: the daemon serves until it is stopped; a chat serves as long as someone talks,
+# and yields to a waiting daemon; a command is done soon.
 LockRole = Literal["daemon", "chat", "command"]
 
 
 @contextmanager
 def home_lock(home: Path, role: LockRole = "command") -> Iterator[None]:
-    """Hold the data folder for this process; the kernel releases it however the process ends.
+    """Hold the lock of the data folder in this context; the kernel releases it however the process ends.
 
     Raises `HomeLocked` (naming the holder, or a daemon that waits for it) or `HomeError` (not writable)."""
     file = _open_lock(home, _LOCK)
@@ -44,8 +44,8 @@ def home_lock(home: Path, role: LockRole = "command") -> Iterator[None]:
 
 @contextmanager
 def claim_home(home: Path) -> Iterator[None]:
-    """Wait in line for the data folder, for as long as the context is open: a chat that has it hands over, and nobody
-    but a daemon takes it meanwhile. Raises `HomeLocked` where another daemon waits already, or `HomeError`."""
+    """Announce in this context that a daemon waits for the data folder: a chat that has it yields, and only a daemon
+    may take it. Raises `HomeLocked` if another daemon waits already, or `HomeError`."""
     file = _open_lock(home, _CLAIM)
     try:
         if not _try_lock(file):
@@ -80,7 +80,7 @@ def _try_lock(file: int) -> bool:
 
 
 def _write_holder(file: int, lock: Path, role: LockRole) -> None:
-    """Note who holds the lock. Raises `HomeError`: where not even that can be written, nothing can."""
+    """Record who holds the lock. Raises `HomeError`: if this cannot be written, nothing can."""
     try:
         os.ftruncate(file, 0)
         os.pwrite(file, f"{os.getpid()} {role}\n".encode(), 0)
@@ -92,7 +92,7 @@ def _write_holder(file: int, lock: Path, role: LockRole) -> None:
 
 
 def lock_holder(home: Path) -> int | None:
-    """The process that holds the lock, or None. Only a hint unless the lock is held."""
+    """Return the process that holds the lock, or None. Only a hint unless the lock is held."""
     return _holder(home / _LOCK)
 
 
@@ -103,7 +103,7 @@ def _holder(lock: Path) -> int | None:
 
 
 def lock_role(home: Path) -> LockRole:
-    """What the process that holds the lock does; a hint as well."""
+    """Return what the process with the lock does; also only a hint."""
     with contextlib.suppress(OSError, ValueError):
         words = (home / _LOCK).read_text().split()
         return next((role for role in get_args(LockRole) if role in words[1:]), "daemon")
@@ -111,12 +111,12 @@ def lock_role(home: Path) -> LockRole:
 
 
 def is_home_served(home: Path) -> bool:
-    """Whether a process holds the lock now."""
+    """Return whether a process holds the lock now."""
     return _is_locked(home / _LOCK)
 
 
 def is_home_claimed(home: Path) -> bool:
-    """Whether a daemon waits for the data folder now (`claim_home`)."""
+    """Return whether a daemon waits for the data folder now (`claim_home`)."""
     return _is_locked(home / _CLAIM)
 
 
@@ -139,13 +139,13 @@ def _is_locked(lock: Path) -> bool:
 
 
 _LONGEST = 103
-# What `short_address` adds to the temporary directory's own name.
+# Length that `short_address` adds to the name of the temporary directory.
 _LINK_LENGTH = 50
 
 
 @contextmanager
 def short_address(path: Path) -> Iterator[str]:
-    """An address that reaches `path` for as long as the context is open: to bind, or to connect."""
+    """Yield a short address for `path`, to bind or connect to, valid in this context."""
     if len(os.fsencode(path)) <= _LONGEST:
         yield str(path)
         return
@@ -156,7 +156,7 @@ def short_address(path: Path) -> Iterator[str]:
 
 
 def is_listening(path: Path) -> bool:
-    """Whether a living process listens at `path`."""
+    """Return whether a living process listens at `path`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, short_address(path) as address:
         probe.setblocking(False)
         try:

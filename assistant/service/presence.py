@@ -1,7 +1,7 @@
-"""Whether the assistant will run later: a daemon serves now, or a service manager starts one.
+"""Determines whether the assistant will be running later: a daemon serves now, or a service manager starts one.
 
-A service is found by its file, without asking its manager: an enabled unit of systemd, or an agent of launchd, that
-names the data folder.
+A service is detected by its file, without asking the manager: an enabled systemd unit, or a launchd agent, that names
+the data folder.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ _BOOTED = Path("/run/systemd/system")
 
 
 def detect_service_manager(*, booted: Path = _BOOTED, platform: str = sys.platform) -> str:
-    """ "systemd" or "launchd", whichever runs this machine; "" where neither does, as in most containers."""
+    """Return "systemd" or "launchd"; "" if neither manages this machine, as in most containers."""
     if platform == "darwin":
         return "launchd" if shutil.which("launchctl") else ""
     return "systemd" if booted.is_dir() and shutil.which("systemctl") else ""
 
 
 def advise_to_stay(manager: str | None = None) -> str:
-    """What keeps the assistant running, in a sentence; `manager` is the one that runs this machine, "" for none."""
+    """Return a sentence on how to keep the assistant running; `manager` is that of this machine, "" for none."""
     if detect_service_manager() if manager is None else manager:
         return "`assistant service install` keeps it running."
     return "`assistant run` keeps it running: leave it open, or have it started with this machine or container."
 
 
 def will_stay(home: Path) -> bool:
-    """Whether something will serve the data folder when the person has left: a chat and a command do not."""
+    """Return whether something will serve the data folder after the person has left: not a chat or a command."""
     return (is_home_served(home) and lock_role(home) == "daemon") or is_service_enabled(home)
 
 
 def is_service_enabled(home: Path) -> bool:
-    # Both forms of file name the folder as their format quotes it.
+    # Both file formats contain the folder in their own quoting.
     names = (quote_unit_word(f"ASSISTANT_HOME={home}").encode(), f"<string>{home}</string>".encode())
     for file in _service_files():
         with contextlib.suppress(OSError):

@@ -1,10 +1,10 @@
-"""Signals that end the daemon, heard even where its loop stands still, and an end that comes for certain (F38).
+"""Handles signals that end the daemon even if its event loop is blocked, and guarantees that it ends (F38).
 
-Python runs its signal handlers between two steps of the main thread, asyncio's in the loop: neither happens while a
-store or a file system holds the main thread. The bytes that the interpreter writes at every signal are read by a thread
-of their own instead. It tells the service manager at once, asks the loop to stop, and sets the interpreter's own timer
-(`faulthandler`, which needs neither loop nor interpreter lock): whatever still hangs when the time is up is written to
-standard error, thread by thread, and the process ends. What was accepted is in the stores by then.
+Python runs signal handlers between two steps of the main thread, and asyncio in the loop: neither happens while a store
+or a file system blocks the main thread. So a separate thread reads the bytes the interpreter writes at every signal. It
+notifies the service manager, asks the loop to stop, and sets the interpreter's own timer (`faulthandler`, which needs
+neither the loop nor the interpreter lock): when the time is up, the stacks of all threads are written to standard
+error, and the process ends. Accepted messages are stored by then.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from assistant.core.dataclass import dataclass
 from assistant.core.shutdown import EXIT_SECONDS
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# A terminal that goes away says so more than once, and means no hurry.
+# A terminal that closes may send several, which are not urgent.
 _HURRIES = (signal.SIGINT, signal.SIGTERM)
-# What the second signal leaves of the time: to note what was aborted, and to go.
+# Time left after the second signal: to record what was aborted, and to exit.
 HURRY_SECONDS = 3.0
 _STANDARD_ERROR = 2
-# So long before the process is ended, a line says why.
+# A line explains why the process ends, so long before it does.
 _NOTICE_SECONDS = 0.2
 _NOTICE = (
     "Error: stopping took too long and was cut off; what hung is listed below. Everything that was accepted is kept, "
@@ -38,20 +38,20 @@ _NOTICE = (
 
 
 def exit_within(seconds: float) -> None:
-    """End the process, with what hangs on standard error, unless it has ended by itself until then."""
+    """End the process after so many seconds, with its stacks on standard error, unless it ends by itself."""
     with contextlib.suppress(OSError, ValueError, RuntimeError):
         faulthandler.dump_traceback_later(seconds, exit=True, file=_STANDARD_ERROR)
 
 
 @dataclass(slots=True)
 class SignalListener:
-    """Reads signals in a thread of its own, a byte each."""
+    """Reads signals in its own thread, one byte each."""
 
     reader: socket.socket
     writer: socket.socket  # where the interpreter writes signals
-    end_seconds: float  # what a shutdown may take
+    end_seconds: float  # maximum time for a shutdown
     stop: Callable[[], None]  # called at the first signal
-    hurry: Callable[[], None]  # called at a further one
+    hurry: Callable[[], None]  # called at further ones
     arm_exit: Callable[[float], None] = exit_within  # the last call counts
     shutdown_begun: threading.Event = field(default_factory=threading.Event)
     _limit: float | None = None
@@ -71,7 +71,7 @@ class SignalListener:
             os.write(_STANDARD_ERROR, _NOTICE.encode())
 
     def begin_shutdown(self) -> None:
-        """The shutdown has begun, by a signal or without one."""
+        """Mark the shutdown as begun, by a signal or otherwise."""
         with self._deciding:
             first = not self.shutdown_begun.is_set()
             self.shutdown_begun.set()
@@ -79,17 +79,17 @@ class SignalListener:
             self.limit_shutdown(self.end_seconds + EXIT_SECONDS)
 
     def arm_watchdog(self, seconds: float) -> None:
-        """Exit within so many seconds unless this is called again: the watchdog where no manager has one (launchd)."""
+        """Exit after so many seconds unless this is called again: a watchdog for managers without one (launchd)."""
         with self._deciding:
             if not self.shutdown_begun.is_set():
                 self.arm_exit(seconds)
 
     def limit_shutdown(self, seconds: float) -> None:
-        """Exit within so many seconds."""
+        """Exit after so many seconds."""
         self._limit = time.monotonic() + seconds - _NOTICE_SECONDS
         self.arm_exit(seconds)
         with contextlib.suppress(OSError):
-            # No signal has this number: the thread looks at its limit again.
+            # No signal has this number: it wakes the thread, which checks its limit.
             self.writer.send(b"\0")
 
     def _handle(self, number: int) -> None:
@@ -105,16 +105,16 @@ class SignalListener:
 def listen_for_stop(
     end_seconds: float, stop: Callable[[], None], hurry: Callable[[], None]
 ) -> Iterator[SignalListener]:
-    """From here on this process ends as described above: what it still does after the context, such as waiting for a
-    thread that hangs, is cut off, too."""
+    """From here on this process ends as described above, including work after the context, such as waiting for a
+    hanging thread."""
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     listener = SignalListener(reader, writer, end_seconds, stop, hurry)
     signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     for number in STOP_SIGNALS:
-        # Without a handler of Python's the interpreter would not write the byte.
+        # Without a Python handler the interpreter would not write the byte.
         signal.signal(number, _ignore)
-    # A watchdog ends the process by SIGABRT: its log then says where everything stood.
+    # A watchdog ends the process by SIGABRT: the log then has all stacks.
     with contextlib.suppress(OSError, ValueError, RuntimeError):
         faulthandler.enable(_STANDARD_ERROR)
     threading.Thread(target=listener.run, name="signals", daemon=True).start()
@@ -126,4 +126,4 @@ def listen_for_stop(
 
 
 def _ignore(number: int, frame: object) -> None:
-    """The thread handles it."""
+    """Do nothing: the thread handles it."""

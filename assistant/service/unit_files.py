@@ -1,7 +1,7 @@
-"""The files of service managers: a systemd unit, a launchd agent, each from a template of `config/service/`. Pure.
+"""Renders the files of service managers: a systemd unit and a launchd agent, from templates in `config/service/`. Pure.
 
-Values are quoted as the format wants them, whatever is in a path: spaces, quotes, percent signs, any script. Each file
-ends with a hash of its text, so that a later install knows whether a person has changed it since.
+Values are quoted as required by the format, for any characters in paths. Each file ends with a hash of its text, so
+that a later install detects edits by a person.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from assistant.core.text import lazy_regex
 
 _MARK = "Written by `assistant service install`"
 _SEAL = lazy_regex(rf"^(?:# |<!-- ){re.escape(_MARK)}; what stands above: sha256 ([0-9a-f]{{64}})(?: -->)?\n\Z", re.M)
-# What the formats cannot hold: control characters, and bytes that are not UTF-8.
+# Control characters and bytes that are not UTF-8 cannot be represented.
 _CONTROL = lazy_regex("[\x00-\x1f\x7f\ud800-\udfff]")
 
 _NO_FIRST_WORD = lazy_regex(r"""["'\\]""")
@@ -35,19 +35,19 @@ class ServiceSpec:
     label: str  # its name for launchd
     stop_seconds: int
     watchdog_seconds: float
-    user: str = ""  # who runs a system unit
+    user: str = ""  # the user of a system unit
     log: Path = Path()  # where launchd writes its output
     protect_home: str = "yes"
 
     def __post_init__(self) -> None:
-        """Raises `UsageError` for a path that no such file can contain."""
+        """Raises `UsageError` for a path that cannot be represented."""
         for path in (self.program, self.home, self.log):
             if _CONTROL.search(str(path)):
                 raise UsageError(f"{str(path)!r} has a character that no such file can contain. Nothing was done.")
 
 
 def render_systemd_unit(template: str, service: ServiceSpec) -> str:
-    """The unit's whole text."""
+    """Return the text of the unit."""
     filled = Template(template).substitute(
         program=_started(str(service.program)),
         home_variable=quote_unit_word(f"ASSISTANT_HOME={service.home}"),
@@ -61,13 +61,13 @@ def render_systemd_unit(template: str, service: ServiceSpec) -> str:
 
 
 def render_launchd_plist(template: str, service: ServiceSpec) -> str:
-    """The agent's whole text."""
+    """Return the text of the agent."""
     values = {
         "label": service.label,
         "program": str(service.program),
         "home": str(service.home),
         "log": str(service.log),
-        # launchd has no watchdog: the daemon is its own.
+        # launchd has no watchdog: the daemon uses its own.
         "watchdog_microseconds": str(round(service.watchdog_seconds * 1_000_000)),
     }
     agent = _filled(plistlib.loads(template.encode()), values)
@@ -77,13 +77,13 @@ def render_launchd_plist(template: str, service: ServiceSpec) -> str:
 
 
 def quote_unit_word(value: str) -> str:
-    """One word of a systemd unit: quotes and backslashes escaped, no specifier in it."""
+    """Quote one word of a systemd unit: quotes and backslashes escaped, without specifiers."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'
 
 
 def _started(program: str) -> str:
-    """The words that start a program. systemd takes no quotes and backslashes in the first of them."""
+    """Return the words that start a program. systemd does not permit quotes and backslashes in the first one."""
     if not _NO_FIRST_WORD.search(program):
         return quote_unit_word(program)
     if "=" in program:
@@ -95,7 +95,7 @@ def _started(program: str) -> str:
 
 
 def was_edited_by_hand(text: str) -> bool:
-    """Whether a file is not as it was written: a person changed it, or made it."""
+    """Return whether a file was edited, or written, by a person."""
     seal = _SEAL.search(text)
     return seal is None or seal[1] != _digest(text[: seal.start()])
 

@@ -1,8 +1,8 @@
-"""The note by which a conversation hands over to the next: what was open, what it was about, where it is kept. Pure.
+"""The handover note of a conversation to the next one: open requests, its topics, and where it is archived. Pure.
 
-What always holds: it is a record of the past and says so; it holds nothing but what its own session said or may see,
-and for other people not where on this machine things lie. It is never longer than it may be. It reaches models as every
-note of the runtime does, quoted, with boundaries that its words cannot forge (F19, I10).
+It says that it is a record of the past, and only contains what its own session said or may see; for other people it has
+no paths on this machine. Its length is limited. Models see it like every note of the runtime: quoted, with boundaries
+that its text cannot forge (F19, I10).
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ _WHY: dict[str, str] = {
 }
 _LONGEST_REQUEST = 200
 _MOST_REQUESTS = 12
-# Of what is left for words: what open requests may take at most, and what the newest summary may take of the rest.
+# Shares of the available length: at most so much for open requests, and at most so much of the rest for the newest
+# summary.
 _SHARE_OF_REQUESTS = 0.5
 _SHARE_OF_SUMMARY = 0.6
 _ROWS_LOOKED_AT = 200
-# Shorter than this nothing can be told.
+# Shorter texts are useless.
 _FEWEST_TOKENS = 30
 
 
 @dataclass(frozen=True, slots=True)
 class EndedGeneration:
-    """What is reported of a generation that ends."""
+    """What the note reports about an ending generation."""
 
     session: str
     scope: str
@@ -60,15 +61,15 @@ class EndedGeneration:
     helpers: Sequence[str] = ()
     summary: Checkpoint | None = None
     rows: Sequence[Message] = ()  # what its view shows
-    archive: str = ""  # where it is kept; "" where that is not for this session
+    archive: str = ""  # where it is archived; "" if that is hidden from this session
     late: bool = False  # later than it should have been
     resumes: int | None = None  # number of the generation that continues
     sources: tuple[int, ...] = field(default=())
 
 
 def write_handover(ended: EndedGeneration, limit: int, count: CountTokens, zone: tzinfo) -> str:
-    """The note, at most `limit` tokens (a whole takes no more than its parts); its first line alone where nothing else
-    fits."""
+    """Return the note, at most `limit` tokens (a whole is no longer than its parts); only its first line if nothing
+    else fits."""
     lines = [_first_line(ended, zone)]
     for line in (RECORD_OF_PAST, _location_line(ended, zone), *_open_lines(ended)):
         if line and count("\n".join([*lines, line])) <= limit:
@@ -84,8 +85,8 @@ def write_handover(ended: EndedGeneration, limit: int, count: CountTokens, zone:
 
 
 def summarise_generation(ended: EndedGeneration, limit: int, count: CountTokens, zone: tzinfo) -> str:
-    """What a generation was about, in at most `limit` tokens: its newest summary, and the most telling sentences of
-    what was said since; "" where nothing was said."""
+    """Return a summary of a generation of at most `limit` tokens: its newest summary, and the most informative
+    sentences since; "" if nothing was said."""
     if limit < _FEWEST_TOKENS:
         return ""
     earlier = ""
@@ -98,7 +99,8 @@ def summarise_generation(ended: EndedGeneration, limit: int, count: CountTokens,
 
 
 def _is_its_own(row: Message) -> bool:
-    """Copies that a compaction kept are told of in its summary; those of a conversation that continues here are not."""
+    """Return whether a row is the generation's own: copies kept by a compaction are covered by its summary; those of a
+    continued conversation are not."""
     return "carried_from" not in row.metadata or bool(row.metadata.get("inherited"))
 
 
@@ -128,7 +130,7 @@ def _open_lines(ended: EndedGeneration) -> Iterator[str]:
 
 
 def _requests(ended: EndedGeneration, limit: int, count: CountTokens, zone: tzinfo) -> str:
-    """What was asked for and is not done, newest first; the rest as a number."""
+    """Return open requests, newest first, and the number of the others."""
     if not ended.requests:
         return ""
     head = "Asked for there and not done, still open:"

@@ -1,7 +1,7 @@
-"""Sessions and their conversations, current and archived: read from the stores, whether a daemon runs or not.
+"""Lists sessions and their conversations, current and archived, from the stores, with or without a daemon.
 
-What always holds: a search looks through its scope only (I10). The message log keeps what was archived, so that the
-home's own search finds it; an archive is opened only where the log lost it.
+A search only covers its scope (I10). The message log keeps archived messages, so the normal search finds them; an
+archive is only opened if the log has lost them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,16 @@ from itertools import islice
 
 from assistant.core.archives import ArchiveEntry
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import UsageError
+from assistant.core.errors import NothingYet, UsageError
 from assistant.core.records import LogRecord, SearchHit, SessionInfo
-from assistant.core.sessions import Generation, SessionReset, is_imported, parse_session_name
+from assistant.core.sessions import (
+    MAIN_SESSION,
+    NOTHING_SAID,
+    Generation,
+    SessionReset,
+    is_imported,
+    parse_session_name,
+)
 from assistant.core.store_ports import Conversation
 from assistant.sessions.scheduler import ResetPolicies
 from assistant.store.archive.archive import StoredArchive
@@ -23,16 +30,16 @@ from assistant.store.script.generations import StoredGenerations, StoredResets
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """One generation as it is listed."""
+    """A generation in a list."""
 
     generation: Generation
-    info: SessionInfo | None  # of its session, where this is the current generation
+    info: SessionInfo | None  # of its session, for the current generation
     archive: ArchiveEntry | None
     reset: SessionReset | None = None
 
 
 class SessionReader:
-    """Reads alone, whether a daemon runs or not."""
+    """Reads only, with or without a daemon."""
 
     def __init__(
         self,
@@ -49,17 +56,17 @@ class SessionReader:
         self.policies = policies
 
     def list_generations(self, limit: int) -> Iterator[SessionRow]:
-        """The sessions, the latest spoken in first; of each at most so many generations, newest first."""
+        """Return sessions, most recently active first, with at most `limit` generations each, newest first."""
         for info in self._conversation.list_sessions():
             yield from islice(self._rows_of_session(info), limit)
 
     def list_generations_of(self, key: str) -> Iterator[SessionRow]:
-        """The generations of one session, newest first."""
+        """Return the generations of one session, newest first."""
         if info := self._conversation.find_session(key):
             yield from self._rows_of_session(info)
 
     def get_generation(self, session: str, number: int | None) -> SessionRow:
-        """A generation, the current one unless named. Raises `UsageError`."""
+        """Return a generation, the current one by default. Raises `UsageError`."""
         key = self._find_key(session)
         row = next((row for row in self.list_generations_of(key) if number in (None, row.generation.number)), None)
         if row is None:
@@ -67,7 +74,7 @@ class SessionReader:
         return row
 
     def can_resume(self, ended: Generation) -> bool:
-        """Whether there is something in it to take up again."""
+        """Return whether it has anything to resume."""
         return bool(ended.messages) or ended.resumed is not None
 
     def _rows_of_session(self, info: SessionInfo) -> Iterator[SessionRow]:
@@ -80,36 +87,38 @@ class SessionReader:
                 yield SessionRow(generation, None, archived)
 
     def resolve_session(self, name: str) -> str:
-        """The key of a session that there is and that continues, as a person names it. Raises `UsageError`."""
+        """Return the key of an existing session that can continue, by a person's name for it. Raises `UsageError`."""
         key = self._find_key(name)
         if is_imported(key):
             raise UsageError(f"{key} was imported and has ended; it can be read. Nothing was changed.")
         return key
 
     def _find_key(self, name: str) -> str:
-        """Also of one that was imported. Raises `UsageError`."""
+        """Return the key, also of an imported session. Raises `UsageError`."""
         key = parse_session_name(name)
         if self._conversation.find_session(key) is None:
             keys = [info.key for info in self._conversation.list_sessions()]
+            if key == MAIN_SESSION:
+                raise NothingYet(NOTHING_SAID)
             raise UsageError(f"There is no session {name!r}. Sessions: {', '.join(sorted(keys)) or 'none yet'}.")
         return key
 
     def handover_note(self, generation: Generation) -> str:
-        """The words that handed over to a generation; "" where it is the first, or they were forgotten."""
+        """Return the handover note to a generation; "" if it is the first, or the note was erased."""
         first = next(iter(self.generations.records_of_generation(generation.session, generation.number)), None)
         return first.content if first is not None and first.kind in ("handover", "resume") else ""
 
 
-# Of the home's hits only those of archived generations count.
+# Only hits in archived generations count.
 HITS_PER_RESULT = 5
 _AROUND = 120
-# Of the best hit's score; what is worth less shares a common word with the question, or stands near an answer.
+# Of the best hit's score; lower hits share only a common word with the question, or are near an answer.
 _WORTH = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveHit:
-    """A message of an archived generation that has the words; `text` is an excerpt."""
+    """A matching message of an archived generation; `text` is an excerpt."""
 
     session: str
     generation: int
@@ -120,7 +129,7 @@ class ArchiveHit:
 
 
 def hits_in_log(hits: Sequence[SearchHit], archived: Sequence[ArchiveEntry]) -> list[ArchiveHit]:
-    """Those hits of the home's search that are of an archived generation, best first."""
+    """Return the hits that are in archived generations, best first."""
     archived_generations = {(entry.session, entry.generation) for entry in archived}
     of_these = [hit for hit in hits if (hit.session, hit.generation) in archived_generations]
     worth = _WORTH * max((hit.score for hit in of_these), default=0.0)
@@ -132,7 +141,7 @@ def hits_in_log(hits: Sequence[SearchHit], archived: Sequence[ArchiveEntry]) -> 
 
 
 def search_archived_records(records: Sequence[LogRecord], text: str) -> Iterator[ArchiveHit]:
-    """Messages that have all the words of `text`, in any case, newest first."""
+    """Return messages with all words of `text`, ignoring case, newest first."""
     words = text.casefold().split()
     for record in reversed(visible_records(records)):
         folded = record.content.casefold()
@@ -143,6 +152,6 @@ def search_archived_records(records: Sequence[LogRecord], text: str) -> Iterator
 
 
 def visible_records(records: Sequence[LogRecord]) -> list[LogRecord]:
-    """Without what was undone, and without the records that only say what became of others."""
+    """Return records without undone ones, and without records about others."""
     undone = {message_id for record in records if record.kind == "undo" for message_id in record.refs}
     return [record for record in records if record.id not in undone and record.kind not in ("undo", "redaction")]

@@ -1,9 +1,9 @@
-"""One conversation ended and the next begun, step by step, and what that works with.
+"""Ends a conversation and begins the next, step by step.
 
-Nothing is cleared before the archive was proved; nothing ends that was not read for the journal or queued to be
-read (F28, F31); the rollover itself is one record of the log and one transaction (`Conversation.end_generation`).
-Each step is durable before the next. Until the rollover, whatever fails leaves the old generation whole, and talk
-continues in it.
+Nothing is cleared before the archive was verified; nothing ends before it was extracted into the journal or queued for
+it (F28, F31); the rollover itself is one record of the log and one transaction (`Conversation.begin_next_generation`).
+Each step is durable before the next. If anything before the rollover fails, the old generation is unchanged, and the
+conversation continues in it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,18 @@ from typing import Any
 
 from assistant.core.archives import ArchiveEntry
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import ArchiveUnavailable, AssistantError, StaleView, UsageError
+from assistant.core.errors import ArchiveUnavailable, AssistantError, NothingYet, StaleView, UsageError
 from assistant.core.logger import get_logger
 from assistant.core.records import SessionInfo
-from assistant.core.sessions import EndReason, Generation, GenerationEnd, SessionReset, session_role
+from assistant.core.sessions import (
+    MAIN_SESSION,
+    NOTHING_SAID,
+    EndReason,
+    Generation,
+    GenerationEnd,
+    SessionReset,
+    session_role,
+)
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
 from assistant.sessions.handover import EndedGeneration, summarise_generation, write_handover
@@ -32,7 +40,7 @@ from assistant.store.script.turns import Delegations, UserRequests
 
 @dataclass(frozen=True, slots=True)
 class ResetStores:
-    """Where sessions, what was open in them and their archives are kept."""
+    """The stores a reset uses."""
 
     conversation: Conversation
     generations: StoredGenerations
@@ -45,21 +53,21 @@ class ResetStores:
 
 @dataclass(frozen=True, slots=True)
 class ResetContext:
-    """The running assistant, as far as a reset needs it."""
+    """The parts of the running assistant a reset uses."""
 
-    # reads a session for the journal, to its end or until a time, and reports how it went
+    # extracts a session, to its end or until a time, and reports the result
     extract: Callable[[str, datetime, datetime], Awaitable[Mapping[str, Any]]]
-    write_notes: Callable[[datetime], None]  # the notes of the day, with what was read
-    continue_extraction: Callable[[str], object]  # has what is left read soon, beside everything else
-    # no turn of it begins meanwhile; raises `UsageError` where that cannot be
+    write_notes: Callable[[datetime], None]  # writes daily notes with what was extracted
+    continue_extraction: Callable[[str], object]  # schedules extraction of the rest in the background
+    # prevents turns of the session meanwhile; raises `UsageError` if that is not possible
     hold_session: Callable[[str], AbstractContextManager[None]]
-    # no sleep begins meanwhile; raises `UsageError` where that cannot be
+    # prevents sleep cycles meanwhile; raises `UsageError` if that is not possible
     block_sleep: Callable[[], AbstractAsyncContextManager[None]]
     is_compacting: Callable[[str], bool]
     is_sleep_due: Callable[[datetime], bool]
     pressure: Callable[[str], Awaitable[float]]  # how full a context is
     count_tokens: Callable[[str], int]
-    show_progress: Callable[[str, str], None]  # shows to those connected now
+    show_progress: Callable[[str, str], None]  # shows a line to connected clients
     clock: Callable[[], datetime]
     zone: tzinfo
 
@@ -69,14 +77,14 @@ log = get_logger()
 _FIRST_PAUSE = timedelta(minutes=1)
 MAX_RETRY_PAUSE = timedelta(hours=1)
 _MOST_DOUBLINGS = 6
-# Where something is written again and again while a generation is archived.
+# In case something is written repeatedly while a generation is archived.
 _MOST_TRIES = 5
 _SUMMARY_TOKENS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class ResetRequest:
-    """What is to end, and why."""
+    """Which conversation to end, and why."""
 
     session: str
     reason: EndReason
@@ -86,18 +94,18 @@ class ResetRequest:
 
 @dataclass(frozen=True, slots=True)
 class ResetResult:
-    """A reset that was carried out."""
+    """A completed reset."""
 
     ended: Generation  # the generation that ended
-    generation: int  # number of the one that began
-    archive: ArchiveEntry  # where the ended one is kept
-    unread: int  # how many of its messages are still to be read for the journal
-    note: str  # the handover
-    is_reading_on: bool = False  # what is unread is read right after this
+    generation: int  # number of the new one
+    archive: ArchiveEntry  # where the ended one is archived
+    unread: int  # number of its messages still to be extracted
+    note: str  # the handover note
+    is_reading_on: bool = False  # unread messages are extracted right after this
 
 
 class SessionResetter:
-    """Carries resets out."""
+    """Carries out resets."""
 
     def __init__(
         self, stores: ResetStores, context: ResetContext, *, handover_tokens: int, learn_for: timedelta
@@ -108,8 +116,8 @@ class SessionResetter:
         self._learn_for = learn_for
 
     async def reset_session(self, request: ResetRequest) -> ResetResult:
-        """Raises `UsageError` where it cannot be now, `ArchiveUnavailable` where it waits for the archive,
-        `StoreError`; then the conversation is as it was."""
+        """Raises `UsageError` if it is not possible now, `ArchiveUnavailable` if it waits for the archive,
+        `StoreError`; the conversation is then unchanged."""
         stores, context = self._stores, self._context
         generation = self._current(request)
         async with context.block_sleep():
@@ -135,8 +143,10 @@ class SessionResetter:
         return replace(done, is_reading_on=more)
 
     def _current(self, request: ResetRequest) -> Generation:
-        """Raises `UsageError` where there is nothing to end."""
+        """Raises `UsageError` if there is nothing to end."""
         generations = self._stores.generations.list_generations(request.session, newest=1)
+        if not generations and request.session == MAIN_SESSION:
+            raise NothingYet(NOTHING_SAID)
         if not generations:
             raise UsageError(f"There is no session {request.session!r}. Nothing was changed; `/sessions` lists them.")
         empty = generations[-1].first_at is None and generations[-1].resumed is None
@@ -145,8 +155,8 @@ class SessionResetter:
         return generations[-1]
 
     async def _extract(self, request: ResetRequest) -> bool:
-        """Read what the journal has not read, as long as that may take: whether more could be read now. What was not
-        read is queued when the generation ends."""
+        """Extract unread messages within the time limit; return whether more could be read now. The rest is queued when
+        the generation ends."""
         self._context.show_progress(request.session, f"Reading {request.session} for what is worth remembering…")
         now = self._context.clock()
         try:
@@ -159,7 +169,7 @@ class SessionResetter:
 
     async def _end(self, request: ResetRequest, reset: SessionReset) -> ResetResult:
         for _ in range(_MOST_TRIES):
-            # Anew each time: something may have been written while it was archived.
+            # Repeated: something may have been written while it was archived.
             ended = self._describe_ended(request)
             seq = self._stores.generations.last_seq(request.session)
             archived = await self._archive(request, ended, reset)

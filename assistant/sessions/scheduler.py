@@ -1,9 +1,9 @@
-"""When conversations end: daily at an hour, after nobody spoke for a while, or now; one at a time.
+"""Decides when conversations end: daily at an hour, after inactivity, or on request; one at a time.
 
-What always holds: only a conversation in which something was said ends by a policy, so that none ends twice for one
-night or one silence. A clock that was set back makes a reset due later, never again. A reset that a crash cut off, or
-that waits for the archive, is taken up again until it is done or withdrawn; a daily one comes after the sleep of its
-night; what was due and did not happen is reported by `find_reset_problems` (I11).
+A policy only ends a conversation with messages, so that it ends once per night or pause. A clock set back delays a
+reset, but never repeats it. A reset interrupted by a crash, or waiting for the archive, is continued until it is done
+or cancelled; a daily one comes after the sleep cycle of its night; missed ones are reported by `find_reset_problems`
+(I11).
 """
 
 from __future__ import annotations
@@ -35,42 +35,42 @@ log = get_logger()
 
 SessionResetPolicy = Literal["manual", "daily", "idle"]
 
-# A sleep of the same night that does not come to its end is not waited for all day.
+# A sleep cycle of the same night that does not finish is not waited for all day.
 _LONGEST_WAIT_FOR_SLEEP = timedelta(hours=2)
-# So long after its hour a daily reset that did not happen is told of.
+# A daily reset is reported as missed so long after its hour.
 _OVERDUE = timedelta(hours=3)
 
 
 @dataclass(frozen=True, slots=True)
 class DueReset:
-    """A generation that is to end now, and why."""
+    """A generation to end now, and why."""
 
     session: str
     generation: int
     reason: EndReason
     slot: datetime  # when it was due
-    late: bool  # it was due a good while ago, as when the assistant was not running
+    late: bool  # due long ago, for example because the assistant was not running
 
 
 @dataclass(frozen=True, slots=True)
 class ResetPolicies:
-    """When the conversations of a home end."""
+    """When conversations end."""
 
     by_kind: Mapping[SessionKind, SessionResetPolicy]
     at: str  # the hour of daily resets, in the zone
-    idle: timedelta  # how long nobody has to speak
+    idle: timedelta  # length of the inactivity
     zone: tzinfo
 
     @property
     def has_automatic(self) -> bool:
-        """Whether any conversation ends by itself."""
+        """Return whether any conversation ends automatically."""
         return any(policy != "manual" for policy in self.by_kind.values())
 
     def policy_of_session(self, session: str) -> SessionResetPolicy:
         return self.by_kind[session_kind(session)]
 
     def due_reset(self, spoken: GenerationActivity, now: datetime) -> DueReset | None:
-        """Whether the current generation is to end now."""
+        """Return the reset if the current generation is to end now."""
         if spoken.first_at is None or spoken.last_at is None:
             return None
         slot: datetime | None = None
@@ -85,13 +85,13 @@ class ResetPolicies:
         return DueReset(spoken.session, spoken.generation, reason, slot, is_late_start(slot, now))
 
     def overdue_reset(self, spoken: GenerationActivity, now: datetime) -> DueReset | None:
-        """A daily reset that should have happened long ago."""
+        """Return a daily reset that should have happened long ago."""
         due = self.due_reset(spoken, now)
         return due if due is not None and due.reason == "daily" and now - due.slot > _OVERDUE else None
 
 
 def waits_for_sleep(reset: DueReset, night_is_due: bool, since: datetime, now: datetime) -> bool:
-    """Whether a daily reset, known to be due `since`, comes after a sleep that is due as well."""
+    """Return whether a daily reset, known to be due `since`, waits for a sleep cycle that is due as well."""
     return reset.reason == "daily" and night_is_due and now - since < _LONGEST_WAIT_FOR_SLEEP
 
 
@@ -108,21 +108,21 @@ class ResetScheduler:
         self._first_seen_due: dict[tuple[str, int], datetime] = {}
 
     async def reset_now(self, request: ResetRequest) -> ResetResult:
-        """Now. Raises what `Resetting.carry_out` does."""
+        """Reset now. Raises what `SessionResetter.reset_session` raises."""
         if self._lock.locked():
             raise UsageError("Another conversation is being reset. Nothing was changed; try again when that has ended.")
         async with self._lock:
             return await self._resetter.reset_session(request)
 
     def cancel_reset(self, session: str, now: datetime) -> bool:
-        """A reset that waits is wanted no longer: whether there was one."""
+        """Cancel a waiting reset; return whether there was one."""
         generations = [
             reset.generation for reset in self._stores.resets.unfinished_resets() if reset.session == session
         ]
         return bool([reset for reset in generations if self._stores.resets.withdraw(session, reset, now)])
 
     def check_due(self) -> asyncio.Task[None] | None:
-        """Called at every wake-up: carry out what is due; None where nothing is, or one is under way."""
+        """Called at every wake-up: start what is due; None if nothing is, or one is in progress."""
         if self._lock.locked() or (self._task is not None and not self._task.done()):
             return None
         try:
@@ -136,7 +136,7 @@ class ResetScheduler:
         return self._task
 
     async def stop(self) -> None:
-        """What is not done is taken up again at the next start."""
+        """Stop; unfinished resets are continued at the next start."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -145,10 +145,10 @@ class ResetScheduler:
     # -------------------------------------------------------------------------------------------------------------- due
 
     def due_requests(self, now: datetime) -> Iterator[ResetRequest]:
-        """What is to be reset now: what was cut off or waited long enough, then what the policies say."""
+        """Return what to reset now: interrupted or postponed resets, then those of the policies."""
         unfinished = self._stores.resets.unfinished_resets()
         for reset in unfinished:
-            # A pause longer than the longest was reckoned by a clock that has been set back since.
+            # A retry further in the future than the longest pause was set by a wrong clock.
             if reset.retry_at is None or not now < reset.retry_at <= now + MAX_RETRY_PAUSE:
                 yield ResetRequest(reset.session, reset.reason, late=reset.attempts > 0, resumes=reset.resumes)
         if not self._policies.has_automatic:
@@ -176,7 +176,7 @@ class ResetScheduler:
             except ArchiveUnavailable as error:
                 log.error("a reset waits for the archive", session=request.session, error=str(error))
             except UsageError as error:
-                # Somebody talks, or sleeps: the next look comes soon.
+                # A person is talking, or a sleep cycle runs: check again soon.
                 log.info("a reset waits", session=request.session, why=str(error))
             except AssistantError as error:
                 log.error("a reset failed", session=request.session, error=str(error))
@@ -191,7 +191,7 @@ def find_reset_problems(
     policies: ResetPolicies,
     now: datetime,
 ) -> Iterator[str]:
-    """What a person should know of resets that did not happen, from the stores alone."""
+    """Return problems with resets that did not happen, from the stores alone."""
     waiting = resets.unfinished_resets()
     yield from (_waits(reset, policies) for reset in waiting if reset.state == "waiting")
     for info in conversation.list_sessions() if policies.has_automatic else ():

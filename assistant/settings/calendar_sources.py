@@ -1,4 +1,4 @@
-"""The calendars and address books of the settings, a table each, and their passwords."""
+"""The calendars and address books of the settings, one table each, and their passwords."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from assistant.settings.validators import SettingsSection
 
 
 class CalendarSource(SettingsSection):
-    """One calendar or address book, or a server with several."""
+    """A calendar or address book, or a server with several."""
 
     name: Annotated[str, Field(pattern=r"^\w[\w .-]{0,39}$")]
     kind: Literal["caldav", "carddav", "ics", "vcard"]
-    url: Annotated[str, Field(min_length=1, max_length=2_000)]  # an address, or the whole path of a file
+    url: Annotated[str, Field(min_length=1, max_length=2_000)]  # an address, or the full path of a file
     user: Annotated[str, Field(max_length=200)] = ""
-    # Whom invitations call the owner, where that is not the user.
+    # The owner's address in invitations, if it is not the user.
     email: Annotated[str, Field(max_length=200)] = ""
     # Whether it may be in this machine's own network.
     private: bool = False
@@ -39,7 +39,7 @@ class CalendarSource(SettingsSection):
 
 
 def check_sources(value: Any) -> Any:
-    """TOML's list as a tuple, each name once."""
+    """Convert TOML's list to a tuple, with unique names."""
     if not isinstance(value, list):
         return value
     names = [str(entry.get("name", "")).casefold() for entry in value if isinstance(entry, dict)]
@@ -67,7 +67,7 @@ class CalendarSettings(SettingsSection):
 
 
 def read_passwords(passwords: SecretStr) -> dict[str, str]:
-    """By the name of the source. What is not understood has none."""
+    """Return passwords by the name of the source; empty if the text is invalid."""
     try:
         found = json.loads(passwords.get_secret_value() or "{}")
     except ValueError:

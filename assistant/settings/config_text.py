@@ -1,6 +1,6 @@
-"""The text of a config.toml, changed key by key: comments, order and everything else stay as they are. Pure.
+"""Edits the text of a config.toml key by key, preserving comments, order and everything else. Pure.
 
-What always holds: a changed text means what the old one meant but for the one key, proved by reading both.
+Only the one key changes, which is verified by parsing both texts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BY_HAND = (
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """A key ("context.target") with what it was and what it is; None where it was not, or is not, in the text."""
+    """A key ("context.target") with its old and new value; None if it is not in the text."""
 
     key: str
     old: Any
@@ -36,8 +36,8 @@ class SettingChange:
 
 
 def set_key(text: str, key: str, value: Any) -> str:
-    """`text` with `key` set to a value of TOML, a tuple as a list. Raises `UsageError` for a text that is not TOML, or
-    in which the key is in a way that cannot be changed."""
+    """Return `text` with `key` set to a TOML value, a tuple as a list. Raises `UsageError` for invalid TOML, or if the
+    key is written in a way that cannot be changed."""
     section, _, name = key.partition(".")
     document = _parsed(text)
     try:
@@ -54,7 +54,7 @@ def set_key(text: str, key: str, value: Any) -> str:
 
 
 def remove_key(text: str, key: str) -> str:
-    """`text` without `key`; the same text where it is not there. Raises `UsageError` as `with_value` does."""
+    """Return `text` without `key`; unchanged if it is not there. Raises `UsageError` like `set_key`."""
     section, _, name = key.partition(".")
     document = _parsed(text)
     if key not in flatten_keys(_meaning(text)):
@@ -70,8 +70,8 @@ def remove_key(text: str, key: str) -> str:
 
 
 def check_only_key_changed(before: str, after: str, key: str, value: Any) -> str:
-    """`after`, where it means what `before` means but for `key`, which is `value`, or not there for None. Raises
-    `UsageError`: no file of somebody's is entrusted to the writing alone."""
+    """Return `after` if it only differs from `before` in `key`, which must be `value`, or missing for None. Raises
+    `UsageError`, so that a bug cannot damage the file."""
     wanted = flatten_keys(_meaning(before))
     wanted.pop(key, None)
     wanted |= {} if value is None else {key: list(value) if isinstance(value, tuple) else value}
@@ -81,19 +81,19 @@ def check_only_key_changed(before: str, after: str, key: str, value: Any) -> str
 
 
 def _as_text(values: Mapping[str, Any]) -> dict[str, str]:
-    """For comparing: nan is not equal to itself."""
+    """Format for comparison: nan is not equal to itself."""
     return {name: repr(value) for name, value in values.items()}
 
 
 def diff_keys(before: str, after: str) -> list[SettingChange]:
-    """The keys that differ, those of `after` in its order first. A text that is not TOML has none."""
+    """Return the keys that differ, in the order of `after`. Invalid TOML has none."""
     old, new = flatten_keys(_meaning(before)), flatten_keys(_meaning(after))
     keys = dict.fromkeys([*new, *old])
     return [SettingChange(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]
 
 
 def flatten_keys(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of all sections by dotted key; what is in no section by its own name."""
+    """Return the values by dotted key; top-level values by their own name."""
     values_by_key: dict[str, Any] = {}
     for section, content in document.items():
         if isinstance(content, dict):

@@ -1,6 +1,5 @@
-"""Settings that are right by themselves and cannot hold together, or name what does not exist: a line for each, with
-the numbers and where they come from. It keeps the assistant from starting, and is refused when it is set.
-"""
+"""Checks settings that are valid individually but contradict each other, or name something that does not exist: one
+line each, with the values and their origin. Such settings prevent a start, and are refused when they are set."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from assistant.settings.sections import SettingsValues
 
 
 def context_contradictions(values: SettingsValues, origins: Mapping[str, str]) -> Iterator[str]:
-    """What of `[context]` and `[compaction]` one compaction could not do."""
+    """Return what in `[context]` and `[compaction]` makes compaction impossible."""
     context, compaction = values.context, values.compaction
     full = max(FULL_CONTEXT_TOKENS, context.max_context_tokens)
 
@@ -75,8 +74,8 @@ AllowedRoles = Mapping[str, Collection[str]]
 
 
 def unknown_names(settings: SettingsValues, tools: AllowedRoles, commands: AllowedRoles) -> Iterator[str]:
-    """`tools` and `commands` map names to the roles that may ever have them. A line for each name in `[guest]`,
-    `[room]` and `compaction.protected_tools` that does not exist, or is the owner's alone."""
+    """`tools` and `commands` map names to the roles that may be granted them. Returns a line for each name in
+    `[guest]`, `[room]` and `compaction.protected_tools` that does not exist, or is the owner's alone."""
     for role, section in (("guest", settings.guest), ("room", settings.room)):
         for key, named, allowed in (("tools", section.tools, tools), ("commands", section.commands, commands)):
             possible = [name for name, roles in allowed.items() if role in roles]
@@ -102,7 +101,7 @@ def _list_names(possible: Collection[str]) -> str:
 
 
 def check_names(settings: SettingsValues, tools: AllowedRoles, commands: AllowedRoles) -> None:
-    """Raises `SettingsError` for what `unknown_names` tells."""
+    """Raises `SettingsError` with the lines of `unknown_names`."""
     if problems := list(unknown_names(settings, tools, commands)):
         raise SettingsError(
             "\n".join([*problems, "Nothing was started; correct that and start again."]), problems=problems

@@ -1,6 +1,5 @@
-"""The data folder of the assistant, the places in it, and the stamps by which a changed file is noticed; and the
-service manager that started this process. Only this class and `store/` know paths.
-"""
+"""The data folder and the paths in it, and the stamps by which changed files are detected; and the service manager that
+started this process. Only this class and `store/` know paths."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ FileStamps = tuple[FileStamp, FileStamp]
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The data directory and the places in it. Only this class and `store/` know paths."""
+    """The data folder and the paths in it. Only this class and `store/` know paths."""
 
     path: Path
 
@@ -32,7 +31,7 @@ class Home:
 
     @property
     def last_valid_config(self) -> Path:
-        """config.toml as the running daemon last understood it."""
+        """Return the last valid config.toml of the running daemon."""
         return self.run / "config.toml"
 
     @property
@@ -53,7 +52,7 @@ class Home:
 
     @property
     def program_log(self) -> Path:
-        """What the program says of itself where people talk or type commands."""
+        """Return the program's own log, where people talk or type commands."""
         return self.run / "assistant.log"
 
     @property
@@ -62,31 +61,32 @@ class Home:
 
     @property
     def browser_sessions(self) -> Path:
-        """Which browsers are logged in; no backup has it."""
+        """Return the file of logged-in browsers; excluded from backups."""
         return self.run / "browsers.json"
 
     @property
     def vocabularies(self) -> Path:
-        """Vocabularies that were downloaded to count tokens; no backup has them."""
+        """Return the folder of vocabularies downloaded for counting tokens; excluded from backups."""
         return self.path / "vocabularies"
 
     @property
     def folder_list(self) -> Path:
-        """Which data folders there have been on this machine, a line each: it is outside of them, so that one that is
-        missing is told from one that is new."""
+        """Return the list of data folders on this machine, one per line. It is outside of them, so that a missing one
+        can be distinguished from a new one."""
         return user_state_path("assistant", appauthor=False) / "data-folders"
 
 
 @dataclass(frozen=True, slots=True)
 class NotifyTarget:
-    """The service manager that started this process, if one did."""
+    """The service manager that started this process, if any."""
 
     address: str = ""  # where it listens; "" for nowhere
-    watchdog_seconds: float = 0.0  # within which it expects a sign of progress; 0 for never
+    watchdog_seconds: float = 0.0  # watchdog interval; 0 for none
 
 
 def home_from_environment(environ: Mapping[str, str] | None = None) -> Home:
-    """The data folder that ASSISTANT_HOME names, else the platform's. Raises `SettingsError` for an unknown `~name`."""
+    """Return the data folder in ASSISTANT_HOME, or the platform's default. Raises `SettingsError` for an unknown
+    `~name`."""
     environ = os.environ if environ is None else environ
     chosen = environ.get("ASSISTANT_HOME")
     if not chosen:
@@ -98,12 +98,13 @@ def home_from_environment(environ: Mapping[str, str] | None = None) -> Home:
 
 
 def environment_for(home: Path) -> dict[str, str]:
-    """The environment of a command that this process starts for a data folder."""
+    """Return the environment for a command that this process starts for a data folder."""
     return {**os.environ, "ASSISTANT_HOME": str(home), "PYTHONIOENCODING": "utf-8"}
 
 
 def notify_target_from_environment(environ: MutableMapping[str, str] | None = None, pid: int = 0) -> NotifyTarget:
-    """The manager of this process (or of `pid`), removed from the environment, so that no child sends to it."""
+    """Return the manager of this process (or of `pid`), and remove it from the environment, so that no child notifies
+    it."""
     environ = os.environ if environ is None else environ
     address = environ.pop("NOTIFY_SOCKET", "")
     microseconds, meant = environ.pop("WATCHDOG_USEC", ""), environ.pop("WATCHDOG_PID", "")
@@ -112,7 +113,7 @@ def notify_target_from_environment(environ: MutableMapping[str, str] | None = No
 
 
 def file_stamp(path: Path) -> FileStamp:
-    """Differs when the file was changed; None where there is none to read."""
+    """Return a value that changes with the file; None if it cannot be read."""
     try:
         state = path.stat()
     except OSError:

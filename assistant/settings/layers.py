@@ -1,6 +1,6 @@
-"""Reads the layers of the settings (files and environment), and says what is wrong with them.
+"""Reads the layers of the settings (files and environment), and describes their problems.
 
-Every problem of every layer is collected before anything is refused, each with its file or variable. What looks like a
+The problems of all layers are collected before anything is refused, each with its file or variable. What looks like a
 secret is never repeated in a problem.
 """
 
@@ -28,7 +28,7 @@ ENV_PREFIX = "ASSISTANT_"
 NOT_SHOWN = "a value that is not shown"
 _LONGEST_SHOWN = 80
 _MAX_BYTES = 1 << 20
-# A section and a key; what is deeper is within a table that is one setting.
+# A section and a key; deeper levels are in a table that is one setting.
 _TABLE_DEPTH = 2
 
 
@@ -38,11 +38,11 @@ class SettingsLayer:
 
     origin: str
     values: Mapping[str, Any] = field(default_factory=dict)  # by dotted key ("model.name"), known keys only
-    problems: tuple[str, ...] = ()  # what cannot be understood, in whole lines
+    problems: tuple[str, ...] = ()  # invalid lines
 
 
 def read_file_layer(path: Path, origin: str, *, required: bool = False) -> SettingsLayer:
-    """A TOML file of the home, or the shipped one. A file that does not exist is an empty layer unless required."""
+    """Read a TOML file of the data folder, or the shipped one. A missing file is an empty layer unless required."""
     try:
         text = read_plain_text(path, _MAX_BYTES).removeprefix("\ufeff")
     except FileRefused as error:
@@ -53,7 +53,7 @@ def read_file_layer(path: Path, origin: str, *, required: bool = False) -> Setti
 
 
 def parse_text_layer(text: str, origin: str) -> SettingsLayer:
-    """The layer of a TOML file with this text."""
+    """Return the layer of a TOML text."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -67,14 +67,14 @@ def parse_text_layer(text: str, origin: str) -> SettingsLayer:
 
 
 def secret_layers(found: Iterable[FoundSecret]) -> Iterator[SettingsLayer]:
-    """One layer for each secret that is a setting."""
+    """Return one layer for each secret that is a setting."""
     for secret in found:
         if secret.name in SETTING_FIELDS:
             yield SettingsLayer(secret.origin, {secret.name: secret.value.get_secret_value()})
 
 
 def environment_layers(environ: Mapping[str, str], *, reserved: Iterable[str]) -> Iterator[SettingsLayer]:
-    """One layer for each variable that sets something: ASSISTANT_<SECTION>__<KEY>."""
+    """Return one layer for each variable that sets something: ASSISTANT_<SECTION>__<KEY>."""
     for name in sorted(environ):
         if name.startswith(ENV_PREFIX) and name not in reserved:
             section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
@@ -84,7 +84,7 @@ def environment_layers(environ: Mapping[str, str], *, reserved: Iterable[str]) -
 
 
 def environment_variable(key: str) -> str:
-    """The environment variable that sets a dotted key."""
+    """Return the environment variable that sets a dotted key."""
     return ENV_PREFIX + key.upper().replace(".", "__")
 
 
@@ -121,7 +121,7 @@ def _unknown(origin: str, name: str) -> str:
 
 
 def _nearest(name: str, from_environment: bool) -> list[str]:
-    """The known keys that were most likely meant: the same word in other sections, else a near spelling."""
+    """Return the known keys most likely meant: the same word in other sections, or a similar spelling."""
     if from_environment:
         spellings = {key.replace(".", "_"): key for key in SETTING_FIELDS}
         near = difflib.get_close_matches(name.replace(".", "_"), spellings, n=1, cutoff=0.75)
@@ -131,8 +131,8 @@ def _nearest(name: str, from_environment: bool) -> list[str]:
 
 
 def parse_setting_text(key: str, text: str) -> Any:
-    """The value of a variable, or of what was typed in a shell: a TOML value unless the setting is text ("16000",
-    "0.5", '["offline"]')."""
+    """Parse the value of a variable, or of shell input: TOML unless the setting is text ("16000", "0.5",
+    '["offline"]')."""
     spec = SETTING_FIELDS.get(key)
     if key == "home.timezone":
         return _zone_as_spelled(text)
@@ -146,7 +146,7 @@ def parse_setting_text(key: str, text: str) -> Any:
 
 
 def _zone_as_spelled(text: str) -> str:
-    """As the database spells it; an unknown name is reported where all settings are checked."""
+    """Return a zone name in the database's spelling; unknown names are reported with all other problems."""
     try:
         return check_zone_name(text)
     except UnknownName:
@@ -154,7 +154,7 @@ def _zone_as_spelled(text: str) -> str:
 
 
 def explain_validation_error(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
-    """One line for each setting that is refused: where it is, what was found, what is allowed."""
+    """Return one line for each refused setting: where it is, the value, and what is allowed."""
     lines: dict[str, str] = {}
     for problem in error.errors(include_url=False):
         key = ".".join(str(part) for part in problem["loc"][:2])
@@ -173,7 +173,7 @@ def explain_validation_error(error: ValidationError, origins: Mapping[str, str])
 
 
 def _table_problem(problem: Mapping[str, Any]) -> str:
-    """What is wrong within a setting that is a table."""
+    """Describe a problem within a setting that is a table."""
     if problem["type"] == "extra_forbidden":
         return "is not a setting"
     return "is refused: " + str(problem["msg"]).removeprefix("Value error, ")
@@ -185,19 +185,19 @@ def _meant(error: object) -> str:
 
 
 def format_setting_value(value: Any) -> str:
-    """A value as TOML would write it, without what looks like a secret, cut where it is long."""
+    """Format a value as TOML, with secrets masked, shortened if it is long."""
     return shorten(mask_secrets(value), _LONGEST_SHOWN)
 
 
 def mask_secrets(value: Any) -> str:
-    """A value as TOML would write it, whole but for what looks like a secret."""
+    """Format a value as TOML completely, with secrets masked."""
     if isinstance(value, SecretStr):
         return "(set, not shown)" if value.get_secret_value() else '""'
     return mask_secrets_in_text(_as_toml(value))
 
 
 def mask_secrets_in_text(text: str) -> str:
-    """An address, or another text, without what looks like a secret in it."""
+    """Mask secrets in an address or another text."""
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
     return text
@@ -215,7 +215,7 @@ def _as_toml(value: Any) -> str:
     return str(value)
 
 
-# A key pasted into the wrong setting, a password in an address, a token among its parameters.
+# A key in the wrong setting, a password in an address, a token among its parameters.
 _SECRETS = (
     (lazy_regex(r"\b(?:sk-|pk-|gsk_|xai-|AIza)[\w-]{8,}"), "***"),
     (lazy_regex(r"(://)[^/@\s]+@"), r"\1***@"),

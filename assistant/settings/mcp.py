@@ -1,4 +1,4 @@
-"""`[mcp]`: which MCP servers there are, and what each may take."""
+"""`[mcp]`: the configured MCP servers, and what each may do."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ ServerName = Annotated[str, Field(pattern=r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$", max_
 
 
 class McpServerSettings(SettingsSection):
-    """`[mcp.servers.NAME]`. A command that is started here, or an address.
+    """`[mcp.servers.NAME]`: a command to start, or an address.
 
-    - `tools`: those that are used at all, as names with "*" and "?".
-    - `read_only`: those that are called without asking the owner.
+    - `tools`: those that are used, as names with "*" and "?".
+    - `read_only`: those that are called without approval.
     """
 
     command: str = ""

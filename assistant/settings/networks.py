@@ -1,4 +1,4 @@
-"""The settings of the networks on which the assistant is written to, and of the owner's mail."""
+"""Settings of the networks for messages, and of the owner's mail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from assistant.settings.validators import NameList, SettingsSection, WebAddress
 
 
 class NetworkSettings(SettingsSection):
-    """What every network has."""
+    """Settings of every network."""
 
     enabled: bool
     token: SecretStr
@@ -31,11 +31,11 @@ class MatrixSettings(NetworkSettings):
 
 
 class DiscordSettings(NetworkSettings):
-    """All of it: a bot is known by its token."""
+    """No further settings: a bot is identified by its token."""
 
 
 class SlackSettings(NetworkSettings):
-    """All of it: an app is known by its tokens."""
+    """No further settings: an app is identified by its tokens."""
 
 
 MailAddress = Annotated[

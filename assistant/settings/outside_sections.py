@@ -1,4 +1,4 @@
-"""The keys of the sections about services outside that are told, or asked, something: see `sections`."""
+"""Settings of external services: see `sections`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ class VoiceSettings(SettingsSection):
     key: SecretStr
     minute_usd: Annotated[float, Field(ge=0, le=10)]
     timeout_seconds: Annotated[float, Field(ge=1, le=600)]
+
+
+class ReplicaSettings(SettingsSection):
+    url: SecretStr
+    home_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")] = Field(
+        description="1 to 64 letters, digits, dots, dashes and underscores"
+    )
+    key: SecretStr
+    on_failure: Literal["continue", "refuse"]
+    timeout_seconds: Annotated[float, Field(ge=1, le=600)]
+    file_megabytes: Annotated[int, Field(ge=0, le=1024)]
 
 
 class NotifySettings(SettingsSection):

@@ -1,4 +1,4 @@
-"""The prompts: those that ship, or a person's own in `prompts/` of the data folder."""
+"""The prompts: the shipped ones, or a person's own in `prompts/` of the data folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_BYTES = 1 << 20
 
 
 def load_system_prompt() -> str:
-    """The rules, which are the same for everybody. Raises `SettingsError`."""
+    """Return the rules, which are the same for everybody. Raises `SettingsError`."""
     return _read(shipped_config_dir() / "prompts" / "system.md")
 
 
@@ -26,7 +26,7 @@ def load_persona(home: Home) -> str:
 
 
 def load_prompt_asking_for(home: Home, name: str, tag: str) -> str:
-    """A prompt whose answer is read by a tag. Raises `SettingsError` for one that does not ask for it."""
+    """Return a prompt whose answer is parsed by a tag. Raises `SettingsError` if it does not ask for the tag."""
     text = load_prompt(home, name)
     if tag not in text:
         raise SettingsError(
@@ -57,7 +57,7 @@ MAX_NAME_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class PersonaNames:
-    """What the assistant and the person are called, and how the person wants it to be; "" where nothing is said."""
+    """The names of the assistant and the person, and the preferred manner; "" if not set."""
 
     assistant: str = ""
     person: str = ""
@@ -65,20 +65,20 @@ class PersonaNames:
 
 
 def parse_persona_names(text: str) -> PersonaNames:
-    """The names in a persona."""
+    """Parse the names in a persona."""
     found = (pattern.search(text) for pattern in (_ASSISTANT, _PERSON, _MANNER))
     return PersonaNames(*(match[1].strip() if match else "" for match in found))
 
 
 def replace_persona_names(text: str, names: PersonaNames) -> str:
-    """`text` saying these names; a sentence whose name is "" is taken out."""
+    """Return `text` with these names; a sentence whose name is "" is removed."""
     text = _first(text, names.assistant)
     text = _line(text, _PERSON, f"The person you work for is called {names.person}." if names.person else "")
     return _line(text, _MANNER, f"They want you to be: {names.manner}." if names.manner else "")
 
 
 def clean_persona_name(text: str) -> str:
-    """A name or a manner as it is in a sentence: one line, without the full stop at its end."""
+    """Return a name or a manner as used in a sentence: on one line, without a final full stop."""
     return " ".join(text.split())[:MAX_NAME_CHARACTERS].rstrip(". ")
 
 

@@ -1,11 +1,10 @@
-"""Secrets: which there are, where they may be kept, and how they are found.
+"""The secrets: which exist, where they may be stored, and how they are found.
 
-A secret is named by its setting ("archive.key") or, for a provider's key, by the variable that everybody knows
-("ANTHROPIC_API_KEY"). It is looked for in the environment, in the credentials that a service manager hands over (a
-file each in $CREDENTIALS_DIRECTORY), in the store of secrets, and last in config.toml. The store is a list in the
-home, `secrets.toml` (0600): of each secret it has either the value or the account under which the keyring of the
-operating system has it. What always holds: a keyring is asked for what the list names and for nothing else, so that
-nobody has to unlock one in vain; and nothing here puts a secret into words.
+A secret is named by its setting ("archive.key") or, for a provider's key, by the usual variable ("ANTHROPIC_API_KEY").
+It is looked up in the environment, in the service manager's credentials (one file each in $CREDENTIALS_DIRECTORY), in
+the store of secrets, and last in config.toml. The store is a list in the data folder, `secrets.toml` (0600): for each
+secret it has either the value or its account in the operating system's keyring. A keyring is only asked for listed
+secrets, so that nobody has to unlock it in vain; and nothing here prints a secret.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _OTHERWISE = "Unlock it and start again, or use `assistant config secret set {na
 
 @dataclass(frozen=True, slots=True)
 class SecretIndex:
-    """What `secrets.toml` says."""
+    """The content of `secrets.toml`."""
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)  # by name
     accounts: Mapping[str, str] = field(default_factory=dict)  # in the keyring, by name
@@ -51,20 +50,20 @@ class SecretIndex:
 class FoundSecret:
     name: str
     value: SecretStr
-    origin: str  # where it was found, for a person
+    origin: str  # where it was found, for people
 
 
 @dataclass(frozen=True, slots=True)
 class SecretLookup:
-    """The secrets in one place."""
+    """The secrets found in one place."""
 
     found: tuple[FoundSecret, ...] = ()
     problems: tuple[str, ...] = ()  # prevent a start
-    warnings: tuple[str, ...] = ()  # turn the status red
+    warnings: tuple[str, ...] = ()  # make the status red
 
 
 def canonical_secret_name(name: str) -> str:
-    """The name as it is spelled here. Raises `UsageError` for an unknown one."""
+    """Return the canonical spelling of a name. Raises `UsageError` for an unknown one."""
     spelled = {name.casefold(): name for name in SECRET_NAMES}
     if MCP_SECRET.fullmatch(name):
         return name
@@ -79,7 +78,7 @@ def canonical_secret_name(name: str) -> str:
 
 
 def read_credentials(directory: Path | None) -> SecretLookup:
-    """What the service manager handed over: a file for each secret, with its name, in upper or lower case."""
+    """Read the service manager's credentials: one file per secret, with its name in upper or lower case."""
     if directory is None:
         return SecretLookup()
     spelled = {name.casefold(): name for name in SECRET_NAMES}
@@ -99,7 +98,7 @@ def read_credentials(directory: Path | None) -> SecretLookup:
 
 
 def read_stored_secrets(path: Path, ring: SystemKeyring | None) -> SecretLookup:
-    """What the secret store at `path` has; without `ring`, only what is in the file."""
+    """Return the secrets in the store at `path`; without `ring`, only those in the file."""
     try:
         index = read_secret_index(path)
         open_to_others = index != SecretIndex() and stat.S_IMODE(path.stat().st_mode) & 0o077
@@ -114,7 +113,8 @@ def read_stored_secrets(path: Path, ring: SystemKeyring | None) -> SecretLookup:
 
 
 def _read_keyring(index: SecretIndex, ring: SystemKeyring) -> tuple[list[FoundSecret], list[str]]:
-    """What the keyring has, and warnings about what it has not; one that does not answer is not asked again."""
+    """Return the secrets in the keyring, and warnings about missing ones; a keyring that does not answer is not asked
+    again."""
     found: list[FoundSecret] = []
     missing: list[str] = []
     for name, account in index.accounts.items():
@@ -132,7 +132,7 @@ def _read_keyring(index: SecretIndex, ring: SystemKeyring) -> tuple[list[FoundSe
 
 
 def read_secret_index(path: Path) -> SecretIndex:
-    """Raises `SecretsUnavailable`, naming the file, for one that is not understood."""
+    """Raises `SecretsUnavailable`, naming the file, if it is invalid."""
     try:
         return parse_secret_index(read_plain_text(path, _MAX_BYTES), path)
     except FileRefused as error:
@@ -142,7 +142,7 @@ def read_secret_index(path: Path) -> SecretIndex:
 
 
 def parse_secret_index(text: str, path: Path) -> SecretIndex:
-    """Raises as `read_secret_index` does."""
+    """Raises like `read_secret_index`."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -157,13 +157,13 @@ def parse_secret_index(text: str, path: Path) -> SecretIndex:
 
 
 _SERVICE = "nocturne-assistant"
-# Below this, keyrings call themselves not recommended: files in plain text, and the one that refuses everything.
+# Keyrings with a lower priority are not recommended: plain text files, and one that refuses everything.
 _LEAST_PRIORITY = 1
 
 
 @dataclass(frozen=True, slots=True)
 class SystemKeyring:
-    """Secrets by account. Every method raises `SecretsUnavailable`, with a reason in one line that does not repeat the
+    """Secrets by account. Every method raises `SecretsUnavailable`, with a one-line reason that does not contain the
     secret."""
 
     read_seconds: float = 10.0
@@ -174,7 +174,7 @@ class SystemKeyring:
         return value
 
     def write(self, account: str, value: str) -> None:
-        """Verified by reading it back."""
+        """Store a secret and verify it by reading it back."""
         _call_keyring(lambda ring: ring.set_password(_SERVICE, account, value), self.write_seconds)
         if self.read(account) != value:
             raise SecretsUnavailable("The keyring did not keep what it was given.")
@@ -185,7 +185,7 @@ class SystemKeyring:
 
 
 def _call_keyring(work: Callable[[Any], Any], seconds: float) -> Any:
-    """What `work` returns, given the keyring. A thread of its own asks, which nobody waits for at the end."""
+    """Return the result of `work` with the keyring. Runs in its own thread, which does not delay the exit."""
     answers: list[Any] = []
     reasons: list[str] = []
 
@@ -207,7 +207,7 @@ def _call_keyring(work: Callable[[Any], Any], seconds: float) -> Any:
 
 def _backend() -> Any:
     try:
-        import keyring  # an extra
+        import keyring  # an optional dependency
     except ImportError:
         raise SecretsUnavailable("The package `keyring` is not installed.") from None
     backend = keyring.get_keyring()
@@ -217,7 +217,7 @@ def _backend() -> Any:
 
 
 def _errors() -> type[Exception]:
-    """What every keyring raises; asked for only after one was asked, which imported it."""
+    """Return the errors all keyrings raise; only called after one was used, which imported it."""
     try:
         from keyring.errors import KeyringError
     except ImportError:

@@ -1,8 +1,8 @@
-"""The keys of the settings, a class for each section: their types and ranges, how a person reads what is allowed, and
-what is not allowed together.
+"""The keys of the settings, one class per section: their types and ranges, descriptions of what is allowed, and what
+cannot be combined.
 
-The defaults are in `config/default.toml`, next to the words that explain them. A field's `description`, where it has
-one, says what is allowed better than its type and range would.
+The defaults are in `config/default.toml`, with explanations. A field's `description`, if any, says what is allowed
+better than its type and range would.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from assistant.settings.networks import (
     SlackSettings,
     TelegramSettings,
 )
-from assistant.settings.outside_sections import NotifySettings, VoiceSettings
+from assistant.settings.outside_sections import NotifySettings, ReplicaSettings, VoiceSettings
 from assistant.settings.validators import (
     ArchiveUrl,
     ContextSize,
@@ -43,7 +43,7 @@ from assistant.settings.validators import (
 
 ResetPolicyName = Literal["manual", "daily", "idle"]
 
-# What answers where `model.name` is empty.
+# Used if `model.name` is empty.
 DEFAULT_MODEL_NAMES = {"anthropic": "claude-sonnet-5-5"}
 
 
@@ -282,6 +282,7 @@ class SettingsValues(SettingsSection):
     voice: VoiceSettings
     calendar: CalendarSettings
     backup: BackupSettings
+    replica: ReplicaSettings
     telegram: TelegramSettings
     matrix: MatrixSettings
     discord: DiscordSettings
@@ -297,12 +298,12 @@ class SettingsValues(SettingsSection):
     log: LogSettings
 
     def value_of(self, key: str) -> Any:
-        """The value of a dotted key, as in "context.target"."""
+        """Return the value of a dotted key, such as "context.target"."""
         section, _, name = key.partition(".")
         return getattr(getattr(self, section), name)
 
     def permissions(self) -> Permissions:
-        """What guests and rooms may do."""
+        """Return what guests and rooms may do."""
         return Permissions({"guest": self.guest.grant(), "room": self.room.grant()})
 
 
@@ -319,12 +320,12 @@ SETTING_FIELDS: dict[str, FieldInfo] = {
 
 
 def is_text_setting(field: FieldInfo) -> bool:
-    """Whether the setting holds text, which an environment variable gives without quotes."""
+    """Return whether the setting is text, which an environment variable gives without quotes."""
     return field.annotation in (str, SecretStr) or get_origin(field.annotation) is Literal
 
 
 def describe_allowed(field: FieldInfo) -> str:
-    """What the setting may be, in words: "a number from 0.10 to 0.50"."""
+    """Describe what the setting may be: "a number from 0.10 to 0.50"."""
     if field.description:
         return field.description
     if get_origin(field.annotation) is Literal:
@@ -340,7 +341,7 @@ def describe_allowed(field: FieldInfo) -> str:
 
 
 def allowed_bounds(field: FieldInfo) -> tuple[str, str]:
-    """The smallest and the largest allowed number as text; "" where there is no bound."""
+    """Return the smallest and the largest allowed number as text; "" if unbounded."""
     low = next((rule.ge for rule in field.metadata if hasattr(rule, "ge")), None)
     high = next((rule.le for rule in field.metadata if hasattr(rule, "le")), None)
     share = isinstance(high, float) and high <= 1
@@ -363,12 +364,12 @@ _FEWEST_DIFFERENT = 10
 
 
 def is_weak_token(token: str) -> bool:
-    """Whether a token is weaker than those that are made here: shorter, or of a few characters again and again."""
+    """Return whether a token is weaker than generated ones: shorter, or of a few repeated characters."""
     return len(token) < STRONG_TOKEN_LENGTH or len(set(token)) < _FEWEST_DIFFERENT
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody beyond this machine can reach what listens there."""
+    """Return whether only this machine can reach a server on this host."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -376,7 +377,7 @@ def is_loopback(host: str) -> bool:
 
 
 def web_exposure_problems(web: WebSettings, origins: Mapping[str, str]) -> Iterator[str]:
-    """What keeps the web API from listening as it is set (F42), a line each; nothing where it is off."""
+    """Return why the web API cannot listen as configured (F42), one line each; empty if it is off."""
     if not web.port:
         return
     if not (is_loopback(web.host) or web.behind_proxy or web.certificate):

@@ -1,9 +1,9 @@
-"""Settings: default.toml < config.toml of the data folder < secrets < environment -> one frozen `Settings`, read at
-start.
+"""Reads the settings at start-up: default.toml < config.toml of the data folder < secrets < environment, merged to one
+frozen `Settings`.
 
-The TOML file `config/default.toml` is the only place where defaults stand; the classes of `sections` have types and
-ranges; `secrets` says where secrets are kept. Every value keeps its origin, so that an error, and `assistant config
-show`, can name the file or variable it came from. Only this module and `home` read the environment.
+Defaults are only in `config/default.toml`; the classes of `sections` have types and ranges; `secrets` says where
+secrets are stored. Every value keeps its origin, so that errors, and `assistant config show`, can name the file or
+variable it came from. Only this module and `home` read the environment.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from assistant.settings.sections import (
     web_exposure_problems,
 )
 
-# Environment variables that are read beside ASSISTANT_<SECTION>__<KEY>, and what for.
+# Environment variables read in addition to ASSISTANT_<SECTION>__<KEY>, and their purpose.
 ENVIRONMENT_VARIABLES: Mapping[str, str] = {
     "ASSISTANT_HOME": "Your data folder. The default is the platform's directory for user data.",
     "ANTHROPIC_API_KEY": "Anthropic's key. It is never printed.",
@@ -76,14 +76,14 @@ DEFAULTS_ORIGIN = "default.toml"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that was configured, validated; where the home is; where each value came from.
+    """The validated settings, the data folder, and the origin of each value.
 
     `origins` maps "section.key" to "default.toml", the path of config.toml, the place of a secret, or the name of the
-    variable; a name of `VARIABLES` that is set, to itself, or to where a provider's key was found. `openai_url` is
-    model.base_url or OPENAI_BASE_URL; "" stands for none, and in `anthropic_url` for the provider's own address.
-    `tiktoken_cache` is the directory where tiktoken looks for its vocabulary; None means that it keeps none. `warnings`
-    are whole lines about secrets that cannot be had, or are open to others. `marks` tell whether the files that were
-    read are still the same."""
+    variable; a set name of `VARIABLES` to itself, or to where a provider's key was found. `openai_url` is
+    model.base_url or OPENAI_BASE_URL; "" means none, and in `anthropic_url` the provider's own address.
+    `tiktoken_cache` is the directory of tiktoken's vocabularies; None means that it keeps none. `warnings` are lines
+    about secrets that are unavailable, or readable by others. `marks` tell whether the files that were read have
+    changed."""
 
     home: Home
     values: SettingsValues
@@ -95,12 +95,12 @@ class Settings:
     openai_url: str = ""
     tiktoken_cache: Path | None = None
     warnings: tuple[str, ...] = ()
-    mcp_secrets: Mapping[str, SecretStr] = field(default_factory=dict)  # by their names, as in "mcp.github.TOKEN"
+    mcp_secrets: Mapping[str, SecretStr] = field(default_factory=dict)  # by name, such as "mcp.github.TOKEN"
     file_stamps: FileStamps = (None, None)
 
     @property
     def provider(self) -> Literal["anthropic", "openai", "offline"]:
-        """Who answers first, "auto" resolved."""
+        """Return the first provider, with "auto" resolved."""
         chosen = self.values.model.provider
         if chosen != "auto":
             return chosen
@@ -110,7 +110,7 @@ class Settings:
 
     @property
     def unused_address(self) -> str:
-        """That model.base_url is set and no model is asked there, with what to do; "" where one is, or it is not."""
+        """Return a warning with advice if model.base_url is set but not used by any model; else ""."""
         values = self.values
         chosen = (*values.model.fallback, values.compaction.summary_model)
         if not values.model.base_url or "openai" in (self.provider, *(name.partition(":")[0] for name in chosen)):
@@ -123,7 +123,8 @@ class Settings:
         )
 
     def with_model(self, choice: str) -> Settings:
-        """These, with `provider` or `provider:name` answering; "auto" is these. Raises `UsageError`."""
+        """Return the settings with `provider` or `provider:name` answering; "auto" returns them unchanged. Raises
+        `UsageError`."""
         provider, _, name = choice.partition(":")
         if choice == "auto":
             return self
@@ -143,9 +144,9 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One line of `assistant config show`. `value` is TOML text with secrets masked; `origin` is what `origins` says,
-    or "not set"; `variable` sets it from the environment; `about` tells unit, range and reason; `allowed` is what it
-    may be, in words."""
+    """One line of `assistant config show`. `value` is TOML text with secrets masked; `origin` as in `origins`, or "not
+    set"; `variable` is the environment variable that sets it; `about` explains it; `allowed` describes what it may
+    be."""
 
     key: str
     value: str
@@ -156,7 +157,8 @@ class SettingRow:
 
 
 def shipped_config_dir() -> Path:
-    """The shipped data (default.toml, prices, prompts): inside the package in a wheel, beside it in a checkout."""
+    """Return the folder of shipped data (default.toml, prices, prompts): inside the package in a wheel, beside it in a
+    checkout."""
     package = Path(__file__).parents[1]
     shipped = package / "config"
     return shipped if shipped.is_dir() else package.parent / "config"
@@ -169,12 +171,12 @@ def load_settings(
     ring: SystemKeyring | None = SYSTEM_KEYRING,
     config: SettingsLayer | None = None,
 ) -> Settings:
-    """Read all layers; without `ring`, those secrets that are in the keyring are left out; `config` is read in place of
-    config.toml. Raises `SettingsError` with one line for each problem: the file or variable, the key, what was found
-    and what is allowed."""
+    """Read all layers; without `ring`, secrets in the keyring are left out; `config` is read instead of config.toml.
+    Raises `SettingsError` with one line for each problem: the file or variable, the key, the value and what is
+    allowed."""
     environ = os.environ if environ is None else environ
     home = home or home_from_environment(environ)
-    # Before it is read: one that is changed in between counts as changed.
+    # Before reading: a file changed in between counts as changed.
     marks = settings_stamps(home)
     handed = environ.get("CREDENTIALS_DIRECTORY")
     secrets = (read_stored_secrets(home.secrets, ring), read_credentials(Path(handed) if handed else None))
@@ -208,7 +210,8 @@ def load_settings(
 
 
 def settings_problems(home: Home, text: str) -> tuple[str, ...]:
-    """What `load` would refuse of config.toml if it held `text`, in the same words; whatever the environment says."""
+    """Return the problems of config.toml if it contained `text`, as `load_settings` would report them, independent of
+    the environment."""
     try:
         parse_settings_values(home, text)
     except SettingsError as error:
@@ -217,14 +220,15 @@ def settings_problems(home: Home, text: str) -> tuple[str, ...]:
 
 
 def parse_settings_values(home: Home, text: str) -> tuple[SettingsValues, Mapping[str, str]]:
-    """What the defaults and a config.toml that holds `text` come to, and the origin of each. Raises `SettingsError`."""
+    """Return the values of the defaults and a config.toml with `text`, and the origin of each. Raises
+    `SettingsError`."""
     return _merge([_defaults(shipped_config_dir() / DEFAULTS_ORIGIN), parse_text_layer(text, str(home.config))])
 
 
 def describe_settings(settings: Settings) -> list[SettingRow]:
-    """Every setting in force, in the order of default.toml, then the other variables: for `assistant config show`.
+    """Return every setting in the order of default.toml, then the other variables, for `assistant config show`.
 
-    Values are text ready to print, secrets masked; group by the part of `key` before its dot. Variables outside the
+    Values are printable text with secrets masked; group by the part of `key` before its dot. Variables outside the
     sections have their own name as key and no `allowed`."""
     comments = _comments()
     rows = []
@@ -275,7 +279,7 @@ def _defaults(path: Path) -> SettingsLayer:
 
 
 def _merge(layers: list[SettingsLayer]) -> tuple[SettingsValues, dict[str, str]]:
-    """The later layer wins, key by key; all problems of all layers are told at once."""
+    """Merge the layers key by key, later ones first; all problems of all layers are reported together."""
     merged: dict[str, dict[str, Any]] = {section: {} for section in SettingsValues.model_fields}
     origins: dict[str, str] = {}
     problems = [problem for layer in layers for problem in layer.problems]
@@ -299,7 +303,7 @@ def _merge(layers: list[SettingsLayer]) -> tuple[SettingsValues, dict[str, str]]
 
 
 def _comments() -> dict[str, str]:
-    """What default.toml says above each key."""
+    """Return the comments of default.toml by key."""
     comments: dict[str, str] = {}
     section, words = "", []
     for line in (shipped_config_dir() / "default.toml").read_text(encoding="utf-8").splitlines():
@@ -315,20 +319,20 @@ def _comments() -> dict[str, str]:
 
 
 def _owner_of_key(model: ModelSettings, openai_url: str) -> str:
-    """Whose key model.api_key is."""
+    """Return the provider of model.api_key."""
     if model.provider == "auto":
         return "openai" if openai_url else "anthropic"
     return model.provider
 
 
 def _key(found: FoundSecret | None, model: ModelSettings | None) -> SecretStr:
-    """The key configured for this provider wins over the one that is found by the name that other programs share."""
+    """Return a provider's key: the configured one, or the one under the usual name that other programs share."""
     configured = model.api_key.get_secret_value().strip() if model else ""
     return SecretStr(configured or (found.value.get_secret_value().strip() if found else ""))
 
 
 def _tiktoken_cache(environ: Mapping[str, str]) -> Path | None:
-    """Where tiktoken itself would look: the same variables, the same default."""
+    """Return tiktoken's cache directory: the same variables and default as tiktoken's."""
     for name in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if name in environ:
             return Path(environ[name]) if environ[name] else None
@@ -336,7 +340,7 @@ def _tiktoken_cache(environ: Mapping[str, str]) -> Path | None:
 
 
 def _zone(name: str) -> ZoneInfo:
-    """The home's time zone; UTC where the system does not tell one that is known."""
+    """Return the time zone of the data folder; UTC if the system's is unknown."""
     try:
         return ZoneInfo(name or tzlocal.get_localzone_name() or "UTC")
     except (KeyError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""The kinds of text and lists that settings are, with their checks, and the base class of every section."""
+"""The types of texts and lists in the settings, with their validation, and the base class of every section."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from assistant.core.text import fold_text
 
-# Its plugins are looked for in what every installed package says of itself, which takes longer than pydantic does.
+# Searching for pydantic plugins reads the metadata of every installed package, which takes longer than importing
+# pydantic.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 CITIES_FILE = Path(__file__).with_name("cities.toml")
@@ -25,7 +26,7 @@ _NAMES_TOLD = 3
 
 
 class UnknownName(ValueError):
-    """`near` are the names that were most likely meant."""
+    """`near` are the names most likely meant."""
 
     def __init__(self, near: Sequence[str]) -> None:
         super().__init__("unknown name")
@@ -33,7 +34,7 @@ class UnknownName(ValueError):
 
 
 def check_zone_name(value: str) -> str:
-    """A time zone as the database spells it, in whatever case it was written. Raises `NoSuchName`."""
+    """Return a time zone in the database's spelling, ignoring case. Raises `UnknownName`."""
     if not value:
         return value
     try:
@@ -49,7 +50,7 @@ def _zones_by_city() -> Mapping[str, str]:
 
 
 def zone_of_city(text: str) -> str:
-    """The zone of a large city, or of a country that has but one; "" for others."""
+    """Return the zone of a large city, or of a country with only one; "" for others."""
     return _zones_by_city().get("-".join(fold_text(text.partition(",")[0]).removesuffix(" city").split()), "")
 
 
@@ -71,7 +72,7 @@ def _zone_in_any_case(value: str) -> str:
 
 
 def check_provider_chain(value: Any) -> Any:
-    """TOML's list as a tuple, each entry a known provider with an optional model."""
+    """Convert TOML's list to a tuple of known providers with an optional model."""
     if not isinstance(value, list):
         return value
     for entry in value:
@@ -82,14 +83,14 @@ def check_provider_chain(value: Any) -> Any:
 
 
 def check_name_list(value: Any) -> Any:
-    """TOML's list of names as a tuple."""
+    """Convert TOML's list of names to a tuple."""
     if isinstance(value, list) and not all(isinstance(name, str) and name for name in value):
         raise ValueError("not a name")
     return tuple(value) if isinstance(value, list) else value
 
 
 def check_folder_list(value: Any) -> Any:
-    """Whole paths whose last parts differ, in any case: they are the names of the folders."""
+    """Check full paths whose last parts differ, ignoring case: these are the names of the folders."""
     if isinstance(value, list) and all(isinstance(path, str) for path in value):
         names = [Path(path).name.casefold() for path in value]
         if not all(path.startswith(("/", "~/")) for path in value) or len({*names}) < len(names) or "" in names:
@@ -99,7 +100,7 @@ def check_folder_list(value: Any) -> Any:
 
 
 def check_archive_url(value: str) -> str:
-    """Chained addresses go through a cache, from which nothing can be proved; a password would be shown with them."""
+    """Refuse chained addresses, which use a cache and cannot be verified, and passwords, which would be shown."""
     if value and ("::" in value or not ("://" in value or value.startswith("/")) or urlsplit(value).password):
         raise ValueError("no address")
     return value

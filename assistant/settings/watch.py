@@ -1,8 +1,9 @@
-"""config.toml may be edited at any time, also to nonsense: which changes apply while the daemon runs.
+"""Watches config.toml, which may be edited at any time and to anything, and decides which changes apply while the
+daemon runs.
 
-What always holds: the daemon runs on settings that were understood. When the file changes it is read again: a few keys
-apply at once, the others are reported until the next start. A file that cannot be understood changes nothing, and turns
-the status red until it is repaired. A check costs two system calls while nothing changed.
+The daemon always runs on valid settings. When the file changes it is read again: a few keys apply at once, others are
+reported until the next start. An invalid file changes nothing, and makes the status red until it is fixed. While
+nothing changed, a check costs two system calls.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _LIVE = (_LOG_LEVEL, WEB_TOKEN_KEY)
 
 
 def is_live_setting(key: str) -> bool:
-    """Whether a changed setting applies while the daemon runs."""
+    """Return whether a changed setting applies while the daemon runs."""
     return key.startswith(_LIVE_SECTIONS) or key in _LIVE
 
 
@@ -37,7 +38,7 @@ def set_log_level(settings: Settings) -> None:
 
 
 class SettingsWatch:
-    """The settings of a running daemon: `settings` are those it runs on now."""
+    """The settings of a running daemon: `settings` are the current ones."""
 
     def __init__(
         self,
@@ -46,8 +47,8 @@ class SettingsWatch:
         take_over: Callable[[Settings], None],
         on_understood: Callable[[Settings], None] = lambda settings: None,
     ) -> None:
-        """`read` reads the files again; `take_over` gets settings that apply from now on; `on_understood` whatever was
-        read without an error, now and later."""
+        """`read` reads the files again; `take_over` is called with settings that apply from now on; `on_understood`
+        with all that were read without an error."""
         self.settings = settings
         self._read = read
         self._on_understood = on_understood
@@ -60,7 +61,7 @@ class SettingsWatch:
         on_understood(settings)
 
     def check_files(self) -> None:
-        """Read config.toml and the secrets again where one of them changed."""
+        """Read config.toml and the secrets again if one of them changed."""
         seen = settings_stamps(self.settings.home)
         if seen == self._seen:
             return
@@ -78,14 +79,14 @@ class SettingsWatch:
         self._compare(new)
 
     def problems(self) -> list[str]:
-        """What cannot be understood of the files."""
+        """Return the problems of the files."""
         return [
             f"{problem} The settings that the daemon was started with stay; correct it with `assistant config edit`."
             for problem in self._refused
         ]
 
     def keys_for_next_start(self) -> list[str]:
-        """The changed keys, and files, that take effect at the next start."""
+        """Return the changed keys, and files, that take effect at the next start."""
         persona = self.settings.home.persona
         return [*self._waiting, *([persona.name] if file_stamp(persona) != self._persona else [])]
 
@@ -108,7 +109,7 @@ class SettingsWatch:
 
 
 def _differing(old: Settings, new: Settings) -> Iterator[str]:
-    """The keys with another value. The keyring was not asked again."""
+    """Return the keys whose value differs. The keyring was not asked again."""
     for key, spec in SETTING_FIELDS.items():
         in_keyring = spec.annotation is SecretStr and IN_KEYRING in (old.origins[key], new.origins[key])
         unasked = in_keyring and not new.values.value_of(key).get_secret_value()
@@ -117,7 +118,7 @@ def _differing(old: Settings, new: Settings) -> Iterator[str]:
 
 
 def _changed_keys(old: Settings, new: Settings) -> Iterator[str]:
-    """The providers' keys that became others, by the names that other programs share; the keyring is not asked."""
+    """Return the changed keys of providers, by the usual names; the keyring is not asked."""
     for name, before, after in (
         ("ANTHROPIC_API_KEY", old.anthropic_key, new.anthropic_key),
         ("OPENAI_API_KEY", old.openai_key, new.openai_key),
@@ -127,13 +128,13 @@ def _changed_keys(old: Settings, new: Settings) -> Iterator[str]:
 
 
 def _is_gone(key: str, new: Settings) -> bool:
-    """Without a token nobody is let in; the previous one is valid until the next start, which makes one or asks the
-    keyring."""
+    """Return whether a key is missing now. Without a token nobody would be admitted, so the old one stays valid until
+    the next start, which creates one or asks the keyring."""
     return key == WEB_TOKEN_KEY and not new.values.value_of(key).get_secret_value()
 
 
 def _with(values: SettingsValues, changed: Mapping[str, Any]) -> SettingsValues:
-    """`values` with some values that were validated in another object."""
+    """Return `values` with some values from another validated object."""
     sections: dict[str, dict[str, Any]] = {}
     for key, value in changed.items():
         section, _, name = key.partition(".")

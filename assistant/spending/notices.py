@@ -1,7 +1,6 @@
-"""Notices about the budget to the owner, each sent once. Pure.
+"""Notices to the owner about the budget, each sent once. Pure.
 
-A notice has a key of its own, so that it is sent once, whatever finds it; only the owner reads sums, settings and names
-of requests.
+Each has its own key, so that it is sent once; only the owner sees sums, settings and names of requests.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from assistant.core.notices import Notice, NoticeKind
 
 
 def render_notice(notice: BudgetNotice, zone: ZoneInfo) -> Notice:
-    """For the owner, sent once under the notice's own name."""
+    """Return a notice for the owner, sent once under its name."""
     match notice:
         case CapNotice():
             return _render_cap(notice)
@@ -48,7 +47,7 @@ def _render_blocked(stopped: BlockedRequest, zone: ZoneInfo) -> Notice:
 
 
 def budget_problems(status: BudgetStatus, zone: ZoneInfo) -> list[str]:
-    """What the owner has to know of the budget, each in a line that ends with what to do."""
+    """Return problems of the budget, one line each, that end with what to do."""
     spent = [
         f"The {cap.name} budget is used up: {cap.describe()}. No paid model is asked until the next {cap.unit}. "
         f"{raise_cap_hint(cap)}"
@@ -59,7 +58,7 @@ def budget_problems(status: BudgetStatus, zone: ZoneInfo) -> list[str]:
 
 
 def budget_notes(status: BudgetStatus) -> list[str]:
-    """What is good to know of the budget, and needs nothing to be done."""
+    """Return remarks on the budget that need no action."""
     near = [
         f"{cap.share:.0%} of the {cap.name} budget is used: {cap.describe()}"
         for cap in status.caps

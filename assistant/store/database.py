@@ -25,6 +25,7 @@ from sqlite_utils import Migrations
 
 from assistant.core.errors import HomeReplaced, StoreError
 from assistant.store.files import create_private_file, file_identity, prepare_home, sync_directory, sync_file
+from assistant.store.replicated import change_checkpoint_mark, is_replicated
 from assistant.store.rows import clean_text, format_time, insert_sql, update_sql
 from assistant.store.schema.versions import require_current_schema, require_known_schema
 from assistant.store.sqlite_errors import DATA_KEPT, explain_error, translated_errors, unreadable_rows_explained
@@ -109,6 +110,8 @@ class Database:
                 connection.row_factory = sqlite3.Row
                 for pragma in setup:
                     connection.execute(pragma)
+                if is_replicated(path.parent):
+                    connection.execute("PRAGMA wal_autocheckpoint = 0")
                 return cls(path, sqlite_utils.Database(connection, execute_plugins=False))
             except BaseException:
                 connection.close()
@@ -297,7 +300,18 @@ class Database:
 
     def checkpoint(self) -> None:
         """Checkpoint the WAL as far as readers permit; done while idle, so that turns do not have to."""
-        self.rows("PRAGMA wal_checkpoint(PASSIVE)")
+        if not is_replicated(self.path.parent):
+            self.move_wal()
+
+    def move_wal(self) -> tuple[int, int]:
+        """As `checkpoint`: returns how many frames the WAL has, and how many of them are in the database now."""
+        _, frames, moved = self.rows("PRAGMA wal_checkpoint(PASSIVE)")[0]
+        return int(frames), int(moved)
+
+    def serialize(self) -> bytes:
+        """The whole database, as a file has it. Raises `StoreError`."""
+        with translated_errors(self.path):
+            return self._connection.serialize()
 
     def set_lock_timeout(self, milliseconds: int) -> None:
         """Set how long to wait for locks of other connections."""
@@ -316,6 +330,7 @@ class Database:
                 f"{self.path}: another process is still reading it, so deleted words may remain in the file "
                 "next to it. Stop that process, then repeat this."
             )
+        change_checkpoint_mark(self.path.parent)
 
     # -------------------------------------------------------------------------------------------------- migrating
 

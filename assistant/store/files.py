@@ -1,13 +1,12 @@
-"""Files that survive a power cut, large writes that let others through, and text files that people may edit.
+"""Durable files, throttled large writes, and text files that people may edit.
 
-What always holds:
-- What the disk has when the functions here return, it keeps through a power cut.
-- Throttled writing (`WriteThrottle`): little of what was written is not on the disk yet, so that no other fsync
-  queues behind hundreds of megabytes. After each push to the disk there is a rest as long as the push took. Whether
-  the work is still wanted is asked throughout.
-- `TextFile`: anything but a plain UTF-8 file of bounded size within the data folder is left alone and reported in one
-  line. A new text is written beside the file (0600, durable) and then replaces it in one step; after a crash in
-  between, the new text stays there until it is finished or removed.
+- When a function here returns, what it wrote survives a power cut.
+- Throttled writing (`WriteThrottle`): only a small amount is unsynced at a time, so that no other fsync waits behind
+  hundreds of megabytes. After each sync it pauses for as long as the sync took. It checks regularly whether the work is
+  still wanted.
+- `TextFile`: a file that is not plain UTF-8 of limited size within the data folder is left unchanged and reported in
+  one line. A new text is written next to the file (0600, durable) and then replaces it in one step; after a crash in
+  between, the new text stays there until the change is completed or removed.
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ _FULL_FSYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
 
 def sync(descriptor: int) -> None:
-    """Flush an open file to the medium itself. On macOS plain fsync stops at the drive's cache."""
+    """Flush an open file to the medium. On macOS plain fsync only reaches the drive's cache."""
     if _FULL_FSYNC is not None:
         try:
             fcntl.fcntl(descriptor, _FULL_FSYNC)
             return
         except OSError:
-            # Network and some external volumes do not know it; plain fsync is the most they offer.
+            # Network file systems and some external volumes only support plain fsync.
             pass
     os.fsync(descriptor)
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from every other one, whatever its name; None where there is none."""
+    """Return what identifies a file, whatever its name; None if it does not exist."""
     try:
         status = path.stat()
     except OSError:
@@ -55,7 +54,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make names that were created, renamed or removed in a directory durable."""
+    """Make created, renamed or removed names in a directory durable."""
     _sync_path(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
@@ -68,14 +67,14 @@ def _sync_path(path: Path, flags: int) -> None:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write everything, or raise `OSError`; a short write is taken up where it ended, which tells its cause."""
+    """Write everything, or raise `OSError`. After a short write it continues, which shows the cause."""
     written = os.write(descriptor, data)
     while written < len(data):
         written += os.write(descriptor, memoryview(data)[written:])
 
 
 def write_file(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Make a file, or replace what it says, durably but for its name. Raises `OSError`."""
+    """Create or overwrite a file; its content is durable, its name not yet. Raises `OSError`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(descriptor, mode)
@@ -86,8 +85,8 @@ def write_file(path: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 def find_files(folder: Path, pattern: str) -> list[Path]:
-    """What matches a pattern under a folder, by name (`*/conversation.jsonl`); nothing where there is no such folder.
-    Raises `StoreError` where one cannot be listed, which `Path.glob` may pass over in silence."""
+    """Return the matches of a pattern under a folder (`*/conversation.jsonl`), sorted; empty if the folder does not
+    exist. Raises `StoreError` if a folder cannot be listed, which `Path.glob` may ignore."""
     paths = [folder]
     for part in pattern.split("/"):
         paths = [path / name for path in paths for name in fnmatch.filter(_list_names(path), part)]
@@ -95,7 +94,7 @@ def find_files(folder: Path, pattern: str) -> list[Path]:
 
 
 def walk_files(folder: Path) -> list[Path]:
-    """All that is under a folder and no folder, by name. Raises `StoreError` as `find_files` does."""
+    """Yield all files under a folder, sorted. Raises `StoreError` like `find_files`."""
     try:
         return sorted(Path(at, name) for at, _, names in os.walk(folder, onerror=_refuse) for name in names)
     except OSError as error:
@@ -122,8 +121,8 @@ def _unlistable(folder: Path, error: OSError) -> StoreError:
 
 
 def make_directory(path: Path, *, home: Path | None = None) -> None:
-    """Create a directory (0700) and its missing parents, each entry durable; `home` is never made again, since one
-    that is missing was taken away with all that is in it."""
+    """Create a directory (0700) and its missing parents, each entry durable. Never creates `home` itself: if it is
+    missing, so is everything in it."""
     if path.is_dir():
         return
     if path == home:
@@ -137,7 +136,7 @@ _PUSH_BYTES = 1 << 20
 _LONGEST_REST = 0.25
 _advise = getattr(os, "posix_fadvise", None)
 _ADVICE_DONE = getattr(os, "POSIX_FADV_DONTNEED", 0)
-# macOS has no fdatasync; its fsync stops at the drive's cache, which is enough for pacing.
+# macOS has no fdatasync; its fsync only reaches the drive's cache, which is enough for throttling.
 _push: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
@@ -146,7 +145,7 @@ def always_wanted() -> bool:
 
 
 class WriteThrottle:
-    """One for all that a piece of work writes. `throttled` False: no rests, where nothing else writes meanwhile."""
+    """Throttles all writes of one task. `throttled` False: no pauses, when nothing else writes meanwhile."""
 
     def __init__(self, is_wanted: Callable[[], bool] = always_wanted, *, throttled: bool = True) -> None:
         self._is_wanted = is_wanted
@@ -154,7 +153,7 @@ class WriteThrottle:
         self._unpushed = 0
 
     def count_written(self, descriptor: int, count: int) -> None:
-        """`count` more bytes were written to an open file. Raises `OSError`, and `StoreError` where the work
+        """Record that `count` more bytes were written to an open file. Raises `OSError`, and `StoreError` if the task
         is not wanted any more."""
         self._unpushed += count
         if self._unpushed < _PUSH_BYTES:
@@ -169,13 +168,13 @@ class WriteThrottle:
             time.sleep(min(_LONGEST_REST, time.monotonic() - begun))
 
     def require_wanted(self) -> None:
-        """Raises `StoreError` where the work is not wanted any more."""
+        """Raises `StoreError` if the task is not wanted any more."""
         if not self._is_wanted():
             raise StoreError("The assistant stopped meanwhile, and this work with it. Nothing was changed.")
 
 
 class ThrottledFile:
-    """A new file (0600), written at a pace. `path` must not exist."""
+    """A new file (0600), written with a throttle. `path` must not exist."""
 
     def __init__(self, path: Path, throttle: WriteThrottle, mode: int = 0o600) -> None:
         self._pace = throttle
@@ -190,7 +189,7 @@ class ThrottledFile:
         return written
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: writes are not buffered."""
 
     def fileno(self) -> int:
         return self._file
@@ -215,7 +214,7 @@ class TextFile:
         return self.home / self.name
 
     def read(self) -> str:
-        """The text, byte for byte; "" where there is no file. Raises `StoreError` for what is none."""
+        """Return the text unchanged; "" if the file does not exist. Raises `StoreError` if it is not text."""
         place = self._place()
         try:
             return read_plain_text(place, MAX_TEXT_BYTES)
@@ -225,7 +224,8 @@ class TextFile:
             raise self._refused(str(error)) from error.__cause__
 
     def changed_at(self) -> datetime | None:
-        """When it was last written, by the file system's clock; None where there is no file. Raises `StoreError`."""
+        """Return when it was last written, by the file system's clock; None if it does not exist. Raises
+        `StoreError`."""
         try:
             return datetime.fromtimestamp(self._place().stat().st_mtime, UTC)
         except FileNotFoundError:
@@ -234,14 +234,14 @@ class TextFile:
             raise self._refused(f"cannot be read ({error.strerror})") from error
 
     def pending_file(self, mark: str) -> TextFile:
-        """Where a new text is before it takes its place; `mark` names the change."""
+        """Return the file that has a new text before it replaces this one; `mark` names the change."""
         head, _, last = self.name.rpartition("/")
         return TextFile(
             self.home, f"{head}/.{last}.{mark}{_PENDING_SUFFIX}" if head else f".{last}.{mark}{_PENDING_SUFFIX}"
         )
 
     def pending_marks(self) -> Iterator[str]:
-        """The marks of all texts that wait. Raises `StoreError` as `read` does."""
+        """Return the marks of all pending texts. Raises `StoreError` like `read`."""
         self._place()
         start = f".{self.path.name}."
         try:
@@ -252,15 +252,15 @@ class TextFile:
             yield path.name[len(start) : -len(_PENDING_SUFFIX)]
 
     def write(self, text: str) -> None:
-        """The text durable under this name, whatever was there; only for a name of ours. Raises `StoreError`."""
+        """Write a durable file, overwriting any other; only for names this program chose. Raises `StoreError`."""
         with self._explained():
             make_directory(self.path.parent, home=self.home)
             write_file(self.path, text.encode())
             sync_directory(self.path.parent)
 
     def move_to(self, target: TextFile) -> None:
-        """Take the target's place, durably. Raises `StoreError`; then both are as they were, or it is there and it
-        is not known whether a power cut would leave it there."""
+        """Replace the target, durably. Raises `StoreError`: then both are unchanged, or it was replaced, but may not
+        survive a power cut."""
         with target._explained():
             place = target._place()
             self.path.replace(place)
@@ -273,7 +273,7 @@ class TextFile:
     # ----------------------------------------------------------------------------------------------------------- within
 
     def _place(self) -> Path:
-        """Where the file really is. Raises `StoreError` where a link leads out of the data folder."""
+        """Return the real location of the file. Raises `StoreError` if a link leads out of the data folder."""
         place = Path(os.path.realpath(self.path))
         if not place.is_relative_to(os.path.realpath(self.home)):
             raise self._refused("is a link to a place outside the data folder")
@@ -294,7 +294,7 @@ class TextFile:
 
 
 def prepare_home(home: Path) -> None:
-    """Make the data folder, or close it to others (0700). Raises `HomeError`."""
+    """Create the data folder, or restrict it to its owner (0700). Raises `HomeError`."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if home.stat().st_mode & 0o077:
@@ -304,8 +304,8 @@ def prepare_home(home: Path) -> None:
 
 
 def create_private_file(path: Path) -> None:
-    """Make the file, closed to others, where there is none. One that is there is not touched: closing any descriptor of
-    a file gives up all locks that the process has on it (POSIX), those of SQLite's open connections among them. Raises
+    """Create a private file if it does not exist. An existing one is not opened: closing any descriptor of a file
+    releases all locks of the process on it (POSIX), including those of SQLite's open connections. Raises
     `HomeError`."""
     try:
         if path.is_dir():

@@ -1,8 +1,8 @@
-"""Frozen dataclasses as rows of a table, and read from JSON; statements that name the columns of a table once.
+"""Converts frozen dataclasses to and from rows of a table and JSON; SQL statements that list the columns of a table.
 
-What always holds: the field `opened_at` is the column `opened_at`, and its annotation says how the column is decoded:
-times from text, mappings and tuples from JSON, `bool` from 0 and 1. Columns that the dataclass has no field for are
-ignored, so a table may have more of them. How values are encoded is up to `Database`, which runs all statements.
+The field `opened_at` is the column `opened_at`, and its annotation determines how the column is decoded: times from
+text, mappings and tuples from JSON, `bool` from 0 and 1. Columns without a field are ignored, so a table may have more.
+`Database`, which runs all statements, encodes the values.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _Decode = Callable[[Any], Any]
 
-# `functools.cache` takes no `type[T]` for mypy.
+# mypy does not accept `type[T]` with `functools.cache`.
 _adapters: dict[Any, TypeAdapter[Any]] = {}
-# What outgoing messages have: decoded without pydantic, which a start need not wait for.
+# Fields of outgoing messages: decoded without pydantic, whose import would slow down the start.
 _DECODE_ITEM: Mapping[Any, _Decode] = {Media: media_from_json, Button: lambda pair: Button(*pair)}
 
 
 def class_row(kind: type[T], **sources: str | Callable[[Row], Any]) -> Callable[[Row], T]:
-    """What makes a `kind` of a row. `sources` are the fields that are not the column of their name: the name of another
-    column, or a function that makes the field of the whole row."""
+    """Return a function that makes a `kind` of a row. `sources` maps fields to the name of another column, or to a
+    function that computes the field from the whole row."""
     readers: list[Callable[[Row], Any]] = []
 
     def read(row: Row) -> T:
-        # Planned at the first row: most processes read few of the tables.
+        # Prepared at the first row: most processes read few tables.
         if not readers:
             readers.extend(_field_readers(kind, sources))
         return kind(*[read_field(row) for read_field in readers])
@@ -55,31 +55,31 @@ def class_row(kind: type[T], **sources: str | Callable[[Row], Any]) -> Callable[
 
 
 def to_row(value: Any) -> dict[str, Any]:
-    """The columns of a dataclass, one for each field."""
+    """Return the columns of a dataclass, one per field."""
     columns = field_values(value)
     return {name: dump_json(of) if isinstance(of, tuple | list | Mapping) else of for name, of in columns.items()}
 
 
 def field_values(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass by name."""
+    """Return the fields of a dataclass by name."""
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def from_values(kind: type[T], values: Any) -> T:
-    """The value that JSON-like values are. Raises `ValueError`."""
+    """Convert JSON-like values to a `kind`. Raises `ValueError`."""
     value: T = _adapter(kind).validate_python(values)
     return value
 
 
 def from_json(kind: type[T], text: str | bytes) -> T:
-    """The value that `dump_json` wrote. Raises `ValueError`."""
+    """Decode the output of `dump_json`. Raises `ValueError`."""
     value: T = _adapter(kind).validate_json(text)
     return value
 
 
 @cache
 def insert_sql(table: str, columns: tuple[str, ...], key: tuple[str, ...] | None = None) -> str:
-    """With `key`, a row that has the same values there is updated; with (), it is left as it is."""
+    """Return an INSERT statement. With `key`, an existing row with the same key is updated; with (), it is kept."""
     sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
     if key is None:
         return sql
@@ -142,7 +142,7 @@ LOST_PLACEHOLDER = "[lost: the disk damaged these words, and no backup has them]
 
 
 def format_time(when: datetime) -> str:
-    """A time as stored: `2026-11-20T10:00:00.000000Z`, always this wide, so that times sort as text."""
+    """Format a time as stored: `2026-11-20T10:00:00.000000Z`, of constant width, so that times sort as text."""
     return when.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
@@ -151,7 +151,7 @@ def parse_time(stored: str) -> datetime:
 
 
 def clean_text(text: str) -> str:
-    """`text` with halves of surrogate pairs joined, or replaced by U+FFFD."""
+    """Return `text` with surrogate pairs joined, and single surrogates replaced by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -160,7 +160,7 @@ def clean_text(text: str) -> str:
 
 
 def json_safe(value: Any) -> Any:
-    """`value` (JSON-like, times, dataclasses) as JSON has it: every text clean, NaN and infinity as text."""
+    """Convert `value` (JSON-like, times, dataclasses) to JSON types: all text valid, NaN and infinity as text."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -173,7 +173,7 @@ def json_safe(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has in place of a time or a dataclass."""
+    """Convert a time or a dataclass to JSON types."""
     if isinstance(value, datetime):
         return format_time(value)
     if is_dataclass(value):
@@ -181,12 +181,12 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
-# `json.dumps` with options makes an encoder for each call, and a turn writes some fifteen values.
+# `json.dumps` with options creates an encoder per call, and a turn writes about fifteen values.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
 
 
 def dump_json(value: Any) -> str:
-    """Compact JSON of JSON-like values, times and dataclasses, keys in their order; always encodable as UTF-8."""
+    """Encode JSON-like values, times and dataclasses as compact JSON, keys in their order, always valid UTF-8."""
     try:
         text = _ENCODER.encode(value)
         text.encode()
@@ -196,7 +196,7 @@ def dump_json(value: Any) -> str:
 
 
 def clean_message(message: Message) -> Message:
-    """The same message with all its words clean; the message itself where they are."""
+    """Return the message with valid text; the same object if it is valid already."""
     parts = message_parts(message)
     try:
         message.content.encode()
@@ -207,7 +207,7 @@ def clean_message(message: Message) -> Message:
 
 
 def message_parts(message: Message | LogRecord) -> dict[str, Any]:
-    """What was said besides the text, as JSON has it."""
+    """Return the parts of a message other than its text, as JSON types."""
     return {
         "name": message.name,
         "tool_calls": [tool_call_to_json(call) for call in message.tool_calls],
@@ -217,7 +217,7 @@ def message_parts(message: Message | LogRecord) -> dict[str, Any]:
 
 
 def parts_from_json(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a message or record that `message_parts` wrote; what is missing is unset."""
+    """Decode `message_parts` to fields of a message or record; missing ones are unset."""
     return {
         "name": raw.get("name"),
         "tool_calls": tuple(tool_call_from_json(call) for call in raw.get("tool_calls", ())),

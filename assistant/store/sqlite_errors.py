@@ -1,4 +1,4 @@
-"""Errors of SQLite as `StoreError`, with a line for people."""
+"""Translates SQLite errors to `StoreError`, with a line for people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FAMILIES = {
     sqlite3.SQLITE_TOOBIG: f"was not written. A text is too long for it. {DATA_KEPT}; send it in parts.",
 }
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-# What Python says of text whose bytes are none; it has no code.
+# Python's error for text with invalid bytes; it has no code.
 _NO_TEXT = "Could not decode"
 _CORRUPT = {*_DAMAGED, sqlite3.SQLITE_CONSTRAINT}
 _UNREADABLE = "stop the assistant, then run `assistant verify --repair`: it keeps all that can be read."
@@ -47,7 +47,7 @@ def translated_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def unreadable_rows_explained(path: Path) -> Iterator[None]:
-    """A value that is not what was written there, as after bits were flipped, is damage like any other."""
+    """Report a value that cannot be decoded, for example after a bit flip, as damage."""
     try:
         yield
     except (ValueError, KeyError, TypeError, IndexError) as error:

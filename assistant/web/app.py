@@ -1,13 +1,13 @@
-"""The web API as an ASGI application: what a person's tools ask of the running daemon, over its Unix socket and, if set
-up, over TCP; and health for machines.
+"""The web API as an ASGI application, served over the daemon's Unix socket and, if configured, over TCP; and health
+endpoints.
 
-The socket is the owner's (mode 0600): everybody who can open it is the owner, so only the owner's sessions can be
-reached here; over TCP `guard` lets only the owner through. A message is answered with 202 once it is durable,
-never before. There are no documentation pages: they would load scripts from elsewhere; `/openapi.json` describes all.
+The socket is the owner's (mode 0600): everybody who can open it is the owner, and only the owner's sessions are
+accessible; over TCP `guard` only admits the owner. A message is answered with 202 once it is durable, never before.
+There are no documentation pages, since they would load scripts from other sites; `/openapi.json` describes the API.
 
-`/healthz` says whether the daemon makes progress: if not, a restart helps. `/readyz` says whether it can take messages
-and answer them now: a full disk, say, is no reason to restart. Both answer 200 or 503, and without a token (`details`
-False) nothing more. `/metrics` is for Prometheus, and needs the token over TCP.
+`/healthz` says whether the daemon makes progress: if not, a restart helps. `/readyz` says whether it can accept and
+answer messages now: a full disk, for example, is no reason to restart. Both answer 200 or 503, and without a token
+(`details` False) nothing more. `/metrics` is for Prometheus, and needs the token over TCP.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from assistant.web.routes_read import read_routes
 from assistant.web.schemas_chat import reject_unknown_parameters
 
 _NO_STORE = {"Cache-Control": "no-store"}
-# FastAPI silences warnings while it makes shapes, which only one thread may do.
+# FastAPI silences warnings while it builds models, which is not thread-safe.
 _BUILDING = Lock()
 
 
@@ -51,7 +51,7 @@ def health_routes(status: DaemonStatus, *, details: bool) -> APIRouter:
 
     @routes.get("/metrics", summary="Numbers for Prometheus", response_class=Response)
     async def metrics() -> Response:
-        from assistant.web import metrics as exposition  # few ask for it
+        from assistant.web import metrics as exposition  # rarely used
 
         return Response(exposition.render_metrics(status), media_type=exposition.MEDIA_TYPE, headers=_NO_STORE)
 
@@ -74,8 +74,8 @@ _DESCRIPTION = (
 
 
 def build_web_app(deps: ApiDeps, *, trusted: bool = True) -> FastAPI:
-    """The API of one running daemon. `trusted`: whether health says what is wrong without a token, as on the control
-    socket."""
+    """Build the API of a running daemon. `trusted`: whether health says what is wrong without a token, as on the
+    control socket."""
     with _BUILDING:
         return _build(deps, trusted)
 
@@ -96,7 +96,7 @@ def _build(deps: ApiDeps, trusted: bool) -> FastAPI:
     app.include_router(_description_route(app))
     add_error_handlers(app)
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
-    # FastAPI would make the shapes of all requests and answers for the first request, while nothing else is answered.
+    # FastAPI would build the models of all requests and answers at the first request, blocking everything else.
     for route in app.routes:
         route.matches({"type": "http", "path": "/", "root_path": "", "method": "GET", "headers": []})
     return app
@@ -109,7 +109,7 @@ def _description_route(app: FastAPI) -> APIRouter:
 
     @routes.get("/openapi.json", include_in_schema=False)
     async def describe() -> Response:
-        """Made once, in a worker thread: it takes a while."""
+        """Build it once, in a worker thread, since it takes a while."""
         nonlocal description
         async with making:
             if not description:
@@ -120,7 +120,7 @@ def _description_route(app: FastAPI) -> APIRouter:
 
 
 def _describe(app: FastAPI) -> dict[str, Any]:
-    """The description, made once. Malformed requests are answered with 400, as every other error is."""
+    """Return the OpenAPI description, built once. Malformed requests are answered with 400, like every other error."""
     if app.openapi_schema is None:
         schema = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
         for item in schema["paths"].values():

@@ -1,12 +1,11 @@
-"""Which conversation a request of an OpenAI-compatible client belongs to.
+"""Finds the conversation a request of an OpenAI-compatible client belongs to.
 
-Such a client names no conversation: it sends all that was said in it, each time. What the person said, in its order,
-tells one from another; what they said last is the new message. Each conversation of a client is a thread here. Where
-the person changed an earlier message, or asks for another answer, the thread continues in a branch, so that what was
-said first stays.
+Such a client names no conversation, but sends all earlier messages each time. The person's messages, in order, identify
+it; the last one is new. Each conversation of a client is a thread here. If the person changed an earlier message, or
+asks for another answer, the thread continues in a branch, so that the original stays.
 
-The words that are compared are those of the message log, read once and then kept as hashes in memory: nothing of them
-is stored anywhere else, so what is forgotten is found in no thread.
+The compared texts are those of the message log, read once and kept as hashes in memory only, so that erased text is
+found in no thread.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from assistant.core.sessions import BRANCH_PREFIX, OWNER_SCOPE, THREAD_PREFIX
 from assistant.web.deps import OwnerReadApi
 
 _CLIENT_THREAD = f"{THREAD_PREFIX}api-"
-# Of what was said before this program began to run, the newest so many messages are read.
+# Of messages from before this process started, only the newest so many are read.
 _RECORDS_READ = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a message belongs. `asked_before`: the id of the message with which this was asked already."""
+    """The place of a message. `asked_before`: id of the identical message that was accepted before."""
 
     session: str
     asked_before: int | None = None
@@ -37,7 +36,7 @@ class Place:
 
 @dataclass(slots=True)
 class _Thread:
-    """What the person said in one conversation: hashes of their texts and the ids of their messages."""
+    """A person's messages in one conversation: hashes of their texts, and their ids."""
 
     session: str
     said: list[bytes] = field(default_factory=list)
@@ -45,15 +44,15 @@ class _Thread:
 
 
 class ClientThreads:
-    """The threads of clients, over the stores of one home."""
+    """The threads of clients, over the stores of a data folder."""
 
     def __init__(self, reader: OwnerReadApi) -> None:
         self._reader = reader
         self._threads: dict[str, _Thread] | None = None
 
     async def find_place(self, texts: Sequence[str]) -> Place:
-        """Where the last of what the person said belongs, with what they said before it. Makes a branch where the
-        conversation went on differently. Raises `StoreError`."""
+        """Return the place of the last of the person's texts, given those before it. Creates a branch if the
+        conversation diverged. Raises `StoreError`."""
         if self._threads is None:
             records = await asyncio.to_thread(self._reader.history.recent, OWNER_SCOPE, limit=_RECORDS_READ)
             self._threads = _read_threads(records)
@@ -71,21 +70,21 @@ class ClientThreads:
         return Place(thread.session, asked_before) if asked_before else Place(self._branch(thread, count))
 
     def branch_before(self, message_id: int) -> str:
-        """A conversation with everything that was said before a message of the person's: for another answer to it. A
-        new thread, where that was the first."""
+        """Return a conversation with everything before a message of the person, for another answer to it: a new thread
+        if that was the first message."""
         assert self._threads is not None
         thread = next(thread for thread in self._threads.values() if message_id in thread.ids)
         count = thread.ids.index(message_id)
         return self._branch(thread, count) if count else self._new_name()
 
     def add(self, session: str, text: str, message_id: int) -> None:
-        """A message was accepted there."""
+        """Record that a message was accepted there."""
         if self._threads is not None:
             _add(self._threads, session, text, message_id)
 
     def _find(self, before: Sequence[bytes]) -> tuple[_Thread, int] | None:
-        """The newest thread in which this was said, with how much of it had been said then. Clients that leave out the
-        beginning of long conversations, and threads of which not all was read, are compared by what both have."""
+        """Return the newest thread with these messages, and the position in it. Clients that omit the beginning of long
+        conversations, and incompletely read threads, are compared by what both have."""
         assert self._threads is not None
         for thread in reversed(self._threads.values()):
             for count in range(len(thread.said), 0, -1):
@@ -95,20 +94,20 @@ class ClientThreads:
         return None
 
     def _branch(self, thread: _Thread, count: int) -> str:
-        """A branch from where the person had said so much, with the answer to that."""
+        """Return a branch after so many messages of the person, and the answer."""
         assert self._threads is not None
         until = self._reader.history.read(thread.ids[count], OWNER_SCOPE, neighbours=1)
         earlier = [record.id for record in until if record.id < thread.ids[count]]
         try:
             session = self._reader.conversation.branch_session(thread.session, earlier[-1], self._reader.clock()).key
         except (IndexError, UsageError):
-            # What was said then was compacted or undone since: the conversation continues as it is.
+            # The messages were compacted or undone since: the conversation continues as it is.
             return thread.session
         self._threads[session] = _Thread(session, thread.said[:count], thread.ids[:count])
         return session
 
     def _new_name(self) -> str:
-        """The time, for a name: words in it could not be forgotten."""
+        """Return a name made of the time: text in it could not be erased."""
         assert self._threads is not None
         time = f"{self._reader.clock():%Y%m%d-%H%M%S}"
         names = (f"{_CLIENT_THREAD}{time}{extra}" for extra in ("", *(f"-{number}" for number in range(2, 10**6))))
@@ -124,7 +123,7 @@ def _read_threads(records: Sequence[LogRecord]) -> dict[str, _Thread]:
 
 
 def _add(threads: dict[str, _Thread], session: str, text: str, message_id: int) -> None:
-    """What the person said, where clients talk; the thread that was spoken in last is the last."""
+    """Add a message of the person; the most recently used thread is last."""
     if session.startswith((_CLIENT_THREAD, BRANCH_PREFIX)):
         thread = threads[session] = threads.pop(session, _Thread(session))
         thread.said.append(_hash(text))
@@ -132,7 +131,7 @@ def _add(threads: dict[str, _Thread], session: str, text: str, message_id: int) 
 
 
 def _is_whole(thread: _Thread) -> bool:
-    """Whether its first message is the first that was said in it; a branch has others before."""
+    """Return whether its first message is the first of the conversation; a branch has others before."""
     return thread.session.startswith(_CLIENT_THREAD)
 
 

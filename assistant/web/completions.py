@@ -1,8 +1,8 @@
-"""Answers for OpenAI-compatible clients: a request becomes one message of the person's, and the answer to it is what
-comes over the events of its conversation, as at a terminal.
+"""Answers for OpenAI-compatible clients: a request becomes one message of the person, and its answer is read from the
+events of its conversation, like a terminal does.
 
-A request that comes again while its answer has not reached the client (the connection broke, a client tried again) is
-the same message: it is accepted once and answered once.
+A request repeated before its answer reached the client (after a broken connection, or a retry) is the same message: it
+is accepted and answered once.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from assistant.web.schemas_chat import check_long_files
 from assistant.web.schemas_completions import CompletionRequest
 
 _ENDS = ("answered", "failed", "superseded")
-# How often a connection that waits shows that it is alive; the answer of a turn that ended comes sooner than that.
+# Interval of signs of life on a waiting connection; the answer of a finished turn comes sooner.
 _IDLE_SECONDS = 2.0
 
 
 class NoAnswer(AssistantError):
-    """The message is kept, and there is no answer to it; the text says why."""
+    """The message is kept, but has no answer; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientAnswer:
-    """The answer to a request, which comes. `inbox_id` is None for a command, whose answer is no message's."""
+    """The answer to a request, as it is produced. `inbox_id` is None for a command, whose answer has no message."""
 
     session: str
     inbox_id: int | None
@@ -54,21 +54,21 @@ class Completions:
     async def ask(
         self, request: CompletionRequest, is_gone: Callable[[], Awaitable[bool]], *, is_retry: bool
     ) -> AsyncIterator[ClientAnswer]:
-        """Once the message is durable; its `texts` are the answer's words as they come, "" from time to time while
-        there is nothing new, and raise `NoAnswer`, or `StoreError` where nothing can be stored. `is_retry`: the client
-        says that it asks again for an answer that it did not get. What `is_gone` says of the client at the end decides
-        whether the answer has arrived.
+        """Return once the message is durable; `texts` of the result yields the parts of the answer, and "" from time to
+        time while there is nothing new. It raises `NoAnswer`, or `StoreError` if nothing can be stored. `is_retry`: the
+        client says that it repeats a request it got no answer to. Whether the answer arrived is decided by `is_gone` at
+        the end.
 
         Raises `UsageError` and `StoreError`."""
         with ExitStack() as stack:
-            # Another request for the same place waits until this message has its own; not until it is answered.
+            # Another request for the same place waits until this message is accepted, not until it is answered.
             async with self._placing:
                 session, inbox_id = await self._find_place(request, is_retry)
                 if self._is_command(request.new_text):
                     text = await self._control.command(request.new_text, session, bridge=self._terminal.name)
                     answer = ClientAnswer(session, None, _single(text))
                 else:
-                    # Before the turn can begin, so that no word of it is missed.
+                    # Before the turn can begin, so that no part of it is missed.
                     attached = stack.enter_context(self._terminal.attach(session))
                     if inbox_id is None:
                         inbox_id = await self._accept(session, request.new_text, request.media())
@@ -77,7 +77,7 @@ class Completions:
             yield answer
 
     async def _find_place(self, request: CompletionRequest, is_retry: bool) -> tuple[str, int | None]:
-        """The conversation, and the message in it that this one is, where it was accepted before."""
+        """Return the conversation, and the earlier accepted message that this one repeats, if any."""
         if request.session:
             return request.session, None
         said = [text for text in request.user_texts[:-1] if not self._is_command(text)]
@@ -102,7 +102,7 @@ class Completions:
         return text.startswith("/") and text.split(maxsplit=1)[0] in self._control.commands.names()
 
     async def usage(self, answer: ClientAnswer) -> Mapping[str, Any]:
-        """What the answer cost, as `DaemonControl.result` says it; nothing where nothing is known."""
+        """Return the usage of an answer, from `DaemonControl.result`; empty if unknown."""
         return {} if answer.inbox_id is None else (await self._control.result(answer.inbox_id))["usage"] or {}
 
 
@@ -131,7 +131,7 @@ class _Follower:
                 self._shown += data["text"]
                 yield data["text"]
             elif name == "discard" and data["turn"] == result["turn"] and self._shown:
-                # What was shown cannot be taken back: what follows is a paragraph of its own.
+                # Text that was shown cannot be withdrawn: what follows is a new paragraph.
                 self._shown = ""
                 yield "\n\n"
             elif name == "deliver":
@@ -159,7 +159,7 @@ class _Follower:
         raise NoAnswer("The assistant is stopping. Your message is kept, and is answered when it runs again.")
 
     def _rest_of(self, result: Mapping[str, Any]) -> str:
-        """What is still to be shown of the answer."""
+        """Return the part of the answer that was not shown yet."""
         if result["state"] != "answered":
             raise NoAnswer(result["error"] or "There is no answer to this message. It is kept.")
         reply = str(result["reply"])
@@ -169,5 +169,5 @@ class _Follower:
 
 
 def _quote(notice: str) -> str:
-    """A reminder, a notice or an earlier answer that waited, as a quotation."""
+    """Quote a reminder, a notice, or an earlier answer that waited."""
     return "".join(f"> {line}\n" for line in notice.splitlines()) + "\n"

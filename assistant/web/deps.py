@@ -1,7 +1,7 @@
-"""What the web API works on, and who is let in: control of the running daemon, read access to its data for the owner,
-and the rules for TCP. Everything that is read has the owner's scope, and reading changes nothing (I10).
+"""What the web API uses: control of the running daemon, read access to the owner's data, and the access rules for TCP.
+All reads have the owner's scope, and change nothing (I10).
 
-Light: no web framework is loaded here, since none is needed before a client connects.
+No web framework is imported here, since none is needed before a client connects.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from assistant.web.shell_commands import ShellCommands
 
 @dataclass(frozen=True, slots=True)
 class DaemonControl:
-    """What a person's tools may ask of the running daemon."""
+    """What clients may do with the running daemon."""
 
     runtime: Runtime
     commands: CommandRegistry
@@ -55,19 +55,29 @@ class DaemonControl:
         return await self.runtime.accept(incoming)
 
     async def command(self, text: str, session: str, *, bridge: str = "terminal") -> str:
-        """Run a slash command (`/status`, `/undo`, ...) and return what to show, as Markdown. Raises `UsageError`."""
+        """Run a slash command (`/status`, `/undo`, ...) and return the answer as Markdown. Raises `UsageError`."""
         self._require_own(session)
-        return await self.commands.run(text, session, bridge=bridge, target=session)
+        answer = await self.commands.run(text, session, bridge=bridge, target=session)
+        await self._keep()
+        return answer
+
+    async def _keep(self) -> None:
+        """Before the answer is given to somebody who relies on it. Raises `ReplicaUnavailable`."""
+        if self.runtime.barrier is not None:
+            await self.runtime.barrier(0)
 
     async def run_argv(
         self, argv: Sequence[str], session: str, *, bridge: str = "terminal", typed: str = ""
     ) -> CommandResult:
-        """Run a command as typed in a shell, also those that only a shell has; those read what is `typed`. Raises
-        `UsageError` for what is no command, or not understood."""
+        """Run a command as in a shell, including those only a shell has, which read `typed` as their input. Raises
+        `UsageError` for an unknown or invalid command."""
         self._require_own(session)
         if self.shell.includes(argv):
-            return await self.shell.run(argv, typed)
-        return await self.commands.run_argv(argv, session, bridge=bridge)
+            done = await self.shell.run(argv, typed)
+        else:
+            done = await self.commands.run_argv(argv, session, bridge=bridge)
+        await self._keep()
+        return done
 
     def _require_own(self, session: str) -> None:
         if session_role(session) != "owner":
@@ -77,32 +87,32 @@ class DaemonControl:
             raise UsageError("Commands from here work only in the owner's conversations. Nothing was changed.")
 
     async def stop_turn(self, session: str) -> bool:
-        """Abort the running turn of a session; False when none runs."""
+        """Abort the running turn of a session; False if none runs."""
         return await self.runtime.stop_turn(session)
 
     def find_message(self, message_id: int) -> InboxItem | None:
-        """A message of the owner's that was accepted under this id."""
+        """Return the owner's message that was accepted under this id."""
         item = self.conversation.inbox_item_of(message_id)
         return item if item is not None and session_role(item.incoming.session) == "owner" else None
 
     async def result(self, inbox_id: int) -> Mapping[str, Any]:
-        """What became of an accepted message: `state` (inbox state), `reply`, `error`, `exit_code`, `session`, `turn`,
-        `model`, `fallback`, `fallback_reason`, `notices`, `usage` {input, output, cache_read, cache_write, cost_usd},
-        `pressure`."""
+        """Return the outcome of an accepted message of the owner's: `state` (inbox state), `reply`, `error`,
+        `exit_code`, `session`, `turn`, `model`, `fallback`, `fallback_reason`, `notices`, `usage` {input, output,
+        cache_read, cache_write, cost_usd}, `pressure`."""
         item = self.conversation.inbox_item(inbox_id)
-        if item is None:
+        if item is None or session_role(item.incoming.session) != "owner":
             raise UsageError(f"There is no message {inbox_id} with this number.")
         return self.runtime.result(item)
 
     def status(self) -> Mapping[str, Any]:
-        """Health as plain JSON; `ok` is False when anything needs a person (I11)."""
+        """Return the status as plain JSON; `ok` is False if anything needs a person (I11)."""
         return self.report()
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerReadApi:
-    """What the owner may read over the web API. Something that does not exist raises `UsageError`; every method may
-    raise `StoreError`."""
+    """What the owner may read over the web API. A missing object raises `UsageError`; every method may raise
+    `StoreError`."""
 
     conversation: Conversation
     history: StoredHistory
@@ -117,13 +127,13 @@ class OwnerReadApi:
     # ---------------------------------------------------------------------------------------------------- conversations
 
     def sessions(self, limit: int) -> Sequence[SessionRow]:
-        """The latest spoken in first; of each at most so many generations, newest first."""
+        """Return sessions, most recently active first, with at most so many generations each, newest first."""
         keys = [info.key for info in self.conversation.list_sessions() if session_role(info.key) == "owner"]
         return [row for key in keys for row in islice(self.session_reader.list_generations_of(key), limit)]
 
     def session(self, session: str, number: int | None) -> tuple[SessionRow, str, str]:
-        """A generation, the current one unless numbered, with the note it began with and its newest summary; "" where
-        there is none."""
+        """Return a generation, the current one by default, its handover note and its newest summary; "" if there is
+        none."""
         row = self.session_reader.get_generation(session, number)
         generation = row.generation
         if session_role(generation.session) != "owner":
@@ -138,26 +148,26 @@ class OwnerReadApi:
     # ------------------------------------------------------------------------------------------------------------- said
 
     async def recent_messages(self, session: str, *, limit: int, before_id: int | None = None) -> Sequence[LogRecord]:
-        """The newest messages of a session, those with smaller ids than `before_id`; oldest first."""
+        """Return the newest messages of a session with ids below `before_id`, oldest first."""
         recent = partial(self.history.recent, OWNER_SCOPE, session=session)
         return await asyncio.to_thread(recent, limit=limit, before_id=before_id)
 
     async def search(
         self, text: str, after: datetime | None, before: datetime | None, *, session: str | None, limit: int
     ) -> Sequence[SearchHit]:
-        """Best first; from `after` until, and without, `before`."""
+        """Return hits, best first, said from `after` until before `before`."""
         search = partial(self.history.search, text, OWNER_SCOPE, limit=limit, session=session)
         return await asyncio.to_thread(search, after=after, before=before)
 
     async def read_around(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
-        """A message with those around it, oldest first."""
+        """Return a message and its neighbours, oldest first."""
         records = await asyncio.to_thread(self.history.read, message_id, OWNER_SCOPE, neighbours=neighbours)
         if not records:
             raise UsageError(f"There is no message {message_id} in your conversations.")
         return records
 
     async def read_file(self, message_id: int, number: int) -> tuple[Media, bytes]:
-        """A file that came with a message, and its bytes."""
+        """Return a file of a message, and its bytes."""
         (record,) = await self.read_around(message_id, 0)
         if number >= len(record.media):
             raise UsageError(f"Message {message_id} has no file {number}.")
@@ -173,38 +183,38 @@ class OwnerReadApi:
     # ------------------------------------------------------------------------------------------------------- remembered
 
     async def memories(self, limit: int, *, former: bool, before: str) -> MemoryListPage:
-        """Raises `UsageError` where `before` names nothing."""
+        """Raises `UsageError` if `before` does not exist."""
         return await self.memory.list_page(OWNER_SCOPE, limit=limit, include_former=former, before_reference=before)
 
     async def recall(
         self, text: str, after: datetime | None, before: datetime | None, *, limit: int, as_of: datetime | None = None
     ) -> Sequence[MemoryHit]:
-        """Best first; with `as_of` as it was known then."""
+        """Return hits, best first; with `as_of`, as known then."""
         search = partial(self.memory.search, text, OWNER_SCOPE, limit=limit, as_of=as_of)
         return await asyncio.to_thread(search, after=after, before=before)
 
     # ------------------------------------------------------------------------------------------------------------- done
 
     def list_sleeps(self, limit: int) -> Sequence[SleepReport]:
-        """Newest first."""
+        """Return sleep cycles, newest first."""
         return self.journal.list_cycles(limit=limit)
 
     def render_cycle_report(self, cycle: SleepReport) -> str:
-        """The report of a sleep as people read it, Markdown."""
+        """Return the report of a sleep cycle for people, as Markdown."""
         return render_sleep_report(cycle, self.zone, self.clock())
 
     def compactions(self, session: str) -> Sequence[Checkpoint]:
-        """Newest first."""
+        """Return compactions, newest first."""
         return list(reversed(self.conversation.checkpoints(session)))
 
     def usage(self, by: UsageKey, days: int) -> UsageReport:
-        """What models cost in the last so many days and how the budget stands."""
+        """Return the cost of models in the last so many days, and the state of the budget."""
         return load_usage(self.ledger, by, days, self.clock())
 
 
 @dataclass(frozen=True, slots=True)
 class ApiDeps:
-    """One running daemon."""
+    """The running daemon."""
 
     control: DaemonControl
     read_api: OwnerReadApi
@@ -215,9 +225,9 @@ class ApiDeps:
 
 @dataclass(frozen=True, slots=True)
 class AccessRules:
-    """Who is let in over TCP."""
+    """Who may connect over TCP."""
 
-    token: Callable[[], str]  # what a caller has to show at this moment; "" lets nobody in
-    hosts: frozenset[str] = frozenset()  # names of this assistant beside the loopback ones
-    behind_proxy: bool = False  # the last X-Forwarded-For says who asks: the proxy wrote it
-    browsers: BrowserSessions | None = None  # the logins that let a browser in without the token; None for none
+    token: Callable[[], str]  # returns the currently valid token; "" admits nobody
+    hosts: frozenset[str] = frozenset()  # names of this assistant in addition to the loopback ones
+    behind_proxy: bool = False  # trust the last X-Forwarded-For, which the proxy wrote
+    browsers: BrowserSessions | None = None  # browser logins, which need no token; None for none

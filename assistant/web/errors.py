@@ -1,5 +1,5 @@
 """Errors of the web API: each is one line of JSON, `{"error": "..."}`, that says what was kept. Clients of OpenAI's API
-get it in the form that they show."""
+get it in that API's format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.web.schemas_chat import Answer, ErrorAnswer
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
-# So many problems of one request are reported, and so much of each.
+# Maximum number of reported problems per request, and of characters of each.
 _MAX_PROBLEMS = 5
 _MAX_PROBLEM_LENGTH = 300
 REQUEST_INTERRUPTED = (
@@ -42,19 +42,19 @@ _MEANINGS: Mapping[int, str] = {
 }
 
 
-# Where clients of OpenAI's API ask: they show an error only in its form.
+# Paths of clients of OpenAI's API, which only show errors in its format.
 _OPENAI_PATHS = ("/v1/chat/", "/v1/models")
 
 
 def error_content(path: str, text: str) -> dict[str, Any]:
-    """The body of an error at an address."""
+    """Return the body of an error for a path."""
     if path.startswith(_OPENAI_PATHS):
         return {"error": {"message": text, "type": "invalid_request_error", "param": None, "code": None}}
     return {"error": text}
 
 
 def error_responses(*statuses: int, shape: type[Answer] = ErrorAnswer) -> dict[int | str, dict[str, Any]]:
-    """The errors that a route documents: those that every route has, and these."""
+    """Return the errors that a route documents: those of every route, and these."""
     documented = sorted({400, 401, 403, 405, 429, 431, 500, 503, *statuses})
     return {status: {"model": shape, "description": _MEANINGS[status]} for status in documented}
 
@@ -69,7 +69,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
 
 class _SizeLimit:
-    """Refuses a body that is announced as larger than `MAX_BODY_BYTES`, or as soon as more has come."""
+    """Refuses a body that is announced as larger than `MAX_BODY_BYTES`, or that exceeds it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -91,7 +91,7 @@ class _SizeLimit:
 
 
 class _InterruptedRequests:
-    """Answers requests that the end of the daemon interrupts."""
+    """Answers requests that the shutdown of the daemon interrupts."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -107,7 +107,7 @@ class _InterruptedRequests:
         try:
             await self._app(scope, receive, noted)
         except asyncio.CancelledError:
-            # Nothing else cancels a request, and its task ends here: uvicorn would log a failure.
+            # Only the shutdown cancels a request, whose task ends here: uvicorn would log an error.
             if not has_begun:
                 await _error_answer(scope["path"], 503, REQUEST_INTERRUPTED)(scope, receive, send)
 

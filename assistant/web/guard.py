@@ -1,15 +1,15 @@
-"""Who may use the web API over TCP (F42). On the control socket only the file's mode decides.
+"""Access control of the web API over TCP (F42). On the control socket only the file's mode decides.
 
-What always holds, in this order, before a byte of a body is read: a request names this assistant by a name of its own
-(Host), so that no page in a browser reaches it under another; it comes from no page, or from one of its own (Origin);
-and it shows the token, or the cookie of a browser that is logged in. The right one is let in no matter who else tried
-from the same address; after ten wrong ones within a minute, wrong ones are not even called so. No answer may be read by
-another page (there is no CORS), cached, or shown in a frame.
+Checked in this order, before any byte of a body is read: the request uses one of the assistant's own names (Host), so
+that no web page reaches it under another; it comes from no page, or from one of its own (Origin); and it has the token,
+or the cookie of a logged-in browser. The right token is always accepted, no matter who else tried from the same
+address; after ten wrong ones within a minute, further ones are answered with 429. Other pages can neither read an
+answer (there is no CORS), nor is it cached or shown in a frame.
 
-A browser sends its cookie by itself. So a request with a cookie alone has to come from an own page (Sec-Fetch-Site),
-and one that may change something has to say so (Origin). When a login is revoked, what it has open ends at once.
+Browsers send cookies automatically, so a request with only a cookie has to come from an own page (Sec-Fetch-Site), and
+one that may change something has to name it (Origin). When a login is revoked, its open streams end at once.
 
-Without either there are the files of the page, which tell nothing, and the login itself.
+Without authentication, only the files of the page, which contain no data, and the login itself are available.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from assistant.core.text import lazy_regex
 from assistant.web.deps import AccessRules
 from assistant.web.errors import error_content
 
-# Host and port of who is connected, as ASGI has them.
+# Host and port of the client, as in ASGI.
 ClientAddress = tuple[str, int]
 
 _MAX_WRONG = 10
 _WINDOW_SECONDS = 60.0
-# As in a Host header: an address of IPv6 is in brackets, and nobody has a user's name.
+# As in a Host header: IPv6 addresses in brackets, no user name.
 _AUTHORITY = lazy_regex(
     r"(?:\[(?P<address>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[\w.-]{1,253}))(?::(?P<port>[0-9]{1,5}))?", re.ASCII
 )
 _MAX_PORT = 65535
-# More callers than this are not remembered: the one that tried longest ago is forgotten.
+# At most so many callers are remembered: the one that tried longest ago is dropped.
 _MAX_CALLERS = 1024
 
 
 class TokenAttempts:
     def __init__(self, clock: Callable[[], float]) -> None:
-        """`clock` gives seconds that never go back."""
+        """`clock` returns monotonic seconds."""
         self._clock = clock
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
 
     def seconds_to_wait(self, caller: str) -> int:
-        """Seconds until this caller may try again; 0 for now."""
+        """Return the seconds until this caller may try again; 0 for now."""
         recent = self._recent_attempts(caller)
         if len(recent) < _MAX_WRONG:
             return 0
@@ -82,7 +82,7 @@ _HEADERS = {
     "x-frame-options": "DENY",
 }
 _MAX_SHOWN = 100
-# For monitoring: they answer no more than yes or no, and need no token. The page's files are the same for everybody.
+# For monitoring: they only answer yes or no, without a token. The page's files are the same for everybody.
 _OPEN_PATHS = frozenset({"/", "/healthz", "/readyz"})
 _PAGE_FILES = "/page/"
 _LOGIN_PATH = "/v1/login"
@@ -95,7 +95,7 @@ def _refuse(scope: Scope, status: int, error: str, headers: Mapping[str, str] | 
 
 
 class _Revoked(Exception):
-    """Another token was made while an event stream was open: it ends, as every other request would be refused."""
+    """The token changed while an event stream was open: it ends, since other requests would be refused."""
 
 
 class AccessGuard:
@@ -108,8 +108,8 @@ class AccessGuard:
         clock: Callable[[], float],
         admit_authenticated: Callable[[ClientAddress], bool] = lambda address: True,
     ) -> None:
-        """`clock` gives seconds that never go back; `admit_authenticated` gets the address of each connection that
-        shows the token, and says whether there is room for it."""
+        """`clock` returns monotonic seconds; `admit_authenticated` is called with the address of each connection that
+        has the token, and returns whether there is room for it."""
         self._app = app
         self._rules = rules
         self._admit_authenticated = admit_authenticated
@@ -142,13 +142,13 @@ class AccessGuard:
             await send({"type": "http.response.body"})
 
     async def _serve_until(self, ended: asyncio.Event, scope: Scope, receive: Receive, send: Send) -> None:
-        """An event stream continues for as long as its browser is logged in; everything else is answered."""
+        """Serve an event stream until its browser is logged out; other requests to their end."""
         if scope["path"] != "/v1/events":
             await self._app(scope, receive, send)
             return
         serving = asyncio.ensure_future(self._app(scope, receive, send))
         ending = asyncio.ensure_future(ended.wait())
-        # The end of the daemon cancels this, and what serves then says its last words itself.
+        # The shutdown cancels this, and the application then sends its last data itself.
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait([serving, ending], return_when=asyncio.FIRST_COMPLETED)
         is_revoked = ending.done()
@@ -175,15 +175,15 @@ class AccessGuard:
         return self._check_token(scope)
 
     def _is_own_origin(self, origin: str, host: str) -> bool:
-        """An own page has the address that was asked, or one of the configured names."""
+        """Return whether an origin is the address of the request, or one of the configured names."""
         scheme, _, rest = origin.partition("://")
         if scheme not in ("http", "https"):
             return False
         return rest.lower() == host.lower() or _host_name(rest) in self._hosts
 
     def _check_token(self, scope: Scope) -> JSONResponse | None:
-        """Refuses a caller without the token. The right one never waits: an address is shared, on this machine by every
-        program that runs here, and no count of guesses finds a token of this length."""
+        """Refuse a caller without the token. The right one never waits: an address may be shared, and a token of this
+        length cannot be guessed."""
         if self._is_known(scope):
             if self._has_room(scope):
                 return None
@@ -191,7 +191,7 @@ class AccessGuard:
             return _refuse(scope, 503, problem, {"Connection": "close"})
         caller, (scheme, shown) = self._caller(scope), _credentials(scope)
         if scheme == _LOGIN_SCHEME and scope["path"] == _LOGIN_PATH and not self._attempts.seconds_to_wait(caller):
-            # What the route refuses counts as well; a good link is used up by it.
+            # Invalid link codes count as well; a valid one is used up.
             self._attempts.record_wrong_token(caller)
             return None
         if shown and (wait := self._attempts.seconds_to_wait(caller)):
@@ -215,7 +215,7 @@ class AccessGuard:
         return self._has_token(scope) or bool(self._browser_secret(scope))
 
     def _browser_secret(self, scope: Scope) -> str:
-        """What the browser's cookie shows, where that is a login that holds and there is no other credential."""
+        """Return the browser's secret, if it is a valid login and there are no other credentials."""
         browsers = self._rules.browsers
         if browsers is None or Headers(scope=scope).getlist("authorization"):
             return ""
@@ -242,8 +242,8 @@ def _is_open(scope: Scope) -> bool:
 
 
 def _is_from_own_page(scope: Scope) -> bool:
-    """A browser says where a request comes from; `none` is an address that was typed. One that may change something
-    names its page as well, which was found to be an own one."""
+    """Return whether the browser says that the request comes from an own page; `none` is a typed address. A request
+    that may change something must also have an Origin, which was checked before."""
     headers = Headers(scope=scope)
     if any(site not in ("same-origin", "none") for site in headers.getlist("sec-fetch-site")):
         return False
@@ -251,12 +251,13 @@ def _is_from_own_page(scope: Scope) -> bool:
 
 
 def cookie_name(scope: Scope) -> str:
-    """Browsers keep cookies by host alone: several assistants of a machine are told apart by their ports."""
+    """Return the name of the cookie. Browsers separate cookies only by host, so several assistants on a machine are
+    distinguished by port."""
     return f"nocturne-{_port(_single_header(scope, 'host'))}"
 
 
 def cookie_secret(scope: Scope) -> str:
-    """ "" where there is none."""
+    """Return the secret, "" if there is none."""
     name = cookie_name(scope)
     for header in Headers(scope=scope).getlist("cookie"):
         for pair in header.split(";"):
@@ -272,24 +273,24 @@ def _port(authority: str) -> str:
 
 
 def _credentials(scope: Scope) -> tuple[str, str]:
-    """The scheme of the Authorization header, and what it shows."""
+    """Return the scheme of the Authorization header, and its value."""
     scheme, _, shown = _single_header(scope, "authorization").partition(" ")
     return scheme.lower(), shown.strip()
 
 
 def _single_header(scope: Scope, name: str) -> str:
-    """ "" where there is none, or several to choose from."""
+    """Return the value, "" if the header is missing or repeated."""
     values = Headers(scope=scope).getlist(name)
     return values[0] if len(values) == 1 else ""
 
 
 def _digest(token: str, encoding: str = "utf-8") -> bytes:
-    """Of one length, so that comparing does not even tell how long the right one is."""
+    """Hash a token to a constant length, so that comparing does not reveal the length of the right one."""
     return hashlib.sha256(token.encode(encoding)).digest()
 
 
 def _host_name(authority: str) -> str | None:
-    """The name in NAME[:PORT]; None for anything else, however much of a name it begins with."""
+    """Return the name in NAME[:PORT]; None for anything else."""
     match = _AUTHORITY.fullmatch(authority)
     if match is None or int(match["port"] or 0) > _MAX_PORT:
         return None

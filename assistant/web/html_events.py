@@ -1,7 +1,6 @@
-"""Events of a session with their words as HTML: deliveries whole, and what a model writes block by block.
+"""Adds HTML to the events of a session: deliveries as a whole, and a model's text block by block.
 
-Words that wait together are given as one event, so that a reader who is slower than the model is not further behind
-with each word.
+Queued parts are joined to one event, so that a slow reader does not fall further behind with each part.
 """
 
 from __future__ import annotations
@@ -31,13 +30,14 @@ async def with_html(terminal: Terminal, events: AsyncIterator[TerminalEvent]) ->
                     return
                 continue
             if name in ("discard", "turn", "tool"):
-                # What is written after a tool is a text of its own.
+                # Text after a tool call is a separate text.
                 written.pop(data.get("turn", ""), None)
             yield name, {**data, "html": render_html(data["body"])} if name == "deliver" else data
 
 
 def _join_deltas(terminal: Terminal, data: Mapping[str, Any]) -> tuple[Mapping[str, Any], TerminalEvent | None, bool]:
-    """The words with those that wait behind them, the event after these if one waits, and whether that is the end."""
+    """Join a part with those queued behind it; return it, the next other event if there is one, and whether the stream
+    has ended."""
     pieces = [data["text"]]
     while not terminal.queue.empty():
         following = terminal.queue.get_nowait()

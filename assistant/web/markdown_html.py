@@ -1,8 +1,8 @@
-"""Markdown of messages, reports and summaries as HTML that is safe to show in the page.
+"""Renders Markdown of messages, reports and summaries as HTML that is safe to show in the page.
 
-What always holds: no text makes an element that Markdown does not have (HTML in it is shown as text), runs anything, or
-loads anything: pictures are links, and links name what they lead to (http, https, mailto) and tell it nothing of this
-page. Code is coloured by classes; mathematics is MathML without links.
+Text cannot create elements that Markdown does not have (HTML in it is shown as text), run anything, or load anything:
+images become links, and links show their target (http, https, mailto) and send no referrer. Code is highlighted with
+classes; mathematics is MathML without links.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from markdown_it.utils import OptionsDict
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 _SCHEMES = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
-# Longer code is shown without colours, and longer mathematics as it was written.
+# Longer code is not highlighted, and longer mathematics is shown as source.
 _MAX_COLOURED = 50_000
 _MAX_MATH = 2_000
 _MATHML_NAME = re.compile(
@@ -41,15 +41,15 @@ def render_html(text: str) -> str:
 
 
 class StreamedHtml:
-    """A text that grows, as HTML of its blocks (paragraphs, lists, code): of all but the last one nothing changes any
-    more, so each addition costs as much as the last block is long."""
+    """A growing text as HTML of its blocks (paragraphs, lists, code): only the last one may still change, so an
+    addition only costs as much as the last block."""
 
     def __init__(self) -> None:
-        self._first = 0  # the number of the first block that may still change
-        self._text = ""  # from that one on
+        self._first = 0  # number of the first block that may still change
+        self._text = ""  # the text from there on
 
     def add(self, text: str) -> tuple[int, list[str]]:
-        """The number of the first block that changed, and the HTML from that one on."""
+        """Return the number of the first changed block, and the HTML from there on."""
         self._text += text
         parser = _parser()
         environment: _Environment = {}
@@ -64,7 +64,7 @@ class StreamedHtml:
 
 
 def _blocks(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The tokens of each block of the top level."""
+    """Split the tokens into blocks of the top level."""
     blocks: list[list[Token]] = []
     depth = 0
     for token in tokens:
@@ -79,7 +79,7 @@ def _blocks(tokens: Sequence[Token]) -> list[list[Token]]:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "highlight": _highlight})
     parser.enable(["table", "strikethrough"])
-    # With blanks or digits around its signs it is a price.
+    # With spaces or digits around its signs it is a price.
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True, renderer=_math)
     parser.validateLink = lambda url: _SCHEMES.match(url) is not None  # type: ignore[method-assign] # it asks for that
     parser.add_render_rule("link_open", _link_open)
@@ -98,7 +98,7 @@ def _link_open(
 def _image(
     renderer: RendererHTML, tokens: Sequence[Token], number: int, options: OptionsDict, env: _Environment
 ) -> str:
-    """As a link: a picture from elsewhere would tell there that this was read."""
+    """Render an image as a link: loading it would tell its site that this was read."""
     token = tokens[number]
     source = escape(str(token.attrGet("src") or ""))
     text = escape(renderer.renderInlineAsText(token.children, options, env)) or source
@@ -106,10 +106,10 @@ def _image(
 
 
 def _highlight(code: str, language: str, _attributes: str) -> str:
-    """ "" where there are no colours for it: then it is escaped as it is."""
+    """Return "" if the language is unknown: the code is then only escaped."""
     if not language or len(code) > _MAX_COLOURED:
         return ""
-    from pygments import highlight  # only where there is code
+    from pygments import highlight  # only if there is code
     from pygments.formatters.html import HtmlFormatter
     from pygments.lexers import get_lexer_by_name
     from pygments.util import ClassNotFound
@@ -122,8 +122,8 @@ def _highlight(code: str, language: str, _attributes: str) -> str:
 
 
 def _safe_mathml(element: Element) -> str:
-    """Written out here: the library's own way leaves what looks like an element in a text as one, and it makes links.
-    Raises `ValueError` for any element that is not mathematics."""
+    """Serialize MathML. The library's own way leaves text that looks like an element unescaped, and makes links. Raises
+    `ValueError` for any element that is not mathematics."""
     if not _MATHML_NAME.fullmatch(element.tag):
         raise ValueError(element.tag)
     attributes = "".join(
@@ -136,9 +136,9 @@ def _safe_mathml(element: Element) -> str:
 def _math(content: str, options: Mapping[str, Any]) -> str:
     display = "block" if options.get("display_mode") else "inline"
     if len(content) <= _MAX_MATH:
-        from latex2mathml.converter import convert_to_element  # only where there is mathematics
+        from latex2mathml.converter import convert_to_element  # only if there is mathematics
 
-        # It raises what it likes for what is no mathematics.
+        # It raises arbitrary errors for invalid mathematics.
         with contextlib.suppress(Exception):
             return _safe_mathml(convert_to_element(content, display=display))
     return f"<code>{escape(content)}</code>"

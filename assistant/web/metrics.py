@@ -1,4 +1,4 @@
-"""Metrics in the form of Prometheus, made when they are asked for from numbers that are kept anyway.
+"""Metrics for Prometheus, computed on request from numbers that are collected anyway.
 
 Nothing is registered with the library's global registry.
 """
@@ -57,7 +57,7 @@ class _StatusCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from _work_metrics(self._status.metrics)
         yield from _spend_metrics(self._status.metrics)
-        # What the process knows of itself is exposed in any case.
+        # The process's own figures are always exposed.
         yield from _process_metrics(self._status.started_at)
         try:
             report = self._status.report()
@@ -104,7 +104,7 @@ def _process_metrics(started_at: datetime) -> Iterator[Metric]:
 
 
 def _report_metrics(report: Mapping[str, Any]) -> Iterator[Metric]:
-    """Without any name of a guest: sessions are counted by their role."""
+    """Report sessions by role, without names of guests."""
     daemon, spent, last_sleep = report["daemon"], report["spent"], report["last_sleep"] or {}
     yield _gauge("problems", _PROBLEMS, len(report["problems"]))
     yield _gauge("inbox_waiting_sessions", "Sessions with messages that wait for a turn.", report["waiting"])
@@ -115,7 +115,7 @@ def _report_metrics(report: Mapping[str, Any]) -> Iterator[Metric]:
     yield _labelled_gauge("bridge_up", "Whether a bridge is up.", "bridge", up)
     roles: Counter[str] = Counter(session_role(session["session"]) for session in report["sessions"])
     yield _labelled_gauge("sessions", "Conversations by role.", "role", roles)
-    # The least full come first, so that the fullest of a role stays.
+    # Ascending, so that the fullest session of a role is used.
     measured = sorted((row["pressure"], row["session"]) for row in report["sessions"] if row["pressure"] is not None)
     fullest: dict[str, float] = {session_role(session): pressure for pressure, session in measured}
     yield _labelled_gauge("pressure_ratio", "How full the context is, the fullest of each role.", "role", fullest)
@@ -136,7 +136,7 @@ def _report_metrics(report: Mapping[str, Any]) -> Iterator[Metric]:
 
 
 def _gauge(name: str, description: str, value: float | None) -> Metric:
-    """A value that is not known has no line."""
+    """A metric with an unknown value has no line."""
     gauge = GaugeMetricFamily(f"{_PREFIX}{name}", description)
     if value is not None:
         gauge.add_metric((), value)
@@ -151,7 +151,7 @@ def _labelled_gauge(name: str, description: str, label: str, values: Mapping[str
 
 
 def _resident_bytes() -> int | None:
-    """The memory that this process has; None where the system does not say (macOS)."""
+    """Return the memory of this process; None if the system does not tell (macOS)."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

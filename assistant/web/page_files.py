@@ -1,9 +1,8 @@
-"""The files of the page: read, compressed and kept in memory when somebody first asks for one.
+"""The files of the page: read, compressed and kept in memory at first use.
 
-What always holds: an address with the version (a hash over all files) never changes what it gives, so browsers keep it;
-the page itself names that version, and is asked for again each time. Nothing outside of the folder is given. Comments
-that have lines of their own, and indentation, are for who reads the source: browsers get neither, a tenth less to load,
-and all modules as one, `main.js`. The plots' library stays a file of its own.
+The content at a path with the version (a hash over all files) never changes, so browsers cache it; the page itself
+names that version, and is not cached. Nothing outside of the folder is served. Comment lines and indentation are
+removed, which saves a tenth of the size; all modules are served as one, `main.js`, apart from the plots' library.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ PAGE_FOLDER = Path(__file__).parent / "page"
 _INDEX = "index.html"
 _ENTRY = "main.js"
 _PLOTS = "vendor/uplot.js"
-# Where the page names its files.
+# The page's placeholder for the path of its files.
 _VERSION = b"{version}"
 _TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -70,7 +69,7 @@ def load_page_files() -> PageFiles:
 
 
 def _without_comments(name: str, content: bytes) -> bytes:
-    """Of what is written here: libraries come as their makers pack them."""
+    """Remove comments from our own files; libraries are unchanged."""
     if name.startswith("vendor/") or not name.endswith((".js", ".css")):
         return content
     kept, is_comment = [], False
@@ -84,6 +83,6 @@ def _without_comments(name: str, content: bytes) -> bytes:
 
 
 def _page_file(name: str, content: bytes) -> PageFile:
-    # Without a time, so that the same content is the same bytes.
+    # Without a time, so that the same content gives the same bytes.
     compressed = gzip.compress(content, 9, mtime=0)
     return PageFile(_TYPES[Path(name).suffix], compressed, f'"{hashlib.sha256(content).hexdigest()[:16]}"')

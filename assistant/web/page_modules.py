@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_NAMED = re.compile(r'^import \{([^}]+)\} from "\./([\w/-]+\.js)";\n', re.MULTILINE)
+_NAMED = re.compile(r'^import \{([^{}]+)\} from "\./([\w/-]+\.js)";\n', re.MULTILINE)
 _LATER = re.compile(r'\bimport\("\./([\w/-]+\.js)"\)')
 _DECLARED = re.compile(r"^export (default )?((?:async )?function|const|class) (\w+)", re.MULTILINE)
 # As packed libraries have it, at their end.
-_LISTED = re.compile(r"\bexport ?\{([^}]+)\};?")
+_LISTED = re.compile(r"\bexport ?\{([^{}]+)\};?")
 # What none of these has taken away.
 _LEFT = re.compile(r"^(?:import\b(?!\.meta)|export\b).*", re.MULTILINE)
 

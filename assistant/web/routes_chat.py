@@ -1,4 +1,4 @@
-"""Talking over the web API: messages in, events out, commands."""
+"""Routes for conversations: messages in, events out, commands."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from assistant.web.schemas_chat import (
 from assistant.web.schemas_read import as_html
 
 _KEEPALIVE_SECONDS = 15.0
-# Each takes a connection for as long as a client likes: some are left for everything else.
+# Each may occupy a connection indefinitely: some are reserved for other requests.
 MAX_EVENT_STREAMS = 64
-# How long a client waits before it connects again.
+# How long a client waits before it reconnects.
 _RETRY_MILLISECONDS = 1000
-# The id of a delivery, and when it was made.
+# The id of a delivery, and its creation time.
 _MARK_PATTERN = "^[0-9]{1,18}(-[0-9]{1,16})?$"
 _STREAM_ANSWER: dict[int | str, dict[str, Any]] = {
     200: {
@@ -168,7 +168,7 @@ def _stream_routes(terminal: TerminalBridge) -> APIRouter:
 
 
 class _Streams:
-    """The event streams of one server; `open` is how many there are."""
+    """The event streams of one server; `open` is their number."""
 
     def __init__(self, terminal: TerminalBridge) -> None:
         self.open = 0

@@ -1,7 +1,7 @@
-"""The OpenAI-compatible part of the web API, for clients that people already have: chat completions and models.
+"""The OpenAI-compatible routes, for existing clients: chat completions and models.
 
-The history that such a client sends along was said before and is kept here already: only what is new in a request
-becomes a message. System messages of a client are not the person's words and are passed over.
+The history such a client sends is already stored here: only the new part of a request becomes a message. System
+messages of a client are not the person's text and are ignored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from assistant.web.schemas_completions import (
 )
 
 _errors = partial(error_responses, shape=OpenAIErrorAnswer)
-# The form wants to know when the model was made: when its code was first written.
+# The API requires a creation time of the model: when its code was first written.
 _FIRST = 1_763_596_800
 _NO_STORE = {"Cache-Control": "no-store"}
 
@@ -73,7 +73,7 @@ def completion_routes(control: DaemonControl, reader: OwnerReadApi, terminal: Te
         asked = completions.ask(body, request.is_disconnected, is_retry=retries > 0)
         if body.stream:
             frames = _stream(asked, completions, body, made)
-            # Up to here an error is a status of its own: the message is durable when the first frame is there.
+            # Until here an error has its own status: the message is durable when the first frame is sent.
             first = await anext(frames)
             return StreamingResponse(_chain(first, frames), media_type="text/event-stream", headers=_NO_STORE)
         try:
@@ -137,7 +137,7 @@ def _frame(data: Mapping[str, Any]) -> bytes:
 
 
 def _error(error: AssistantError) -> dict[str, Any]:
-    """As SDKs read it in a stream."""
+    """Return an error in the form SDKs read in a stream."""
     return {"message": str(error), "type": "server_error", "code": None, "param": None}
 
 

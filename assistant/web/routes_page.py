@@ -1,7 +1,7 @@
-"""The page in a browser, and the login that it needs: a link's code becomes a cookie that no script can read.
+"""Routes for the page in a browser, and its login: a link's code is exchanged for a cookie that no script can read.
 
-The files tell nothing of anybody, and are given without a login. They may load from here alone
-(Content-Security-Policy), run nothing that is in the page itself, and be shown in no frame.
+The files contain no data, and need no login. They may only load from here (Content-Security-Policy), run no inline
+scripts, and be shown in no frame.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assistant.web.guard import cookie_name, cookie_secret
 from assistant.web.page_files import PageFile, load_page_files
 from assistant.web.schemas_chat import Answer
 
-# Browsers keep no cookie for longer; the login itself ends after 90 days without use.
+# Browsers keep no cookie longer; the login itself ends after 90 days without use.
 _COOKIE_SECONDS = 400 * 24 * 3600
 _FOR_EVER = "public, max-age=31536000, immutable"
 _PAGE_HEADERS = {
@@ -88,7 +88,7 @@ def page_routes(browsers: BrowserSessions) -> APIRouter:
 
 
 def _is_encrypted(request: Request) -> bool:
-    """Also where a proxy encrypts: the browser says so."""
+    """Return whether the connection is encrypted, possibly by a proxy: the browser says so."""
     return request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
 
 

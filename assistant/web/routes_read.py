@@ -1,4 +1,4 @@
-"""Reading over the web API: conversations, messages, memories, sleeps, compactions, costs, status."""
+"""Routes for reading: conversations, messages, memories, sleep cycles, compactions, costs, status."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SearchText = Annotated[
 ]
 UtcTime = Annotated[AwareDatetime, BeforeValidator(refuse_number), AfterValidator(to_utc)]
 AsHtml = Annotated[bool, Query(description="Texts also as HTML that is safe to show.")]
-# What a browser shows without running any of it.
+# Types that a browser shows without running anything.
 SHOWN_TYPES = {
     *("image/png", "image/jpeg", "image/gif", "image/webp"),
     *("audio/webm", "audio/ogg", "audio/mpeg", "audio/mp4", "audio/wav"),

@@ -1,13 +1,13 @@
-"""uvicorn on a listening socket, inside the daemon's own loop (no signal handlers, no log set-up, no child of its own),
-and over TCP with the limits that it does not have: how many connections there may be, and how long each may take.
+"""Runs uvicorn on a listening socket within the daemon's event loop (without signal handlers, log setup, or child
+processes), and adds limits for TCP: the number of connections, and how slow each may be.
 
-What always holds: a connection counts from the moment it is accepted, before a word of TLS or HTTP, and each takes one
-of the files that the daemon may have open: without a limit, silent ones would take those of the stores too (F42). A
-connection that has shown the token stays; of the others, the oldest makes room for a new one, so that a silent crowd
-keeps nobody out. A client has to send its headers soon and its body at some pace, and to read its answer. Otherwise the
-connection ends, with a reason where one can still be sent.
+A connection counts from the moment it is accepted, before TLS or HTTP, and uses one of the daemon's open files: without
+a limit, idle connections would take those of the stores too (F42). A connection that has sent the token stays; among
+the others, the oldest is closed for a new one, so that idle connections block nobody. A client has to send its headers
+soon and its body at some speed, and to read its answer. Otherwise the connection is closed, with a reason if it can
+still be sent.
 
-Heavy to import: `web/servers.py` loads it at the first connection.
+Slow to import: `web/servers.py` loads it at the first connection.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from assistant.web.guard import AccessGuard, ClientAddress
 from assistant.web.strict_http import StrictProtocol
 from assistant.web.tcp_listener import BACKLOG, ServeSocket
 
-# Requests in flight get this long when the daemon stops; event streams end with the terminal bridge before that.
+# Requests in progress get this long when the daemon stops; event streams already end with the terminal bridge.
 _SHUTDOWN_SECONDS = 1
-# A person at a terminal says something every few minutes.
+# People at a terminal write every few minutes.
 _KEEP_ALIVE_SECONDS = 600
-# Over TCP a connection costs a file before it shows a token, and the stores need files too.
+# Over TCP a connection uses a file before it sends a token, and the stores need files too.
 _MAX_CONNECTIONS = 256
 _MAX_SHARE_OF_FILES = 1 / 4
 _KEEP_ALIVE_TCP_SECONDS = 60
@@ -44,14 +44,14 @@ _HANDSHAKE_SECONDS = 10
 
 
 def build_control_server(deps: ApiDeps) -> ServeSocket:
-    """What `serve_control` loads: the API for the owner. Everybody who can open the socket is the owner."""
+    """Return the API for the owner, as loaded by `serve_control`. Everybody who can open the socket is the owner."""
     return serve_with_uvicorn(build_web_app(deps))
 
 
 def build_tcp_server(
     deps: ApiDeps, rules: AccessRules, tls: ssl.SSLContext | None, clock: Callable[[], float]
 ) -> ServeSocket:
-    """What `TcpListener` loads: the API for clients that follow the rules."""
+    """Return the API for clients that follow the rules, as loaded by `TcpListener`."""
     limit = ConnectionLimit(_max_connections())
     app = AccessGuard(build_web_app(deps, trusted=False), rules, clock, limit.admit_authenticated)
     return serve_with_uvicorn(
@@ -73,7 +73,7 @@ def serve_with_uvicorn(
     protocol: type[StrictProtocol] = StrictProtocol,
     handshake_seconds: float = _HANDSHAKE_SECONDS,
 ) -> ServeSocket:
-    """`limit` says who may be connected; without one everybody may."""
+    """`limit` decides who may connect; without one everybody may."""
 
     @asynccontextmanager
     async def serve(listening: socket.socket) -> AsyncIterator[None]:
@@ -108,7 +108,7 @@ def serve_with_uvicorn(
 
 
 async def _start(server: Server, listening: socket.socket, tls: ssl.SSLContext | None, handshake: float) -> None:
-    """As uvicorn does, which would wait a minute for a TLS handshake."""
+    """Start like uvicorn does, which would wait a minute for a TLS handshake."""
 
     def connected() -> asyncio.Protocol:
         protocol: asyncio.Protocol = server.config.http_protocol_class(  # type: ignore[call-arg]
@@ -117,30 +117,30 @@ async def _start(server: Server, listening: socket.socket, tls: ssl.SSLContext |
         return protocol
 
     loop, timeout = asyncio.get_running_loop(), None if tls is None else handshake
-    # It listens anew, with a backlog of its own.
+    # Listens again, with its own backlog.
     serving = loop.create_server(connected, sock=listening, backlog=BACKLOG, ssl=tls, ssl_handshake_timeout=timeout)
     server.servers = [await serving]
     server.started = True
 
 
 _UNAUTHENTICATED = 64
-# Of those only so many come in one round of the loop: whoever has sent a request when they come in is answered, some
-# rounds later, before as many others came in as turn them out.
+# At most so many are accepted per round of the loop: a client that has already sent its request is answered before
+# enough others arrive to displace it.
 _ACCEPTED_IN_A_ROUND = 8
 
 
 class ConnectionLimit:
-    """At most so many connections that have shown the token, and some that may do so: where all of these are taken, who
-    connects and is answered at once (a health check) is not turned out by those who connect next."""
+    """Limits the connections that have sent the token, and the others. If all of the latter are taken, a client that is
+    answered at once (a health check) is not displaced by the next ones."""
 
     def __init__(self, max_authenticated: int) -> None:
         self._max_authenticated = max_authenticated
-        # The oldest first.
+        # Oldest first.
         self._connections: dict[ClientAddress, socket.socket] = {}
         self._authenticated: set[ClientAddress] = set()
 
     def register(self, connection: socket.socket, address: ClientAddress) -> None:
-        """One more is connected; where there are too many, the oldest without a token is closed."""
+        """Register a connection; if there are too many, the oldest without a token is closed."""
         limit = self._max_authenticated + _UNAUTHENTICATED
         if len(self._connections) >= limit:
             self._forget_closed()
@@ -152,7 +152,7 @@ class ConnectionLimit:
         self._connections[address] = connection
 
     def admit_authenticated(self, address: ClientAddress) -> bool:
-        """This connection has shown the token; False where as many have as may be connected."""
+        """This connection has sent the token; return False if there are too many of these."""
         if address in self._authenticated:
             return True
         if len(self._authenticated) >= self._max_authenticated:
@@ -168,13 +168,13 @@ class ConnectionLimit:
 
     def _close_oldest(self) -> None:
         address = next(address for address in self._connections if address not in self._authenticated)
-        # The protocol that serves it sees its end, and closes it.
+        # The protocol that serves it notices, and closes it.
         with contextlib.suppress(OSError):
             self._connections.pop(address).shutdown(socket.SHUT_RDWR)
 
 
 class LimitedSocket(socket.socket):
-    """A listening socket as `listening`; each connection is registered with the limit, a few in a round of the loop."""
+    """Wraps the listening socket; each connection is registered with the limit, a few per round of the loop."""
 
     def __init__(self, listening: socket.socket, limit: ConnectionLimit) -> None:
         super().__init__(fileno=os.dup(listening.fileno()))
@@ -199,11 +199,11 @@ _Awaited = Literal["request", "body", ""]
 
 
 class SlowClientProtocol(StrictProtocol):
-    """Ends connections that are too slow."""
+    """Closes connections that are too slow."""
 
     request_timeout_seconds = 10.0  # for a request's headers
-    min_bytes_per_second = 1000.0  # a body's time grows with what has come of it
-    write_timeout_seconds = 30.0  # for an answer to be read
+    min_bytes_per_second = 1000.0  # a body's time grows with what was received
+    write_timeout_seconds = 30.0  # for reading an answer
 
     _awaited: _Awaited = ""
     _since = 0.0
@@ -229,7 +229,7 @@ class SlowClientProtocol(StrictProtocol):
     # ------------------------------------------------------------------------------------------------ what is asked for
 
     def _awaited_now(self) -> _Awaited:
-        """After an answer the next request has its time too."""
+        """Return what is awaited now; after an answer the next request has its own time."""
         if self.cycle is None or self.cycle.response_complete:
             return "request"
         return "body" if self.cycle.more_body else ""
@@ -274,7 +274,7 @@ class SlowClientProtocol(StrictProtocol):
         self._abort_later()
 
     def _abort_later(self) -> None:
-        """Closing waits until everything written is read, which a client may never do."""
+        """Abort after a while: closing waits until everything written is read, which a client may never do."""
         if self._write_timer is None:
             self._write_timer = self.loop.call_later(self.write_timeout_seconds, self.transport.abort)
 

@@ -1,17 +1,17 @@
-"""The servers of a running daemon: the control socket, and TCP where the settings ask for it. Each socket is bound at
-once and served from the first connection on.
+"""The servers of a running daemon: the control socket, and TCP if configured. Each socket is bound at once, and served
+from the first connection on.
 
 Binding is cheap and shows other processes that the data folder is served; the web framework takes a quarter of a second
-to load, and a process that answers one question and ends never needs it. A client waits in the kernel's queue
-meanwhile.
+to import, which a short-lived process never needs. Meanwhile a client waits in the kernel's queue.
 
-Only the owner can open the control socket: the directory has mode 0700 before it exists, the socket 0600. The process
-that serves has the lock of the data folder, so a socket that is found there belongs to a process that died; it is
-removed only if nothing answers on it.
+Only the owner can open the control socket: its directory is created with mode 0700, the socket with 0600. The serving
+process holds the lock of the data folder, so an existing socket belongs to a dead process; it is removed only if
+nothing answers on it.
 
-Neither the daemon's readiness nor its end waits for the TCP socket. A port that is taken, an address that is missing,
-or a certificate that cannot be read is a problem in the status (`problem`) and is tried again; the control socket does
-not notice. A renewed certificate is used without a restart."""
+Neither start-up nor shutdown of the daemon waits for the TCP socket. A port in use, a missing address, or an unreadable
+certificate is a problem in the status (`problem`) and is retried; the control socket is not affected. A renewed
+certificate is used without a restart.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ _NO_TOKEN = (
 
 @asynccontextmanager
 async def serve_control(load: Callable[[], ServeSocket], path: Path) -> AsyncIterator[None]:
-    """Listen at `path`; at the first connection call `load` (in a worker thread) and let what it gives serve.
+    """Listen at `path`; at the first connection call `load` (in a worker thread) to get the server.
 
-    The caller has the lock of the data folder. Raises `HomeLocked` when a living process answers there, `HomeError`
-    when the socket cannot be made."""
+    The caller holds the lock of the data folder. Raises `HomeLocked` if a living process answers there, `HomeError` if
+    the socket cannot be created."""
     listening = listen_unix(path)
     own = _file_identity(path)
     end = asyncio.Event()
@@ -69,7 +69,7 @@ async def serve_control(load: Callable[[], ServeSocket], path: Path) -> AsyncIte
 
 
 def listen_unix(path: Path) -> socket.socket:
-    """A socket that listens at `path`, readable and writable by the owner alone from its first moment on."""
+    """Return a socket listening at `path`, accessible only to the owner from its creation."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -97,7 +97,7 @@ def _file_identity(path: Path) -> tuple[int, int]:
 
 
 def _remove(path: Path, own: tuple[int, int]) -> None:
-    """Remove the socket, unless another one is there by now."""
+    """Remove the socket, unless it was replaced."""
     with contextlib.suppress(OSError):
         if _file_identity(path) == own:
             path.unlink()
@@ -116,19 +116,19 @@ def _remove_stale(path: Path) -> None:
 
 
 def _close_after_failure(task: asyncio.Task[None], listening: socket.socket) -> None:
-    """After a failure clients must not wait in the kernel's queue for ever."""
+    """Close the socket after a failure, so that clients do not wait in the kernel's queue forever."""
     if not task.cancelled() and (error := task.exception()) is not None:
         listening.close()
         log.error("control socket failed", error=f"{type(error).__name__}: {error}")
 
 
 def ensure_web_token(settings: Settings) -> Settings:
-    """The settings with a token for the web API: made at the first start with a port. Where it cannot be stored, there
-    is none, and `WebServers.problems` says so."""
+    """Return the settings with a token for the web API, created at the first start with a port. If it cannot be stored,
+    there is none, and `WebServers.problems` says so."""
     web = settings.values.web
     if not web.port or web.token.get_secret_value():
         return settings
-    from assistant.store.home.config_file import create_web_token  # writes TOML, which few need
+    from assistant.store.home.config_file import create_web_token  # writes TOML, which is rarely needed
 
     try:
         made = web.model_copy(update={"token": SecretStr(create_web_token(settings.home.secrets))})
@@ -150,8 +150,8 @@ class WebServers:
         listens: bool,
         any_port: bool,
     ) -> None:
-        """`token` gives the one that is valid now; `listens`: over TCP as well, if there is a port; `any_port`: another
-        one will do where that is taken."""
+        """`token` returns the currently valid one; `listens`: also over TCP, if a port is set; `any_port`: use another
+        one if it is in use."""
         self._socket = socket
         self.deps = deps
         self._rules = AccessRules(token, frozenset(settings.hosts), settings.behind_proxy, deps.browsers)
@@ -162,40 +162,40 @@ class WebServers:
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[None]:
-        """The control socket is served whatever becomes of TCP. Raises `HomeError`, `HomeLocked` where there can be no
-        socket."""
+        """Serve in this context, the control socket independently of TCP. Raises `HomeError`, `HomeLocked` if the
+        control socket cannot be created."""
         async with AsyncExitStack() as stack:
             if self.tcp is not None:
                 await stack.enter_async_context(self.tcp.serve())
             await stack.enter_async_context(serve_control(self._load_control, self._socket))
             if self.tcp is not None:
-                # They end side by side.
+                # They shut down concurrently.
                 stack.callback(self.tcp.begin_stop)
             yield
 
     def problems(self) -> list[str]:
-        """Why TCP is not served as the settings ask for, or lets nobody in."""
+        """Return why TCP is not served as configured, or admits nobody."""
         if self.tcp is None:
             return []
         return [problem for problem in (self.tcp.problem, "" if self._rules.token() else _NO_TOKEN) if problem]
 
     def status(self) -> dict[str, Any] | None:
-        """Where TCP is served ("" while it is not), and what keeps it; None where the settings ask for none."""
+        """Return where TCP is served ("" while it is not), and its problem; None if it is not configured."""
         if self.tcp is None:
             return None
         return {"address": self.tcp.url, "problems": self.problems(), "taken_port": self.tcp.taken_port or None}
 
     def url(self) -> str:
-        """Where the page is; "" while nothing listens."""
+        """Return the address of the page; "" while nothing listens."""
         return "" if self.tcp is None else self.tcp.url
 
     async def first_url(self) -> str:
-        """The same, once it listened or could not."""
+        """Wait until it listens or failed, and return the address."""
         if self.tcp is not None:
             await self.tcp.tried.wait()
         return self.url()
 
-    # The web framework is loaded when somebody first connects.
+    # The web framework is imported at the first connection.
 
     def _load_control(self) -> ServeSocket:
         from assistant.web.server import build_control_server

@@ -1,8 +1,8 @@
-"""Commands that only a shell has (settings, checks, setup, the service, past compactions), run for the page as a shell
-runs them: each in a process of its own, which checks and prints what it does there.
+"""Runs commands that only a shell has (settings, checks, setup, the service, past compactions) for the page, each in
+its own process like in a shell.
 
-What always holds: only what is listed here is run, one at a time, and no shell reads the words; what is typed (a key,
-an answer) goes to the command's standard input, so no other program of the machine sees it.
+Only listed commands are run, one at a time, and no shell interprets their arguments; input (a key, an answer) is passed
+on standard input, so that no other program on the machine sees it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assistant.core.errors import AssistantError, UsageError
 from assistant.core.processes import end_process
 from assistant.settings.home import environment_for
 
-# Each with whether it prints JSON. What asks for a terminal, an editor or an own process is not among them.
+# With whether each prints JSON. Commands that need a terminal, an editor or their own process are excluded.
 _COMMANDS: Mapping[str, bool] = {
     **dict.fromkeys(("config show", "config get", "config set", "config unset", "config check"), True),
     **dict.fromkeys(("config secret list", "config secret set", "config secret remove"), True),
@@ -40,7 +40,8 @@ class ShellCommands:
         return _name_of(argv) is not None
 
     async def run(self, argv: Sequence[str], typed: str) -> CommandResult:
-        """With what is typed as its standard input. Raises `UsageError` with what the command says of a failure."""
+        """Run a command with `typed` as its standard input. Raises `UsageError` with the command's message if it
+        fails."""
         name = _name_of(argv)
         if name is None:
             raise UsageError(f"`{' '.join(argv)}` is not run from here. Nothing was done.")
@@ -80,5 +81,5 @@ class ShellCommands:
 
 
 def _name_of(argv: Sequence[str]) -> str | None:
-    """The listed command that the words begin with."""
+    """Return the listed command that the words begin with."""
     return next((name for name in _COMMANDS if list(argv[: len(name.split())]) == name.split()), None)

@@ -1,8 +1,8 @@
-"""HTTP/1.1 as a server that others stand in front of has to read it: what two readers could understand differently is
-refused, before anything of it is acted on (request smuggling; F42).
+"""Strict HTTP/1.1 parsing, for a server behind proxies: anything that two parsers could interpret differently is
+refused before it is processed (request smuggling; F42).
 
-h11 forgives more than that, and forgets it: of equal lengths it keeps one, a folded line it joins, and a head that
-comes in one piece may be longer than its limit. So the head is looked at as it came.
+h11 accepts more, and hides it: it keeps one of several equal lengths, joins folded lines, and permits a longer header
+if it arrives at once. So the raw header is checked.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _ONCE = (b"host", b"content-length", b"transfer-encoding", b"authorization")
 _NOT_HTTP = "This is no HTTP request. Nothing was accepted."
 _TOO_LONG = f"The headers are longer than {MAX_HEAD_BYTES // 1024} KB. Nothing was accepted."
 
-# A status and its one line.
+# A status and its one-line message.
 Refusal = tuple[int, str]
 
 
 def find_head_fault(received: bytes) -> Refusal | None:
-    """What is wrong with the head of a request, of which so much has come; None for nothing so far."""
+    """Return what is wrong with the received part of a request header; None if nothing so far."""
     end = _HEAD_END.search(received, 0, MAX_HEAD_BYTES + 2)
     if end is None:
         return (431, _TOO_LONG) if len(received) > MAX_HEAD_BYTES else None
@@ -64,18 +64,19 @@ class StrictConnection(h11.Connection):
 
 
 class StrictProtocol(H11Protocol):
-    """uvicorn's, over a `StrictConnection`. What is refused is answered with a reason, and the connection ends."""
+    """uvicorn's protocol over a `StrictConnection`. A refused request is answered with a reason, and the connection is
+    closed."""
 
     def __init__(self, config: Config, *arguments: Any, **named: Any) -> None:
         super().__init__(config, *arguments, **named)
         self.conn: StrictConnection = StrictConnection()
 
     def send_400_response(self, msg: str) -> None:
-        """For uvicorn, where something is no HTTP."""
+        """Called by uvicorn for invalid HTTP."""
         self.refuse(*self.conn.fault)
 
     def refuse(self, status: int, error: str) -> None:
-        """End it, with a failure as every other where no answer has begun."""
+        """Close the connection, with an error answer if none has begun."""
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.abort()
             return

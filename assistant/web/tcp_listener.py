@@ -1,6 +1,7 @@
-"""A TCP socket that is listened at, tried again where it cannot be, and served from the first connection on.
+"""A TCP socket that is retried if it cannot listen, and served from the first connection on.
 
-A certificate that was renewed is used without a restart (`docs/web-api.md`)."""
+A renewed certificate is used without a restart (`docs/web-api.md`).
+"""
 
 from __future__ import annotations
 
@@ -20,20 +21,20 @@ from assistant.service.malloc import loaded_for_good
 
 log = get_logger()
 
-# What serves an open listening socket for as long as the context is open.
+# Serves an open listening socket while the context is open.
 ServeSocket = Callable[[socket.socket], AbstractAsyncContextManager[None]]
 
-# Loads the framework and returns what serves a listening socket, over TLS where there is a context for it.
+# Imports the framework and returns the server for a listening socket, over TLS if there is a context for it.
 LoadServer = Callable[[ssl.SSLContext | None], ServeSocket]
 
-# So many connections wait to be accepted. Of more the system drops what asks for one, and who asked tries again after a
-# second: a health check as well, however idle the daemon is.
+# Length of the accept queue. Beyond it the system drops connection requests, and clients retry after a second,
+# including health checks, however idle the daemon is.
 BACKLOG = 1024
 _RETRY_SECONDS = 15.0
 
 
 async def serve_until(end: asyncio.Event, load: Callable[[], ServeSocket], listening: socket.socket) -> None:
-    """Serve from the first connection until `end`; what serves is loaded in a worker thread."""
+    """Serve from the first connection until `end`; the server is loaded in a worker thread."""
     await _wait_for_connection(listening, end)
     if end.is_set():
         return
@@ -64,12 +65,12 @@ class TcpAddress:
     port: int
     certificate: Path | None = None  # a PEM file; None for no TLS
     key: Path | None = None  # a PEM file
-    any_port: bool = False  # where the port is taken, a free one is used
+    any_port: bool = False  # use a free port if this one is in use
 
 
 class TcpListener:
     """`problem` says why it does not listen and what to do; "" while it listens. `opened` is set once it listened,
-    `tried` once it listened or could not."""
+    `tried` once it listened or failed."""
 
     def __init__(self, load: LoadServer, address: TcpAddress, retry_seconds: float = _RETRY_SECONDS) -> None:
         self.problem = ""
@@ -82,13 +83,13 @@ class TcpListener:
 
     @property
     def taken_port(self) -> int:
-        """The port that was asked for, where another one is used; 0 otherwise."""
+        """Return the configured port if another one is used; 0 otherwise."""
         port = self._address.port
         return port if self.address is not None and self.address[1] != port else 0
 
     @property
     def url(self) -> str:
-        """Where it listens now; "" while it does not."""
+        """Return where it listens now; "" while it does not."""
         if self.address is None:
             return ""
         scheme = "https" if self._address.certificate else "http"
@@ -96,7 +97,7 @@ class TcpListener:
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[None]:
-        """Listen, or try to, while the context is open."""
+        """Listen, or retry, while the context is open."""
         task = asyncio.create_task(self._keep_open(), name="web api")
         task.add_done_callback(self._on_ended)
         try:
@@ -174,7 +175,7 @@ class TcpListener:
 
 
 async def listen_tcp(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Raises `HomeError` with what to do."""
+    """Return a listening socket. Raises `HomeError` with what to do."""
     try:
         addresses = await asyncio.get_running_loop().getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -200,7 +201,7 @@ async def listen_tcp(host: str, port: int) -> socket.socket:
 
 
 class _Certificate:
-    """A TLS context that follows its files, in PEM."""
+    """A TLS context that follows its PEM files."""
 
     def __init__(self, certificate: Path, key: Path) -> None:
         """Raises `HomeError`."""
@@ -210,12 +211,11 @@ class _Certificate:
         self.reload()
 
     def reload(self) -> None:
-        """Read the files where they changed: connections from now on get the new ones. Raises `HomeError`."""
+        """Read the files if they changed, for connections from now on. Raises `HomeError`."""
         try:
             modified = tuple(file.stat().st_mtime_ns for file in self._files)
             if modified != self._modified:
-                # A first context finds out whether the two belong together, before the one in use is changed.
-                # Without a password OpenSSL would ask for one on the terminal.
+                # A first context checks whether the two belong together, before the one in use is changed.
                 ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._files, password="")
                 self.context.load_cert_chain(*self._files, password="")
                 self._modified = modified

@@ -6,7 +6,7 @@ Heavy dependencies (SDKs, web framework, vocabularies) are imported on first use
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
@@ -16,10 +16,8 @@ from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.calendars.service import CalendarService
 from assistant.core.bridge_api import Bridge
-from assistant.core.mcp import McpToolPin, approval_code
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import Model, ModelPair
-from assistant.core.quoting import quote_text
 from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.gateway.attachments import load_outgoing_file
@@ -47,6 +45,7 @@ from assistant.web.deps import ApiDeps, DaemonControl, OwnerReadApi
 from assistant.web.servers import WebServers, ensure_web_token
 from assistant.web.shell_commands import ShellCommands
 from assistant.wire.models import ModelDeps, build_models, list_model_choices
+from assistant.wire.replica import attach_replica, mark_replicated
 from assistant.wire.services import (
     build_agenda,
     build_briefs,
@@ -58,6 +57,7 @@ from assistant.wire.services import (
     build_notifier,
     build_resets,
     build_slash_commands,
+    tell_mcp_change,
 )
 from assistant.wire.sleep import build_learning, build_sleep
 from assistant.wire.stores import Stores, session_reader, token_counter_for
@@ -80,7 +80,7 @@ from tools.toolbox import MAX_RESULT_BYTES, delegate_tool
 
 
 class App:
-    """All running parts of a data folder: what the daemon serves and commands use."""
+    """All running parts for one data folder: what the daemon serves and commands use."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class App:
         listens: bool,
     ) -> None:
         """Build parts in dependency order; `models` replace the configured ones. `listens`: also serve the web API over
-        TCP, if it has a port."""
+        TCP, if a port is set."""
         self._listens = listens
         self.stores, self._clock = stores, clock
         self.started_at = clock()
@@ -103,10 +103,11 @@ class App:
         self._build_models(settings, models)
         self._build_bridges(settings, bridges)
         self.watch = SettingsWatch(settings, read_settings, self._take_over, keep_valid_config)
-        # A cap that was raised applies to the call that it would have refused.
+        # A raised cap applies to the call it would have refused.
         stores.ledger.reload_budget = self.watch.check_files
         self._build_turns()
         self._build_access(settings)
+        self.replica = attach_replica(self)
 
     def _build_models(self, settings: Settings, models: ModelPair | None) -> None:
         stores = self.stores
@@ -159,7 +160,7 @@ class App:
         self.terminal.on_attach = partial(self.dispatcher.retry_held_back, self.terminal.name)
 
     def _build_turns(self) -> None:
-        """What a turn works with: a tool may read or change memories, reminders and everything that is erased."""
+        """Build everything for turns: tools may read or change memories, reminders and all that can be erased."""
         base, stores = self.base, self.stores
         self.learning = build_learning(base)
         self.reextraction = Reextraction(
@@ -179,7 +180,7 @@ class App:
             base.settings.values.calendar, stores.calendars, base.settings.zone, base.clock
         )
         self._skill_tools = skill_tools(stores.skills, stores.folders, MAX_RESULT_BYTES)
-        self.mcp = build_mcp_servers(base.settings, stores, base.clock, self._tell_mcp_change)
+        self.mcp = build_mcp_servers(base.settings, stores, base.clock, partial(tell_mcp_change, base.notices))
         self.file_indexer = FileIndexer(stores.folders, stores.file_search.index, stores.file_finder)
         self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer, self.calendars)
         self.contexts = build_contexts(base, self.toolbox)
@@ -218,7 +219,7 @@ class App:
         self.briefs = build_briefs(base, self.sleep.scheduler.is_night_due, lambda: self.settings)
 
     def _build_access(self, settings: Settings) -> None:
-        """What people and programs see of it."""
+        """Build what people and programs connect to."""
         stores, clock = self.stores, self._clock
         self.browsers = BrowserSessions(settings.home.browser_sessions, clock)
         self.daemon_status = build_daemon_status(self)
@@ -251,6 +252,8 @@ class App:
 
     async def start(self) -> None:
         """Recover what an earlier process left unfinished, then start receiving. Raises `StoreError`."""
+        if self.replica is not None:
+            await self.replica.start()
         await self.runtime.start(self._recover)
         await self.dispatcher.start(self.inbound)
 
@@ -279,15 +282,9 @@ class App:
         self.base.notices.send_to_session(MAIN_SESSION, notice)
 
     def _offer_skills(self) -> None:
-        """Where there are any: a prompt without skills says nothing of them."""
+        """Add the skill tools if there are skills, so that prompts do not mention them otherwise."""
         tools = self._skill_tools if self.stores.skills.has_any() else []
         self.toolbox.replace_deferred("skills", tools)
-
-    def _tell_mcp_change(self, server: str, changed: Sequence[McpToolPin]) -> None:
-        """Raises `StoreError`."""
-        names = ", ".join(quote_text(pin.name) for pin in changed)
-        notice = NoticeKind.MCP_TOOLS_CHANGED.fill(f"{server}:{approval_code(changed)}", server=server, tools=names)
-        self.base.notices.send_to_session(MAIN_SESSION, notice)
 
     async def stop(
         self,
@@ -301,6 +298,8 @@ class App:
         await self.calendars.stop()
         await self.mcp.aclose()
         await self.dispatcher.stop(timeouts)
+        if self.replica is not None:
+            await self.replica.stop()
 
     def serve(self) -> AbstractAsyncContextManager[None]:
         """Serve the control socket, and TCP if configured, within the context."""
@@ -337,7 +336,7 @@ class App:
 
     @property
     def settings(self) -> Settings:
-        """Those it runs on now."""
+        """Return the current settings."""
         return self.watch.settings
 
     def _take_over(self, settings: Settings) -> None:
@@ -346,14 +345,15 @@ class App:
         take_over_calendars(self.stores, self.calendars, self.toolbox, settings)
 
     def _web_token(self) -> str:
-        """A new one is valid from the next request on."""
+        """Return the token; a new one is valid from the next request on."""
         self.watch.check_files()
         return self.settings.values.web.token.get_secret_value()
 
     def problems(self) -> list[str]:
-        """What needs a person, and no store knows."""
+        """Return problems that need a person and are not in the stores."""
         errors = (self.backup_scheduler.trouble, self.agenda_scheduler.last_error, self.telemetry.problem)
         return [
+            *(self.replica.find_problems() if self.replica is not None else ()),
             *self.maintenance.file_problems,
             *self.stores.remarks,
             *self.watch.problems(),
@@ -365,7 +365,7 @@ class App:
         ]
 
     def note_health(self) -> None:
-        """What needs a person is told where nobody looks; what is wrong with telling it is no part of it."""
+        """Send notices about problems where nobody is looking; errors in doing so are ignored."""
         if self.settings.values.notify.urls.get_secret_value():
             own = self.notifier.problems()
             self.notifier.note_health(line for line in self.status()["problems"] if line not in own)
@@ -381,11 +381,12 @@ def build_app(
     reread: Callable[[], Settings] | None = None,
     listens: bool = False,
 ) -> App:
-    """Open the data folder and build everything. `model` answers instead of the configured one, and then `writer`
-    summarises, without one the built-in model. `reread` reads changed settings instead of the folder and the
-    environment. `listens`: the web API is served over TCP as well where nobody chose a port.
+    """Open the data folder and build everything. `model` replaces the configured one, and then `writer` summarises, or
+    the built-in model. `reread` reads changed settings instead of the folder and the environment. `listens`: the web
+    API is served over TCP even if no port was chosen.
 
     Raises `HomeError`, `StoreError`, `SettingsError`."""
+    mark_replicated(settings)
     stores = Stores(settings, clock())
     remember_home(settings.home.path, settings.home.folder_list)
     models = None if model is None else ModelPair(model, writer or OfflineModel())

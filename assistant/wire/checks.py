@@ -1,4 +1,5 @@
-"""Builds what commands do without the daemon: the doctor, a question to the configured model, restoring backups."""
+"""Builds what commands need without the daemon: the doctor, a test question to the configured model, restoring
+backups."""
 
 from __future__ import annotations
 
@@ -40,8 +41,8 @@ _ROUGH_TOKENS = 100
 
 
 def try_model(settings: Settings, clock: Clock, *, served: bool) -> str:
-    """A real answer of the configured model, asked once and within the budget. Where no daemon serves the data folder,
-    the caller holds its lock. Raises `ModelError`, `HomeError`, `StoreError`."""
+    """Ask the configured model a real question, once and within the budget. Without a daemon, the caller holds the lock
+    of the data folder. Raises `ModelError`, `HomeError`, `StoreError`."""
     with _metering(settings, clock, served=served) as (ledger, facts):
         deps = ModelDeps(ledger, facts, lambda request, name: _ROUGH_TOKENS, clock, OfflineModel)
         return asyncio.run(ask_test_question(settings, deps))
@@ -49,7 +50,7 @@ def try_model(settings: Settings, clock: Clock, *, served: bool) -> str:
 
 @contextmanager
 def _metering(settings: Settings, clock: Clock, *, served: bool) -> Iterator[tuple[Ledger, ModelFacts]]:
-    """What counts the call; beside a daemon nothing else is opened."""
+    """Yield what counts the call; next to a daemon nothing else is opened."""
     with ExitStack() as stack:
         if served:
             db = stack.enter_context(closing(Database.open_unmigrated(settings.home.path / "script.db")))
@@ -82,8 +83,8 @@ def _open_unpacked(settings: Settings, home: Path, now: datetime) -> Iterator[Un
 
 
 def setting_name_problems(values: SettingsValues) -> list[str]:
-    """A line for each tool or command that the settings name and that does not exist or may not be granted."""
-    # The tools are many rooms, which nobody needs who only builds the doctor.
+    """Return a line for each tool or command in the settings that does not exist or may not be granted."""
+    # The tools import many packages, which the doctor alone does not need.
     from assistant.commands.registry import command_root, grantable_roles
     from tools.toolbox import tool_roles
 
@@ -108,9 +109,9 @@ _DOWNLOAD_SECONDS = 60.0
 
 
 def install_vocabulary(settings: Settings, encoding: str, *, url: str = VOCABULARY_URL) -> None:
-    """Download the vocabulary of an encoding from its publisher into the data folder, where it is then used without a
-    network. What comes is checked before it is kept. Raises `AssistantError`."""
-    import httpx2  # only where something is downloaded
+    """Download the vocabulary of an encoding from its publisher into the data folder, for use without a network. It is
+    verified before it is stored. Raises `AssistantError`."""
+    import httpx2  # only for downloads
 
     address = url.format(encoding)
     try:

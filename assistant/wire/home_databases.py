@@ -1,4 +1,4 @@
-"""script.db and character.db of a home: whether what was there is there, then opened."""
+"""Opens script.db and character.db of a data folder, after checking that no data is missing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = get_logger()
 
 @contextmanager
 def inventory_errors_logged() -> Iterator[None]:
-    """An inventory that cannot be written keeps nobody from anything: the earlier one is true as well."""
+    """Log errors of writing the inventory: the earlier one stays valid, so work continues."""
     try:
         yield
     except StoreError as error:
@@ -35,7 +35,7 @@ def inventory_errors_logged() -> Iterator[None]:
 
 
 def check_home(home: Path, *, reading: bool) -> StoreCheck:
-    """Whether what was there is there. Raises `StoreLost`."""
+    """Check that the stores are complete. Raises `StoreLost`."""
     if reading:
         require_stores(home)
         return StoreCheck(None)
@@ -47,13 +47,13 @@ def check_home(home: Path, *, reading: bool) -> StoreCheck:
     for name in found.derived_changed:
         log.warning("a database is not as it was left, and is made again", name=name)
         set_aside(home / name)
-    # From here on the files are written to: a start that is cut off would find them changed under the same marks.
+    # From here on the files change: an interrupted start would find them changed with the same marks.
     discard_fingerprints(home)
     return found
 
 
 def open_databases(home: Path, stack: ExitStack, now: datetime, *, reading: bool) -> tuple[Database, Database]:
-    """script.db and character.db, closed with the stack."""
+    """Open script.db and character.db; they are closed with the stack."""
     paths = home / SCRIPT_DB, home / CHARACTER_DB
     if reading:
         script, character = map(Database.open_reader, paths)

@@ -7,7 +7,7 @@ from assistant.settings.networks import MailAccountSettings
 
 
 def own_mail_account(settings: MailAccountSettings) -> MailAccount:
-    """The owner's own."""
+    """Return the owner's own account."""
     user, password = settings.user or settings.address, settings.password.get_secret_value()
     return MailAccount(
         settings.address,

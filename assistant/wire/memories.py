@@ -1,6 +1,5 @@
-"""Semantic memory, opened: what `[memory]` says, memory.db, and the client of the child process that runs Mem0
-(`assistant.wire.memory_worker_main`).
-"""
+"""Opens semantic memory: the settings `[memory]`, memory.db, and the client of the child process that runs Mem0
+(`assistant.wire.memory_worker_main`)."""
 
 from __future__ import annotations
 
@@ -34,12 +33,12 @@ from assistant.wire.models import PRICES_FILE
 log = get_logger()
 
 
-# -P: what lies in the directory the daemon was started in is not imported; -B: nothing is written beside the code.
+# -P: do not import from the current directory; -B: do not write bytecode next to the code.
 MEMORY_WORKER_COMMAND = (sys.executable, "-P", "-B", "-m", "assistant.wire.memory_worker_main")
 
 
 def memory_store_settings(settings: Settings) -> MemoryStoreSettings:
-    """What `[memory]` says. An OpenAI-compatible embedder without a key of its own takes the one of the model."""
+    """Return the settings `[memory]`. An OpenAI-compatible embedder without a key of its own uses the model's."""
     chosen = settings.values.memory
     own = chosen.embedder_key.get_secret_value()
     key = own or (settings.openai_key.get_secret_value() if chosen.embedder == "openai" else "")
@@ -53,8 +52,8 @@ def memory_store_settings(settings: Settings) -> MemoryStoreSettings:
 
 
 def open_memory_db(settings: MemoryStoreSettings, now: datetime, *, reading: bool = False) -> Database:
-    """memory.db of the home, made and migrated as needed, also in the place of one that is damaged, which is set aside;
-    `reading` opens one that is there. Raises `HomeError`, `NewerSchema`, `StoreError`."""
+    """Open memory.db of the data folder, created and migrated as needed; a damaged one is set aside and replaced.
+    `reading` opens an existing one. Raises `HomeError`, `NewerSchema`, `StoreError`."""
     path = settings.home / MEMORY_DB
     if reading:
         return Database.open_reader(path)
@@ -73,24 +72,24 @@ def open_mem0_client(
     fault: str = "",
     spending: Callable[[], Mapping[str, Any]] = dict,
 ) -> Mem0Client:
-    """The port `Memories`; reads come from `db` where the store is "local", and `fault` says why it is None. With
-    `spending` (see `spending_of`) what the child asks of a provider is counted."""
+    """Return the `Memories` client; it reads from `db` if the store is "local", and `fault` says why `db` is None. With
+    `spending` (see `embedding_budget`), the child counts its calls to a provider."""
     if db is None or settings.store != "local":
         return Mem0Client(settings, command, None, fault if settings.store == "local" else "", spending)
     return Mem0Client(settings, command, LocalMemoryReader(MemoryVectors(db)), spending=spending)
 
 
 def embedding_budget(ledger: Ledger, zone: ZoneInfo) -> Callable[[], Mapping[str, Any]]:
-    """What the child counts by: the budget as it is when the child starts, whose days it is of, and OpenAI's prices in
-    US dollars a token. Raises `SettingsError` for an unusable table of prices."""
+    """Return what the child needs for counting: the budget at its start, the time zone, and OpenAI's prices in US
+    dollars per token. Raises `SettingsError` for an invalid price table."""
     table = load_prices(shipped_config_dir() / PRICES_FILE).get("openai", Prices()).models
     prices = {name: price.input / MILLION for name, price in table.items()}
     return lambda: {"budget": ledger.budget.model_dump(mode="json"), "zone": str(zone), "prices": prices}
 
 
 def open_memories(settings: Settings, stack: ExitStack, now: datetime, ledger: Ledger, *, reading: bool) -> Mem0Client:
-    """Semantic memory over memory.db; a home that never slept has none to read. One that is damaged is made of the
-    journal, which has everything: it keeps nobody from answering."""
+    """Open semantic memory over memory.db; it is empty before the first sleep cycle. A damaged one is rebuilt from the
+    journal and does not stop the assistant."""
     chosen = memory_store_settings(settings)
     db: Database | None = None
     fault = ""
@@ -101,7 +100,7 @@ def open_memories(settings: Settings, stack: ExitStack, now: datetime, ledger: L
         except NewerSchema:
             raise
         except (HomeError, StoreError) as error:
-            # Status, `memory rebuild` and the report of a sleep say it to people.
+            # Status, `memory rebuild` and the sleep report show it to people.
             fault = MEMORY_DB_UNREADABLE if (settings.home.path / "memory.db").is_dir() else unreadable_reason(error)
             if not reading:
                 log.warning("memories cannot be read; the journal keeps everything", error=str(error))
@@ -109,6 +108,6 @@ def open_memories(settings: Settings, stack: ExitStack, now: datetime, ledger: L
 
 
 def memory_storage_info(settings: Settings) -> MemoryStorageInfo:
-    """Where the home has its memories, looked at now."""
+    """Return where memories are stored now."""
     chosen, file = settings.values.memory, settings.home.path / "memory.db"
     return MemoryStorageInfo(chosen.store, chosen.embedder, file.stat().st_size if file.exists() else None)

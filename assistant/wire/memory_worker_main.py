@@ -1,7 +1,7 @@
-"""The child process of semantic memory, put together: `python -m assistant.wire.memory_worker_main`.
+"""The child process of semantic memory: `python -m assistant.wire.memory_worker_main`.
 
-The first line of its input says where memories lie and what embeds them (`MemoryStoreSettings`). Mem0 reads its
-environment when it is imported, and makes a directory; so that comes last.
+The first line of its input says where memories are and which embedder to use (`MemoryStoreSettings`). Mem0 reads the
+environment and creates a directory when imported, so it is imported last.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from assistant.store.script.ledger import Ledger
 
 
 def main() -> int:
-    # Answers leave by a way of their own: whatever prints meanwhile goes to where complaints go.
+    # Answers use a separate descriptor: anything printed meanwhile goes to standard error.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     told = json.loads(sys.stdin.buffer.readline())
@@ -45,12 +45,12 @@ def main() -> int:
 
 
 def _keep_at_home(home: Path, with_fastembed: bool) -> None:
-    """Nothing is written outside the home, and nobody is called who was not chosen."""
+    """Prevent writes outside of the data folder, and network access that was not configured."""
     os.chdir(home)
     os.umask(0o077)
-    # Set for libraries, which read them when they are imported; of ours nothing does.
+    # Read by libraries when they are imported; not by our code.
     os.environ.update(MEM0_TELEMETRY="False", MEM0_DIR=str(home / "mem0"))
-    # With spaCy Mem0 downloads a language model. With fastembed comes a runtime that writes to the user's cache.
+    # With spaCy Mem0 downloads a language model. fastembed brings a runtime that writes to the user's cache.
     absent = {"spacy"} if with_fastembed else {"spacy", "fastembed"}
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
     if with_fastembed:
@@ -69,7 +69,7 @@ def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
         # The former embedder answers while memories are embedded again.
         answering = store.active_embedder()
         _keep_at_home(home, "fastembed" in (embedder.kind, answering and answering[1]["kind"]))
-        # These import Mem0, which reads where it may write from the environment.
+        # These import Mem0, which reads from the environment where it may write.
         from assistant.mem0.adapter import open_backend
         from assistant.mem0.service import Mem0Service, serve
 
@@ -85,8 +85,8 @@ def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
 
 
 class _Meters:
-    """What counts the requests to embedders' providers in the ledger of the home, opened once there is one to count.
-    Without a budget nothing is counted."""
+    """Counts requests to embedding providers in the ledger of the data folder, which is opened at first use. Without a
+    budget nothing is counted."""
 
     def __init__(self, home: Path, told: Mapping[str, Any]) -> None:
         self._home = home

@@ -1,6 +1,6 @@
-"""From settings to the chain of models that answers: each remote model metered, offline mode last as configured.
+"""Builds the chain of models from the settings: each remote model metered, offline mode last as configured.
 
-An SDK costs a second to import, so each is imported when its provider is first asked, and not before.
+Importing an SDK takes a second, so each is imported when its provider is first asked.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from assistant.settings.settings import Settings, shipped_config_dir
 PRICES_FILE = "prices.toml"
 _GREETER = "You are being set up as somebody's personal assistant."
 _GREETING = "Say hello in one short sentence."
-# Some models think before they greet.
+# Some models think before they answer a greeting.
 _MAX_GREETING = 512
-# Who writes summaries where `compaction.summary_model` is empty; elsewhere the answering model does.
+# Models for summaries if `compaction.summary_model` is empty; other providers use the answering model.
 SUMMARY_MODEL_NAMES = {"anthropic": "claude-haiku-5-5"}
 
 
 @dataclass(frozen=True, slots=True)
 class ModelDeps:
-    """What models are made with.
+    """What models are built with.
 
     - `ledger`, `estimate_tokens`: meter paid calls and estimate their prompts.
-    - `make_offline`: makes offline mode, which is neither metered nor paid for.
-    - `outages`: notes which models do not answer.
-    - `sleep`: waits before a call is tried again.
+    - `make_offline`: builds offline mode, which is not metered and free.
+    - `outages`: records models that do not answer.
+    - `sleep`: waits before a retry.
     """
 
     ledger: LedgerPort
@@ -57,7 +57,8 @@ class ModelDeps:
 
 
 def build_models(settings: Settings, deps: ModelDeps) -> ModelPair:
-    """Those that are not asked any more are out no longer. Raises `SettingsError` for an unusable table of prices."""
+    """Build all models; outages of models no longer used are deleted. Raises `SettingsError` for an invalid price
+    table."""
     pair = ModelPair(build_model_chain(settings, deps), build_summary_model(settings, deps))
     if deps.outages is not None:
         chains = (model for model in (pair.answering, pair.writing) if isinstance(model, FailoverModel))
@@ -66,19 +67,21 @@ def build_models(settings: Settings, deps: ModelDeps) -> ModelPair:
 
 
 def build_model_chain(settings: Settings, deps: ModelDeps) -> Model:
-    """The models of `settings.model` in order, without repetition. A fallback whose key is missing is left out.
+    """Return the models of `settings.model` in order, without repetition. A fallback without a key is left out.
 
-    Raises `SettingsError` for an unusable table of prices."""
+    Raises `SettingsError` for an invalid price table.
+    """
     prices = load_prices(deps.prices_file)
     chain = [_build_model(provider, name, settings, deps, prices) for provider, name in _configured_models(settings)]
     return _with_failover(chain, settings, deps)
 
 
 def build_summary_model(settings: Settings, deps: ModelDeps) -> Model:
-    """The economical model that writes summaries and journal entries: one model, without a fallback, since what can be
-    done without a model is done without a model.
+    """Return the economical model for summaries and journal entries: one model without a fallback, since callers can
+    work without a model.
 
-    Raises `SettingsError` for an unusable table of prices."""
+    Raises `SettingsError` for an invalid price table.
+    """
     prices = load_prices(deps.prices_file)
     provider, _, name = settings.values.compaction.summary_model.partition(":")
     if not provider:
@@ -89,10 +92,11 @@ def build_summary_model(settings: Settings, deps: ModelDeps) -> Model:
 
 
 def list_model_choices(settings: Settings, deps: ModelDeps) -> Mapping[str, str]:
-    """What `/model` takes, with what it is. Models of a provider without a key or an address are left out."""
+    """Return what `/model` accepts, with descriptions. Models of a provider without a key or an address are left
+    out."""
     usable, tables = _usable_providers(settings), load_prices(deps.prices_file)
     configured = [":".join(filter(None, entry)) for entry in _configured_models(settings)]
-    # What has no price for its answers embeds texts.
+    # A model without a price for answers only embeds texts.
     priced = [
         f"{provider}:{name}"
         for provider, prices in tables.items()
@@ -108,7 +112,7 @@ def list_model_choices(settings: Settings, deps: ModelDeps) -> Mapping[str, str]
 
 
 async def ask_test_question(settings: Settings, deps: ModelDeps) -> str:
-    """What the first configured model answers to a greeting; "" for nothing. Raises `ModelError`."""
+    """Return the first configured model's answer to a greeting; "" if empty. Raises `ModelError`."""
     alone = settings.values.model.model_copy(update={"fallback": (), "retries": 0, "thinking": "off"})
     values = settings.values.model_copy(update={"model": alone})
     model = build_model_chain(replace(settings, values=values), deps)
@@ -124,7 +128,7 @@ async def ask_test_question(settings: Settings, deps: ModelDeps) -> str:
 
 
 def _configured_models(settings: Settings) -> list[tuple[str, str]]:
-    """(provider, name) of each model, the first one first."""
+    """Return (provider, name) of each model in order."""
     model = settings.values.model
     first = (settings.provider, "" if settings.provider == "offline" else model.name)
     rest = [(entry.partition(":")[0], entry.partition(":")[2]) for entry in model.fallback]
@@ -147,7 +151,7 @@ def _with_failover(chain: list[Model], settings: Settings, deps: ModelDeps) -> M
 
 
 def _build_model(provider: str, name: str, settings: Settings, deps: ModelDeps, prices: Mapping[str, Prices]) -> Model:
-    """One model; a remote one is loaded when it is first asked."""
+    """Return one model; a remote one is loaded when it is first asked."""
     build = partial(MeteredModel, estimate_tokens=deps.estimate_tokens, clock=deps.clock, tracer=deps.tracer)
     if provider == "offline":
         offline = deps.make_offline()
@@ -164,13 +168,13 @@ def _build_model(provider: str, name: str, settings: Settings, deps: ModelDeps, 
 def _build_adapter(
     provider: str, name: str, settings: Settings, deps: ModelDeps, prices: Mapping[str, Prices]
 ) -> tuple[Model, Prices]:
-    """The adapter of a provider, and the prices that hold there."""
+    """Return the adapter of a provider, and its prices."""
     common: dict[str, Any] = {
         "clock": deps.clock,
         "facts": deps.model_facts,
         "stall_seconds": settings.values.model.stall_seconds,
     }
-    # A provider's SDK takes a second to import: only when a model is first asked.
+    # Importing a provider's SDK takes a second: only when a model is first asked.
     if provider == "anthropic":
         from assistant.models.anthropic import AnthropicModel
 

@@ -1,4 +1,4 @@
-"""Where commands of the model's run, as the settings have it."""
+"""Builds the sandbox for commands of the model, as configured."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from assistant.settings.settings import Settings
 
 
 def build_command_sandbox(settings: Settings) -> CommandSandbox | None:
-    """None where the model may run none."""
+    """Return the sandbox, None if the model may not run commands."""
     values = settings.values.run_command
     if not values.enabled:
         return None

@@ -1,8 +1,8 @@
-"""Opens search: over what was said, and over memories. The engine and its embedder are loaded when something is first
-searched or indexed.
+"""Opens search over messages and over memories. The engine and its embedder are loaded when something is first searched
+or indexed.
 
-The index always uses the built-in embedder, whatever embeds memories: every message is embedded as it is said, and none
-leaves the machine for that.
+The index always uses the built-in embedder, whatever embeds memories: every message is embedded at once, and none is
+sent to another machine for it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-# An index that another version made is made again.
+# An index made by another version is rebuilt.
 _INDEX_VERSION = 5
 
 DEFAULT_SEARCH_LIMITS = SearchLimits()
@@ -50,8 +50,8 @@ def open_history(
     patient: bool = False,
     bounds: SearchLimits = DEFAULT_SEARCH_LIMITS,
 ) -> tuple[StoredHistory, SourceFinder]:
-    """The history of a home, and what finds messages in it; `reading` beside a running daemon, which writes the index;
-    `patient`: a search waits until everything is taken in. Raises `StoreError`."""
+    """Open the history of a data folder, and its message search; `reading` next to a running daemon, which writes the
+    index; `patient`: a search waits until everything is indexed. Raises `StoreError`."""
     source = LogSearchSource(Database.open_reader(home / "script.db"), LogFiles(home))
     finder = _finder(home, "messages", source, zone, bounds, reading, patient=patient)
     return StoredHistory(home, finder), finder
@@ -60,8 +60,8 @@ def open_history(
 def open_memory_search(
     home: Path, memories: MemoriesById, zone: tzinfo = UTC, *, reading: bool = False
 ) -> tuple[StoredMemorySearch, SourceFinder]:
-    """What finds memories and journal entries of a home, and the index that it looks in; `reading` as for the history.
-    Raises `StoreError`."""
+    """Open the search of memories and journal entries, and its index; `reading` as in `open_history`. Raises
+    `StoreError`."""
     finder = _finder(
         home,
         "journal",
@@ -74,7 +74,7 @@ def open_memory_search(
 
 
 def open_files(home: Path, zone: tzinfo = UTC, *, reading: bool = False) -> tuple[StoredFileSearch, SourceFinder]:
-    """What finds passages of files, and the index that it looks in; `reading` as for the history."""
+    """Open the search of passages of files, and its index; `reading` as in `open_history`."""
     index = FileIndex(home / FILES_DB, reading=reading)
     finder = _finder(home, "files", index, zone, DEFAULT_SEARCH_LIMITS, reading)
     return StoredFileSearch(index, finder), finder
@@ -90,7 +90,7 @@ def _finder(
     *,
     patient: bool = False,
 ) -> SourceFinder:
-    """A collection of search.db over its source, which is closed with it."""
+    """Return a collection of search.db over its source, which is closed with it."""
     stemmer = Stemmer()
     index = _IndexFile(home / SEARCH_DB, collection, reading=reading)
 
@@ -100,7 +100,7 @@ def _finder(
         index.close()
 
     def engine() -> SearchEngine:
-        # The embedder and all that scores: a start need not wait for them.
+        # The embedder and the scoring: not needed at start-up.
         with loaded_for_good():
             from assistant.search.engine import SearchEngine
             from assistant.search.query import with_irregular_forms
@@ -115,7 +115,7 @@ def _finder(
 
 
 class _IndexFile:
-    """search.db, as one of its collections needs it."""
+    """Opens search.db for one of its collections."""
 
     def __init__(self, path: Path, collection: str, *, reading: bool) -> None:
         self._path = path
@@ -133,17 +133,17 @@ class _IndexFile:
                 self._db = Database.open_reader(self._path)
                 self._db.require_schema(search_migrations)
         except OlderSchema:
-            # The daemon makes it again; until then a search reads what there is.
+            # The daemon rebuilds it; until then a search uses what is there.
             self.close()
         except CorruptStore as error:
             raise IndexDamaged(str(error)) from error
         except (HomeError, NewerSchema) as error:
-            # What is derived may be missing; the assistant answers without it.
+            # Derived data may be missing; the assistant answers without it.
             raise StoreError(str(error)) from error
         return SqliteIndexStore(self._db, self._collection, made_by, reading=self._reading)
 
     def replace(self) -> None:
-        """What was opened is damaged: it is set aside, and who only reads does without. Raises `StoreError`."""
+        """Set a damaged database aside; readers continue without it. Raises `StoreError`."""
         is_ours = self._db is None or self._db.is_at(self._path)
         self.close()
         self._is_usable = False
@@ -158,8 +158,7 @@ class _IndexFile:
 
 
 def builtin_embedder() -> WordLlamaEmbedder:
-    """Loaded when the first text is embedded, and shared by all of this process: indexes that begin side by side would
-    each keep one, of 13 MB."""
+    """Return the built-in embedder, loaded at first use and shared by this process, since each instance takes 13 MB."""
     with _LOADING:
         return _load_embedder()
 

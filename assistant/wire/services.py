@@ -1,5 +1,5 @@
-"""Builds what works on the stores beside the turns (memory, agenda, backups, people, sessions), and what commands work
-with."""
+"""Builds the services that use the stores outside of turns (memory, agenda, backups, people, sessions), and what
+commands use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from assistant.commands.context import CommandServices, CommandStores
 from assistant.commands.registry import CommandRegistry
 from assistant.core.calendar import SleepSchedule, utc_now
 from assistant.core.errors import ToolError
-from assistant.core.mcp import McpToolPin
+from assistant.core.mcp import McpToolPin, approval_code
+from assistant.core.notices import NoticeKind
+from assistant.core.quoting import quote_text
 from assistant.core.records import InboxReceipt, IncomingMessage, PendingCommand
 from assistant.core.sessions import MAIN_SESSION
 from assistant.erasure.backups import BackupErasure
@@ -30,6 +32,7 @@ from assistant.erasure.service import ErasureService
 from assistant.gateway.bridge_operations import BridgeOperations
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.inbound import InboundHandler
+from assistant.gateway.notices import NoticeSender
 from assistant.health.status import DaemonStatus
 from assistant.health.status_text import render_lines
 from assistant.mcp.servers import McpServer, McpServers
@@ -38,6 +41,7 @@ from assistant.notify.notifier import Notifier, NotifyConfig
 from assistant.notify.services import read_services
 from assistant.people.pairing import PairingRules, PairingService
 from assistant.runtime.context_parts import ContextParts
+from assistant.runtime.context_pressures import ContextPressures
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
 from assistant.sessions.scheduler import ResetScheduler
 from assistant.settings.settings import Settings
@@ -110,7 +114,7 @@ def build_notifier(base: Base, is_looking: Callable[[], bool], settings_now: Cal
 
 
 def build_erasure_and_backups(base: Base) -> tuple[ErasureService, BackupScheduler]:
-    """Neither works while the other does."""
+    """Build both; each is blocked while the other works."""
     stores, backup = base.stores, base.settings.values.backup
     make_backup = partial(make_in_child, stores.backups, backup.workspace)
     erasure = ErasureService(
@@ -127,6 +131,13 @@ def build_erasure_and_backups(base: Base) -> tuple[ErasureService, BackupSchedul
     )
     erasure.defer_while(backups.is_running)
     return erasure, backups
+
+
+def tell_mcp_change(notices: NoticeSender, server: str, changed: Sequence[McpToolPin]) -> None:
+    """Raises `StoreError`."""
+    names = ", ".join(quote_text(pin.name) for pin in changed)
+    notice = NoticeKind.MCP_TOOLS_CHANGED.fill(f"{server}:{approval_code(changed)}", server=server, tools=names)
+    notices.send_to_session(MAIN_SESSION, notice)
 
 
 def build_pairing(settings: Settings, stores: Stores) -> PairingService:
@@ -213,7 +224,7 @@ def build_daemon_status(app: App) -> DaemonStatus:
         lambda: app.maintenance.passed_over,
         app.models,
         app.estimates,
-        app.contexts.window,
+        ContextPressures(app.contexts.meter),
         lambda: app.web.status(),
         app.problems,
         app.telemetry.metrics,
@@ -240,7 +251,8 @@ def command_stores(
     memory: MemoryService | None = None,
     mcp: McpServers | None = None,
 ) -> CommandStores:
-    """What commands read. `agenda`, `memory` and `mcp` are those of the running assistant, where there is one."""
+    """Return the stores commands read. `agenda`, `memory` and `mcp` are those of the running assistant, if there is
+    one."""
     return CommandStores(
         conversation=stores.conversation,
         pins=stores.pins,
@@ -280,7 +292,7 @@ def build_mcp_servers(
     clock: Callable[[], datetime],
     tell_changed: Callable[[str, Sequence[McpToolPin]], None] = lambda server, pins: None,
 ) -> McpServers:
-    """Nothing of the SDK is loaded, and no server started, before a tool of one is used."""
+    """Nothing of the SDK is loaded, and no server started, before one of its tools is used."""
     secrets = {name: value.get_secret_value() for name, value in settings.mcp_secrets.items()}
     servers = [
         McpServer(name, chosen, {key.split(".")[2]: secrets[key] for key in secrets if key.split(".")[1] == name})
@@ -290,8 +302,8 @@ def build_mcp_servers(
 
 
 def find_missing_values(text: str, summary: str) -> Mapping[str, Sequence[str]]:
-    """By kind ("identifiers", "numbers", "names", "tasks") what `text` names and `summary` does not."""
-    from sleep.compaction import validate  # patterns that one command needs
+    """Return by kind ("identifiers", "numbers", "names", "tasks") what is in `text` but not in `summary`."""
+    from sleep.compaction import validate  # patterns only needed by one command
 
     return validate.find_missing_values([text], summary)
 

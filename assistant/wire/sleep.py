@@ -1,4 +1,4 @@
-"""Builds what happens at night: extraction, the sleep cycle and when it runs, its undo and its dry run."""
+"""Builds the sleep cycle: extraction, the cycle and its schedule, undo and dry run."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _EXTRACTION_BATCH_TOKENS = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """What reads conversations for the journal, within the budget of a sleep."""
+    """Extracts journal entries from conversations, within the budget of a sleep cycle."""
 
     budget: SleepBudget
-    model: Callable[[], Model]  # the economical model of now, asked only while the budget lasts
+    model: Callable[[], Model]  # the current economical model, used only while the budget lasts
     extractor: Extractor
 
 
@@ -55,7 +55,7 @@ class Sleep:
 
 
 def build_learning(base: Base) -> Learning:
-    """Raises `SettingsError` for a prompt that cannot be read."""
+    """Raises `SettingsError` for an unreadable prompt."""
     settings = base.settings
     prices = load_prices(shipped_config_dir() / PRICES_FILE)
     worst_case = partial(worst_case_usd, prices, base.estimates.request_tokens)
@@ -114,7 +114,7 @@ def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -
     scheduler = SleepScheduler(partial(run_cycle, cycle), naps, nights, base.clock, base.sleep_lock)
 
     def reads_by_rules() -> bool:
-        # A model that summarised has named what is worth keeping; without a model the rules read what was compacted.
+        # A model that summarised has also named what to keep; otherwise rules extract from compacted messages.
         return learning.model().provider == OFFLINE
 
     async def note_compaction(session: str, outcome: CompactionResult, person_waits: bool) -> None:
@@ -145,7 +145,7 @@ def _build_undo(stores: Stores, compaction: CompactionService) -> SleepUndo:
 def _memory_phases(
     settings: Settings, stores: Stores, model: Callable[[], Model]
 ) -> tuple[ScoringPhase, ConsolidationPhase, CurationPhase]:
-    """How journal entries become memories, memory files and profiles."""
+    """Build the phases that turn journal entries into memories, memory files and profiles."""
     cost = partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE))
 
     def json_model(purpose: CallPurpose, tag: str) -> JsonLinesModel:

@@ -1,6 +1,5 @@
-"""Everything durable of a home, opened: its stores and its archive; semantic memory is in `assistant.wire.memories`.
-One part of the composition root (`assistant.wire.app`).
-"""
+"""Opens all stores of a data folder and its archive; semantic memory is in `assistant.wire.memories`. Part of the
+composition root (`assistant.wire.app`)."""
 
 from __future__ import annotations
 
@@ -84,18 +83,18 @@ log = get_logger()
 
 
 def open_archive(settings: Settings) -> StoredArchive:
-    """Nothing is read, made or imported before it is used. It opens databases of its own, for worker threads."""
+    """Open nothing before it is used. Uses its own database connections, for worker threads."""
     return StoredArchive(settings.home.path, partial(_open_object_store, settings))
 
 
 def restore_archived_session(settings: Settings, session: str, generation: int) -> LogRestoreResult:
-    """Bring back what the home's log lost; who calls holds the home's lock. Raises `UsageError`, `ArchiveUnavailable`,
-    `StoreError`."""
+    """Restore lost log records from an archive; the caller holds the lock of the data folder. Raises `UsageError`,
+    `ArchiveUnavailable`, `StoreError`."""
     return restore_to_log(open_archive(settings), settings.home.path, session, generation)
 
 
 def _open_object_store(settings: Settings) -> ObjectStore:
-    # File systems elsewhere take a while to import, and most homes need them once a day at most.
+    # Remote file systems are slow to import and used at most once a day.
     from assistant.archive.encryption import AgeEncryption
     from assistant.archive.object_store import FsspecObjectStore, LocalDurability
 
@@ -106,11 +105,11 @@ def _open_object_store(settings: Settings) -> ObjectStore:
 
 
 class Stores:
-    """Everything durable of a home, open."""
+    """All open stores of a data folder."""
 
     def __init__(self, settings: Settings, now: datetime, *, reading: bool = False) -> None:
-        """Open (and make, or migrate) the stores of the home; `reading` opens them beside a running daemon.
-        Raises `HomeError`, `NewerSchema`, `StoreError`."""
+        """Open the stores of the data folder, created and migrated as needed; `reading` opens them next to a running
+        daemon. Raises `HomeError`, `NewerSchema`, `StoreError`."""
         home, zone, values = settings.home.path, settings.zone, settings.values
         if not reading and (finished := finish_interrupted_restore(home)):
             log.warning("a restore was cut off", what=finished)
@@ -128,7 +127,7 @@ class Stores:
             self.folders = FileFolders(settings.home.workspace, home, name_folders(values.files.folders))
             self.file_search, self.file_finder = open_files(home, zone, reading=reading)
             stack.callback(self.file_search.close)
-            # Of the model in the settings, not corrected.
+            # For the model in the settings, uncorrected.
             self.counter = token_counter_for(settings, values.model.name)
             self.conversation = StoredConversation(
                 script,
@@ -219,13 +218,13 @@ class Stores:
                 self.inventory.record_closed()
 
     def record(self, now: datetime) -> None:
-        """Write down what the stores hold now, where anything changed since."""
+        """Record what the stores contain, if anything changed."""
         with inventory_errors_logged():
             self.inventory.record(now)
 
 
 def memory_deps(stores: Stores) -> MemoryDeps:
-    """Those of memories."""
+    """Return what the memory services use."""
     return MemoryDeps(stores.memories, stores.consolidations, stores.journal, stores.memory_search, stores.history)
 
 
@@ -236,12 +235,12 @@ def _view_truncation(tools: ToolSettings, counter: TokenCounter) -> Callable[[Me
 
 
 def token_counter_for(settings: Settings, model: str) -> TokenCounter:
-    """The best way of counting for a model that this machine has. Never waits for a network."""
+    """Return the best token counter for a model available on this machine. Never uses the network."""
     return counter_for_model(model, settings.tiktoken_cache, settings.home.vocabularies)
 
 
 def learned_counter(settings: Settings, facts: ModelFacts) -> TokenCounter:
-    """How the tokens of the configured model are counted, with what a daemon has learned from bills."""
+    """Return the token counter of the configured model, with corrections the daemon learned from bills."""
     provider, name = settings.provider, settings.values.model.name
     if provider == "offline":
         name = provider
@@ -252,7 +251,7 @@ def learned_counter(settings: Settings, facts: ModelFacts) -> TokenCounter:
 
 
 def stored_status(settings: Settings, stores: Stores, now: datetime) -> dict[str, Any]:
-    """The report of a data folder that no daemon serves."""
+    """Return the report of a data folder without a running daemon."""
     tokens = learned_counter(settings, stores.model_facts).describe()
     return build_stored_report(settings, status_sources(settings, stores, is_served=False), tokens, now)
 

@@ -1,4 +1,4 @@
-"""Builds what answers messages: the toolbox, the context of a conversation and its compaction, helpers, turns."""
+"""Builds what answers messages: the tools, the context of a conversation and its compaction, helpers, and turns."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ from sleep.rules.classifier import score_importance
 from tools.file_search import FileToolDeps
 from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox, calendar_tools
 
-# A lease outlives the longest summary by this much.
+# A lease lasts this much longer than the longest summary.
 _LEASE_MARGIN = timedelta(seconds=30)
-# Quoted words in most scripts take more bytes a token than this.
+# In most scripts quoted text takes fewer bytes per token.
 _BYTES_A_TOKEN = 2.4
-# Tools whose results quote the past.
+# Tools whose results quote earlier messages.
 _QUOTING_TOOLS = frozenset(
     {"search_history", "read_history", "search_memory", "manage_todo_list", "close_requests", "delegate"}
 )
@@ -71,7 +71,7 @@ _QUOTING_TOOLS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What every other part is built from."""
+    """The parts every other part is built from."""
 
     settings: Settings
     stores: Stores
@@ -86,7 +86,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """What measures the contexts of conversations, and keeps them small enough."""
+    """Measures the contexts of conversations, and keeps them small enough."""
 
     standing_memory: StandingMemory
     meter: ContextMeter
@@ -104,7 +104,7 @@ def build_tools(
     indexer: FileIndexer,
     calendars: CalendarService,
 ) -> ToolRegistry:
-    """All tools but `delegate`, which needs the context that a turn was last sent."""
+    """Return all tools except `delegate`, which needs the last sent context of a turn."""
     settings, stores, tools = base.settings, base.stores, base.settings.values.tools
     return build_toolbox(
         stores.history,
@@ -134,7 +134,7 @@ def build_tools(
 
 
 def page_fetcher(tools: ToolSettings) -> PageFetcher | None:
-    """None where no page may be read."""
+    """Return None if no page may be read."""
     return PageFetcher(frozenset(map(str.lower, tools.fetch_private_hosts))) if tools.fetch_pages else None
 
 
@@ -145,7 +145,7 @@ def _web_search(settings: WebSearchSettings) -> WebSearch | None:
 
 
 def take_over_calendars(stores: Stores, calendars: CalendarService, toolbox: ToolRegistry, settings: Settings) -> None:
-    """The first calendar brings the tools over it: no prompt has them before."""
+    """Add the calendar tools with the first calendar; without calendars prompts do not have them."""
     chosen = settings.values.calendar
     stores.calendar_settings = chosen
     calendars.take_over(chosen)
@@ -155,14 +155,15 @@ def take_over_calendars(stores: Stores, calendars: CalendarService, toolbox: Too
 
 
 def max_page_bytes(settings: ToolSettings) -> int:
-    """How long a page of quoted words may be, in UTF-8, so that it is not cut when it enters the context."""
+    """Return the maximum size of a page of quoted text, in bytes of UTF-8, so that it is not truncated in the
+    context."""
     if settings.output_policy == "bytes":
         return min(MAX_RESULT_BYTES, settings.output_max_bytes // 2)
     return min(MAX_RESULT_BYTES, int(settings.output_max_tokens * _BYTES_A_TOKEN))
 
 
 def build_contexts(base: Base, toolbox: ToolRegistry) -> Contexts:
-    """Raises `SettingsError` for a prompt that cannot be read."""
+    """Raises `SettingsError` for an unreadable prompt."""
     settings, stores, estimates, values = base.settings, base.stores, base.estimates, base.settings.values
     standing_memory = StandingMemory(
         stores.conversation,
@@ -241,7 +242,7 @@ def _compaction_deps(base: Base) -> CompactionDeps:
 
 
 def journal_sync(settings: Settings, stores: Stores) -> Callable[[datetime], None]:
-    """Writes what compactions before a crash left for the journal."""
+    """Return what writes to the journal what compactions before a crash did not."""
     learns = settings.values.permissions().may_learn_from
     return partial(sync_journal_or_log, stores.conversation, stores.journal, learns_from=learns)
 
@@ -328,7 +329,7 @@ def _build_voice(base: Base) -> VoiceMessages:
     voice, stores = base.settings.values.voice, base.stores
 
     def load() -> Transcriber:
-        from assistant.models.speech import SpeechConfig, SpeechToText  # the SDK takes a second to import
+        from assistant.models.speech import SpeechConfig, SpeechToText  # importing the SDK takes a second
 
         key = voice.key.get_secret_value() or base.settings.openai_key.get_secret_value()
         config = SpeechConfig(voice.url, key, voice.model, voice.minute_usd, voice.timeout_seconds)
@@ -343,7 +344,7 @@ def _build_voice(base: Base) -> VoiceMessages:
 
 
 def compaction_policy(values: SettingsValues) -> CompactionPolicy:
-    """How the settings have history compacted."""
+    """Return the compaction policy of the settings."""
     context, compaction = values.context, values.compaction
     return CompactionPolicy(
         compaction.strategy,

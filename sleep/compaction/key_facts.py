@@ -7,6 +7,7 @@ identifiers contained in longer ones.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -88,9 +89,11 @@ def _is_shouted(words: str) -> bool:
 
 
 def _follows_article(words: str, value: str) -> bool:
-    """Return whether it is a single word whose first occurrence follows an article."""
-    at = words.find(value)
-    return " " not in value and at > 0 and _ARTICLE.search(words, max(0, at - 10), at) is not None
+    """Return whether it is a single word that follows an article wherever it is in the text."""
+    if " " in value:
+        return False
+    places = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(value)}(?!\w)", words)]
+    return bool(places) and all(_ARTICLE.search(words, max(0, at - 10), at) for at in places)
 
 
 def _without_days(name: str) -> str:

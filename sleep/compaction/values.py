@@ -1,9 +1,9 @@
 """Values of a compaction: its limits, policy, inputs, request, summary and result. Frozen.
 
-`CompactionLimits` is what a plan is measured by, `MinimumContext` the least that stays whatever is done (F02).
-`CompactionPolicy` tells how history is compacted, `CompactionInputs` what has to outlast it. `SummaryInput` is what
-is to be summarised and `Summary` what came of it, between planning, summarising and committing. `CompactionRequest`
-asks for one compaction; `CompactionResult` is what came of it.
+A plan is checked against `CompactionLimits`; `MinimumContext` is what remains even after everything possible is removed
+(F02). `CompactionPolicy` has the settings, `CompactionInputs` what must be preserved. `SummaryInput` is passed from
+planning to summarising, `Summary` from summarising to committing. `CompactionRequest` requests one compaction;
+`CompactionResult` is its outcome.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from sleep.compaction.budget import SleepBudget
 
 @dataclass(frozen=True, slots=True)
 class CompactionLimits:
-    """What a plan is measured by."""
+    """The limits of a plan, in tokens."""
 
     budgets: RequestBudgets
     counter: TokenCounter
     fixed: PromptSize = EMPTY_SIZE  # what surrounds the history: rules, persona, pins, tools
-    adding: PromptSize = EMPTY_SIZE  # what the next request adds to it
-    target: float = 0.30  # how far to come down, if that can be reached; the reserve for the answer is no part of it
-    threshold: float = 0.80  # above it something has to be done
-    protected_tools: frozenset[str] = frozenset()  # the last result of each stays in view
-    zone: tzinfo = UTC  # the home's; days are told by it
+    adding: PromptSize = EMPTY_SIZE  # what the next request adds
+    target: float = 0.30  # size to reach if possible; does not include the reserve for the answer
+    threshold: float = 0.80  # above it, compaction is necessary
+    protected_tools: frozenset[str] = frozenset()  # tools whose last result stays in view
+    zone: tzinfo = UTC  # time zone of the data folder, for dates
 
     @property
     def target_pressure(self) -> float:
-        """The pressure at the target: pressure counts the reserve, the target does not."""
+        """Return the pressure at the target; unlike the target, it includes the reserve."""
         return self.target + self.budgets.reserve / self.budgets.tokens
 
 
 @dataclass(frozen=True, slots=True)
 class MinimumContext:
-    """What no compaction can take away (F02), in corrected tokens: the frame, the newest request in its shortest form,
-    the tool rounds that followed it, the room for the answer; all of it against the token budget."""
+    """The part of the context that no compaction can remove (F02), in corrected tokens: the frame, the newest request
+    in its shortest form, the tool rounds after it, and the reserve for the answer; and the token budget."""
 
     frame: int
     request: int
@@ -69,14 +69,14 @@ class MinimumContext:
 Strategy = Literal["hybrid", "summary", "mask", "sliding_window", "deletion", "selective"]
 STRATEGIES_WITHOUT_SUMMARY: frozenset[str] = frozenset({"sliding_window", "deletion", "selective"})
 
-# Summaries are worth reading only above a size, and are at least this part of a small window.
+# Summaries are only worth reading above a certain size, and are at least this share of a small window.
 _LEAST_SHARE = 40
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPolicy:
-    """The settings `compaction.*` and `context.*` that plans are made by. Numbers of tokens are those of a full context
-    and shrink with a smaller one; shares are of the effective context."""
+    """The settings `compaction.*` and `context.*` used for planning. Token counts are for a full-size context and scale
+    down with a smaller one; shares are of the effective context."""
 
     strategy: Strategy = "hybrid"
     preserve_messages: int = 20
@@ -88,31 +88,31 @@ class CompactionPolicy:
     sleep_threshold: float = 0.50
 
     def user_budget(self, budgets: RequestBudgets) -> int:
-        """The most that kept user messages may take."""
+        """Return the maximum size of kept user messages, in tokens."""
         return scale_to_window(self.user_messages_max_tokens, budgets)
 
     def summary_budget(self, budgets: RequestBudgets) -> int:
-        """The longest summary of one compaction."""
+        """Return the maximum size of one summary, in tokens."""
         least = max(scale_to_window(self.summary_max_tokens, budgets), budgets.tokens // _LEAST_SHARE)
         return min(self.summary_max_tokens, least)
 
     def restored_budget(self, budgets: RequestBudgets) -> int:
-        """The most that may be appended to a summary, word for word."""
+        """Return the maximum size of text appended to a summary verbatim, in tokens."""
         return min(
             self.restored_max_tokens, max(scale_to_window(self.restored_max_tokens, budgets), budgets.tokens // 100)
         )
 
     def masking_target(self, target: float) -> float:
-        """The share at which masking alone will do: half way from the target to where sleep compacts. Above it the
-        next compaction would be near."""
+        """Return the share at which masking alone suffices: midway between the target and the share at which sleep
+        compacts. Above it, the next compaction would follow soon."""
         return (target + self.sleep_threshold) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionInputs:
-    """What a plan takes account of beside the view: the live `checkpoints` of the session, oldest range first; the
-    requests nobody has finished, newest first; `tasks`, the words of open to-dos; `known`, what the journal has of
-    today; `focus`, what the person asked to keep in mind."""
+    """What a plan considers in addition to the view: the live `checkpoints` of the session, oldest range first; open
+    requests, newest first; `tasks`, the texts of open to-dos; `known`, today's journal entries; `focus`, what the
+    person wants the summary to keep."""
 
     checkpoints: tuple[Checkpoint, ...] = ()
     open_requests: tuple[UserRequest, ...] = ()
@@ -122,7 +122,7 @@ class CompactionInputs:
 
 
 def scale_to_window(tokens: int, budgets: RequestBudgets) -> int:
-    """A number of tokens that is meant for a full context, as the same share of a smaller one."""
+    """Scale a token count meant for a full-size context to the current one."""
     return min(tokens, tokens * budgets.tokens // FULL_CONTEXT_TOKENS)
 
 
@@ -131,50 +131,50 @@ SummaryTier = Literal["full", "partial", "extractive", "ends", "floor"]
 
 @dataclass(frozen=True, slots=True)
 class SummaryInput:
-    """What a summary is made of."""
+    """The input of a summary."""
 
     session: str
     scope: str
-    rows: tuple[Message, ...]  # those that leave the view, oldest first, by the home's clock
-    places: Mapping[int, LogLocation]  # where the log has them whole
-    budget: int  # the most that the summary may take, in tokens
-    tasks: tuple[str, ...] = ()  # words of open requests and to-dos, which have to survive
-    earlier_summaries: str = ""  # what the summaries that stay say, so that it is not said again
-    known_facts: tuple[str, ...] = ()  # what the journal has of today
-    focus: str = ""  # what the person asked to keep in mind
+    rows: tuple[Message, ...]  # messages that leave the view, oldest first, with local times
+    places: Mapping[int, LogLocation]  # where the log has them in full
+    budget: int  # maximum size of the summary, in tokens
+    tasks: tuple[str, ...] = ()  # words of open requests and to-dos, which must be kept
+    earlier_summaries: str = ""  # content of the summaries that stay, to avoid repeating it
+    known_facts: tuple[str, ...] = ()  # today's journal entries
+    focus: str = ""  # what the person wants to keep
     depth: int = 1  # 1: `rows` are original messages, 2: they are summaries
-    restored_max_tokens: int = 800  # what may be appended word for word
+    restored_max_tokens: int = 800  # text that may be appended verbatim
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What takes the place of messages that left."""
+    """The replacement of messages that leave the view."""
 
-    text: str  # checked, boundary tags escaped, what verification added again at its end
+    text: str  # checked, boundary tags escaped, with restored facts at its end
     tier: SummaryTier | Strategy  # "floor", or a strategy without summaries: no text
     tokens: int
     memories: tuple[str, ...] = ()  # durable facts for the journal
     # decisions, preferences, entities, identifiers
     key_facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     restored: tuple[str, ...] = ()
-    failures: tuple[str, ...] = ()  # why better tiers were not used, a line each
+    failures: tuple[str, ...] = ()  # why better tiers were not used, one line each
     model: str = ""
-    attempts: int = 0  # model calls
-    cost_usd: float | None = 0.0  # None where one call has no known price
+    attempts: int = 0  # number of model calls
+    cost_usd: float | None = 0.0  # None if the price of a call is unknown
     depth: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class PriceInView:
-    """What each token in view is expected to cost over the coming day, in US dollars, or in input tokens where no price
-    is known."""
+    """The expected cost of each token in view over the coming day, in US dollars, or in input tokens if no price is
+    known."""
 
     price: float
     is_usd: bool
 
     def expect(self, removed: int, cost_usd: float | None) -> dict[str, float]:
-        """What the record of a compaction that removed so many tokens says: what it is expected to save over the coming
-        day, its own cost taken off."""
+        """Return the expected savings for the record of a compaction: those of the coming day for the removed tokens,
+        minus its own cost."""
         if self.is_usd:
             return {"removed": removed, "expected_usd": round(self.price * removed - (cost_usd or 0.0), 6)}
         return {"removed": removed, "expected_tokens": round(self.price * removed)}
@@ -182,36 +182,36 @@ class PriceInView:
 
 @dataclass(frozen=True, slots=True)
 class CompactionRequest:
-    """One compaction to make."""
+    """A request for one compaction."""
 
     session: str
     trigger: str
     terms: CompactionLimits
     focus: str = ""
-    cached_prompt: CachedPrompt | None = None  # the request that the provider has in its cache
-    urgent: bool = False  # a person waits: no model is asked, and no other compaction waited for
-    min_pressure: float = 0.0  # below it, once its turn has come, nothing is done
-    masks_only: bool = False  # shortens tool output and long answers, and removes no message
-    price_in_view: PriceInView | None = None  # for its record: what it is expected to save
-    sleep_budget: SleepBudget | None = None  # what a sleep may still spend
-    notice_address: NoticeAddress = field(default_factory=NoticeAddress)  # where what it has to tell goes
+    cached_prompt: CachedPrompt | None = None  # the last request, which the provider has cached
+    urgent: bool = False  # a person waits: use no model, and do not wait for another compaction
+    min_pressure: float = 0.0  # do nothing if the pressure is below this when it runs
+    masks_only: bool = False  # only shorten tool output and long answers; remove no message
+    price_in_view: PriceInView | None = None  # for its record: the expected savings
+    sleep_budget: SleepBudget | None = None  # remaining budget of the sleep cycle
+    notice_address: NoticeAddress = field(default_factory=NoticeAddress)  # where its notices are sent
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """What came of a request."""
+    """The outcome of a request."""
 
     before: Pressure
     after: Pressure
-    checkpoints: tuple[Checkpoint, ...] = ()  # those made, oldest first
+    checkpoints: tuple[Checkpoint, ...] = ()  # compactions made, oldest first
     notices: tuple[Notice, ...] = ()
-    stuck_reason: str = ""  # why the context stays too full, where it does (F02)
-    busy: bool = False  # another process is at it
-    gains_nothing: bool = False  # what would take the place of messages is no smaller than they are
+    stuck_reason: str = ""  # why the context is still too full, if it is (F02)
+    busy: bool = False  # another process is compacting
+    gains_nothing: bool = False  # the replacement would not be smaller than the messages
 
     @property
     def message_count(self) -> int:
-        """How many messages left the view or were shortened."""
+        """Return how many messages were removed from the view or shortened."""
         return sum(checkpoint.messages_compressed for checkpoint in self.checkpoints if not checkpoint.is_merge)
 
     @property
@@ -221,27 +221,27 @@ class CompactionResult:
 
 @dataclass(frozen=True, slots=True)
 class CachedPrompt:
-    """The last request of a session, which its provider has in its cache."""
+    """The last request of a session, which its provider has cached."""
 
     model: str
     request: ModelRequest
-    prompt_tokens: int  # as they are billed
+    prompt_tokens: int  # as billed
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryEstimate:
-    """About what a summary takes."""
+    """The estimated cost of a summary."""
 
     model: str
     calls: int
     input_tokens: int
     output_tokens: int
-    usd: float | None  # None where no price is known
+    usd: float | None  # None if the price is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerLimits:
-    """When models are left alone."""
+    """When models are not used for a while."""
 
-    failures: int  # so many in a row
-    cool_down: timedelta  # how long nobody is asked; then one try is let through
+    failures: int  # failures in a row
+    cool_down: timedelta  # pause; afterwards one attempt is allowed

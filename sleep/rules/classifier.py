@@ -1,12 +1,11 @@
-"""What speaks for a clause to last, and what for it to be over soon: signs with their weights; and how much an entry of
-the journal weighs. By rules alone. Pure.
+"""Classifies clauses by rules: scores whether a clause states something durable or something soon over, from weighted
+signs; and scores the importance of a journal entry. Pure.
 
-What always holds:
-- No single word decides. A clause lasts where its signs together weigh at least `durable_threshold()`; the signs are
-  forms of the language and classes of words, never names or matters of one person. A word may be in several classes.
-  For languages other than English there are few forms, each as sure as it can be, and no weights.
-- Of an entry the weightiest matter that it names decides, whatever its kind; how old it is does not (that only lowers
-  its rank when it is recalled). What no rule knows is in the uncertain middle, where a model may judge.
+- No single word decides. A clause is durable if the weights of its signs sum to at least `durable_threshold()`; signs
+  are language patterns and word classes, never names or topics of one person. A word may be in several classes. Other
+  languages than English have few, highly reliable patterns, without weights.
+- An entry's most important topic determines its importance, whatever its kind; its age does not (which only lowers its
+  rank in recall). Unknown content gets a medium score, which a model may refine.
 
     health, safety, births, deaths, weddings     0.8, with a name or number 0.9
     identity, home, work, money, secrets         0.6, with a name or number 0.7
@@ -34,12 +33,12 @@ _WEEKDAY = load_pattern("signs", "weekday")
 
 
 def durable_threshold() -> float:
-    """The weight from which a clause lasts."""
+    """Return the score from which a clause is durable."""
     return read_classifier().threshold
 
 
 def find_signs(clause: str) -> list[str]:
-    """The names of the signs that a clause shows, and of the classes of its words as "of <class>"."""
+    """Return the names of the signs of a clause, and the classes of its words as "of <class>"."""
     rules = read_classifier()
     clause = expand_shorthand(clause)
     lowered = clause.lower()
@@ -56,7 +55,7 @@ def find_signs(clause: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def score_clause(clause: str) -> float:
-    """How much more speaks for a clause to last than against it; `durable_threshold()` is enough."""
+    """Return the sum of the weights of a clause's signs; durable from `durable_threshold()` on."""
     rules = read_classifier()
     extra_words = min(rules.most_words, max(0, len(clause.split()) - rules.words_before))
     return sum(rules.weights[name] for name in find_signs(clause)) + rules.word_weight * extra_words
@@ -71,27 +70,27 @@ _PREFERS = load_pattern("signs", "prefers")
 
 
 def classify_kind(clause: str, *, standing: bool) -> Literal["fact", "preference", "decision"]:
-    """Of a clause that lasts."""
+    """Return the kind of a durable clause."""
     if _sign_pattern("decided").search(clause.lower()):
         return "decision"
     return "preference" if standing or _PREFERS.search(clause) else "fact"
 
 
 def names_date(clause: str) -> bool:
-    """Whether it names a date, or how often something happens."""
+    """Return whether it names a date or a frequency."""
     lowered = clause.lower()
     return bool(_sign_pattern("date").search(lowered) or _sign_pattern("recurs").search(lowered))
 
 
 def mentions_entity(clause: str) -> bool:
-    """Whether it has a word of somebody's life, a day, a number or a name."""
+    """Return whether it has a word about someone's life, a day, a number or a name."""
     if re.search(r"\d|(?<=\w )[A-Z][a-z]", clause) or _WEEKDAY.search(clause) or _THING_CHANGED.match(clause):
         return True
     return not classify_words(clause).isdisjoint(read_classifier().link_classes - {"food"})
 
 
 def mentions_person(clause: str) -> bool:
-    """Whether it names somebody, or somebody of the person's own."""
+    """Return whether it names a person, or someone related to the user."""
     if re.search(r"(?<=\w )[A-Z][a-z]{2,}", clause):
         return True
     return not classify_words(clause).isdisjoint({"kin", "person", "pet"})
@@ -104,12 +103,13 @@ _PASSING = load_pattern("languages", "passing")
 
 
 def is_passing(own: str) -> bool:
-    """Whether a sentence in one of these languages only tells how things are at the moment."""
+    """Return whether a sentence in one of these languages only describes the present moment."""
     return bool(_PASSING.search(own))
 
 
 def classify_other_language(own: str) -> Literal["fact", "preference", "decision"] | None:
-    """Of a statement in German, French, Spanish, Norwegian, Chinese or Japanese; None where nothing lasting is told."""
+    """Return the kind of a durable statement in German, French, Spanish, Norwegian, Chinese or Japanese; None if it is
+    not durable."""
     if is_passing(own):
         return None
     if _DECISION.search(own):
@@ -134,7 +134,7 @@ def _classes_by_word() -> dict[str, frozenset[str]]:
 
 
 def classify_word(word: str) -> frozenset[str]:
-    """What a word in lower case tells; empty where nothing is known of it."""
+    """Return the classes of a lower-case word; empty if unknown."""
     by_word = _classes_by_word()
     word = _TAIL.sub("", word)
     classes = by_word.get(word)
@@ -150,7 +150,7 @@ def classify_word(word: str) -> frozenset[str]:
 
 
 def classify_words(text: str) -> frozenset[str]:
-    """What all words of a text tell."""
+    """Return the classes of all words of a text."""
     return _NONE.union(*map(classify_word, _TOKEN.findall(text.lower())))
 
 
@@ -164,12 +164,12 @@ _GROUND = load_pattern("importance", "ground")
 _PASSING_MATTER = load_pattern("importance", "passing")
 _SMALL = load_pattern("importance", "small")
 _TELLING = lazy_regex(r"\d|(?<=\s)(?!I\b|I')[A-ZÀ-Þ]\w+")
-# A weight says what a text is about; what it is about stands in its first lines.
+# Topic words have weights; the topic of a text is in its first lines.
 _LOOKED_AT = 4_000
 
 
 def score_importance(kind: str, content: str) -> float:
-    """0 to 1, as the table above tells; `kind` as in `JournalEntry.tags`."""
+    """Return the importance, 0 to 1, by the table above; `kind` as in `JournalEntry.tags`."""
     text = unicodedata.normalize("NFC", content[:_LOOKED_AT]).replace("’", "'")
     named = 0.1 if _TELLING.search(text) else 0.0
     if is_small_talk(text):
@@ -184,11 +184,11 @@ def score_importance(kind: str, content: str) -> float:
 
 
 def is_small_talk(content: str) -> bool:
-    """Whether nothing but a greeting, thanks or agreement is said."""
+    """Return whether the text is only a greeting, thanks or agreement."""
     return bool(_SMALL.match(content[:_LOOKED_AT]))
 
 
-# Of longer texts only the beginning and the end: there stands what is asked about what was pasted between.
+# Of longer texts only the beginning and the end are read, where a question about pasted text is.
 _BEGINNING = 4_000
 _END = 1_000
 _SHORTEST = 4
@@ -199,13 +199,13 @@ _ORDER_CYRILLIC = lazy_regex(r"(?:пожалуйста[ ,]+)?(?:напомни|�
 _KINDLY = load_pattern("requests", "kindly")
 
 _REMINDS = load_pattern("requests", "reminds")
-# Where an order of its own may begin within a sentence.
+# Where an order may begin within a sentence.
 _PART = lazy_regex(r"[,;:，；、]\s*| and (?=(?:please|also|then|can|could)\b)", re.IGNORECASE)
 
 
 def classify_request(text: str) -> RequestKind:
-    """What the message asks for: more than an answer where some sentence does; something to be done where one of them
-    asks for more than a reminder."""
+    """Return what the message asks for: more than an answer if a sentence does; an action if a sentence asks for more
+    than a reminder."""
     if len(text) > _BEGINNING + _END:
         text = f"{text[:_BEGINNING]}\n{text[-_END:]}"
     tasks = [sentence for sentence in split_sentences(text) if asks_for_action(sentence)]

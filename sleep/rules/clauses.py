@@ -1,13 +1,12 @@
-"""Sentences taken apart into clauses, what a clause does (asks, orders, supposes or states), fragments joined, and the
-part of a sentence that tells something lasting, cut out word for word. Pure.
+"""Splits sentences into clauses, determines what a clause does (ask, order, suppose or state), joins fragments, and
+extracts the durable part of a sentence verbatim. Pure.
 
-What always holds:
-- Words stay as they were written, in their order; a clause is a part of its sentence word for word. What is not
-  plainly a statement tells nothing.
-- A sentence without a verb or a subject is joined to the one it belongs to: "Friday the 29th, half past nine." says
-  something only behind the sentence that says of what; "The dentist!" only before the one that says more of him.
-- A clause that asks, orders, supposes or disclaims is never the reason to keep anything, and one that stands beside
-  such a clause has to speak for itself.
+- Words and their order are unchanged; a clause is a verbatim part of its sentence. What is not clearly a statement is
+  not extracted.
+- A sentence without a verb or a subject is joined to its neighbour: "Friday the 29th, half past nine." to the sentence
+  before it; "The dentist!" only to the sentence after it.
+- A clause that asks, orders, supposes or disclaims is never a reason to keep anything, and a clause next to it must be
+  durable by itself.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ _STANDING_ORDERS_IT = load_pattern("clauses", "standing_orders_it")
 
 
 def find_clauses(own: str) -> list[tuple[int, int]]:
-    """Where each clause of a sentence begins and ends."""
+    """Return start and end of each clause of a sentence."""
     cuts = [(match.start(), match.end()) for match in _CUT.finditer(own)]
     starts, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(own)]
     return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
 
 
 def strip_opening_words(clause: str) -> str:
-    """Without the words that only begin it."""
+    """Remove words that only introduce the clause."""
     opener = _OPENER.match(clause)
     if opener and clause[opener.end() :].strip(" .,!?"):
         clause = clause[opener.end() :]
@@ -60,7 +59,7 @@ def is_question_clause(clause: str) -> bool:
 
 
 def is_order(clause: str) -> bool:
-    """Whether it asks for something to be done now."""
+    """Return whether it asks for something to be done now."""
     clause = expand_shorthand(clause)
     start = strip_opening_words(clause)
     if _REMEMBER.match(clause) or is_standing_instruction(start):
@@ -69,7 +68,7 @@ def is_order(clause: str) -> bool:
 
 
 def is_standing_instruction(clause: str) -> bool:
-    """Whether it says how something is to be done from now on."""
+    """Return whether it says how something should be done from now on."""
     start = strip_opening_words(expand_shorthand(clause))
     if _ALWAYS.match(start) or _STANDS_BY_ITSELF.search(start):
         return True
@@ -77,7 +76,7 @@ def is_standing_instruction(clause: str) -> bool:
 
 
 def find_standing_wishes(text: str) -> list[str]:
-    """The sentences of a person's message that say how they want things done, or be answered, from now on."""
+    """Return the sentences of a person's message that say how they want things done, or answered, from now on."""
     return [
         sentence.text
         for sentence in split_sentences(text)
@@ -96,7 +95,7 @@ def is_hypothetical(clause: str) -> bool:
 
 
 def is_disclaimer(clause: str) -> bool:
-    """Whether it says that something is not known."""
+    """Return whether it says that something is not known."""
     return bool(_UNKNOWN.search(expand_shorthand(clause)))
 
 
@@ -105,7 +104,7 @@ def is_small_talk_clause(clause: str) -> bool:
 
 
 def depends_on_previous(clause: str) -> bool:
-    """Whether it begins with a word that stands for something said before."""
+    """Return whether it begins with a word that refers to something said before."""
     return bool(_PRONOUN.match(expand_shorthand(clause)))
 
 
@@ -133,7 +132,7 @@ _OUTCRY = load_pattern("clauses", "outcry")
 
 
 def join_fragments(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """The sentences, each with the fragments that belong to it."""
+    """Return the sentences, each with the fragments that belong to it."""
     joined: list[Sentence] = []
     topic = False
     for sentence in sentences:
@@ -161,7 +160,7 @@ def _states(sentence: Sentence) -> bool:
 
 
 def is_fragment(sentence: Sentence) -> bool:
-    """Whether it has neither a verb nor a subject of its own and is no outcry."""
+    """Return whether it has neither a verb nor a subject and is not an exclamation."""
     own = expand_shorthand(sentence.own_text)
     if len(own.split()) > _MOST_WORDS or _OUTCRY.match(own) or is_joke(own):
         return False
@@ -175,14 +174,14 @@ def _is_topic(sentence: Sentence) -> bool:
 _LONGEST_READ = 400
 _FEW_WORDS = 2
 _MANY_WORDS = 5
-# A correction tells that something lasts. A clause beside a question or an order has to speak for itself.
+# A correction is a sign of durability. A clause next to a question or an order must be durable by itself.
 _FOR_CORRECTING = 0.9
 _FOR_SAYING_SO = 1.6
 _FOR_BEING_NOTED = 0.8
 _OF_SOMEBODY = 0.6
 _OF_ONE = 1.2
 _LONG = 18
-# An edge of a sentence that weighs less only passes.
+# An edge of a sentence with a lower score is only temporary.
 _EDGE = -2.5
 _OF_SOMEBODY_NAMED = lazy_regex(r"^(?:who|which|whose)\b", re.IGNORECASE)
 _HANGS_ON = lazy_regex(r"^(?:to|for|with|about|of|in|at|from|by|who|which|that|like|or|than|into|as)\b", re.IGNORECASE)
@@ -191,22 +190,22 @@ _SUBJECT = load_pattern("clauses", "subject")
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """A part of a sentence."""
+    """A clause of a sentence."""
 
     start: int
     end: int
     states: bool  # it states something
     weight: float
-    hangs: bool  # its subject depends on what was said before
-    whole: bool  # it can be understood by itself
+    hangs: bool  # its subject refers to something said before
+    whole: bool  # it is understandable by itself
     small: bool  # small talk
 
 
 def extract_durable_part(
     sentence: Sentence, *, after_announcement: bool = False, was_acknowledged: bool = False
 ) -> str:
-    """The part of a sentence that lasts, word for word; "" where nothing does. `after_announcement`: the sentence
-    before said that this is a correction; `was_acknowledged`: the assistant took note of it."""
+    """Return the durable part of a sentence, verbatim; "" if there is none. `after_announcement`: the sentence before
+    announced a correction; `was_acknowledged`: the assistant confirmed it."""
     own = sentence.own_text[:_LONGEST_READ]
     if is_too_short(own) or is_small_talk_clause(own) or is_joke(own):
         return ""
@@ -222,7 +221,7 @@ def extract_durable_part(
 
 
 def _statement_beside_request(sentence: Sentence, own: str, parts: list[_Clause], need: float) -> str:
-    """What is told in the same breath as something is asked, ordered or supposed."""
+    """Return the durable statement in a sentence that also asks, orders or supposes something."""
     lasting = [part for part in parts if part.states and part.weight >= need]
     if not lasting:
         return _of_whom_it_is_asked(sentence, own, parts)
@@ -237,7 +236,7 @@ def _statement_beside_request(sentence: Sentence, own: str, parts: list[_Clause]
 
 
 def _parts(own: str, sentence: Sentence) -> list[_Clause]:
-    """The clauses; what is asked, ordered or supposed continues until somebody else is spoken of."""
+    """Return the clauses; a question, order or supposition extends until another person is addressed."""
     spans = find_clauses(own)
     clauses: list[_Clause] = []
     doing = False
@@ -255,7 +254,7 @@ def _parts(own: str, sentence: Sentence) -> list[_Clause]:
         states = not doing and not is_disclaimer(clause) and not small
         whole = _has_subject(clause) or len(clause.split()) > _MANY_WORDS
         if supposes and index and not last:
-            # "if Alun asks" between two commas supposes nothing of what follows.
+            # "if Alun asks" between two commas does not make what follows a supposition.
             doing = False
         clauses.append(_Clause(start, end, states, own_weight, depends_on_previous(clause), whole, small))
     while len(clauses) > 1 and clauses[0].small:
@@ -266,14 +265,14 @@ def _parts(own: str, sentence: Sentence) -> list[_Clause]:
 
 
 def _asks(clause: str, index: int, sentence: Sentence) -> bool:
-    """Whether it asks: "who is eight", behind a name, only says more of it."""
+    """Return whether it asks; "who is eight" after a name is not a question."""
     return is_question_clause(clause) and not (
         index and not sentence.has_question_mark and _OF_SOMEBODY_NAMED.match(clause)
     )
 
 
 def _most(own: str, parts: list[_Clause]) -> float:
-    """What the best part weighs: a clause, two beside each other, or a sentence that is no longer than people think."""
+    """Return the best score of a part: a clause, two adjacent clauses, or the whole sentence if it is short enough."""
     spans = [(first.start, other.end) for first, other in pairwise(parts)]
     if len(parts) > 2 and len(own.split()) <= _LONG:
         spans.append((parts[0].start, parts[-1].end))
@@ -285,7 +284,7 @@ def _most(own: str, parts: list[_Clause]) -> float:
 
 
 def _of_whom_it_is_asked(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
-    """What is said, after an order or a question, of somebody named in it."""
+    """Return what is said, after an order or a question, about a person named in it."""
     for before, part in pairwise(parts):
         request, clause = own[before.start : before.end], own[part.start : part.end]
         if not part.hangs or before.states or is_order(clause) or is_question_clause(clause) or is_disclaimer(clause):
@@ -310,5 +309,5 @@ def _cut(sentence: Sentence, own: str, parts: list[_Clause]) -> str:
 
 
 def is_too_short(own: str) -> bool:
-    """Too short to tell anything, in a script that has spaces."""
+    """Return whether it is too short to state anything, in a script with spaces."""
     return len(own.split()) <= _FEW_WORDS

@@ -1,8 +1,8 @@
-"""Whether a sentence takes back or changes what was said before, and which earlier statement it puts right where no
-single form of words tells. Pure.
+"""Detects sentences that retract or change earlier statements, and finds the corrected statement if no fixed wording
+shows it. Pure.
 
-What always holds: a statement puts right what it says is over, or else at most one other, the one it shares most
-with; it has to say that something changed, and to share what it is about. To be about the same person is not enough.
+A statement corrects those it says are over, or at most one other, the one with which it has most in common; it must say
+that something changed, and share its topic. Being about the same person is not enough.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _PLAINLY = load_pattern("corrections", "plainly")
 
 
 def is_explicit_correction(own: str) -> bool:
-    """Whether it says itself that it puts something right."""
+    """Return whether it says explicitly that it is a correction."""
     return bool(_PLAINLY.search(_english(own)))
 
 
 def is_correction(own: str) -> bool:
-    """Whether a sentence says that something is not, or is no longer, what was said."""
+    """Return whether a sentence says that something is not, or no longer, as said."""
     plain = _english(own)
     return bool(_TAKES_BACK.search(plain) or _PLAINLY.search(plain))
 
 
 def describes_change(text: str) -> bool:
-    """Whether something has changed, or is to, by what is said: more than those that take back what was said."""
+    """Return whether it says that something has changed, or will: more than retractions alone."""
     plain = _english(text)
     return any(form.search(plain) for form in (_TAKES_BACK, _PLAINLY, _CHANGES))
 
 
 def describes_replacement(text: str) -> bool:
-    """Whether something ends, or takes the place of something."""
+    """Return whether it says that something ends, or replaces something."""
     return bool(_REPLACES.search(_english(text)))
 
 
@@ -55,19 +55,19 @@ def _english(text: str) -> str:
 
 
 def is_retraction(message: str) -> bool:
-    """Whether a whole message is about what has changed: most of its sentences say so."""
+    """Return whether most sentences of a message are about a change."""
     sentences = split_sentences(blank_foreign_text(message[:_LOOKED_AT]))
     says_so = [is_correction(sentence.own_text) or announces_correction(sentence.own_text) for sentence in sentences]
     return bool(sentences) and 2 * sum(says_so) >= len(sentences)
 
 
 def announces_correction(own: str) -> bool:
-    """Whether it says nothing but that what follows is a correction."""
+    """Return whether it only announces that a correction follows."""
     return bool(_ANNOUNCES.match(own))
 
 
 _PART = load_pattern("corrections", "part")
-# What an earlier correction says beside what holds.
+# Words an earlier correction has in addition to its value.
 _LED_IN = load_pattern("corrections", "led_in")
 _LED_OUT = load_pattern("corrections", "led_out")
 _NEGATIONS = (
@@ -76,7 +76,7 @@ _NEGATIONS = (
     ("no", lazy_regex(r"\b(?:es (?!ist)|quise|quiero|perdón)", re.IGNORECASE)),
     ("not", lazy_regex("")),
 )
-# What a part of a sentence may be, the surest first; a part is put right by another of its kind.
+# Kinds of parts of a sentence, most reliable first; a part is corrected by another of its kind.
 _PART_KINDS = (
     load_pattern("corrections", "part_titled"),
     load_pattern("corrections", "part_day"),
@@ -90,9 +90,9 @@ _PART_KINDS = (
 
 
 def correct_part(earlier: str, message: str) -> str:
-    """What was said `earlier` with the part that a message of a few words puts right ("no, it's Dr. Meyer"), and what
-    it was: the rest of it stays, its day above all. "" where the message does something else, or nobody can tell which
-    part is meant."""
+    """Return the `earlier` text with the part that a short message corrects replaced ("no, it's Dr. Meyer"), and the
+    old part; everything else, such as its day, stays. "" if the message does something else, or the part is
+    ambiguous."""
     match = _PART.match(expand_shorthand(" ".join(message.split())))
     if match is None:
         return ""
@@ -105,7 +105,7 @@ def correct_part(earlier: str, message: str) -> str:
     if kind is _PART_KINDS[-1]:
         parts = [part for part in parts if not any(other.search(part[0]) for other in _PART_KINDS[:-1])]
     if not parts and kind is _PART_KINDS[0]:
-        # Nobody was named before: now somebody is.
+        # Nobody was named before; now someone is.
         return f"{earlier.rstrip(' .!')} ({value})"
     if len(parts) != 1:
         return ""
@@ -115,7 +115,7 @@ def correct_part(earlier: str, message: str) -> str:
 
 
 _OWNED = load_pattern("corrections", "owned")
-# A thing of a thing, as what is told of or as what was changed: the boiler code is, replaced the boiler filter.
+# A part of a thing, as a topic or as what changed: "the boiler code is", "replaced the boiler filter".
 _COMPOUNDS = tuple(
     map(
         lazy_regex,
@@ -126,22 +126,22 @@ _COMPOUNDS = tuple(
         ),
     )
 )
-# What is named after these is over with.
+# What is named after these words is over.
 _DONE_WITH = load_pattern("corrections", "done_with")
-# Somebody who moves, or moves something: what else is known of them stays, and so does what is known of the place.
+# Someone who moves, or moves something: other facts about them stay valid, and so do facts about the place.
 _MOVER = load_pattern("corrections", "mover")
 CORRECTION_THRESHOLD = 2.05
-# A word that one of those known shares, or two, or more: what many share tells nothing of which is meant.
+# Shared words that only one, two, or more known statements have: a word in many statements does not identify one.
 _SHARED_WORD = (1.3, 0.8, 0.4)
 _IN_PLACE_OF = 0.8
 _LONGEST = 10_000
-# Who says so much speaks of too many things.
+# A longer statement is about too many things.
 _RAMBLING = 20
 
 
 def find_corrected(new: Statement, earlier: Sequence[tuple[str, Statement]], *, only_ended: bool = False) -> list[str]:
-    """The ids of the statements, of those that are `known` in the order they were said, that are no longer so: all that
-    say what the new one says is over, or else, unless `only_ended`, the one it shares most with."""
+    """Return the ids of the statements in `known` (in chronological order) that are no longer true: all that the new
+    one says are over, or, unless `only_ended`, the one with which it has most in common."""
     if not describes_change(new.text):
         return []
     ended = [name for name, old in earlier if _is_over(new, old)]
@@ -161,7 +161,7 @@ def find_corrected(new: Statement, earlier: Sequence[tuple[str, Statement]], *, 
 
 @cache
 def _said_of_anything() -> frozenset[str]:
-    """Words that are said of anything: to share them is to share nothing."""
+    """Return words that are used about anything: sharing them means nothing."""
     return frozenset(map(stem_word, read_word_set("of_anything")))
 
 
@@ -172,7 +172,8 @@ def _shared(words: frozenset[str], old: Statement) -> set[str]:
 
 
 def _of_other_things(new: Statement, old: Statement) -> set[str]:
-    """Those of whom another thing is said in each: Ada's party, Ada's swimming; the boiler code, the boiler filter."""
+    """Return whether they are about different things: Ada's party, Ada's swimming; the boiler code, the boiler
+    filter."""
     mine, theirs = _things(new), _things(old)
     return {
         stem_word(who)
@@ -182,14 +183,15 @@ def _of_other_things(new: Statement, old: Statement) -> set[str]:
 
 
 def _things(statement: Statement) -> dict[str, str]:
-    """Of whom, or of what, what is named."""
+    """Return whose, or which thing's, attribute is named."""
     text, telling = fold_text(statement.text), statement.content_stems - _said_of_anything()
     parts = [part for form in _COMPOUNDS for part in form.findall(text) if {*map(stem_word, part)} <= telling]
     return dict([*parts, *_OWNED.findall(text)])
 
 
 def _movers(new: Statement) -> set[str]:
-    """Those who move, and where to, as far as they are names. A word of which something is known is a thing: choir."""
+    """Return who moves, and where to, as far as these are names. A word with known facts is a thing, such as a
+    choir."""
     names = set()
     for match in _MOVER.finditer(new.text):
         who, where = match["who"].lower(), match["where"]
@@ -199,7 +201,7 @@ def _movers(new: Statement) -> set[str]:
 
 
 def _is_over(new: Statement, old: Statement) -> bool:
-    """Whether it says what the new one says is no longer so, of the same."""
+    """Return whether it says that what the old one says is over."""
     for ended in (*new.replaced, *map(parse_statement, _DONE_WITH.findall(fold_text(new.text)))):
         if ended.is_named_in(old):
             same = _shared(new.content_stems | ended.content_stems, old)

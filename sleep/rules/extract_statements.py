@@ -1,13 +1,11 @@
-"""What a conversation tells of its person, by rules alone: message by message, in answer to a question, or as a
-correction. Pure.
+"""Extracts durable statements from a conversation by rules: from messages, answers to questions, and corrections. Pure.
 
-What always holds:
-- Only the person's own words, as they said them, in their order; never a question, an order, something supposed, a
-  quotation, pasted text, code or small talk. What is not taken stays findable in the message log.
-- Every text names the messages that it is made of, and can be understood by itself: an answer stands behind its
-  question, a correction that only says "it" behind what it corrects, a day that was near has its date.
-- Question and answer stand in their text word for word. Only questions about the person's own life are joined, with
-  an answer that says something; of offers only one that is answered with how it is to be done.
+- Only the person's own words, verbatim and in order; never a question, an order, a supposition, a quotation, pasted
+  text, code or small talk. What is not extracted can still be found in the message log.
+- Every text names its source messages and is understandable by itself: an answer follows its question, a correction
+  that only says "it" follows what it corrects, a relative day has its date.
+- Question and answer are verbatim in their text. Only questions about the person's life are joined with an answer; an
+  offer is joined only if the answer says how to do it.
 """
 
 from __future__ import annotations
@@ -70,7 +68,7 @@ _EMPTY = load_pattern("answers", "empty")
 _ASKED_BACK = load_pattern("answers", "asked_back")
 _CALLED = load_pattern("answers", "called")
 _HOW = load_pattern("answers", "how")
-# Characters of the end of a message, where its question stands.
+# Number of characters at the end of a message where its question is searched.
 _LOOKED_AT = 20_000
 _ENOUGH_FOR_YES = 0.8
 _AUXILIARY = lazy_regex(
@@ -81,8 +79,8 @@ _ABOUT_HAVING = load_pattern("answers", "about_having")
 
 
 def find_personal_question(message: str, *, after_statement: bool = False) -> str:
-    """The question about the person's life that a message of the assistant ends with; "" where there is none. Asked
-    back in a few words `after_statement`, it is about what was told."""
+    """Return the question about the person's life at the end of the assistant's message; "" if there is none.
+    `after_statement`: a short question then refers to the statement before it."""
     question = _closing_question(message)
     if question is None:
         return ""
@@ -92,7 +90,7 @@ def find_personal_question(message: str, *, after_statement: bool = False) -> st
 
 
 def find_answered_offer(message: str, answer: Sentence) -> str:
-    """The offer that a message of the assistant ends with, where it is answered with how it is to be done; else ""."""
+    """Return the offer at the end of the assistant's message if the answer says how to do it; else ""."""
     question = _closing_question(message)
     if question is None or not _OFFERS.match(question.own_text) or answer.is_question:
         return ""
@@ -109,7 +107,7 @@ def _closing_question(message: str) -> Sentence | None:
 
 
 def join_answer(question: str, answer: Sentence) -> str:
-    """Question and answer as one text; "" where the answer says nothing that lasts."""
+    """Join question and answer; "" if the answer says nothing durable."""
     own = answer.own_text
     if answer.is_question or is_disclaimer(own) or is_order(own) or is_hypothetical(own):
         return ""
@@ -137,30 +135,31 @@ StatementKind = Literal["fact", "preference", "decision", "task"]
 _LONGEST_TEXT = 20_000
 _LONGEST = 400
 _SHORTEST_CJK = 5
-# What puts a part of something right takes no more.
+# A longer message does not only correct a part.
 _SHORTEST_WHOLE = 120
 _CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractedStatement:
-    """What is worth keeping, word for word."""
+    """A statement to keep, verbatim."""
 
     kind: StatementKind
     content: str
     importance: float  # 0 to 1
-    is_correction: bool = False  # of what was said before
+    is_correction: bool = False  # of something said before
     needs_context: bool = False  # its subject is only a pronoun
 
 
 def extract_statements(text: str, *, was_acknowledged: bool = False) -> list[ExtractedStatement]:
-    """What a user's message tells, in its order, each sentence once. `was_acknowledged`: the assistant took note."""
+    """Return the statements of a user's message, in order, each sentence once. `was_acknowledged`: the assistant
+    confirmed it."""
     sentences = join_fragments(split_sentences(blank_foreign_text(text[:_LONGEST_TEXT])))
     return list({statement.content: statement for statement in _joined(sentences, was_acknowledged)}.values())
 
 
 def _joined(sentences: Sequence[Sentence], noted: bool) -> Iterator[ExtractedStatement]:
-    """What is said of "her" stands behind the sentence that says who she is."""
+    """Join a statement about "her" to the sentence that says who she is."""
     pending: ExtractedStatement | None = None
     before, request, announced = "", "", False
     for sentence in sentences:
@@ -180,7 +179,8 @@ def _joined(sentences: Sequence[Sentence], noted: bool) -> Iterator[ExtractedSta
 
 
 def _with_context(before: str, request: str, statement: ExtractedStatement) -> ExtractedStatement:
-    """What hangs on the sentence before it, with that; with a question or an order only where it names nothing."""
+    """Join a statement that depends on the sentence before it to that sentence; to a question or an order only if it
+    names nothing itself."""
     context = before or ("" if mentions_entity(statement.content) else request)
     return replace(statement, content=f"{context}{statement.content}"[:_LONGEST], needs_context=not context)
 
@@ -192,7 +192,7 @@ def _of_one(first: ExtractedStatement, second: ExtractedStatement) -> ExtractedS
 
 
 def _statement_of_sentence(sentence: Sentence, announced: bool, noted: bool) -> ExtractedStatement | None:
-    """`announced`: the sentence before said that this is a correction; `noted`: the assistant took note of it."""
+    """`announced`: the sentence before announced a correction; `noted`: the assistant confirmed it."""
     own = sentence.own_text[:_LONGEST]
     if asks_for_action(sentence) and mentions_reminder(own) and names_date(own):
         return _new_statement("task", sentence.text, own)
@@ -211,7 +211,7 @@ def _statement_of_sentence(sentence: Sentence, announced: bool, noted: bool) -> 
 
 
 def _classify_in_english(own: str, *, announced: bool, noted: bool) -> StatementKind | None:
-    """Of what is said in another language, by what its everyday words tell in English."""
+    """Classify a text in another language by the English translation of its everyday words."""
     english = to_english(own)
     if english == own or is_passing(own):
         return None
@@ -235,26 +235,26 @@ _TOOK_NOTE = load_pattern("answers", "took_note")
 
 @dataclass(frozen=True, slots=True)
 class SourcedStatement:
-    """A statement as it is to be kept."""
+    """A statement to store."""
 
     statement: ExtractedStatement
     record: LogRecord
-    sources: tuple[int, ...]  # the messages that it is from, the person's own first
+    sources: tuple[int, ...]  # source messages, the person's own first
 
 
 @dataclass(slots=True)
 class _ConversationState:
-    """What a message is understood by."""
+    """The context for understanding a message."""
 
     assistant: LogRecord | None = None  # the assistant's last message
     user: LogRecord | None = None  # the person's last message
-    play_until: datetime | None = None  # a game goes on until then
-    noted: bool = False  # the assistant took note of what is read
-    told: tuple[SourcedStatement, ...] = ()  # by the person's last message that told something or asked nothing
+    play_until: datetime | None = None  # a game continues until then
+    noted: bool = False  # the assistant confirmed the current message
+    told: tuple[SourcedStatement, ...] = ()  # after the person's last message that stated something or asked nothing
 
 
 def extract_from_conversation(records: Sequence[LogRecord], zone: tzinfo = UTC) -> list[SourcedStatement]:
-    """What the users' messages tell, in their order; `zone` is where the days of the person begin."""
+    """Return the statements in users' messages, in order; `zone` determines dates."""
     state = _ConversationState()
     statements: list[SourcedStatement] = []
     for number, record in enumerate(records, 1):
@@ -272,12 +272,12 @@ def extract_from_conversation(records: Sequence[LogRecord], zone: tzinfo = UTC) 
 
 
 def is_acknowledgement(record: LogRecord) -> bool:
-    """Whether the assistant says that it will keep what it was told."""
+    """Return whether the assistant says that it will remember something."""
     return record.role == "assistant" and bool(_TOOK_NOTE.search(record.content[:_FIRST]))
 
 
 def _plays(state: _ConversationState, record: LogRecord) -> bool:
-    """Whether the message is part of a game in which people say what is true of nobody."""
+    """Return whether the message is part of a game whose statements are about nobody."""
     said = record.content[:_LONGEST_TEXT]
     if starts_role_play(said):
         state.play_until = record.ts + _PLAY_LASTS
@@ -308,7 +308,7 @@ def _of_message(record: LogRecord, state: _ConversationState) -> Iterator[Source
 
 
 def _with_corrected_part(record: LogRecord, state: _ConversationState) -> SourcedStatement | None:
-    """What was told just before, where the message only puts a part of it right."""
+    """Return the previous statement with a part corrected, if the message only corrects that part."""
     if len(record.content) > _SHORTEST_WHOLE:
         return None
     for told in reversed(state.told):
@@ -324,7 +324,7 @@ def _with_corrected_part(record: LogRecord, state: _ConversationState) -> Source
 
 
 def _says_anew(message: str, earlier: str) -> bool:
-    """Whether a message that tells nothing by itself says what was told just before with another value."""
+    """Return whether a message without a statement repeats the previous statement with another value."""
     if extract_statements(message) or not is_correction(message):
         return False
     return compare_statements(parse_entry(message), parse_entry(earlier)) == "supersedes"
@@ -351,7 +351,7 @@ def _answer(record: LogRecord, state: _ConversationState) -> SourcedStatement | 
 def _with_what_it_corrects(
     statement: ExtractedStatement, record: LogRecord, state: _ConversationState
 ) -> SourcedStatement | None:
-    """Before the last words that name what "it" is; None where nobody can tell."""
+    """Join it to the last text that names what "it" is; None if unknown."""
     for before in filter(None, (state.assistant, state.user)):
         sentences = split_sentences(blank_foreign_text(before.content))
         named = [sentence.text for sentence in sentences if _names_something(sentence.own_text)]

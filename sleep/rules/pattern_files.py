@@ -1,11 +1,10 @@
-"""The patterns, words and weights of the rules, read from the TOML files in `sleep/rules/data`.
+"""Loads the patterns, words and weights of the rules from the TOML files in `sleep/rules/data`.
 
-What always holds: a file is read when something of it is first used, and a pattern is compiled when it is first used,
-so a start reads nothing. What a file says wrongly (a doubled name, a flag or fragment that does not exist) is a
-`ValueError` that names the file and the entry.
+Files are read, and patterns compiled, at first use, so that start-up reads nothing. An error in a file (a duplicate
+name, an unknown flag or fragment) is a `ValueError` that names the file and the entry.
 
-Of a pattern of several lines, the line breaks and the spaces that begin each line are dropped. `{name}` is replaced by
-the fragment of that name; braces around anything else are the regular expression's own.
+In a pattern of several lines, line breaks and leading spaces are removed. `{name}` is replaced by the fragment of that
+name; braces around anything else belong to the regular expression.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ _FRAGMENT = re.compile(r"\{([a-z_]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One form that speaks for a clause to last, or against it.
+    """A pattern that is a sign for or against durability.
 
-    - `name`: as the classifier and the other signs refer to it.
-    - `pattern`: searched in the clause in lower case.
-    - `is_cased`: searched in the clause as it was written instead.
-    - `cancelled_by`: signs beside which this one tells nothing.
+    - `name`: used by the classifier and other signs.
+    - `pattern`: searched in the lower-case clause.
+    - `is_cased`: searched in the clause as written instead.
+    - `cancelled_by`: signs that cancel this one.
     """
 
     name: str
@@ -43,14 +42,14 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """What `signs.toml` holds.
+    """The content of `signs.toml`.
 
-    - `threshold`: the weight from which a clause lasts.
-    - `weights`: above 0 for lasting, below 0 for passing: of the signs by their names, of a class of words once a
-      clause ("of <class>"), of having no link ("unlinked"), of family with a number ("so-many").
-    - `word_classes`: those that weigh something.
-    - `link_signs`, `link_classes`: what links a clause to somebody's life.
-    - `word_weight`: for each word beyond `words_before`, for `most_words` at most.
+    - `threshold`: the score from which a clause is durable.
+    - `weights`: above 0 for durable, below 0 for temporary: of signs by name, of a word class once per clause ("of
+      <class>"), of having no link ("unlinked"), of family with a number ("so-many").
+    - `word_classes`: classes with a weight.
+    - `link_signs`, `link_classes`: what links a clause to someone's life.
+    - `word_weight`: per word beyond `words_before`, up to `most_words`.
     """
 
     threshold: float
@@ -65,7 +64,7 @@ class Classifier:
 
 
 class _NamedPattern:
-    """The `re.Pattern` of that name, looked up at its first use."""
+    """A named `re.Pattern`, loaded at first use."""
 
     def __init__(self, file: str, name: str) -> None:
         self._file, self._name = file, name
@@ -77,19 +76,19 @@ class _NamedPattern:
 
 
 def load_pattern(file: str, name: str) -> re.Pattern[str]:
-    """The pattern `name` of `<file>.toml`; KeyError at its first use where there is none."""
+    """Return the pattern `name` of `<file>.toml`; raises KeyError at first use if it does not exist."""
     return cast(re.Pattern[str], _NamedPattern(file, name))
 
 
 @cache
 def read_patterns(file: str) -> Mapping[str, re.Pattern[str]]:
-    """Every pattern of `<file>.toml` by its name."""
+    """Return all patterns of `<file>.toml` by name."""
     return compile_patterns(file, _read(file))
 
 
 def compile_patterns(file: str, data: Mapping[str, Any]) -> Mapping[str, re.Pattern[str]]:
-    """Every pattern of a file's `[patterns]` by its name. `[flags]` has the flags of a pattern, or of all others as
-    `default`; without either, case is ignored."""
+    """Return the patterns in a file's `[patterns]` by name. `[flags]` has the flags of single patterns, and `default`
+    for the others; without either, case is ignored."""
     fragments, flags, patterns = _fragments(data), dict[str, list[str]](data.get("flags", {})), data.get("patterns", {})
     default: list[str] = flags.pop("default", ["ignorecase"])
     if unknown := flags.keys() - patterns.keys():
@@ -102,7 +101,7 @@ def compile_patterns(file: str, data: Mapping[str, Any]) -> Mapping[str, re.Patt
 
 @cache
 def read_pattern_rows(file: str, table: str) -> tuple[tuple[Mapping[str, Any], re.Pattern[str]], ...]:
-    """The rows of a table of `<file>.toml`, each with its `pattern`, in their order; case counts."""
+    """Return the rows of a table of `<file>.toml` in order, each with its `pattern`; case-sensitive."""
     data = _read(file)
     fragments = _fragments(data)
     return tuple((row, lazy_regex(join_fragments(file, table, row["pattern"], fragments))) for row in data[table])
@@ -110,19 +109,19 @@ def read_pattern_rows(file: str, table: str) -> tuple[tuple[Mapping[str, Any], r
 
 @cache
 def read_alternatives(file: str, name: str) -> frozenset[str]:
-    """The words of a list in `[alternatives]` of `<file>.toml`."""
+    """Return a word list in `[alternatives]` of `<file>.toml`."""
     return frozenset(_alternatives(_read(file)["alternatives"], name))
 
 
 @cache
 def read_words(table: str, file: str = "words") -> dict[str, str]:
-    """A table of `words.toml`: word lists with spaces between the words, or words for words."""
+    """Return a table of `words.toml`: space-separated word lists, or words mapped to words."""
     return cast(dict[str, str], _read(file)[table])
 
 
 @cache
 def read_word_set(name: str) -> frozenset[str]:
-    """A list of `words.toml`."""
+    """Return a word list of `words.toml`."""
     return frozenset(read_words("lists")[name].split())
 
 
@@ -170,8 +169,8 @@ def _read(file: str) -> dict[str, Any]:
 
 
 def _fragments(data: Mapping[str, Any]) -> dict[str, str]:
-    """The fragments of a file, with those of its lists of words: alternatives as they are, and of verbs in `[habits]`
-    the form for oneself and for others."""
+    """Return the fragments of a file, including those made of word lists: alternatives unchanged, and first- and
+    third-person forms of the verbs in `[habits]`."""
     fragments = dict(data.get("fragments", {}))
     lists = data.get("alternatives", {})
     for name in lists:
@@ -199,7 +198,7 @@ def _third_person(verb: str) -> str:
 
 
 def join_fragments(file: str, name: str, text: str, fragments: Mapping[str, str]) -> str:
-    """A pattern on one line, with its fragments in their places."""
+    """Return a pattern on one line, with its fragments inserted."""
 
     def fragment(match: re.Match[str]) -> str:
         if match[1] not in fragments:

@@ -1,10 +1,11 @@
-"""Who or what a sentence names, what it says of them, and matters of which there is one at a time. Pure.
+"""Finds who or what a sentence is about, what it says about them, and attributes that have only one value at a time.
+Pure.
 
-What always holds: better few and true. A name is what begins with a capital (or, in scripts without them, stands
-where only a name can), never a word that merely begins a sentence; what is quoted in a sentence is not the person's.
-The value of an attribute is as it was said, without what was added to it in the same breath; one that has words
-quoted from somebody in it is none. A slot is the matter of one subject: two statements fill the same slot only where
-subject and matter are the same, so that the codes of two doors, the homes of two sisters are never taken for one.
+Precision is preferred to completeness. A name begins with a capital (or, in scripts without them, is at a position
+where only a name can be), and is never just the first word of a sentence; quotations are ignored. An attribute's value
+is verbatim, without additions in the same sentence; values that quote others are ignored. A slot belongs to one
+subject: two statements fill the same slot only if subject and attribute are the same, so that the codes of two doors,
+or the homes of two sisters, are not confused.
 """
 
 from __future__ import annotations
@@ -35,24 +36,24 @@ _TRAILING_CLAUSE = load_pattern("relations", "trailing_clause")
 
 
 def is_single_relation(relation: str) -> bool:
-    """Whether one person has one of these at a time."""
+    """Return whether one person has only one of these at a time."""
     return relation in read_alternatives("relations", "single_relations")
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Somebody or something that a sentence speaks of."""
+    """A person or thing that a sentence is about."""
 
-    name: str  # "" where only `alias` ("my sister") is said
+    name: str  # "" if only `alias` ("my sister") is said
     kind: EntityKind | None
-    said_of_it: str  # begins with a verb or, of a possession, with that
+    said_of_it: str  # begins with a verb, or of a possession with the thing
     relation: str = ""
     alias: str = ""
     is_possessive: bool = False
 
 
 def find_mention(sentence: str) -> Mention | None:
-    """What the sentence is about, if it is a name or somebody whom the person calls by a relation."""
+    """Return the subject of the sentence if it is a name or a person named by their relation."""
     cjk = _CJK_CALLED.fullmatch(sentence)
     if cjk:
         relation, name = cjk["ja"] or cjk["zh"], cjk["name_ja"] or cjk["name_zh"]
@@ -96,7 +97,7 @@ def _related(match: re.Match[str], owns: bool) -> Mention:
 
 
 def _alias(match: re.Match[str]) -> str:
-    """As the person says it: "my younger sister", no matter who tells of it."""
+    """Return the alias as the user says it ("my younger sister")."""
     ours = "our" if re.search(r"\b[Oo]ur\b", match[0][: match.end("relation")]) else "my"
     return f"{ours} {match['adjective']}{match['relation']}"
 
@@ -107,16 +108,16 @@ def _is_no_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AttributeClaim:
-    """An attribute that was told."""
+    """A stated attribute."""
 
     name: str
     value: str
-    is_multi_valued: bool = False  # several may hold at once
-    is_ended: bool = False  # it was told that it no longer holds
+    is_multi_valued: bool = False  # several values are possible at a time
+    is_ended: bool = False  # it is said to be over
 
 
 def find_attributes(mention: Mention) -> list[AttributeClaim]:
-    """What the rest of the sentence says of it, in its order."""
+    """Return the attributes in the rest of the sentence, in order."""
     rest = re.sub(r"^[, ]+(?:who |which )?", "", mention.said_of_it)
     if mention.is_possessive:
         match = _OWNED.fullmatch(rest)
@@ -142,7 +143,7 @@ def _claim_in_clause(part: str) -> AttributeClaim | None:
 
 
 def _value(raw: str) -> str:
-    """ "" where part of it is quoted from somebody."""
+    """Return the value; "" if part of it is a quotation."""
     value = _TRAILING_CLAUSE.sub("", raw).strip(" ,;:.")
     return "" if "·" in value else value
 
@@ -155,7 +156,7 @@ _PLACED = load_pattern("relations", "placed")
 _FAVOURITE = load_pattern("relations", "favourite")
 _PREFERS = load_pattern("relations", "prefers")
 _CLAUSE = lazy_regex(r"[,.;:!?。，] ?")
-# "Jonas, my best friend from school, lives ...": who they are stands between the name and the verb.
+# In "Jonas, my best friend from school, lives ...", the relation is between the name and the verb.
 _WHO_THEY_ARE = load_pattern("relations", "who_they_are")
 _NO_NAME = load_pattern("relations", "no_name")
 _FRONT = lazy_regex(r"^(?:the|a|an|now|in|at|on|to|about|around) ")
@@ -169,22 +170,22 @@ def _ignored() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class AttributeSlot:
-    """A matter of which a subject has one at a time."""
+    """An attribute of which a subject has one value at a time."""
 
     attribute: str
     subject: str
-    value: str  # what is said of it, folded
+    value: str  # its value, folded
 
 
 def find_slots(text: str) -> list[AttributeSlot]:
-    """What a statement fills, main clause by main clause."""
+    """Return the slots that a statement fills, by main clause."""
     text = _WHO_THEY_ARE.sub(r"\1 ", text)
     folded = " ".join(fold_text(text[:1_000]).replace("’", "'").split())
     return [slot for slot in dict.fromkeys(_slots(folded)) if not _names_nobody(slot, text)]
 
 
 def _names_nobody(slot: AttributeSlot, text: str) -> bool:
-    """Whether it says of somebody how they are, not who they are: "Dad's on the mend" names no father."""
+    """Return whether it describes how somebody is, not who: "Dad's on the mend" names no father."""
     if not is_single_relation(slot.attribute.removeprefix("of ")):
         return False
     first = slot.value.split(" ")[0]
@@ -224,7 +225,7 @@ def _slots(folded: str) -> Iterator[AttributeSlot]:
 
 
 def _before(folded: str, place: int) -> str:
-    """What stands before a verb in its clause."""
+    """Return what precedes a verb in its clause."""
     return _CLAUSE.split(folded[max(0, place - _LONGEST_SUBJECT) : place])[-1]
 
 
@@ -236,7 +237,7 @@ def _subject(who: str) -> str:
 
 
 def _is_somebody(who: str) -> bool:
-    """Not a meeting that was moved to another room."""
+    """Return whether this is a person, and not a meeting that was moved to another room."""
     words = [word for word in re.findall(r"[\w'-]+", who) if word not in _ignored()]
     return (len(words) == 1 and not re.search(r"\b(?:the|my|our)\b", who)) or bool(
         re.search(

@@ -1,7 +1,7 @@
-"""Days that hang on when they were named: what "tomorrow" or "the 14th" was, in brackets behind the sentence. Pure.
+"""Resolves days that depend on when they were said: appends the date of "tomorrow" or "the 14th" in brackets. Pure.
 
-What always holds: a date is added, nothing is changed; the most that is added are two, and none where it could be
-another as well (a weekday that comes every week, a day that is over).
+A date is only added, nothing is changed; at most two are added, and none if it is ambiguous (a weekday that recurs
+every week, a day that is over).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MONTHS_AHEAD = 7
 
 
 def append_dates(content: str, said_on: date) -> str:
-    """The sentence with the days it names by `said`, the day that it was said on, in brackets behind it."""
+    """Append the dates of the days a sentence names to it, in brackets; `said_on` is the day it was said."""
     if _REPEATED.search(content):
         return content
     dates = list(dict.fromkeys(_resolved(content, said_on)))[:_MOST]
@@ -59,7 +59,7 @@ def append_dates(content: str, said_on: date) -> str:
 
 def _resolved(content: str, said_on: date) -> Iterator[str]:
     for match in _RELATIVE.finditer(content):
-        # What the day is said of stands in its own clause.
+        # The event is named in the same clause as the day.
         past = bool(_PAST.search(_CLAUSE.split(content[: match.start()])[-1]))
         shown = _near(match, said_on) or _of_week(match, said_on, past) or _of_month(match, said_on, past)
         if shown:
@@ -119,7 +119,7 @@ def _of_month(match: re.Match[str], said_on: date, past: bool) -> str:
 
 
 def _day_of(said_on: date, month: int, day: int, past: bool) -> str:
-    """The next one, or of what is told as past the last one."""
+    """Return the next such day, or the last one if it is in the past."""
     for year in (said_on.year, said_on.year + 1, said_on.year - 1):
         try:
             candidate = date(year, month, day)
@@ -132,7 +132,7 @@ def _day_of(said_on: date, month: int, day: int, past: bool) -> str:
 
 
 def _nth(said_on: date, day: int, weekday: int | None, *, past: bool) -> str:
-    """The next one, that falls on the weekday where one was named, or of what is told as past the last one."""
+    """Return the next such day of the month, on the weekday if one is given, or the last one if it is in the past."""
     for step in (0, -1) if past else range(_MONTHS_AHEAD if weekday is not None else 3):
         year, month = divmod(said_on.year * 12 + said_on.month - 1 + step, 12)
         try:

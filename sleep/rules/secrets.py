@@ -1,9 +1,9 @@
-"""What looks like a password, a key, a PIN or the number of a card, in English, German, French and Spanish, so that it
-is kept where it was said and stored, and is put into nothing that is sent unasked. Pure.
+"""Finds what looks like a password, a key, a PIN or a card number, in English, German, French and Spanish. Secrets stay
+where they were said and stored, and are left out of everything sent unasked. Pure.
 
-What always holds: a secret is told by its form (the keys of providers, card numbers with their check digit), or by the
-word that names it, with a value that is no word of a sentence. Years, dates, telephone and order numbers, addresses and
-postal codes are none. Measured on a seeded table (`tests/unit/test_secret_patterns.py`).
+A secret is recognized by its format (API keys, card numbers with check digit), or by a word that names it, followed by
+a value that is not a word. Years, dates, telephone and order numbers, addresses and postal codes are not secrets.
+Measured on a seeded table (`tests/unit/test_secret_patterns.py`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ _CODE = load_pattern("secrets", "code_is")
 _CODE_TOO = load_pattern("secrets", "code_too")
 _CODE_CHANGED = load_pattern("secrets", "code_changed")
 _CARD = load_pattern("secrets", "card")
-# What kind a pattern tells, itself, and by which name `needed` of secrets.toml has the words without which it does not
-# match.
+# Kind of secret, pattern, and the key of the words in `needed` of secrets.toml without which the pattern cannot match.
 _PATTERNS = (
     ("key", _KNOWN_FORM, "known_form"),
     ("password", load_pattern("secrets", "password_is"), "password"),
@@ -55,9 +54,9 @@ _PATTERNS = (
     ("card number", _CARD, ""),
 )
 _NEEDED = frozenset(needed for _, _, needed in _PATTERNS if needed)
-# Several patterns need what these find, which common words like "pass" do not tell.
+# Words that several patterns need and that are rarer than common ones like "pass".
 _NAMES = {"password": load_pattern("secrets", "names_password"), "code": load_pattern("secrets", "names_code")}
-# Of how many texts it is kept that they have no secret, by their hash: a compaction looks again at all that was said.
+# Number of texts without secrets to remember, by hash: each compaction checks all messages again.
 _CLEAN_KEPT = 10_000
 _clean: set[int] = set()
 _CARD_WORD = load_pattern("secrets", "card_word")
@@ -65,14 +64,14 @@ _HARMLESS_CODE = load_pattern("secrets", "harmless_code")
 _ASKED_FOR = load_pattern("secrets", "asked_for")
 _BEFORE_CODE = 16
 _CARD_DIGITS = 16
-# Characters of a private key, and of a sentence with anything else.
+# Maximum length of a private key, and of a sentence with any other secret.
 _LONGEST_KEY, _LONGEST = 8_200, 1_000
 _SHORT = 16_000
 _END = ".,;:!?)]}\"'»”"
 
 
 class Secret(NamedTuple):
-    """A value at characters [start, end) of a text."""
+    """A secret at characters [start, end) of a text."""
 
     kind: str  # "password", "key", "PIN" or "card number"
     start: int
@@ -80,7 +79,7 @@ class Secret(NamedTuple):
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """In their order; none overlaps another."""
+    """Return the secrets in order, without overlaps."""
     secrets: list[Secret] = []
     if (number := hash(text)) in _clean:
         return secrets
@@ -99,7 +98,7 @@ def has_secret(text: str) -> bool:
 
 
 def mask_secrets(text: str) -> str:
-    """`text` with what kind of secret it was in place of each."""
+    """Return `text` with each secret replaced by its kind."""
     pieces, at = [], 0
     for secret in find_secrets(text):
         pieces += [text[at : secret.start], f"[{secret.kind} left out]"]
@@ -108,13 +107,13 @@ def mask_secrets(text: str) -> str:
 
 
 def find_secret_values(sources: Iterable[str]) -> dict[str, str]:
-    """What kind of secret each value is that stands in `sources`."""
+    """Return the kind of each secret value in `sources`."""
     return {source[secret.start : secret.end]: secret.kind for source in sources for secret in find_secrets(source)}
 
 
 def leave_out_secrets(text: str, values: Mapping[str, str]) -> str:
-    """`text` without the secrets of its sources (`find_secret_values`), whatever words stand around them here, nor its
-    own."""
+    """Return `text` without its own secrets and those of its sources (`find_secret_values`), whatever words surround
+    them."""
     for value in sorted(values, key=len, reverse=True):
         if value in text:
             text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"[{values[value]} left out]", text)
@@ -122,7 +121,7 @@ def leave_out_secrets(text: str, values: Mapping[str, str]) -> str:
 
 
 def asks_for_secret(question: str) -> bool:
-    """Whether it names what may be a secret, so that an answer may have one."""
+    """Return whether it asks for something that may be secret, so that the answer may contain it."""
     return _ASKED_FOR.search(question) is not None
 
 
@@ -144,8 +143,8 @@ def _candidates(text: str) -> Iterator[Secret]:
 
 
 def _absent_words(text: str) -> frozenset[str]:
-    """Which `needed` a short text has not: asked once, and not for each pattern. A long one is looked through in
-    windows, where they differ."""
+    """Return which `needed` words a short text lacks, checked once for all patterns. A long text is checked in
+    windows."""
     if len(text) > _SHORT:
         return frozenset()
     folded = text.casefold()
@@ -176,6 +175,6 @@ def _is_secret(
 
 
 def _has_check_digit(digits: list[int]) -> bool:
-    """By Luhn, as card numbers have one."""
+    """Return whether the digits pass the Luhn check, like card numbers."""
     doubled = (2 * digit - 9 * (digit > 4) for digit in digits[-2::-2])
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0

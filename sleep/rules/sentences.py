@@ -1,14 +1,11 @@
-"""What a person wrote, sentence by sentence, with what is not their own words blanked out. Pure.
+"""Splits a person's text into sentences, and blanks out what is not their own words. Pure.
 
-What always holds:
-- A sentence's `text` is verbatim but for white space; in `own_text` what stands between quotation marks or in code
-  is blanked in place, so that no rule reads somebody else's words as the person's. Lines that quote or are code are
-  no sentences.
-- Pasted mail, articles, lyrics, logs, code and orders to a machine are told by their form, not by what they say, and
-  blanked in place, so that the rest stands where it stood. In doubt a pasted block is nobody's: the message log has
-  it.
-- What people type for short ("im", "u", "w/") is spelled out for reading alone, only where it stands for one thing
-  wherever it is typed; what was said is kept as it was typed.
+- A sentence's `text` is verbatim except for white space; in `own_text`, quotations and code are replaced by spaces of
+  the same length, so that no rule treats them as the person's words. Quoted lines and lines of code are not sentences.
+- Pasted mail, articles, lyrics, logs, code and instructions to a machine are recognized by their form, not their
+  content, and blanked in place, so that positions stay the same. In doubt a pasted block is not the person's; the
+  message log has it.
+- Abbreviations ("im", "u", "w/") are expanded for analysis only, if they are unambiguous; stored text is unchanged.
 """
 
 from __future__ import annotations
@@ -29,15 +26,15 @@ _WERE = lazy_regex(r"^were(?= (?:\w+ing|not|all|both|at|in|on|with|from|off|movi
 
 @lru_cache(maxsize=4096)
 def expand_shorthand(text: str) -> str:
-    """The text with nothing in it for short."""
+    """Return the text with abbreviations expanded."""
     words = read_words("shorthand")
     plain = _shorthand().sub(lambda match: words[match[0].lower()], text.replace("’", "'"))
     return _WERE.sub("we're", _ITS.sub("it's", plain))
 
 
 def strip_request_to_keep(text: str) -> str:
-    """The statement without the words that only ask to remember it ("Remember that", "Merk dir, dass"), and without the
-    points of titles, which end no sentence."""
+    """Return the statement without the words that ask to remember it ("Remember that", "Merk dir, dass"), and without
+    the periods of titles, which end no sentence."""
     request = _ASKS_TO_KEEP.match(text)
     return _TITLE_POINT.sub(r"\1 ", text[request.end() :] if request else text)
 
@@ -72,14 +69,14 @@ _MARK = lazy_regex(r"[?？؟][^\w?？؟]*$")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence."""
+    """One sentence."""
 
-    text: str  # as it was written
-    own_text: str  # as long as `text`, without what is quoted in it
+    text: str  # as written
+    own_text: str  # same length as `text`, with quotations blanked
 
     @property
     def is_question(self) -> bool:
-        """With its mark, or without it in the order of words that asks."""
+        """Return whether it is a question, by question mark or word order."""
         bare = self.own_text.rstrip(".!。！… ")
         return bool(_MARK.search(self.own_text) or _ASKS.match(self.own_text) or _ASKS_CJK.search(bare))
 
@@ -89,7 +86,7 @@ class Sentence:
 
 
 def split_sentences(text: str) -> list[Sentence]:
-    """In their order; what has no letter of the person's own is none."""
+    """Return the sentences in order; those without a letter of the person's own are omitted."""
     own = blank_quotations(text)
     sentences: list[Sentence] = []
     for start, end in _spans(own):
@@ -102,17 +99,17 @@ def split_sentences(text: str) -> list[Sentence]:
 
 
 def blank_quotations(text: str) -> str:
-    """The text without what is quoted in it."""
+    """Return the text with quotations blanked."""
     return _WITHIN.sub(_blanked, _ASIDE.sub(_blank_out, text))
 
 
 def _blank_out(match: re.Match[str]) -> str:
-    """As long as it was, so that places stay places."""
+    """Replace by spaces of the same length."""
     return "".join("\n" if char == "\n" else " " for char in match[0])
 
 
 def _blanked(match: re.Match[str]) -> str:
-    """The marks stay, and the end of a sentence that ends with the quotation."""
+    """Blank a quotation but keep its marks, and its sentence end."""
     text, after = match[0], match.string[match.end() : match.end() + 2]
     ends = text[-2] in ".!?" and after[:1].isspace() and after[1:].isupper()
     return f"{text[0]}{BLANKED_CHARACTER * (len(text) - 2 - ends)}{text[-2:] if ends else text[-1]}"
@@ -124,7 +121,7 @@ def _spans(own: str) -> Iterator[tuple[int, int]]:
         preceding = own[max(start, match.start() - _LOOKED_BACK) : match.start()]
         if "\n" not in match[0] and _is_inside(preceding, own[match.end() : match.end() + 3]):
             continue
-        # Marks that close a quotation belong to what they close.
+        # Closing quotation marks belong to the sentence they close.
         end = match.end() - (len(match[0]) - len(match[0].rstrip()))
         if end > start:
             yield start, end
@@ -160,12 +157,12 @@ _PLAY = load_pattern("sentences", "play")
 _PLAY_ENDS = load_pattern("sentences", "play_ends")
 _ACTION = lazy_regex(r"(?<![\w*])\*[^*\n]{3,80}\*(?![\w*])")
 _FEW_LINES = 4
-# Characters of what tells where foreign text begins.
+# Number of characters searched for the beginning of foreign text.
 _LONGEST = 8_000
 
 
 def blank_foreign_text(text: str) -> str:
-    """The text with what is not the person's own voice blanked; as long as it was, line breaks kept."""
+    """Return the text with everything that is not the person's own blanked; same length and line breaks."""
     if any(search_in_windows(form, text, _LONGEST) for form in (_INJECTED, _PLAY, _ACTION)):
         return _blank(text)
     own = _FENCED.sub(lambda match: _blank(match[0]), text)
@@ -179,7 +176,7 @@ def blank_foreign_text(text: str) -> str:
 
 
 def starts_role_play(text: str) -> bool:
-    """Whether a game begins in which people say what is true of nobody."""
+    """Return whether a game begins in which people make up statements."""
     return any(
         search_in_windows(form, own, _LONGEST) for form, own in ((_PLAY, expand_shorthand(text)), (_ACTION, text))
     )
@@ -194,8 +191,8 @@ def _is_log(text: str) -> bool:
 
 
 def _without_block(text: str, start: int, *, whole: bool) -> str:
-    """Without what stands from `start` on, up to where the person speaks again; `whole`: that line alone was begun with
-    it, so a new line may be the person's."""
+    """Blank a block starting at `start`, until the person's own words continue; `whole`: it began with that line only,
+    so the next line may be the person's."""
     again = _SPEAKS_AGAIN.search(text, start)
     end = again.end() if again else len(text)
     if whole and not again:
@@ -205,7 +202,7 @@ def _without_block(text: str, start: int, *, whole: bool) -> str:
 
 
 def _without_verse(text: str) -> str:
-    """Lines of a song or a poem: many in a row that end like no sentence and begin like one."""
+    """Blank the lines of a song or poem: many in a row that do not end like sentences or begin like one."""
     if text.count("\n") < _FEW_LINES - 1:
         return text
     lines = text.split("\n")

@@ -1,9 +1,8 @@
-"""What a statement names, by its form: about whom, which numbers, days and names, whether it ends, changes or adds
-something, and which words of an earlier statement it puts right. Pure.
+"""Parses a statement by its form: who it is about, which numbers, days and names it has, whether it ends, changes or
+adds something, and which words of an earlier statement it replaces. Pure.
 
-What always holds: only the main clause counts for what changes ("because ..." tells why); numbers, days and months are
-compared as values in any spelling and, days and months, in five languages; scripts without spaces are read as pairs of
-characters.
+For changes only the main clause counts ("because ..." explains them); numbers, days and months are compared as values
+in any spelling, days and months in five languages; scripts without spaces are read as pairs of characters.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from sleep.rules.pattern_files import load_pattern, read_word_set, read_words
 from sleep.rules.sentences import expand_shorthand, strip_request_to_keep
 
 _LONGEST = 1_500
-# The dates that days were given when they were learned (`sleep.rules.resolve_dates`).
+# The dates appended by `sleep.rules.resolve_dates`.
 _DATED = lazy_regex(r" \([^()]*\b(?:19|20)\d\d[^()]*\)$")
 _ALIKE = 0.75
 
 
 @cache
 def _by_word(table: str) -> dict[str, str]:
-    """The value of each word of a table of `words.toml`."""
+    """Return the value of each word of a table of `words.toml`."""
     return {word: value for value, words in read_words(table).items() for word in words.split()}
 
 
@@ -59,16 +58,16 @@ _POSSESSIVE = lazy_regex(r"['’]s\b|s['’](?=\s)")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a statement names, by its form."""
+    """A parsed statement."""
 
     text: str
-    words: tuple[str, ...]  # all its words in their order
-    content_stems: frozenset[str]  # words but for small ones, numbers, days and marks of change
-    main_stems: frozenset[str]  # those of the clauses in which something changes, or of its main clause
-    names: frozenset[str]  # those that are written as names
+    words: tuple[str, ...]  # all words in order
+    content_stems: frozenset[str]  # words without stop words, numbers, days and words of change
+    main_stems: frozenset[str]  # words of the clauses with a change, or of the main clause
+    names: frozenset[str]  # capitalised as names
     values: frozenset[tuple[str, str]]  # ("number", "900"), ("day", "day3"), ...
     main_values: frozenset[tuple[str, str]]
-    replaced: tuple[Statement, ...]  # what it says is no longer so
+    replaced: tuple[Statement, ...]  # what it says is no longer true
     sentiment: int  # 1 likes, -1 dislikes, 0 neither
     says_ended: bool
     is_negated: bool
@@ -78,25 +77,25 @@ class Statement:
     is_indefinite: bool
 
     def values_of_kind(self, kind: str, *, main: bool = False) -> frozenset[str]:
-        """Its values of a kind; `main`: where something changes, those that stand there."""
+        """Return its values of a kind; `main`: prefer those in the clauses with a change."""
         values = self.main_values if main else self.values
         return frozenset(value for value_kind, value in values if value_kind == kind)
 
     def is_named_in(self, other: Statement) -> bool:
-        """Whether all that it names, and that is something, is in the other one."""
+        """Return whether everything it names, if anything, is in the other one."""
         names_something = self.content_stems & other.content_stems or self.values & other.values
         return bool(names_something) and self.content_stems <= other.content_stems and self.values <= other.values
 
 
 def parse_statement(text: str) -> Statement:
-    """The first 1,500 characters are read."""
+    """Parse the first 1,500 characters."""
     plain = expand_shorthand(" ".join(strip_request_to_keep(text[:_LONGEST]).split()))
     corrects = _CORRECTS.match(plain)
     return _statement(plain[corrects.end() :] if corrects else plain, with_old=True, corrects=corrects is not None)
 
 
 def _statement(text: str, *, with_old: bool, corrects: bool = False) -> Statement:
-    """`corrects`: it began with words that take back what was said before, and negate nothing in it."""
+    """`corrects`: it began with words that retract something, which negate nothing in it."""
     folded = fold_text(text)
     bare = _DATED.sub("", folded)
     clause = _REASON.split(bare, maxsplit=1)[0]
@@ -127,7 +126,7 @@ def _statement(text: str, *, with_old: bool, corrects: bool = False) -> Statemen
 
 
 def _corrected(folded: str) -> Iterator[str]:
-    """What a statement says is no longer so, in its words."""
+    """Return the words of what a statement says is no longer true."""
     auxiliary = read_word_set("auxiliary")
     for match in _NOT.finditer(folded):
         english = match["how"] in ("not", "instead of", "rather than")
@@ -139,7 +138,7 @@ def _corrected(folded: str) -> Iterator[str]:
 
 
 def _changed(clause: str) -> str:
-    """The clauses with a mark of change in them, where they name something and its value; else all of it."""
+    """Return the clauses with a word of change if they have a topic and a value; else the whole text."""
     marked = ", ".join(part for part in _CLAUSES.split(clause) if _CHANGES.search(part))
     says_both = any(True for _ in _stems(marked)) and any(True for _ in _values(marked))
     return marked if says_both else clause
@@ -160,7 +159,7 @@ def _stems(folded: str) -> Iterator[str]:
 
 
 def stem_word(word: str) -> str:
-    """A word without the commonest endings of English; others are hardly touched."""
+    """Return a word without the commonest English endings; other languages are mostly unchanged."""
     if len(word) <= 3 or not word.isascii():
         return word
     for ending in ("ings", "ing", "ies", "ed", "es", "s", "e"):
@@ -171,7 +170,7 @@ def stem_word(word: str) -> str:
 
 
 def is_same_stem(word: str, other: str) -> bool:
-    """The same word, or another form of it ("allergic", "allergy")."""
+    """Return whether they are the same word or forms of it ("allergic", "allergy")."""
     if word == other:
         return True
     longest = max(len(word), len(other))
@@ -180,7 +179,7 @@ def is_same_stem(word: str, other: str) -> bool:
 
 
 def _of_calendar(word: str) -> tuple[str, str] | None:
-    """("day", "day0") to ("month", "month11")."""
+    """Yield ("day", "day0") to ("month", "month11")."""
     for kind, table in (("day", _by_word("days")), ("month", _by_word("months"))):
         value = table.get(word) or table.get(word.removesuffix("s"))
         if value is not None:
@@ -208,7 +207,7 @@ def _values(folded: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_date(word: str, folded: str) -> bool:
-    """Words that mean something else as well are dates beside a number or after a word of time."""
+    """Return whether an ambiguous word is a date: next to a number or after a word of time."""
     return bool(
         re.search(
             rf"\d(?:st|nd|rd|th)?(?: of)? {word}\b|\b(?:in|on|by|until|since|next|last|early|late) {word}\b"

@@ -1,12 +1,10 @@
-"""Whether what was said later says the same as what was said earlier, puts it right, or speaks of something else: by
-rules alone. Pure.
+"""Decides by rules whether a later statement repeats an earlier one, supersedes it, or is about something else. Pure.
 
-What always holds:
-- Two statements about different people or things are separate, however alike they are.
-- A change needs a reason in the words: a matter of which there is one at a time, a mark of change ("now", "actually",
-  "not X"), an end ("no longer"), or the same sentence with another number or day in it.
-- What happened once is not undone by what happened later.
-- In doubt both stand: a memory too many costs a line, one too few a fact.
+- Two statements about different people or things are separate, however similar.
+- A change needs evidence in the words: an attribute with one value at a time, a word of change ("now", "actually", "not
+  X"), an end ("no longer"), or the same sentence with another number or day.
+- A past event is not undone by a later one.
+- In doubt both are kept: a redundant memory costs a line, a missing one a fact.
 """
 
 from __future__ import annotations
@@ -31,14 +29,14 @@ StatementRelation = Literal["same", "supersedes", "separate"]
 _NEARLY_ALL = 0.75
 _MOST = 0.6
 _HALF = 0.5
-# What "it" and "that" may mean is not older than this.
+# "It" and "that" refer to nothing older than this.
 _JUST_SAID = timedelta(hours=12)
 _KINDS = ("number", "time", "day", "month")
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedStatement:
-    """A statement with what it fills and whom it is about: nothing where that is the person, or cannot be told."""
+    """A statement with the slots it fills and its subject; "" if that is the user or unknown."""
 
     statement: Statement
     slots: tuple[AttributeSlot, ...]
@@ -47,7 +45,7 @@ class ParsedStatement:
 
 @dataclass(frozen=True, slots=True)
 class MemoryCandidate:
-    """A memory that may have to do with a new entry."""
+    """A memory that may be related to a new entry."""
 
     id: str
     parsed: ParsedStatement
@@ -57,15 +55,15 @@ class MemoryCandidate:
 
 @dataclass(frozen=True, slots=True)
 class EntryDecision:
-    """What becomes of an entry; a new memory where nothing is named."""
+    """The decision about an entry; without ids it becomes a new memory."""
 
-    same_as: str = ""  # the memory that says it already
-    superseded_ids: tuple[str, ...] = ()  # those that cannot hold beside it, whichever was said first
+    same_as: str = ""  # the memory with the same content
+    superseded_ids: tuple[str, ...] = ()  # memories that contradict it, whichever was said first
 
 
 def parse_entry(text: str, *, corrects: bool = False) -> ParsedStatement:
-    """Up to the 1,500th character; in English, as far as that goes. `corrects`: it was said to put something right, in
-    words that are not in it any more."""
+    """Parse at most 1,500 characters, translated to English as far as possible. `corrects`: it was said as a
+    correction, in words that were removed from it."""
     text = to_english(strip_request_to_keep(text))
     statement = parse_statement(text)
     statement = replace(statement, says_changed=True) if corrects else statement
@@ -73,15 +71,15 @@ def parse_entry(text: str, *, corrects: bool = False) -> ParsedStatement:
 
 
 def list_matters(parsed: ParsedStatement) -> frozenset[tuple[str, ...]]:
-    """Whom or what a statement is about, its words without numbers and days, and each attribute that it fills: two that
-    have none of these in common can rarely contradict each other, and two that have may be far apart in their sound."""
+    """Return keys of a statement's topics: its subject, its words without numbers and days, and each slot it fills.
+    Statements without a common key rarely contradict each other, while those with one may be dissimilar in wording."""
     filled = {(slot.subject, slot.attribute) for slot in parsed.slots}
     words = tuple(sorted(parsed.statement.content_stems))
     return frozenset(matter for matter in (*filled, parsed.about, words) if matter)
 
 
 def decide_entry(entry: ParsedStatement, said_at: datetime, candidates: Sequence[MemoryCandidate]) -> EntryDecision:
-    """What a statement of `said_at` is to memories of the same scope."""
+    """Decide how a statement said at `said_at` relates to memories of the same scope."""
     same: list[tuple[float, MemoryCandidate]] = []
     against: list[str] = []
     for candidate in candidates:
@@ -110,15 +108,14 @@ def _relation(entry: ParsedStatement, said_at: datetime, candidate: MemoryCandid
 
 
 def _held_then(candidate: MemoryCandidate, said_at: datetime) -> bool:
-    """What was over before it was said again is true anew: another memory."""
+    """Return whether the candidate was still valid then: a fact that ended and is stated again becomes a new memory."""
     return candidate.until is None or said_at <= candidate.until
 
 
 def compare_statements(
     later: ParsedStatement, earlier: ParsedStatement, *, is_recent: bool = False
 ) -> StatementRelation:
-    """What the later statement is to the earlier one; `is_recent`: the later one may say "it" for what the earlier one
-    is about."""
+    """Compare a later to an earlier statement; `is_recent`: "it" in the later one may refer to the earlier one."""
     new, old = later.statement, earlier.statement
     if new.words == old.words:
         return "same"
@@ -137,9 +134,9 @@ def compare_statements(
 
 
 def restate_correction(text: str, about: str) -> str:
-    """What was put right without a word of what it is about ("it's 900, not 750"), said in full: the earlier text with
-    the new value in place of the old, and then the words themselves. What puts something else than the day of a dated
-    thing right keeps its day and time. Other texts stay as they are."""
+    """Complete a correction that does not name its topic ("it's 900, not 750"): the earlier text with the new value
+    instead of the old one, followed by the correction itself. Unless the correction changes the day, day and time of a
+    dated fact are kept. Other texts are returned unchanged."""
     new = parse_statement(text)
     if new.content_stems or not new.replaced:
         return _with_day_of(new, text, about)
@@ -169,7 +166,7 @@ def _with_day_of(new: Statement, text: str, about: str) -> str:
 
 
 def _puts_right(new: Statement, old: Statement, *, just_said: bool) -> bool:
-    """It names what is no longer so, that is in the earlier one, and both are about the same."""
+    """Return whether it names an outdated value that is in the earlier one, and both have the same topic."""
     for replaced in new.replaced:
         if not replaced.is_named_in(old):
             continue
@@ -184,8 +181,8 @@ def _puts_right(new: Statement, old: Statement, *, just_said: bool) -> bool:
 
 
 def _is_of_another(later: ParsedStatement, earlier: ParsedStatement) -> bool:
-    """Of the same matter one says what is so of the person, the other of somebody who is named: where Ruben moved from
-    is not where the person lives."""
+    """Return whether only one of them is about the user, and the other about a named person: where Ruben moved from is
+    not where the user lives."""
     pairs = [(new, old) for new in later.slots for old in earlier.slots if new.attribute == old.attribute]
     own = {new.subject == SELF_SUBJECT for new, _ in pairs}, {old.subject == SELF_SUBJECT for _, old in pairs}
     return own in (({True}, {False}), ({False}, {True})) and bool(later.about or earlier.about)
@@ -213,13 +210,13 @@ def _is_one_matter(new: AttributeSlot, old: AttributeSlot, *, changes: bool) -> 
         return False
     if new.attribute != PLACE_ATTRIBUTE:
         return new.subject == old.subject
-    # Things may be in several places, one after another, unless it is said that this changed.
+    # Things may be in several places in turn, unless a change is stated.
     mine, theirs = set(new.subject.split()), set(old.subject.split())
     return changes and new.subject != SELF_SUBJECT and bool(mine & theirs) and (mine <= theirs or theirs <= mine)
 
 
 def _agree(new: str, old: str) -> bool:
-    """One says what the other says, be it in more words."""
+    """Return whether one says the same as the other, possibly in more words."""
     a, b = parse_statement(new), parse_statement(old)
     mine, theirs = _bare_words(new), _bare_words(old)
     return (a.values == b.values and (mine <= theirs or theirs <= mine)) or a.words == b.words
@@ -230,7 +227,7 @@ def _bare_words(text: str) -> frozenset[str]:
 
 
 def _ends(new: Statement, old: Statement) -> bool:
-    """One says that it is over, the other that it is so."""
+    """Return whether one says that the other is over."""
     if new.says_ended == old.says_ended:
         return False
     over, so = (new, old) if new.says_ended else (old, new)
@@ -247,7 +244,7 @@ def _ends(new: Statement, old: Statement) -> bool:
 
 
 def _flips(later: ParsedStatement, earlier: ParsedStatement) -> bool:
-    """Liked and not liked, so and not so, of the same thing."""
+    """Return whether they are opposites about the same thing: liked and not liked, true and not true."""
     new, old = later.statement, earlier.statement
     if new.sentiment * old.sentiment < 0:
         if later.about != earlier.about:
@@ -261,7 +258,7 @@ def _flips(later: ParsedStatement, earlier: ParsedStatement) -> bool:
 
 
 def _revalues(new: Statement, old: Statement) -> bool:
-    """The same statement with another number, time or day in it."""
+    """Return whether it is the same statement with another number, time or day."""
     differing = [
         kind for kind in _KINDS if _differ(new.values_of_kind(kind, main=new.says_changed), old.values_of_kind(kind))
     ]
@@ -274,7 +271,7 @@ def _revalues(new: Statement, old: Statement) -> bool:
     if new.replaced and not any(
         replaced.content_stems & old.content_stems or replaced.values & old.values for replaced in new.replaced
     ):
-        # It says itself what it is put in place of.
+        # It names the value it replaces.
         return False
     if new.says_changed:
         shared = len(new.main_stems & old.content_stems)
@@ -283,7 +280,7 @@ def _revalues(new: Statement, old: Statement) -> bool:
 
 
 def are_separate_doings(new: Statement, old: Statement) -> bool:
-    """Whether they tell of two days on which the person does something: Anna is met on Tuesday, and on Thursday."""
+    """Return whether they are the same activity on two days: meeting Anna on Tuesday, and on Thursday."""
     if new.says_changed or not (_OWN_DOING.match(new.text) and _OWN_DOING.match(old.text)):
         return False
     return any(_differ(new.values_of_kind(kind), old.values_of_kind(kind)) for kind in ("day", "month")) or (
@@ -292,7 +289,7 @@ def are_separate_doings(new: Statement, old: Statement) -> bool:
 
 
 def _renames(new: Statement, old: Statement) -> bool:
-    """The same statement, said to have changed, with another name or colour in it."""
+    """Return whether it is the same statement, said to have changed, with another name or colour."""
     if not new.says_changed or new.is_negated != old.is_negated or old.is_past_event or not _values_agree(new, old):
         return False
     shared, added, missing = (
@@ -308,7 +305,7 @@ def _renames(new: Statement, old: Statement) -> bool:
 
 
 def _redefines(later: ParsedStatement, earlier: ParsedStatement) -> bool:
-    """The same attribute of the same thing, said to have changed: "the name of the boat is now Vega"."""
+    """Return whether it changes the same attribute of the same thing: "the name of the boat is now Vega"."""
     new, old = later.statement, earlier.statement
     if not new.says_changed or new.is_negated or old.is_negated or new.is_past_event or old.is_past_event:
         return False
@@ -328,7 +325,7 @@ def _same(later: ParsedStatement, earlier: ParsedStatement) -> StatementRelation
 
 
 def _contains(more: Statement, less: Statement) -> bool:
-    """Nothing is said in the shorter one that is not in the longer one, which is not much longer."""
+    """Return whether the longer one includes everything in the shorter one and is not much longer."""
     if not less.content_stems or not less.values <= more.values or more.says_additional != less.says_additional:
         return False
     if not all(any(is_same_stem(word, other) for other in more.content_stems) for word in less.content_stems):
@@ -349,7 +346,7 @@ def _other_subjects(later: ParsedStatement, earlier: ParsedStatement) -> bool:
     if not new or not old:
         return False
     if new & old:
-        # The north gate, the south gate.
+        # The north gate and the south gate.
         return later.about[-1] == earlier.about[-1] and bool(new - old and old - new)
     return not (
         {*map(stem_word, new)} & earlier.statement.content_stems
@@ -358,7 +355,7 @@ def _other_subjects(later: ParsedStatement, earlier: ParsedStatement) -> bool:
 
 
 def _about(text: str) -> tuple[str, ...]:
-    """The words of who or what a sentence is about; nothing where that is the person, or cannot be told."""
+    """Return the words of the subject of a sentence; empty if that is the user or unknown."""
     match = _ABOUT.match(fold_text(text[:200]).replace("’", "'"))
     if match is None:
         return ()
@@ -369,7 +366,7 @@ def _about(text: str) -> tuple[str, ...]:
 
 
 def _names_differ(new: Statement, old: Statement, *, beside: frozenset[str] = frozenset()) -> bool:
-    """Each names somebody or something that the other does not."""
+    """Return whether each names a person or thing that the other does not."""
     mine, theirs = new.names - old.content_stems, old.names - new.content_stems - beside
     return bool(mine and theirs)
 

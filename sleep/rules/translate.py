@@ -1,8 +1,8 @@
-"""What was said in German, French or Spanish, word for word in English as far as everyday words go, so that the rules
-compare what was said in one language with what was said in another. Pure.
+"""Translates everyday words of German, French or Spanish to English, word by word, so that the rules can compare
+statements in different languages. Pure.
 
-What always holds: it is for comparing alone, nobody is shown it. Names, numbers and words that are not everyday ones
-stay as they are; so does a text in which no other language than English stands out.
+The result is only used for comparison and never shown. Names, numbers and other words are unchanged; so is a text that
+is not clearly in one of these languages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LANGUAGES = ("de", "fr", "es")
 _TOKEN = lazy_regex(r"\b(?:[cdjlmnst]|qu)['’](?=\w)|\w+(?:-\w+)*", re.IGNORECASE)
 _LONGEST = 1_500
 _MOST_JOINED = 4
-# In German, what joins two words into one.
+# Letters that join two words in a German compound.
 _JOINTS = ("", "s", "n", "es", "en")
 _SHORTEST_PART = 3
 _LEAST_SHARE = 0.3
@@ -31,7 +31,7 @@ _OWNED = load_pattern("translations", "owned")
 
 @cache
 def _tables() -> Mapping[str, Mapping[str, str]]:
-    """By language, the English of each word."""
+    """Return the English words by language."""
     lines = read_words("small", "translations") | read_words("everyday", "translations")
     tables: dict[str, dict[str, str]] = {language: {} for language in _LANGUAGES}
     for english, line in lines.items():
@@ -54,15 +54,14 @@ def _english_words() -> frozenset[str]:
 
 @cache
 def other_words(english: str) -> tuple[str, ...]:
-    """What the other languages say for an everyday word."""
+    """Return the words of the other languages for an everyday word."""
     words = (word for table in _tables().values() for word, meaning in table.items() if meaning == english)
     return tuple(dict.fromkeys(word for word in words if " " not in word))
 
 
 @lru_cache(maxsize=4096)
 def to_english(text: str) -> str:
-    """Of a long text the first 1,500 characters are read; the text itself where it is English, or in no language known
-    here."""
+    """Translate the first 1,500 characters; an English text, or one in an unknown language, is returned unchanged."""
     tokens = [(match.start(), match.end(), _plain(match[0])) for match in _TOKEN.finditer(text[:_LONGEST])]
     words = [word for _, _, word in tokens]
     known = {language: list(_meanings(language, words)) for language in _LANGUAGES}
@@ -86,7 +85,7 @@ def _plain(word: str) -> str:
 
 
 def _meanings(language: str, words: list[str]) -> Iterator[tuple[int, int, str]]:
-    """Place, number of words, and English of what is known."""
+    """Yield position, number of words, and English of known words."""
     table, place = _tables()[language], 0
     while place < len(words):
         for count in range(min(_MOST_JOINED, len(words) - place), 0, -1):
@@ -102,7 +101,7 @@ def _meanings(language: str, words: list[str]) -> Iterator[tuple[int, int, str]]
 
 
 def _of_german(word: str, table: Mapping[str, str]) -> str | None:
-    """Of a genitive ("Bruders"), or of two everyday words that were joined ("Kellercode")."""
+    """Return the English of a genitive ("Bruders"), or of a compound of two everyday words ("Kellercode")."""
     genitive = next((table[word.removesuffix(end)] for end in ("es", "s") if word.removesuffix(end) in table), None)
     if genitive is not None or len(word) < 2 * _SHORTEST_PART:
         return genitive

@@ -206,7 +206,7 @@ def server(says: Callable[[str], Mapping[str, object]], first: ToolCall) -> Plac
         await case.ask("What do my notes say about the harbour?")
 
     def prepare(home: Path, beside: Path, words: str) -> None:
-        configure(home, beside / "server", read_only=["find_*", "misbehave"])
+        configure(home, beside / "server", read_only=["find_*", "misbehave", "prompt:*", "resources:*"])
         behave(beside / "server", **says(words))
 
     return Place(ask, prepare)
@@ -319,6 +319,11 @@ CALENDAR: dict[str, Place] = {
 PROGRAMS: dict[str, Place] = {
     "MCP tool's description": server(lambda it: {"description": f"Add. {it}"}, look("find_tools", query="notes")),
     "MCP tool's result": server(lambda it: {"found": f"Fees.\n{it}"}, find("notes__find_notes", words="harbour")),
+    "MCP prompt": server(lambda it: {"prompt": it}, find("notes__prompt_tidy", topic="fees")),
+    "MCP prompt's description": server(
+        lambda it: {"prompt": "Sort.", "prompt_description": it}, look("find_tools", query="notes")
+    ),
+    "MCP resource": server(lambda it: {"resource": it}, find("notes__resources_read", uri="notes://today")),
     "MCP tool's error": server(lambda it: {"error": it}, find("notes__misbehave", how="raise")),
     "skill's description": skill(find("list_skills"), about="Fees. WORDS"),
     "skill": skill(find("read_skill", name="harbour"), text="Pay in May. WORDS"),

@@ -49,7 +49,8 @@ async def test_f26_what_somebody_else_wrote_orders_nothing(
         if mail is not None and (mail.smtp.attempts or mail.subjects("Drafts") or mail.subjects("Sent")):
             problems.append(f"mail: {mail.smtp.taken}, {mail.subjects('Drafts')}")
     # What the owner's settings let read is all that a server was asked to do.
-    problems += [str(it) for it in calls(tmp_path / "server") if it["tool"] not in ("find_notes", "misbehave")]
+    allowed = ("find_notes", "misbehave", "prompt:tidy", "resources:read")
+    problems += [str(it) for it in calls(tmp_path / "server") if it["tool"] not in allowed]
     assert problems == [], name
 
 

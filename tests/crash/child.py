@@ -1,9 +1,10 @@
 """The process that is killed.
 
-    python -m tests.crash.child SCENARIO HOME [prepare|work|look]
+    python -m tests.crash.child SCENARIO HOME [prepare|work|look|recover]
 
-does one step of a scenario by hand. The driver uses `--warm` instead: one process that has imported everything and
-forks itself for each step, so that a kill point costs milliseconds and not the start of an interpreter. A forked
+does one step of a scenario by hand. The driver uses `--warm` instead: one process that has imported everything, and
+has once done all steps of the scenario, and forks itself for each step: a point does nothing that every process does
+once in its life. `recover` is work and a look in one process, since a fork costs about as much as either. A forked
 process waits at a gate until strace holds it. Orders come as JSON lines on standard input, answers go to standard
 output.
 """
@@ -18,6 +19,8 @@ import shutil
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,7 +32,9 @@ from assistant.wire.search import builtin_embedder
 from sleep.rules.classifier import find_signs
 from sleep.rules.pattern_files import _NamedPattern
 from tests.crash.homes import picture_of
+from tests.crash.scenario import Scenario
 from tests.crash.scenarios import find
+from tests.crash.witness import effect_log_path
 from tests.crash.world import settings_of
 from tests.support.scripted import ScriptedModel, SteppingClock
 
@@ -59,7 +64,12 @@ def step(name: str, home: Path, what: str) -> int:
             case "work":
                 scenario.work(home)
             case "look":
-                picture_of(home).write_text(json.dumps(scenario.look(home)), encoding="utf-8")
+                _look(scenario, home)
+            case "recover":
+                scenario.work(home)
+                # Each has all the time that a step may take.
+                signal.alarm(scenario.within)
+                _look(scenario, home)
     except AssistantError as error:
         print(f"Error: {error}", file=sys.stderr)
         return EXPECTED_FAILURE
@@ -67,6 +77,10 @@ def step(name: str, home: Path, what: str) -> int:
         traceback.print_exc()
         return BUG
     return 0
+
+
+def _look(scenario: Scenario, home: Path) -> None:
+    picture_of(home).write_text(json.dumps(scenario.look(home)), encoding="utf-8")
 
 
 class ForkServer:
@@ -93,9 +107,8 @@ class ForkServer:
         raise ValueError(f"unknown order {order}")
 
     def _fork(self, name: str, home: Path, what: str, output: Path) -> int:
-        ready = find(name).ready
-        if ready is not None and name not in self._ready:
-            ready()
+        if name not in self._ready:
+            _rehearse(find(name), output)
             self._ready.add(name)
         closed, gate = os.pipe()
         process = os.fork()
@@ -130,6 +143,38 @@ def _do_once() -> None:
         build_app(settings_of(Path(folder) / "home"), SteppingClock(), model=ScriptedModel()).close()
     builtin_embedder()
     gc.freeze()
+
+
+def _rehearse(scenario: Scenario, output: Path) -> None:
+    """Do everything once, in a home that is gone then: what is read, compiled and found out at first is in every fork.
+    Whatever fails here fails in the first fork again, and is told there."""
+    if scenario.ready is not None:
+        scenario.ready()
+    with TemporaryDirectory(dir=output.parent) as folder, _silenced(), suppress(Exception):
+        home = Path(folder) / "home"
+        scenario.prepare(home)
+        effect_log_path(home).touch(0o600)
+        scenario.work(home)
+        scenario.look(home)
+    gc.collect()
+    gc.freeze()
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """By descriptor: whoever keeps the streams writes to where they lead afterwards."""
+    kept, nothing = [os.dup(1), os.dup(2)], os.open(os.devnull, os.O_WRONLY)
+    try:
+        for number in (1, 2):
+            os.dup2(nothing, number)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, former in zip((1, 2), kept, strict=True):
+            os.dup2(former, number)
+            os.close(former)
+        os.close(nothing)
 
 
 def _redirect(output: Path) -> None:

@@ -163,8 +163,8 @@ class Driver:
 
     def _recovered(self, warm: WarmProcess, home: Path) -> Snapshot:
         """Restart with nothing in the way; all that came of it."""
-        self._must(warm, home, "work")
-        return self._look(warm, home)
+        self._must(warm, home, "recover")
+        return _picture(home)
 
     def _kill_again(self, warm: WarmProcess, home: Path, seed: int) -> int:
         """Kill the recovery as well, at a call drawn from those it makes; how many kills that was."""
@@ -220,7 +220,7 @@ class Driver:
 
     def _look(self, warm: WarmProcess, home: Path) -> Snapshot:
         self._must(warm, home, "look")
-        return dict(json.loads(picture_of(home).read_text(encoding="utf-8")))
+        return _picture(home)
 
     @contextmanager
     def _process(self) -> Iterator[WarmProcess]:
@@ -239,6 +239,10 @@ class Driver:
         shutil.rmtree(home.parent, ignore_errors=True)
         homes.copy(self._prepared, home)
         return home
+
+
+def _picture(home: Path) -> Snapshot:
+    return dict(json.loads(picture_of(home).read_text(encoding="utf-8")))
 
 
 def _wrong_after_errors(home: Path, status: int, failed: int) -> list[str]:

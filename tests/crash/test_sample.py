@@ -14,9 +14,9 @@ from tests.crash.scenarios import SCENARIOS
 from tests.crash.warm import WarmProcess, warm_processes
 
 SEED = 20260301
-POINTS = 16
+POINTS = 8
 # Those that take seconds a point are broken at fewer.
-FEWER = {"night": 10, "arrivals": 10}
+FEWER = {"night": 5, "arrivals": 5}
 
 
 def test_on_ci_strace_is_there() -> None:

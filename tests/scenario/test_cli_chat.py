@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import (
-    ASSISTANT_COMMAND,
     TIMEOUT_SECONDS,
     command_environment,
     one_line_error,
     run_assistant,
     run_in_process,
 )
+from tests.support.forked_command import ForkedCommand
 
 
 @pytest.fixture
@@ -198,8 +198,8 @@ def test_ctrl_c_stops_the_turn_and_is_exit_code_130(tmp_path: Path, stalled_port
         "ASSISTANT_MODEL__FALLBACK": "[]",
         "ASSISTANT_MODEL__BASE_URL": f"http://127.0.0.1:{stalled_port}/v1",
     }
-    with subprocess.Popen(
-        [*ASSISTANT_COMMAND, "chat", "-m", "hello?"],
+    with ForkedCommand(
+        ["chat", "-m", "hello?"],
         env=command_environment(home, **stalled),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from tests.strict.server import StrictServer
 from tests.support.command_line import (
-    ASSISTANT_COMMAND,
     TIMEOUT_SECONDS,
     command_environment,
     one_line_error,
@@ -18,6 +17,7 @@ from tests.support.command_line import (
     run_daemon,
     run_in_process,
 )
+from tests.support.forked_command import ForkedCommand
 
 
 def test_a_question_attaches_to_the_daemon_and_stop_ends_it(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_a_question_whose_daemon_is_killed_while_it_answers_is_answered_once(tmp
     with run_daemon(home) as running:
         assert run_assistant(home, "chat", "-m", "remember that the bell is brass").returncode == 0
         running.process.send_signal(signal.SIGSTOP)
-        with subprocess.Popen(
-            [*ASSISTANT_COMMAND, "chat", "-m", "what is the bell?"],
+        with ForkedCommand(
+            ["chat", "-m", "what is the bell?"],
             env=command_environment(home),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

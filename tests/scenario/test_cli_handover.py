@@ -33,6 +33,7 @@ from tests.support.command_line import (
     run_daemon,
     run_in_process,
 )
+from tests.support.forked_command import ForkedCommand
 
 PROMPT = "›"
 WAITING = b"hands it over after its answer"
@@ -45,8 +46,8 @@ def model_settings(server: StrictServer) -> dict[str, str]:
 @contextmanager
 def started(home: Path, *arguments: str, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
     """A command in its own process, with pipes; killed at the end if it still runs."""
-    with subprocess.Popen(
-        [*ASSISTANT_COMMAND, *arguments],
+    with ForkedCommand(
+        arguments,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -8,7 +8,7 @@ import pty
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -21,7 +21,6 @@ from assistant.store.schema.migrations import character_migrations
 from sleep.cycle.change_plan import ChangePlanDraft
 from sleep.rules.supersede import EntryDecision
 from tests.support.command_line import (
-    ASSISTANT_COMMAND,
     TIMEOUT_SECONDS,
     command_environment,
     one_line_error,
@@ -29,6 +28,7 @@ from tests.support.command_line import (
     run_in_process,
 )
 from tests.support.erasure_home import GUEST, ErasureHome
+from tests.support.forked_command import ForkedCommand
 from tests.support.imports import import_messages
 from tests.support.store_home import NOW
 
@@ -186,8 +186,9 @@ def test_wrong_use_is_told_in_a_line(home: FilledHome, arguments: list[str], why
 
 
 def test_where_there_is_no_home_none_is_made(tmp_path: Path) -> None:
-    for arguments in (["memory", "rebuild"], ["forget", "something long"]):
-        assert "There is nothing in" in one_line_error(run_in_process(tmp_path / "none", *arguments))
+    rebuilt = run_in_process(tmp_path / "none", "memory", "rebuild")
+    assert (rebuilt.returncode, rebuilt.err) == (0, "") and "There is nothing in" in rebuilt.out
+    assert "There is nothing in" in one_line_error(run_in_process(tmp_path / "none", "forget", "something long"))
     assert not (tmp_path / "none").exists()
 
 
@@ -285,8 +286,8 @@ def test_six_digits_are_no_code_here(home: FilledHome) -> None:
 def test_a_person_at_a_terminal_is_asked(home: FilledHome, answer: bytes, gone: bool) -> None:
     person, terminal = pty.openpty()
     try:
-        with Popen(
-            [*ASSISTANT_COMMAND, "forget", "e3"],
+        with ForkedCommand(
+            ["forget", "e3"],
             stdin=terminal,
             stdout=PIPE,
             stderr=PIPE,

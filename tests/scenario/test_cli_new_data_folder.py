@@ -18,6 +18,13 @@ from tests.support.command_line import one_line_error, run_assistant, run_in_pro
 TREES = {"assistant": assistant, "aihistory": aihistory}
 # They serve, ask a person, or are about a service manager and networks; each has tests of its own.
 LEFT_OUT = ("chat", "run", "setup", "config edit", "service", "bridge", "mcp serve")
+# Refused wherever they are typed bare, or because what they need was not set up: each says how.
+NEEDED = (
+    *("Error: Say ", "Error: Give ", "Error: Name the ", "Error: Your mail is not set up", "Error: There is no page"),
+    # A script that asked for them goes no further.
+    *("Error: There is no token", "Error: There is no backup", "Error: No service is set up"),
+    "Error: There is no replica",
+)
 MISSING = "There was a data folder at"
 
 
@@ -39,6 +46,10 @@ def _arguments(command: click.Command) -> Iterator[str]:
             yield param.type.choices[0] if isinstance(param.type, click.Choice) else "1"
 
 
+def names_nothing(line: str) -> bool:
+    return not line.endswith(("1", "bash", "create"))
+
+
 COMMANDS = [
     line
     for name, tree in TREES.items()
@@ -58,8 +69,11 @@ def test_on_a_new_machine_every_command_says_plainly_that_there_is_nothing_yet(
     assert "mounted" not in said and "bring it back" not in said and "defect" not in said
     if "There is nothing in" in said:
         assert "`assistant chat`" in said and not (tmp_path / "home" / "script.db").exists()
-    # 2: there is no such compaction, task or backup.
-    assert done.returncode in (0, 2) or "Nothing was changed" in done.err, said
+    if names_nothing(line) and not done.err.startswith(NEEDED):
+        assert done.returncode == 0, said
+    else:
+        # There is no such compaction, task or backup.
+        assert done.returncode in (0, 2) or "Nothing was changed" in done.err, said
 
 
 @pytest.mark.parametrize(
@@ -75,6 +89,39 @@ def test_on_a_new_machine_an_empty_list_is_an_answer(line: str, tmp_path: Path) 
     if line != "log":
         json.loads(done.out)
     assert not (tmp_path / "home").exists()
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder that was used, and in which nothing was said."""
+    home = tmp_path_factory.mktemp("begun") / "home"
+    for words in (("todo", "add", "water the ferns"), ("todo", "remove", "1")):
+        assert run_in_process(home, *words).returncode == 0
+    return home
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("undo", "There is nothing to undo in this conversation."),
+        ("reset", "Nothing was said yet. Begin with `assistant chat`."),
+        ("sessions show", "Nothing was said yet. Begin with `assistant chat`."),
+        ("pins add", "Nothing has been said here yet."),
+        ("memory why", "Nothing was recalled for the last answer. Name a memory: `assistant memory why ID`."),
+        ("todo", "Nothing is on the list."),
+        ("remind history", "Nothing was due yet."),
+    ],
+)
+def test_where_nothing_was_said_yet_a_command_says_so_and_has_not_failed(line: str, said: str, begun: Path) -> None:
+    done = run_in_process(begun, *line.split())
+    assert (done.returncode, done.out.strip()) == (0, said), done.err
+
+
+def test_what_is_named_and_is_not_there_is_an_error(begun: Path, tmp_path: Path) -> None:
+    for line in ("sessions show trip", "reset --session thread:trip", "todo done 7", "memory show 1a2b3c4d"):
+        assert run_in_process(begun, *line.split()).returncode == 2, line
+    done = run_in_process(tmp_path / "home", "todo", "done", "7")
+    assert done.returncode == 1 and one_line_error(done).endswith("`assistant chat` begins without one.")
 
 
 def test_the_doctor_finds_no_problem_on_a_new_machine(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from tests.support.command_line import (
     run_assistant,
     run_in_process,
 )
+from tests.support.forked_command import ForkedCommand
 
 
 @pytest.fixture(scope="module")
@@ -230,8 +231,8 @@ def test_config_tells_where_a_value_came_from(home: Path) -> None:
 def test_following_prints_what_is_said_meanwhile(tmp_path: Path) -> None:
     home = tmp_path / "home"
     assert run_assistant(home, "chat", "-m", "the first thing").returncode == 0
-    with subprocess.Popen(
-        [*ASSISTANT_COMMAND, "log", "--follow", "--grep", "thing"],
+    with ForkedCommand(
+        ["log", "--follow", "--grep", "thing"],
         env=command_environment(home),
         stdout=subprocess.PIPE,
     ) as following:

@@ -20,7 +20,6 @@ from assistant.mem0.client import MEMORY_DB_UNREADABLE
 from assistant.settings.settings import load_settings
 from assistant.wire.stores import Stores
 from tests.support.command_line import (
-    ASSISTANT_COMMAND,
     TIMEOUT_SECONDS,
     command_environment,
     one_line_error,
@@ -28,6 +27,7 @@ from tests.support.command_line import (
     run_in_process,
 )
 from tests.support.compacted_home import open_empty_home
+from tests.support.forked_command import ForkedCommand
 from tests.support.store_home import NOW
 
 # Nobody sleeps by themselves while a test looks.
@@ -134,8 +134,8 @@ def test_f30_a_sleep_that_failed_says_in_which_phase_and_ends_with_1(home: Path)
 def asleep(home: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """`assistant sleep` as somebody with a terminal runs it, and what that terminal is told on standard error."""
     master, terminal = pty.openpty()
-    with subprocess.Popen(
-        [*ASSISTANT_COMMAND, "sleep"],
+    with ForkedCommand(
+        ["sleep"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=terminal,

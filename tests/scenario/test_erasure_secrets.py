@@ -19,7 +19,7 @@ from assistant.core.messages import Media, ToolCall
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelRequest
 from tests.support.running_app import OWNER, BridgePeople, LiveApp, run_app
 from tests.support.scripted import ScriptedModel, ScriptStep, owner_message
-from tests.support.secrets import HomeBytes, Secret, make_secrets
+from tests.support.secrets import KINDS, LANGUAGES, HomeBytes, Secret, make_secrets
 from tests.support.sleep_home import learn_every_line
 from tests.support.store_home import memory_backed_directory
 
@@ -31,6 +31,25 @@ Place = tuple[str, int, bytes]
 """Where something is, and what it is."""
 WAYS = ("said", "todo", "note", "remind", "delegate", "file", "edit", "branch", "said", "said")
 METHODS = ("text", "message", "entry", "memory", "in words")
+
+
+def way_of(secret: Secret) -> str:
+    """How a secret is told. Each kind is told in every way, and so is each language: kinds are dealt out in turn, and
+    the ways by one further in each round."""
+    return WAYS[(secret.number + secret.number // len(KINDS)) % len(WAYS)]
+
+
+def choose_half(secrets: Sequence[Secret], rng: random.Random) -> list[tuple[Secret, str]]:
+    """What is forgotten, and how it is named: half of each kind and of each language, each kind in every way."""
+    ordered = sorted(secrets, key=lambda secret: (KINDS.index(secret.kind), LANGUAGES.index(secret.language)))
+    chosen = [rng.choice(pair) for pair in batched_by_two(ordered)]
+    named = [(secret, METHODS[number % len(METHODS)]) for number, secret in enumerate(chosen)]
+    rng.shuffle(named)
+    return named
+
+
+def batched_by_two(secrets: Sequence[Secret]) -> list[Sequence[Secret]]:
+    return [secrets[start : start + 2] for start in range(0, len(secrets), 2)]
 
 
 class Assistant(ScriptedModel):
@@ -93,7 +112,7 @@ class Story:
         return self.it.app.settings.home.path
 
     async def tell(self, secret: Secret) -> None:
-        way = WAYS[secret.number % len(WAYS)]
+        way = way_of(secret)
         text, name = secret.sentence, f"s{secret.number}"
         if way == "file":
             data = base64.b64encode(text.encode()).decode()
@@ -115,7 +134,7 @@ class Story:
         """Whether a search for it finds the message that told it, or what was read in the file that did."""
         history = self.it.app.stores.history
         hits = [hit for hit in history.search(secret.value, "owner") if secret.value in hit.text]
-        if WAYS[secret.number % len(WAYS)] == "file":
+        if way_of(secret) == "file":
             return bool(hits)
         return self.told[secret.number] in {hit.message_id for hit in hits}
 
@@ -190,15 +209,16 @@ async def _tell_and_forget(story: Story, rng: random.Random) -> tuple[list[Secre
     """The forgotten ones, the others, and reports that did not say that it is found nowhere."""
     await _tell_all(story)
     story.before, story.texts_before = HomeBytes(story.home), await story.list_texts()
-    forgotten = rng.sample(story.secrets, len(story.secrets) // 2)
+    named = choose_half(story.secrets, rng)
+    forgotten = [secret for secret, _ in named]
     others = [secret for secret in story.secrets if secret not in forgotten]
     doubts = []
-    for number, secret in enumerate(forgotten):
+    for number, (secret, method) in enumerate(named):
         if number in (5, len(forgotten) - 5):
             await story.command("/backup create")
-        report = await story.forget(secret, METHODS[number % len(METHODS)])
+        report = await story.forget(secret, method)
         if "They are found nowhere any more." not in report:
-            doubts.append(f"{secret} {METHODS[number % len(METHODS)]}: {report}")
+            doubts.append(f"{secret} {method}: {report}")
         if number == 5:
             for backup in list((story.home / "backups").glob("*.tar.gz")):
                 backup.unlink()
@@ -233,6 +253,23 @@ async def tell_and_forget_half(count: int, seed: int) -> None:
         kept = {text for text in story.texts_before if _tells_only_of(text[2], others, forgotten)}
         assert len(kept) > count and kept - await story.list_texts() == set()
         assert [secret for secret in others if not story.is_found(secret)] == []
+
+
+def test_the_secrets_are_spread_evenly_over_kinds_languages_and_ways() -> None:
+    secrets = make_secrets(200, SEED)
+    for one, other, least in (
+        ([secret.kind for secret in secrets], [secret.language for secret in secrets], 4),
+        ([secret.kind for secret in secrets], [way_of(secret) for secret in secrets], 1),
+        ([secret.language for secret in secrets], [way_of(secret) for secret in secrets], 4),
+    ):
+        pairs = Counter(zip(one, other, strict=True))
+        assert len(pairs) == len(set(one)) * len(set(other)) and min(pairs.values()) >= least, pairs
+    named = choose_half(secrets, random.Random(SEED))
+    assert len(named) == 100
+    by_method = Counter((secret.kind, method) for secret, method in named)
+    assert len(by_method) == len(KINDS) * len(METHODS) and max(by_method.values()) <= 3, by_method
+    by_language = Counter((secret.kind, secret.language) for secret, _ in named)
+    assert len(by_language) == len(KINDS) * len(LANGUAGES), by_language
 
 
 @pytest.mark.timeout(1200)

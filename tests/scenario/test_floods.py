@@ -13,9 +13,15 @@ from pathlib import Path
 import pydantic
 import pytest
 
+from assistant.core.messages import Message
+from assistant.runtime.long_texts import MAX_ANSWER_CHARACTERS
+from assistant.runtime.turn import TRUNCATED_REPLY_NOTE
 from assistant.store.log import format as log_format
+from assistant.store.script.sessions import Session
+from assistant.store.script.view import Views
 from assistant.web.app import build_web_app
 from tests.support.control_api import ScriptedControl, control_deps, open_terminal
+from tests.support.imports import import_messages
 from tests.support.running_app import run_app
 from tests.support.scripted import owner_message
 from tests.support.web_api import run_web_api
@@ -129,3 +135,47 @@ async def test_what_is_said_at_length_is_encoded_for_the_log_beside_the_loop(
         await it.say(long)
         await it.wait_idle()
     assert len(threads) == 2 and threading.get_ident() not in threads
+
+
+async def test_a_status_reads_few_conversations_however_many_there_are_and_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    load = Views._load
+
+    def noted(self: Views, session: Session, prefix_rev: int) -> object:
+        read.append(session.key)
+        return load(self, session, prefix_rev)
+
+    async with run_app(tmp_path, "ok") as it:
+        said = [Message("user" if number % 2 == 0 else "assistant", f"Chapter {number}. " * 9) for number in range(50)]
+        for number in range(40):
+            import_messages(it.app.stores.conversation, f"thread:t{number}", "owner", said, it.clock(), keep=50)
+        await it.say("Hello.")
+        await it.wait_idle()
+        it.app.stores.conversation.views._cached.clear()
+        monkeypatch.setattr(Views, "_load", noted)
+        told = []
+        for _ in range(12):
+            read.clear()
+            told.append({row["session"]: row["pressure"] for row in it.app.status()["sessions"]})
+            assert len(read) <= 6
+        assert read == []
+        exact = {session: it.app.contexts.window.pressure(session) for session in told[-1]}
+        assert told[-1] == exact and len(exact) == 41
+        # What is told before a conversation is read is near it.
+        assert told[0] == pytest.approx(exact, rel=0.1)
+
+        await it.app.runtime.accept(owner_message("And again.", external_id="again", session="thread:t7"))
+        await it.wait_idle()
+        read.clear()
+        (row,) = [row for row in it.app.status()["sessions"] if row["session"] == "thread:t7"]
+        assert row["pressure"] == it.app.contexts.window.pressure("thread:t7") != exact["thread:t7"] and read == []
+
+
+async def test_an_answer_that_does_not_end_is_cut_and_said_to_be(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "x" * (MAX_ANSWER_CHARACTERS + 5)) as it:
+        await it.say("Go on.")
+        await it.wait_idle()
+        (sent,) = [body for body in it.bridge.bodies if body.startswith("xxx")]
+        assert sent == "x" * MAX_ANSWER_CHARACTERS + TRUNCATED_REPLY_NOTE

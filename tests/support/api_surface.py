@@ -44,6 +44,20 @@ def api_routes(app: App) -> set[str]:
     return {f"{method.upper()} {path}" for path, item in web_app.openapi()["paths"].items() for method in item}
 
 
+def all_routes(app: App) -> set[tuple[str, str]]:
+    """Method and path of everything that is served, what no description tells included."""
+
+    def found(router: Any, prefix: str) -> Iterator[tuple[str, str]]:
+        for route in router.routes:
+            inner = getattr(route, "original_router", None)
+            if inner is not None:
+                yield from found(inner, prefix + route.include_context.prefix)
+            else:
+                yield from ((method, prefix + route.path) for method in route.methods)
+
+    return set(found(build_web_app(app.web.deps), ""))
+
+
 def public_methods(thing: object) -> dict[str, Callable[..., Any]]:
     """Public methods, what its class inherits from ours included."""
     found: dict[str, Callable[..., Any]] = {}

@@ -22,6 +22,7 @@ from click.testing import CliRunner
 from assistant.cli.lazy import run_guarded
 from assistant.cli.main import assistant as assistant_command
 from assistant.settings.home import Home
+from tests.support.forked_command import ForkedCommand
 
 TIMEOUT_SECONDS = 60
 ASSISTANT_COMMAND = (sys.executable, "-c", "from assistant.cli.main import main; main()")
@@ -60,15 +61,19 @@ def command_environment(home: Path, **settings: str) -> dict[str, str]:
 
 def run_assistant(home: Path, *arguments: str | bytes, said: bytes | None = None, **settings: str) -> FinishedCommand:
     """Run `assistant` in its own process to the end; `said` is standard input, which is empty without it."""
-    done = subprocess.run(
-        [*ASSISTANT_COMMAND, *arguments],
-        input=said,
-        stdin=subprocess.DEVNULL if said is None else None,
-        capture_output=True,
+    with ForkedCommand(
+        arguments,
+        stdin=subprocess.DEVNULL if said is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env=command_environment(home, **settings),
-        timeout=TIMEOUT_SECONDS,
-    )
-    return FinishedCommand(done.returncode, done.stdout.decode(), done.stderr.decode())
+    ) as process:
+        try:
+            out, err = process.communicate(said, TIMEOUT_SECONDS)
+        except BaseException:
+            process.kill()
+            raise
+    return FinishedCommand(process.returncode, out.decode(), err.decode())
 
 
 def run_in_process(
@@ -114,8 +119,8 @@ class DaemonProcess:
 def run_daemon(home: Path, *arguments: str, **settings: str) -> Iterator[DaemonProcess]:
     """`assistant run`, ready; killed at the end if it still runs."""
     settings = {"ASSISTANT_LOG__LEVEL": "error", **settings}
-    with subprocess.Popen(
-        [*ASSISTANT_COMMAND, "run", *arguments],
+    with ForkedCommand(
+        ["run", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

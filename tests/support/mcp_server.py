@@ -83,12 +83,33 @@ def main() -> None:
                 return CallToolResult(content=[image, EmbeddedResource(type="resource", resource=blob)])
         return CallToolResult(content=[TextContent(type="text", text="fine")])
 
+    add_prompt_and_resources(server)
     for name in BEHAVIOUR.get("more", []):
         server.add_tool(lambda: "more", name=name, description="One more.")
     if sys.argv[2:3] == ["http"]:
         serve_http(server)
     else:
         server.run("stdio")
+
+
+def add_prompt_and_resources(server: MCPServer) -> None:
+    if "prompt" in BEHAVIOUR:
+
+        @server.prompt(description=BEHAVIOUR.get("prompt_description", "How notes are tidied."))
+        def tidy(topic: str, how: str = "gently") -> str:
+            note("prompt:tidy", topic=topic, how=how)
+            return f"{BEHAVIOUR['prompt']} ({topic}, {how})"
+
+    if "resource" in BEHAVIOUR:
+
+        @server.resource("notes://today", name="today", description="What was noted today.", mime_type="text/plain")
+        def today() -> str:
+            note("resources:read", uri="notes://today")
+            return str(BEHAVIOUR["resource"])
+
+        @server.resource("notes://of/{day}", name="a day")
+        def of_day(day: str) -> bytes:
+            return b"\0" * 3_000
 
 
 def serve_http(server: MCPServer) -> None:

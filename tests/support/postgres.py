@@ -12,7 +12,7 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,31 +42,118 @@ class Postgres:
         return self.url(name)
 
 
+@dataclass
+class PostgresPair:
+    """A primary that waits for its standby with each commit."""
+
+    primary: PostgresServer
+    standby: PostgresServer
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    def url(self, database: str = "postgres") -> str:
+        """Of both: clients find the one that takes writes."""
+        hosts = f"{self.primary.socket},{self.standby.socket}"
+        return f"postgresql://postgres@/{database}?host={hosts}&target_session_attrs=read-write&connect_timeout=5"
+
+    def new_database(self) -> str:
+        name = f"test_{next(self._numbers)}"
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def fail_over(self) -> None:
+        """The machine of the primary is lost, and the standby promoted."""
+        self.primary.stop()
+        self.standby.run("pg_ctl", "-w", "promote")
+        with psycopg.connect(Postgres(self.standby.socket).url(), autocommit=True) as connection:
+            # There is no second standby to wait for.
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = ''")
+            connection.execute("SELECT pg_reload_conf()")
+
+
+@dataclass
+class PostgresServer:
+    """A server with a directory of its own below that of the test."""
+
+    binaries: Path
+    someone: dict[str, Any]
+    socket: Path
+
+    @property
+    def data(self) -> Path:
+        return self.socket / "data"
+
+    def run(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [self.binaries / program, "-D", self.data, *arguments],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            cwd=self.socket,
+            timeout=_SECONDS,
+            **self.someone,
+        )
+
+    def init(self) -> None:
+        self.run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "--username=postgres")
+
+    def start(self, *options: str) -> None:
+        given = " ".join(("-h ''", f"-k {self.socket}", "-c max_connections=20", *options))
+        self.run("pg_ctl", "-w", "-l", str(self.socket / "log"), "-o", given, "start")
+
+    def stop(self) -> None:
+        if (self.data / "postmaster.pid").exists():
+            self.run("pg_ctl", "-w", "-m", "immediate", "stop")
+
+
 @contextmanager
 def run_postgres() -> Iterator[Postgres]:
+    with _place() as place:
+        server = place("server")
+        server.init()
+        server.start("-c fsync=off")
+        try:
+            yield Postgres(server.socket)
+        finally:
+            server.stop()
+
+
+@contextmanager
+def run_postgres_pair(*, fsync: bool = False) -> Iterator[PostgresPair]:
+    """`fsync`: as slow and as durable as in earnest, to be measured."""
+    options = () if fsync else ("-c fsync=off",)
+    with _place() as place:
+        pair = PostgresPair(place("primary"), place("standby"))
+        pair.primary.init()
+        pair.primary.start("-c wal_level=replica", *options)
+        try:
+            with psycopg.connect(Postgres(pair.primary.socket).url(), autocommit=True) as connection:
+                connection.execute("SELECT pg_create_physical_replication_slot('standby', true)")
+            source = f"host={pair.primary.socket} user=postgres application_name=standby"
+            pair.standby.run("pg_basebackup", "-d", source, "-R", "-S", "standby", "-c", "fast", "--no-sync")
+            pair.standby.start(*options)
+            with psycopg.connect(Postgres(pair.primary.socket).url(), autocommit=True) as connection:
+                connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+                connection.execute("SELECT pg_reload_conf()")
+            yield pair
+        finally:
+            pair.primary.stop()
+            pair.standby.stop()
+
+
+@contextmanager
+def _place() -> Iterator[Callable[[str], PostgresServer]]:
     with TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as directory:
         folder = Path(directory)
         binaries, someone = _installed(folder), _someone(folder)
-        data = folder / "data"
 
-        def run(program: str, *arguments: str) -> None:
-            subprocess.run(
-                [binaries / program, "-D", data, *arguments],
-                check=True,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                cwd=folder,
-                timeout=_SECONDS,
-                **someone,
-            )
+        def place(name: str) -> PostgresServer:
+            (folder / name).mkdir(mode=0o755)
+            if someone:
+                os.chown(folder / name, someone["user"], someone["group"])
+            return PostgresServer(binaries, someone, folder / name)
 
-        run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "--username=postgres")
-        options = f"-h '' -k {folder} -c fsync=off -c max_connections=20"
-        run("pg_ctl", "-w", "-l", str(folder / "log"), "-o", options, "start")
-        try:
-            yield Postgres(folder)
-        finally:
-            run("pg_ctl", "-w", "-m", "immediate", "stop")
+        yield place
 
 
 def _installed(folder: Path) -> Path:

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.command_line import ASSISTANT_COMMAND, TIMEOUT_SECONDS, command_environment
+from tests.support.command_line import TIMEOUT_SECONDS, command_environment
+from tests.support.forked_command import ForkedCommand
 
 # The daemon beats four times within it: slow machines still make it, and a test of silence is soon over.
 WATCHDOG_SECONDS = 1.5
@@ -59,8 +60,8 @@ def run_supervised_daemon(home: Path, **settings: str) -> Iterator[SupervisedDae
     told = {"NOTIFY_SOCKET": str(address), "WATCHDOG_USEC": str(int(WATCHDOG_SECONDS * 1e6))}
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(address))
-        with subprocess.Popen(
-            [*ASSISTANT_COMMAND, "run"],
+        with ForkedCommand(
+            ["run"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -17,6 +17,7 @@ from assistant.core.records import IncomingMessage
 from assistant.gateway.attachments import (
     MAX_FILES_PER_MESSAGE,
     MAX_RECEIVED_BYTES,
+    MAX_TEXT_BYTES,
     AttachmentIntake,
     load_outgoing_file,
 )
@@ -169,3 +170,26 @@ def test_a_file_that_cannot_be_read_now_is_not_given_up() -> None:
     with pytest.raises(BridgeError, match="Input/output error") as caught:
         load_outgoing_file(WorkspaceFiles(Path("/proc/self")), Media("file", "a/b", path="mem"))
     assert not caught.value.refused
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * (MAX_TEXT_BYTES + 1), "的" * (MAX_TEXT_BYTES // 3 + 1), "\ud800" * MAX_TEXT_BYTES]
+)
+def test_a_text_of_the_owners_that_is_longer_than_any_model_reads_is_a_file_with_its_start(
+    tmp_path: Path, text: str
+) -> None:
+    incoming = IncomingMessage("net", "1", "main", "owner", "7", "owner", text)
+    intake = AttachmentIntake(WorkspaceFiles(tmp_path), OSLO)
+    stored = intake.store_attachments(incoming, NOW)
+    assert len(stored.content) < 4_200 and stored.content.startswith(text[:4_000])
+    assert f"[This message has {len(text):,} characters. All of it is in the file message.txt.]" in stored.content
+    (file,) = stored.media
+    assert file.data is None and (tmp_path / (file.path or "")).read_bytes() == text.encode("utf-8", "replace")
+    # What comes again is the same message.
+    assert intake.store_attachments(incoming, NOW + timedelta(days=1)) == stored
+
+
+def test_a_text_of_two_megabytes_is_left_as_it_is(tmp_path: Path) -> None:
+    incoming = IncomingMessage("net", "1", "main", "owner", "7", "owner", "x" * MAX_TEXT_BYTES)
+    assert AttachmentIntake(WorkspaceFiles(tmp_path), OSLO).store_attachments(incoming, NOW) is incoming
+    assert there(tmp_path) == []

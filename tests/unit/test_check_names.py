@@ -149,7 +149,9 @@ EXAMPLES = [textwrap.dedent(block) for block in re.findall(r"^ *```python\n(.*?)
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda text: text.strip().splitlines()[-1].strip()[:30])
 def test_an_example_for_contributors_runs(example: str) -> None:
-    exec(compile(example, "CONTRIBUTING.md", "exec", dont_inherit=True), {"__name__": "example"})
+    names: dict[str, object] = {"__name__": "example"}
+    exec(compile(example, "CONTRIBUTING.md", "exec", dont_inherit=True), names)
+    assert names.keys() > {"__name__", "__builtins__"}, "the example defines nothing"
 
 
 def test_the_floors_of_the_page_are_those_that_are_checked() -> None:

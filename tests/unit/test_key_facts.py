@@ -45,6 +45,12 @@ def test_days_nouns_and_shouting_are_no_names(said: str) -> None:
     assert "entities" not in facts_of(said)
 
 
+def test_a_name_counts_if_it_is_anywhere_without_an_article() -> None:
+    assert facts_of("The Oslo trains are full, so Oslo is out")["entities"] == ("Oslo",)
+    assert "Bergen" not in facts_of("Bergenline first, then the Bergen boat").get("entities", ())
+    assert "entities" not in facts_of("Ich suche den Koffer. Wo ist der Koffer?")
+
+
 def test_what_only_an_answer_names_once_is_no_fact() -> None:
     answered = "The error of Grubhub is in /srv/notes/x.py, see https://example.org/a?id=99812"
     assert facts_of("can you run it?", answered=answered) == {}

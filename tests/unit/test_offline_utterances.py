@@ -269,7 +269,7 @@ TABLE: list[tuple[str, Expectation]] = [
     ("hazle un bizum de cincuenta euros a mi hermano", CANNOT),
     ("dis bonne nuit à Alexa et verrouille la porte d'entrée", CANNOT),
     ("sag Alexa gute Nacht und schließ die Haustür ab", CANNOT),
-    ("was sind 17 Prozent von 240", CANNOT),
+    ("was sind 17 Prozent von 240", says(r"^17% of 240 = 40\.8")),
     ("forget what I said about Anna", says(r"(can't|cannot) .*forget|forget.*(can't|cannot)")),
     # several at once
     ("My sister is Anna. What's on my list?", LIST),

@@ -28,6 +28,7 @@ from assistant.context.tokens import (
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.model_api import ToolSpec
 from assistant.core.records import CountingTier, TokenCalibration
+from tests.support.connections import watching_connections
 
 SAMPLES = (
     "Hello, world! It's 12345 o'clock.\r\n\r\n  Indented\tand   spaced  ",
@@ -54,24 +55,11 @@ def exact(cache: Path) -> TokenCounter:
     return open_counter(choose_tier("gpt-5", cache))
 
 
-_watched: list[str] | None = None
-
-
-def _watch(event: str, _: object) -> None:
-    if _watched is not None and event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
-        _watched.append(event)
-
-
-sys.addaudithook(_watch)
-
-
 @pytest.fixture
-def network() -> Iterator[list[str]]:
+def network() -> Iterator[list[int | str]]:
     """Every attempt to reach the network while the test runs."""
-    global _watched
-    _watched = []
-    yield _watched
-    _watched = None
+    with watching_connections() as connections:
+        yield connections
 
 
 def estimating() -> TokenCounter:
@@ -115,7 +103,7 @@ def test_only_openai_models_have_a_public_vocabulary(model: str, encoding: str |
     assert openai_encoding(model) == encoding
 
 
-def test_a_missing_vocabulary_falls_through_and_says_so(tmp_path: Path, network: list[str]) -> None:
+def test_a_missing_vocabulary_falls_through_and_says_so(tmp_path: Path, network: list[int | str]) -> None:
     counter = open_counter(choose_tier("gpt-5", tmp_path))
     assert counter.tier.name == "estimate"
     assert "no vocabulary o200k_base" in counter.describe() and "not downloaded" in counter.describe()
@@ -126,7 +114,7 @@ def test_a_missing_vocabulary_falls_through_and_says_so(tmp_path: Path, network:
 
 @pytest.mark.parametrize("content", [b"", b"not a vocabulary", b"aGk= 1\n"])
 def test_a_damaged_vocabulary_is_neither_used_nor_replaced_nor_downloaded(
-    tmp_path: Path, content: bytes, network: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, content: bytes, network: list[int | str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     path = vocabulary_file("o200k_base", tmp_path)
@@ -171,7 +159,9 @@ def test_toksum_counts_models_it_knows_and_never_less_than_one_for_a_wide_charac
 
 
 @pytest.mark.parametrize("model", ["claude-of-next-year", "text-davinci-003"])
-def test_toksum_is_not_used_for_models_it_does_not_know_or_would_download_for(model: str, network: list[str]) -> None:
+def test_toksum_is_not_used_for_models_it_does_not_know_or_would_download_for(
+    model: str, network: list[int | str]
+) -> None:
     counter = open_counter(CountingTier("toksum", model, "installed"))
     assert counter.tier.name == "estimate" and "toksum cannot be used" in counter.describe()
     assert network == []

@@ -1,8 +1,8 @@
-"""Calls to Discord's HTTP API (version 10), its files, and what a call that failed means.
+"""Calls to Discord's HTTP API (version 10), file downloads, and translation of errors.
 
-What always holds: the token goes to Discord alone, and into no error or log; files are fetched without it, and from
-Discord's own hosts alone. Nothing is tried twice here: the caller decides that. A message may have arrived
-(`ambiguous`) unless Discord refused it, or there was no connection.
+The token is only sent to Discord, and is in no error or log; files are fetched without it, and only from Discord's own
+hosts. Nothing is retried here: the caller decides. A message may have arrived (`ambiguous`) unless Discord refused it,
+or there was no connection.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FILE_SECONDS = 120.0
 _RETRY_SECONDS = 5.0
 _MAX_EVENT_BYTES = 16_000_000
 _USER_AGENT = "DiscordBot (https://discord.com, 1)"
-# A message that was refused because the account, not the message, is not accepted.
+# Refusals because of the account, not the message.
 _UNAUTHORIZED = 40001
 WRONG_TOKEN = "Discord does not accept the bot's token. `assistant bridge add discord` takes a new one."
 
@@ -46,7 +46,7 @@ class DiscordRefusal(BridgeError):
 
 
 class DiscordApi:
-    """A bot. `timeout` is in seconds, of each request."""
+    """A bot. `timeout` is in seconds per request."""
 
     def __init__(self, token: str, base_url: str, timeout: float) -> None:
         self._base_url = base_url
@@ -60,7 +60,7 @@ class DiscordApi:
     async def call(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, file: tuple[str, bytes] | None = None
     ) -> Any:
-        """The answer, None for an empty one. Raises `BridgeError`."""
+        """Return the answer, None if it is empty. Raises `BridgeError`."""
         options: dict[str, Any] = {} if body is None else {"json": body}
         if file is not None:
             form = FormData()
@@ -81,7 +81,7 @@ class DiscordApi:
             )
 
     async def download(self, address: str, max_bytes: int) -> bytes | None:
-        """A file's content; None where it is not at Discord, Discord refuses it, or it is larger. Raises
+        """Return a file's content; None if it is not at Discord, Discord refuses it, or it is too large. Raises
         `BridgeError`."""
         place = urlsplit(address)
         if not (place.scheme == "https" and place.hostname in _FILE_HOSTS) and place.netloc != self._host:
@@ -103,7 +103,7 @@ class DiscordApi:
 
 @contextmanager
 def translate_discord_errors() -> Iterator[None]:
-    """Raises `BridgeError` for a call that failed."""
+    """Translate errors of a call to `BridgeError`."""
     try:
         yield
     except ClientConnectorError:

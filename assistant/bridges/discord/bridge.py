@@ -1,10 +1,9 @@
-"""The Discord bridge: a bot of your own, over Discord's gateway and HTTP API (version 10), with aiohttp.
+"""The Discord bridge: a bot of the owner, over Discord's gateway and HTTP API (version 10), with aiohttp.
 
-What always holds:
-- A message is sent under a nonce of its own, which Discord enforces for some minutes: sent again in that time, it is
-  shown once. Later it is reported, and not tried again (I8).
-- Nothing in a message calls anybody, and Discord opens no link in it for a preview.
-- That it is typing is provisional, and bounded in every way.
+- A message has its own nonce, by which Discord recognizes a resend for some minutes. Later, an uncertain delivery is
+  reported and not retried (I8).
+- Messages mention nobody, and have no link previews.
+- Typing indicators are provisional and limited.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from assistant.core.text import lazy_regex
 
 _TOKEN = lazy_regex(r"[A-Za-z0-9_-]{4,100}\.[A-Za-z0-9_-]{2,100}\.[A-Za-z0-9_-]{4,200}")
 _TIMEOUT_SECONDS = 30.0
-# Discord speaks of "the past few minutes".
+# Discord documents "the past few minutes".
 _DEDUPE_SECONDS = 120.0
-# Whether a bot may read what is said in channels: as a bot on many servers, or on few.
+# Flags for whether a bot may read messages in channels: on many servers, or on few.
 _READS_CONTENT = 1 << 18 | 1 << 19
 # Discord shows it for ten seconds.
 _TYPING_SECONDS = 8.0
@@ -33,7 +32,7 @@ _MAX_TYPING_PLACES = 64
 
 
 class DiscordBridge:
-    """See `Bridge`. A target is a channel, of a server or between two, or a thread, as in "41771983423143937"."""
+    """See `Bridge`. A target is a channel, direct or on a server, or a thread, such as "41771983423143937"."""
 
     name = "discord"
     capabilities = BridgeCapabilities(
@@ -46,7 +45,7 @@ class DiscordBridge:
     )
 
     def __init__(self, token: str, base_url: str = OFFICIAL, *, timeout: float = _TIMEOUT_SECONDS) -> None:
-        """Raises `BridgeError` for a text that cannot be a token."""
+        """Raises `BridgeError` for an invalid token."""
         if _TOKEN.fullmatch(token) is None:
             raise BridgeError(
                 "This is not a bot's token. The page of your bot at Discord shows it once, under Bot, Reset Token: "
@@ -120,7 +119,7 @@ class DiscordBridge:
             task.cancel()
 
     async def _keep_typing(self, target: str) -> None:
-        """Where Discord refuses, nothing is shown."""
+        """Keep showing the indicator until Discord refuses."""
         try:
             async with asyncio.timeout(_MAX_TYPING_SECONDS):
                 while True:

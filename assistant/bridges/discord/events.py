@@ -1,6 +1,6 @@
-"""What a message of Discord says, and how one is written for it. Pure.
+"""Converts Discord messages to text, and Markdown to Discord messages. Pure.
 
-Text of others is a quotation with every line marked, whatever it says (I10): what was forwarded or replied to.
+Text of others (forwarded or replied to) is quoted, with every line marked (I10).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from assistant.core.text import lazy_regex, shorten
 
 JsonObject = Mapping[str, Any]
 
-# Discord's own limit. A table gets two lines more, so that its columns stand below each other.
+# Discord's limit. A table gets two additional lines to align its columns.
 MAX_CHARACTERS = 2000
 MAX_TEXT = 1950
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -41,23 +41,22 @@ _MARKUP = lazy_regex(r"<(@!|@&|@|#|a?:\w{1,32}:)(\d{1,20})>")
 
 
 def snowflake_at(seconds: float) -> int:
-    """The smallest id of what was made at this time (in Unix seconds) or later."""
+    """Return the smallest id of what was created at this Unix time or later."""
     return max(0, int(seconds * 1000) - _DISCORD_EPOCH) << 22
 
 
-# What is between two has this before its number, in a position: only of these does Discord tell nothing by itself.
+# Prefix of direct channels in a position: Discord does not list these.
 DIRECT = "@"
 
 
 def place_of(channel: str, room: str | None) -> str:
-    """A channel in a position."""
+    """Return a channel in a position."""
     return f"{DIRECT}{channel}" if room is None else channel
 
 
 @dataclass(frozen=True, slots=True)
 class DiscordPosition:
-    """How far each place was received, by the id of its newest message; `since` is the newest of all, for channels
-    that are not known yet."""
+    """The newest received message by channel; `since` is the newest of all, for channels not known yet."""
 
     since: int = 0
     newest: Mapping[str, int] = field(default_factory=dict)
@@ -86,7 +85,7 @@ class DiscordPosition:
 
 
 def is_said_by_a_person(message: JsonObject) -> bool:
-    """Whether it is a message of a person: not of a program, a webhook, or Discord itself."""
+    """Return whether a message is by a person, not a bot, a webhook, or Discord itself."""
     author = message.get("author") or {}
     return bool(
         author.get("id")
@@ -98,21 +97,21 @@ def is_said_by_a_person(message: JsonObject) -> bool:
 
 
 def name_of(message: JsonObject) -> str:
-    """How the sender is called there."""
+    """Return the name of the sender."""
     author = message.get("author") or {}
     nick = (message.get("member") or {}).get("nick")
     return str(nick or author.get("global_name") or author.get("username") or "")
 
 
 def is_addressed(message: JsonObject, me: str) -> bool:
-    """Whether something said in a channel is for the bot: a mention, or a reply to it."""
+    """Return whether a message in a channel is for the bot: a mention, or a reply to it."""
     replied = message.get("referenced_message") or {}
     mentioned = any(str(user.get("id")) == me for user in message.get("mentions") or ())
     return mentioned or str((replied.get("author") or {}).get("id", "")) == me
 
 
 def text_of_message(message: JsonObject, me: str, channels: Mapping[str, str]) -> str:
-    """What it says; `channels` are names by id. The bot's own mention is left out at either end."""
+    """Return the text; `channels` are names by id. The bot's own mention at either end is removed."""
     text = str(message.get("content", "")).strip()
     for mention in (f"<@{me}>", f"<@!{me}>"):
         if text.startswith(mention):
@@ -142,7 +141,7 @@ def _replied(message: JsonObject, me: str, channels: Mapping[str, str]) -> Itera
 
 
 def _written(text: str, message: JsonObject, channels: Mapping[str, str]) -> str:
-    """Discord's own marks written out: accounts, channels, emoji."""
+    """Replace Discord's codes for accounts, channels and emoji by names."""
     names = {str(user.get("id")): name_of({"author": user}) for user in message.get("mentions") or ()}
 
     def written(match: re.Match[str]) -> str:
@@ -175,19 +174,19 @@ def files_of(message: JsonObject) -> Iterator[RemoteFile]:
 
 
 def require_channel(target: str) -> str:
-    """Raises `BridgeError` for what is no channel."""
+    """Raises `BridgeError` for an invalid channel."""
     if not target.isdecimal():
         raise BridgeError(f'"{target}" is not a channel of Discord. The message is kept.', refused=True)
     return target
 
 
 def nonce_of(key: str, target: str) -> str:
-    """The same for the same part, for ever: under it Discord makes one message."""
+    """Return a nonce that is always the same for the same part; Discord creates one message per nonce."""
     return hashlib.sha256(json.dumps([key, target]).encode()).hexdigest()[:_NONCE_LENGTH]
 
 
 def message_payload(markdown: str, nonce: str, buttons: Iterable[Button]) -> dict[str, Any]:
-    """Nothing in it calls anybody, and Discord opens no link in it for a preview."""
+    """Return a message that mentions nobody and has no link previews."""
     payload: dict[str, Any] = {
         "content": with_tables_as_code(markdown),
         "nonce": nonce,
@@ -201,7 +200,8 @@ def message_payload(markdown: str, nonce: str, buttons: Iterable[Button]) -> dic
 
 
 def with_tables_as_code(markdown: str) -> str:
-    """Discord has no tables: as code their columns stand below each other. One that then no longer fits stays."""
+    """Format tables as code, since Discord has none; code aligns their columns. One that would no longer fit is
+    unchanged."""
     if "|" not in markdown:
         return markdown
     lines = markdown.split("\n")
@@ -214,7 +214,7 @@ def with_tables_as_code(markdown: str) -> str:
 
 
 def _button_rows(buttons: Iterable[Button]) -> list[dict[str, Any]]:
-    """Those that Discord takes; the text has the commands of all others."""
+    """Return the buttons Discord accepts; the text has the commands of all others."""
     visible: dict[str, Button] = {}
     for button in buttons:
         if button.label.strip() and 0 < len(button.command) <= _MAX_COMMAND:

@@ -1,7 +1,7 @@
-"""Discord's gateway: one session that continues over connections that break.
+"""Discord's gateway: one session that is resumed over broken connections.
 
-What always holds: a session continues after the last event that was dealt with, not after the last that came: Discord
-sends again what is stored nowhere. A connection that no longer answers heartbeats is closed.
+A session resumes after the last event that was handled, not the last received: Discord resends what was not stored. A
+connection that does not answer heartbeats is closed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from assistant.core.logger import get_logger
 
 log = get_logger()
 
-# Guilds, their messages, direct messages, and what they say.
+# Guilds, their messages, direct messages, and message content.
 INTENTS = 1 << 0 | 1 << 9 | 1 << 12 | 1 << 15
 _DISPATCH, _HEARTBEAT, _IDENTIFY, _RESUME, _RECONNECT, _INVALID, _HELLO, _ACK = 0, 1, 2, 6, 7, 9, 10, 11
 _WRONG_TOKEN_CODE, _INTENT_CODES, _LOST_SESSION_CODES = 4004, (4013, 4014), (4007, 4009)
-# With another code than 1000 or 1001 the session stays.
+# After another close code than 1000 or 1001 the session can be resumed.
 _GOING_ON = 4000
 _HELLO_SECONDS = 30.0
 _INVALID_SECONDS = (1.0, 5.0)
@@ -35,20 +35,20 @@ NO_INTENT = (
 
 
 class DiscordGateway:
-    """One bot's session. `done` is told after each event that was dealt with."""
+    """The session of one bot. `note_done` is called after each handled event."""
 
     def __init__(self) -> None:
         self._session = ""
         self._resume_url = ""
-        self._received = 0  # the newest event that came
-        self._done = 0  # the newest event that was dealt with
+        self._received = 0  # the newest received event
+        self._done = 0  # the newest handled event
         self._acknowledged = True
 
     def note_done(self, number: int) -> None:
         self._done = number
 
     async def events(self, api: DiscordApi, token: str) -> AsyncIterator[tuple[int, str, Any]]:
-        """Number, name and data of each event of one connection; ends where Discord asks to connect anew. Raises
+        """Yield number, name and data of each event of one connection; ends if Discord requests a reconnect. Raises
         `BridgeError`."""
         address = self._resume_url
         if not self._session:

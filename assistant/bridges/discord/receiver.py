@@ -1,9 +1,9 @@
-"""Receives over Discord's gateway, and hands what comes to the gateway of the assistant.
+"""Receives messages over Discord's gateway, and passes them to the assistant's gateway.
 
-What always holds: an event counts as dealt with once it is stored; a session that continues begins behind the last such
-event. Where a new session begins, what was said meanwhile is read from each channel, from where its position stands.
-Discord tells a bot of no direct conversation that it does not know: each is noted before its first message is handed
-in. How far each channel was received is stored with the message, in one transaction (I1).
+An event counts as handled once it is stored; a resumed session continues after the last handled event. For a new
+session, missed messages are read from each channel, starting at its position. Discord does not list direct
+conversations, so each is recorded before its first message is passed on. A channel's position is stored in the same
+transaction as the message (I1).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = get_logger()
 
 _BRIDGE = "discord"
 _PAGE = 100
-# So many pages of what a channel said are read after the assistant was away.
+# Maximum number of pages read per channel after a downtime.
 _MAX_PAGES = 50
 _MAX_REMEMBERED = 1000
 _TEXT_CHANNELS = (0, 5, 10, 11, 12)
@@ -47,16 +47,16 @@ class DiscordReceiver:
         self._inbound = inbound
         self._me = ""
         self._position = DiscordPosition.parse(inbound.load_position(_BRIDGE))
-        self._channels: dict[str, JsonObject] = {}  # those of servers, by id
-        # What comes twice, by the gateway and by history, is handed in once.
+        self._channels: dict[str, JsonObject] = {}  # those on servers, by id
+        # Messages received both live and from the history are passed on once.
         self._received: dict[str, None] = {}
         self._files = RemoteFiles("Discord", self._api.download)
 
     async def run(self) -> None:
-        """Raises `BridgeError`, and `StoreError` where a message could not be stored."""
+        """Raises `BridgeError`, and `StoreError` if a message could not be stored."""
         self._me = str((await self._api.call("GET", "/users/@me"))["id"])
         if not self._position.since:
-            # What was said before it came is not read.
+            # Messages from before it joined are not read.
             self._position = DiscordPosition(form.snowflake_at(time.time()), {})
             self._inbound.save_position(_BRIDGE, str(self._position))
         while True:
@@ -88,7 +88,7 @@ class DiscordReceiver:
                 await self._answer_press(data)
 
     async def _read_safely(self, reading: Awaitable[_Arrival | None]) -> _Arrival | None:
-        """What cannot be read holds up nothing that comes after it."""
+        """Skip what cannot be read, so that it does not block later messages."""
         try:
             return await reading
         except _MALFORMED as error:
@@ -124,7 +124,7 @@ class DiscordReceiver:
                 await self._catch_up(identity, str(server["id"]), since)
 
     async def _catch_up(self, channel: str, server: str, newest: int) -> None:
-        """What was said in a channel since then."""
+        """Read missed messages of a channel."""
         for _ in range(_MAX_PAGES):
             try:
                 page = await self._api.call("GET", f"/channels/{channel}/messages?after={newest}&limit={_PAGE}")
@@ -170,7 +170,7 @@ class DiscordReceiver:
         )
 
     async def _read_edit(self, message: JsonObject) -> MessageChange | None:
-        # Previews change a message as well.
+        # Link previews also appear as edits.
         if not message.get("edited_timestamp") or not form.is_said_by_a_person(message):
             return None
         identity, room = str(message["id"]), await self._room(str(message["channel_id"]), message.get("guild_id") or "")
@@ -180,12 +180,12 @@ class DiscordReceiver:
         )
 
     async def _read_deletion(self, deleted: JsonObject) -> MessageChange | None:
-        """Discord does not say whose it was."""
+        """Handle a deletion; Discord does not say who did it."""
         identity, room = str(deleted["id"]), await self._room(str(deleted["channel_id"]), deleted.get("guild_id") or "")
         return MessageChange(_BRIDGE, identity, f"{identity}:deleted", "delete", "", "", room[0], str(self._position))
 
     async def _read_press(self, press: JsonObject) -> InboundMessage | None:
-        """A button's command, as if it had been typed."""
+        """Handle a button like a typed command."""
         channel, server = str(press["channel_id"]), str(press.get("guild_id") or "")
         member = press.get("member") or {}
         user = press.get("user") or member["user"]
@@ -206,7 +206,7 @@ class DiscordReceiver:
         )
 
     async def _answer_press(self, press: JsonObject) -> None:
-        """Let the button stop spinning. Where Discord does not accept that any more, nothing is lost."""
+        """Acknowledge a button press. Errors are ignored."""
         try:
             path = f"/interactions/{press['id']}/{press['token']}/callback"
             await self._api.call("POST", path, {"type": _ANSWERED_LATER})
@@ -218,7 +218,7 @@ class DiscordReceiver:
         return form.text_of_message(message, self._me, names)
 
     async def _room(self, channel: str, server: str) -> tuple[str | None, str]:
-        """The channel of a server, also of a thread in it, and its name; None between two."""
+        """Return the server channel (of a thread, its parent) and its name; None for direct messages."""
         if not server:
             return None, ""
         about = await self._channel(channel)

@@ -1,13 +1,12 @@
-"""The mail bridge: a mailbox of the assistant's own, over IMAP, with answers over SMTP.
+"""The mail bridge: the assistant's own mailbox over IMAP, with answers over SMTP.
 
-What always holds:
-- A mail was received once its number in the mailbox is stored with it, in one transaction (I1). Where the server
-  numbers its mails anew, those that are unread are looked at again; each is known by its Message-ID and its sender.
-- Who wrote a mail is what the own server verified, never its `From`. Of anybody else nothing is stored, and no mail
-  goes to them: their address may be a third person's.
-- A mail is sent once. Where it may have arrived, that is reported, and it is not tried again (I8).
-- What a program wrote is not answered, our own mails say that they are a program's, and one address gets so many mails
-  in an hour.
+- A mail counts as received once its UID is stored with it, in one transaction (I1). If the server assigns new UIDs,
+  unread mails are checked again; each is identified by its Message-ID and sender.
+- The sender is whom the own server verified, never just `From`. Mails of others are not stored or answered: their
+  address may be a third person's.
+- A mail is sent once. If it may have arrived, that is reported, and it is not retried (I8).
+- Automatic mails are not answered, our own mails are marked as automatic, and the number of mails per address and hour
+  is limited.
 """
 
 from __future__ import annotations
@@ -48,15 +47,15 @@ log = get_logger()
 FOLDER = "INBOX"
 _IDLE_SECONDS = 540.0
 _POLL_SECONDS = 60.0
-_BEGINNING = 32 * 1024  # bytes of a mail in which its head is, and the whole of most
+_BEGINNING = 32 * 1024  # bytes read for the header, and for most complete mails
 _HOUR = 3600.0
 _PICTURES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif"})
 _SUBJECT = 70
 
 
 class MailBridge:
-    """See `Bridge`. A target is an address with the Message-ID of the mail that is answered, as in
-    "ada@example.org <17@example.org>"."""
+    """See `Bridge`. A target is an address with the Message-ID of the mail to answer, such as "ada@example.org
+    <17@example.org>"."""
 
     name = "mail"
     capabilities = BridgeCapabilities(media=True)
@@ -72,7 +71,7 @@ class MailBridge:
         clock: Callable[[], datetime] = utc_now,
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`seconds` is how long a server may take for one answer; `elapsed` counts them."""
+        """`seconds` is the timeout for one answer of a server; `elapsed` returns monotonic seconds."""
         self._account = account
         self._verified_by = verified_by
         self._verified_with = verified_with
@@ -90,10 +89,10 @@ class MailBridge:
         return self._account.address
 
     async def aclose(self) -> None:
-        """Every connection ends with what it was made for."""
+        """Do nothing: each connection is closed after its use."""
 
     def show(self, event: TurnEvent, target: str) -> None:
-        """A mail cannot be changed: nothing is shown before the answer is complete."""
+        """Do nothing: a mail cannot be changed after sending."""
 
     # ------------------------------------------------------------------------------------------------------- receiving
 
@@ -118,8 +117,7 @@ class MailBridge:
         if known == str(validity) and number.isdecimal():
             last = int(number)
         else:
-            # A new mailbox, or one whose mails are numbered anew: what nobody has read yet. Until all of it is
-            # received, the position stays where it was.
+            # A new mailbox, or one with new UIDs: read unread mails. The position changes only when all are received.
             last = await self._receive_unread(thread, inbound, newest, position)
             inbound.save_position(self.name, f"{validity}:{last}")
         inbound.mark_connected(self.name)
@@ -129,7 +127,7 @@ class MailBridge:
             last = max([last, *uids])
 
     async def _receive_unread(self, thread: ImapThread, inbound: InboundPort, newest: int, position: str) -> int:
-        """The number of the newest mail, up to which it is done."""
+        """Receive unread mails and return the UID of the newest mail."""
         inbound.mark_connected(self.name)
         uids = await thread.run(lambda it: it.unseen())
         await self._receive_all(thread, inbound, dict.fromkeys(uids, position))
@@ -139,7 +137,7 @@ class MailBridge:
         def read_new(connection: ImapConnection) -> list[int]:
             connection.has_news()
             found = connection.newer_than(last)
-            # What came while it looked is in no later announcement.
+            # Mail that arrived during the search is not announced again.
             while not found and connection.has_news():
                 found = connection.newer_than(last)
             return found
@@ -157,7 +155,7 @@ class MailBridge:
         return found
 
     async def _receive_all(self, thread: ImapThread, inbound: InboundPort, positions: Mapping[int, str]) -> None:
-        """Mails by their number, each with the position after it."""
+        """Receive mails by UID, each with the position after it."""
         answered = []
         for uid, position in positions.items():
             arrival = await self._read(thread, inbound, uid, position)
@@ -169,7 +167,7 @@ class MailBridge:
         await thread.run(lambda connection: connection.mark_seen(answered))
 
     async def _read(self, thread: ImapThread, inbound: InboundPort, uid: int, position: str) -> InboundMessage | None:
-        """None for a mail that is not for us to answer: its sender is not verified, or a program."""
+        """Return None for a mail that is not answered: its sender is not verified, or it is automatic."""
         beginning = await thread.run(lambda connection: connection.beginning(uid, _BEGINNING))
         if beginning is None:
             return None
@@ -191,14 +189,14 @@ class MailBridge:
         media = tuple(_as_media(file) for file in mail.files if file.data) if mail and accepts else ()
         if not text and not media:
             return None
-        # The number in the mailbox may change, a mail without an identity is known by all of it.
+        # The UID may change, so a mail without a Message-ID is identified by its whole content.
         known_by = identity.encode() or raw
         external_id = hashlib.sha256(address.encode() + b" " + known_by).hexdigest()[:40]
         target = f"{address} {identity}".strip()
         return InboundMessage(self.name, external_id, address, text, name, media, target, position=position)
 
     async def _parse(self, raw: bytes, size: int, head: ParsedMail) -> tuple[ParsedMail | None, str]:
-        """The mail, or what is told instead."""
+        """Return the mail, or a notice if it cannot be read."""
         if size > MAX_MAIL_BYTES:
             return None, f"[a mail of {size / 1e6:.0f} MB, which is too large to be read]"
         kind = head.get("content-type").partition(";")[0].strip().casefold()
@@ -258,7 +256,7 @@ class MailBridge:
 
 
 async def find_verifier(server: MailServer) -> str:
-    """Which server says of the newest mail that it verified its sender; "" where none does, or there is no mail. Raises
+    """Return the server that says it verified the sender of the newest mail; "" if none, or there is no mail. Raises
     `BridgeError`."""
 
     def read_newest(connection: ImapConnection) -> bytes:
@@ -271,7 +269,7 @@ async def find_verifier(server: MailServer) -> str:
 
 
 def _open(connection: ImapConnection) -> tuple[int, int]:
-    """The validity of numbers in the mailbox, and the newest of them."""
+    """Return the UIDVALIDITY of the mailbox, and its newest UID."""
     connection.open()
     return connection.select(FOLDER, writes=True), connection.newest()
 

@@ -1,12 +1,10 @@
 """The Matrix bridge: one account and one device on a homeserver, over matrix-nio.
 
-What always holds:
-- The gateway stores from where receiving continues, never nio: the server's token is stored with the messages before
-  it.
-- A part is sent under a transaction id of its own. For 24 hours Synapse answers a known one of the same device with the
-  event that it made then; a resend is encrypted anew, which changes nothing about that.
-- Only the keys of encrypted rooms are stored in the bridge's own directory: they belong to the device.
-- Everything that others see of a turn before its answer is provisional (`drafts`).
+- The gateway stores the position, not nio: the server's token is stored with the messages before it.
+- A part has its own transaction id. For 24 hours Synapse answers a known id of the same device with the event created
+  then, also if the resend is encrypted anew.
+- The bridge's own directory only has the keys of encrypted rooms, which belong to the device.
+- Everything shown before a turn's answer is provisional (`drafts`).
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from assistant.core.errors import BridgeError
 from assistant.core.text import beside_loop
 
 _EDIT_SECONDS = 2.0
-# Synapse forgets transaction ids after a day; an hour is for clocks and queues.
+# Synapse forgets transaction ids after a day; minus an hour for clock differences and queues.
 _DEDUPE_SECONDS = 23 * 3600.0
 _DEVICE_NAME = "Nocturne"
 _ROOM_REPLACED = "A Matrix room was replaced by another one. Invite the assistant there: what waits is then sent there."
@@ -59,7 +57,7 @@ class MatrixBridge:
         is_owners: Callable[[str], bool],
         edit_seconds: float = _EDIT_SECONDS,
     ) -> None:
-        """`store` is a directory of the bridge's own; live text changes every `edit_seconds` at most."""
+        """`store` is the bridge's own directory; live text is updated at most every `edit_seconds`."""
         self._homeserver = homeserver
         self._login = login
         self._store = store
@@ -68,9 +66,9 @@ class MatrixBridge:
         self._is_owners = is_owners
         self._client: MatrixClient | None = None
         self._drafts = MatrixDrafts(self._write_draft, self._erase_draft, self._set_typing, edit_seconds)
-        # Two messages to one room must not share its key at the same time.
+        # Concurrent messages to one room must not share its key at the same time.
         self._locks: dict[str, asyncio.Lock] = {}
-        # The rooms that replaced others, by the old one; "" for none yet.
+        # Successors of rooms by the old room; "" if not known yet.
         self._moved_rooms: Mapping[str, str] = {}
 
     async def check(self) -> str:
@@ -112,7 +110,7 @@ class MatrixBridge:
         draft = ""
         if part.number == 1:
             draft = await self._drafts.claim_for_answer(target, part.key, answer=part.item.outgoing.kind == "reply")
-            # A draft in a room that was replaced is left as it is.
+            # A draft in a replaced room is left unchanged.
             draft = draft if room == form.parse_target(target)[0] else ""
         text = part.text
         write = partial(form.edit_content, draft, text) if draft else partial(form.message_content, text, thread)
@@ -162,8 +160,8 @@ class MatrixBridge:
         self._moved_rooms = moved
 
     def _resolve_room(self, target: str) -> tuple[str, str]:
-        """The room, or the one that replaced it, which has none of its threads. Raises `BridgeError` while there is
-        none."""
+        """Return the room, or its successor, which has none of its threads. Raises `BridgeError` while the successor is
+        unknown."""
         room, thread = form.parse_target(target)
         successor = self._moved_rooms.get(room)
         if successor == "":
@@ -188,7 +186,7 @@ class MatrixBridge:
         return client
 
     async def _identify(self, client: MatrixClient) -> None:
-        """Check that the token is of the account and device whose keys are stored here."""
+        """Check that the token belongs to the account and device of the stored keys."""
         user, device = self._login.user, self._login.device
         answer = await client.request_json("GET", form.api_path("account", "whoami"))
         if answer.get("user_id") != user or answer.get("device_id", device) != device:

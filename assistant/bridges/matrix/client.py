@@ -1,9 +1,9 @@
-"""The Matrix bridge's client: matrix-nio, with our errors and with promises that it does not make itself.
+"""The client of the Matrix bridge: matrix-nio, with our errors and additional guarantees.
 
-What always holds: nothing is tried again here: the outbox decides after a rate limit and after an uncertain send (but
-where a connection broke aiohttp asks once more at once, under the same transaction id); every refusal is a
-`BridgeError`. Nothing is sent unencrypted to an encrypted room, and nothing is encrypted with a key that did not reach
-the server: nio regards a key as shared even where the request for it failed.
+Nothing is retried here: the outbox decides after a rate limit or an uncertain send (except that aiohttp repeats a
+request once on a broken connection, with the same transaction id). Every refusal is a `BridgeError`. Nothing is sent
+unencrypted to an encrypted room, or encrypted with a key that did not reach the server: nio considers a key shared even
+if the request failed.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ log = get_logger()
 
 _REQUEST_SECONDS = 30.0
 _FILE_SECONDS = 120.0
-# Enough for the state of large rooms; more would take too much memory once it is parsed.
+# Enough for the state of large rooms; more would take too much memory when parsed.
 _MAX_ANSWER_BYTES = 50_000_000
 _RETRY_SECONDS = 5.0
-# How often a file is asked for that the server does not deliver.
+# How often a file is requested that the server does not deliver.
 _MAX_FILE_TRIES = 3
 
-# These codes are about the account, the server, or a proxy that is starting, not about one message. Every other code
-# with 4xx refuses the message.
+# These codes are about the account, the server, or a starting proxy, not one message. All other 4xx codes refuse the
+# message.
 _ACCOUNT_CODES = (
     "M_UNRECOGNIZED",
     "M_RESOURCE_LIMIT_EXCEEDED",
@@ -52,9 +52,9 @@ _ACCOUNT_CODES = (
     "ORG_MATRIX_EXPIRED_ACCOUNT",
 )
 
-# Kinds of events that may be encrypted. Members and rules of a room never are: only the server says these.
+# Kinds of events that may be encrypted. Membership and room settings never are: only the server sends them.
 _ENCRYPTED_KINDS = ("m.room.message", "m.sticker")
-# Errors of nio about malformed events: the server cannot check what is encrypted.
+# nio's errors for malformed events: the server cannot check encrypted content.
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError, RecursionError)
 
 _LOGIN_AGAIN = "The Matrix server does not know this device any more. Log in again with `assistant bridge add matrix`."
@@ -62,7 +62,7 @@ _PASSWORD_NEEDED = "The Matrix server asks for the account's password, which is 
 
 
 class MatrixRefusal(BridgeError):
-    """The server refused. `code` is Matrix' own."""
+    """The server refused. `code` is Matrix's own."""
 
     def __init__(
         self,
@@ -78,15 +78,15 @@ class MatrixRefusal(BridgeError):
 
     @property
     def is_final(self) -> bool:
-        """Whether asking again is useless. What others can name as they like must not hold up anything."""
+        """Return whether retrying is useless. Values that others can choose must not block anything."""
         return self.retry_after is None and not self.ambiguous
 
 
 class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
-    """One account's device on its server."""
+    """The device of one account on its server."""
 
     def __init__(self, homeserver: str, store: Path | None) -> None:
-        """Without `store` no encrypted message can be read or written."""
+        """Without `store`, encrypted messages cannot be read or written."""
         config = AsyncClientConfig(
             store=SqliteStore,
             encryption_enabled=store is not None,
@@ -105,7 +105,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
             self.restore_login(user, device, token)
 
     async def _send(self, response_class: type, *arguments: Any, **options: Any) -> Any:
-        """Every request of nio goes through here. Raises `BridgeError` for every other answer."""
+        """Send any of nio's requests. Raises `BridgeError` for an answer of another type."""
         try:
             with translate_matrix_errors():
                 response = await super()._send(response_class, *arguments, **options)
@@ -118,8 +118,8 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
         return response
 
     async def parse_body(self, transport_response: ClientResponse) -> dict[str, Any]:
-        """For nio, which accepts most wrong answers: an error in place of a state, or a proxy's page, which would count
-        as a shared key. Raises `BridgeError` for each, and for an answer that is too large."""
+        """Called by nio, which accepts most invalid answers: an error as room state, or a proxy's page as a shared key.
+        Raises `BridgeError` for these, and for an answer that is too large."""
         try:
             data = await _read_limited(transport_response.content, _MAX_ANSWER_BYTES)
             if data is None:
@@ -142,7 +142,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
     # ------------------------------------------------------------------------------------------------------------ rooms
 
     async def get_room(self, room_id: str) -> MatrixRoom:
-        """The room, looked up where nothing was received from it yet."""
+        """Return the room, fetched if nothing was received from it yet."""
         if room_id not in self.rooms:
             try:
                 await self.room_get_state_event(room_id, "m.room.encryption")
@@ -155,7 +155,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
         return self.rooms[room_id]
 
     async def send_message(self, room_id: str, content: dict[str, Any], transaction: str) -> str:
-        """The id of the message, encrypted where the room is. Raises `BridgeError`."""
+        """Send a message, encrypted if the room is; return its id. Raises `BridgeError`."""
         room = await self.get_room(room_id)
         with translate_matrix_errors():
             if room.encrypted:
@@ -165,7 +165,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
         return event
 
     async def _share_key(self, room: MatrixRoom) -> None:
-        """Share the key that the next message is encrypted with with everybody in the room."""
+        """Share the key of the next message with everybody in the room."""
         if self.olm is None:
             raise BridgeError("This room is encrypted, and `[matrix] encryption` is off. Switch it on, then restart.")
         if not room.members_synced:
@@ -178,14 +178,14 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
         try:
             await self.share_group_session(room.room_id, ignore_unverified_devices=True)
         finally:
-            # Otherwise a share that failed midway would make every later message wait.
+            # Otherwise an interrupted share would block later messages.
             self.sharing_session.pop(room.room_id, None)
         if (error := self._unshared_keys.pop(room.room_id, None)) is not None:
             self.olm.outbound_group_sessions.pop(room.room_id, None)
             raise BridgeError(str(error), retry_after=error.retry_after)
 
     async def sync_keys(self) -> None:
-        """What encryption needs between two syncs: upload own keys, look up others'. Raises `BridgeError`."""
+        """Do what encryption needs between two syncs: upload own keys, query others'. Raises `BridgeError`."""
         if self.olm is None:
             return
         with translate_matrix_errors():
@@ -200,8 +200,8 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
     # ------------------------------------------------------------------------------------------------------------ files
 
     async def fetch_file(self, file: MatrixAttachment, max_bytes: int) -> bytes | None:
-        """The bytes of a file; None where it is gone, cannot be read, or is larger than `max_bytes`. Raises
-        `BridgeError` where it may be available later; not for ever, or one file would hold up all messages after it."""
+        """Return a file; None if it is gone, unreadable, or larger than `max_bytes`. Raises `BridgeError` if it may be
+        available later, but only a few times, so that one file does not block all later messages."""
         try:
             data = await self._download(file.url, max_bytes)
         except BridgeError:
@@ -233,7 +233,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
                     return await _read_limited(response.content, max_bytes) if response.status == 200 else None
 
     async def upload_file(self, room_id: str, data: bytes, mime: str, name: str) -> JsonObject:
-        """Upload a file for a room, encrypted where the room is: the part of a message that says where it is."""
+        """Upload a file for a room, encrypted if the room is; return the part of a message with its location."""
         room = await self.get_room(room_id)
         body, keys = encrypt_attachment(data) if room.encrypted else (data, None)
         mime, name = ("application/octet-stream", "") if keys else (mime, name)
@@ -245,7 +245,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
     # ------------------------------------------------------------------------------------------------------------ other
 
     async def request_json(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        """The server's answer to a request that nio does not have. Raises `BridgeError`."""
+        """Send a request that nio does not support, and return the answer. Raises `BridgeError`."""
         headers = {"Authorization": f"Bearer {self.access_token}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body)
         with translate_matrix_errors():
@@ -254,7 +254,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
         return content
 
     async def retry_decryption(self, unread: UndecryptedEvent) -> Event | None:
-        """An event that could not be decrypted when it came; None where it still cannot. Raises `BridgeError`."""
+        """Decrypt an event whose key was missing; None if it still is. Raises `BridgeError`."""
         event = (await self.room_get_event(unread.room, unread.event)).event
         with translate_matrix_errors():
             return self._decrypted(event, unread.room) if isinstance(event, MegolmEvent) else event
@@ -262,8 +262,8 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
     # ------------------------------------------------------------------------------------------------ what is decrypted
 
     def _decrypted(self, event: MegolmEvent, room_id: str) -> Event | None:
-        """The decrypted message; None while its key is missing. Anything else that somebody encrypted becomes an
-        unknown event: it changes nothing in the room, and holds up nothing that comes after it."""
+        """Return the decrypted message; None while its key is missing. Other encrypted events become unknown events,
+        which change nothing and block nothing."""
         if self.olm is None:
             return None
         try:
@@ -278,29 +278,29 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
         return UnknownEvent(event.source, "m.room.encrypted")
 
     def decrypt_event(self, event: MegolmEvent) -> Event:
-        """For nio, when one event was asked for."""
+        """Called by nio for single events."""
         return self._decrypted(event, event.room_id) or event
 
     def _handle_timeline_event(
         self, event: Event, room_id: str, room: MatrixRoom, encrypted_rooms: set[str]
     ) -> Event | None:
-        """For nio, which would accept an encrypted change of membership."""
+        """Called by nio, which would accept an encrypted change of membership."""
         if isinstance(event, MegolmEvent) and self.olm is not None:
             event.room_id = room_id
             return self._decrypted(event, room_id)
-        # Anybody may send what looks like a state of the room; only with a state key is it one.
+        # Anyone may send an event that looks like room state; it is only state with a state key.
         if "state_key" not in event.source:
             return None
         return super()._handle_timeline_event(event, room_id, room, encrypted_rooms)
 
     def _handle_messages_response(self, response: RoomMessagesResponse) -> None:
-        """For nio, when a gap is read."""
+        """Called by nio when reading missed messages."""
         for number, event in enumerate(response.chunk):
             if isinstance(event, MegolmEvent):
                 response.chunk[number] = self._decrypted(event, event.room_id) or event
 
     def _handle_decrypt_to_device(self, to_device_event: ToDeviceEvent) -> ToDeviceEvent | None:
-        """For nio: anybody may send a device anything."""
+        """Called by nio: anyone may send a device anything."""
         try:
             return super()._handle_decrypt_to_device(to_device_event)
         except _MALFORMED as error:
@@ -310,7 +310,7 @@ class MatrixClient(AsyncClient):  # type: ignore[misc] # nio is not typed
 
 @contextmanager
 def translate_matrix_errors() -> Iterator[None]:
-    """Raises `BridgeError` for every error of the server or the key store."""
+    """Translate errors of the server or the key store to `BridgeError`."""
     try:
         yield
     except ClientConnectorError as error:
@@ -337,7 +337,7 @@ def _refusal(response: ErrorResponse) -> MatrixRefusal:
         return MatrixRefusal(_LOGIN_AGAIN, code)
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (code and 400 <= status < 500 and code not in _ACCOUNT_CODES):
         return MatrixRefusal(f"The Matrix server refused: {text} ({code or status}).", code, refused=True)
-    # A proxy that refuses without Matrix' own words passed nothing on.
+    # A proxy that refuses without a Matrix error did not forward the request.
     may_have_arrived = not 400 <= status < 500
     return MatrixRefusal(
         f"The Matrix server has a problem: {text or code or status}.", code, ambiguous=may_have_arrived

@@ -1,8 +1,8 @@
 """Cross-signing of the Matrix bridge's device.
 
-What always holds: apps show encrypted messages to, or even send them to, only devices that their account has signed, so
-the account gets signing keys where it has none. They are stored before they are uploaded: after a crash in between the
-next run uploads them. An account with keys of another program is left alone.
+Apps warn about, or refuse to write to, devices that their account has not signed, so the account gets signing keys if
+it has none. They are stored before they are uploaded, so that after a crash the next run uploads them. Keys created by
+another program are not changed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ log = get_logger()
 
 _FILE = "signing-keys.json"
 _USAGES = ("master", "self_signing", "user_signing")
-# The mode of the directory protects the file, like the keys beside it.
+# The directory's mode protects the file, like the other keys.
 _PICKLE_KEY = bytes(32)
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKeys:
-    """The account's three keys."""
+    """The three signing keys of the account."""
 
     user: str
     keys: Mapping[str, Account]
@@ -41,7 +41,7 @@ class SigningKeys:
         return key
 
     def upload_payload(self, usage: str) -> dict[str, Any]:
-        """The key as it is uploaded: signed by the master key, which does not sign itself."""
+        """Return the key for upload: signed by the master key, except for the master key itself."""
         public = self.public_key(usage)
         body = {"user_id": self.user, "usage": [usage], "keys": {f"ed25519:{public}": public}}
         return body if usage == "master" else self.sign_payload(body, "master")
@@ -54,7 +54,7 @@ class SigningKeys:
 
 @dataclass(frozen=True, slots=True)
 class _PublishedKeys:
-    """What the server knows of this device and of its account's keys; None for what it does not have."""
+    """What the server has of this device's and its account's keys; None if missing."""
 
     own: Mapping[str, Any] | None
     master: Mapping[str, Any] | None
@@ -69,13 +69,13 @@ async def _load_published_keys(client: MatrixClient) -> _PublishedKeys:
 
 
 async def is_device_verified(client: MatrixClient) -> bool:
-    """Whether the account has signed this device, or the device has no keys yet. Raises `BridgeError`."""
+    """Return whether the account has signed this device, or the device has no keys yet. Raises `BridgeError`."""
     published = await _load_published_keys(client)
     return published.own is None or _is_signed(published.own, published.signing, client.user_id)
 
 
 async def sign_device(client: MatrixClient, folder: Path) -> None:
-    """Sign this device with the account's keys, where these are ours. Raises `BridgeError`."""
+    """Sign this device with the account's keys, if they are ours. Raises `BridgeError`."""
     user, device = client.user_id, client.device_id or ""
     published = await _load_published_keys(client)
     own, master, signing = published.own, published.master, published.signing

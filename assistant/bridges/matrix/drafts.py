@@ -1,8 +1,8 @@
-"""The Matrix bridge's live text: what a turn writes before its answer, in one message that the answer replaces.
+"""Live text of the Matrix bridge: what a turn writes before its answer, in one message that the answer replaces.
 
-What always holds: nothing here is essential. What fails is left out, and the answer comes as a message of its own. A
-draft of an earlier process is found again, since its transaction id is made of its turn and its event is stored with
-the position; the next answer to the same target replaces it.
+Nothing here is essential: failures are ignored, and the answer then is a separate message. A draft of an earlier
+process is found again, since its transaction id derives from its turn and its event is stored with the position; the
+next answer to the same target replaces it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ERROR_SECONDS = 10.0
 _MAX_SHOWN = 4000
 _MAX_OWN_EVENTS = 1000
 
-# (target, content, transaction) to the id of the event; (target, event); (target, seconds). All raise `BridgeError`.
+# (target, content, transaction) to event id; (target, event); (target, seconds). All raise `BridgeError`.
 WriteDraft = Callable[[str, dict[str, Any], str], Awaitable[str]]
 EraseDraft = Callable[[str, str], Awaitable[None]]
 SetTyping = Callable[[str, float], Awaitable[None]]
@@ -43,9 +43,9 @@ class _Draft:
     turn: str
     text: str = ""
     shown: str = ""
-    event: str = ""  # the message that shows it; "" for none
+    event: str = ""  # the event that shows it; "" for none
     edits: int = 0
-    doubtful: bool = False  # a change of it may still arrive late
+    doubtful: bool = False  # a late edit of it may still arrive
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
@@ -53,7 +53,7 @@ class _Draft:
 
 @dataclass(slots=True, eq=False)
 class MatrixDrafts:
-    """A draft is changed every `edit_seconds` at most."""
+    """A draft is changed at most every `edit_seconds`."""
 
     write_event: WriteDraft
     erase_event: EraseDraft
@@ -61,9 +61,9 @@ class MatrixDrafts:
     edit_seconds: float
     _drafts: dict[str, _Draft] = field(default_factory=dict)
     _leftover_events: dict[str, str] = field(default_factory=dict)
-    # Targets where a draft may appear that the server has not reported yet, and whose answer was sent already.
+    # Targets whose answer was sent, but where a draft may appear that the server has not reported yet.
     _doubtful_targets: set[str] = field(default_factory=set)
-    # Drafts of this process, which are not left from an earlier one.
+    # Drafts of this process, as opposed to leftover ones.
     _own_events: dict[str, None] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -85,8 +85,8 @@ class MatrixDrafts:
             draft.changed.set()
 
     async def claim_for_answer(self, target: str, key: str, *, answer: bool) -> str:
-        """The event that the message under `key` replaces, "" for none. A draft whose turn still runs is replaced only
-        by an answer, or by a message of its turn."""
+        """Return the event that the message under `key` replaces, "" for none. A draft whose turn still runs is
+        replaced only by an answer, or by a message of its turn."""
         draft = self._drafts.get(target)
         if draft is None:
             return self._remember(self._leftover_events.pop(target, ""))
@@ -96,7 +96,7 @@ class MatrixDrafts:
         await self._wait_for_end(draft)
         if not draft.doubtful:
             return draft.event
-        # A late change would overwrite the answer.
+        # A late edit would overwrite the answer.
         if draft.event:
             self._run_later(self._erase(target, draft.event))
         else:
@@ -109,7 +109,7 @@ class MatrixDrafts:
         self._leftover_events[target] = event
 
     def note_existing_drafts(self, drafts: Mapping[str, str]) -> None:
-        """The server reports these drafts in rooms."""
+        """Handle drafts that the server reported in rooms."""
         for target, event in drafts.items():
             if event in self._own_events:
                 continue
@@ -200,7 +200,7 @@ class MatrixDrafts:
         if leftover and leftover != draft.event:
             self._run_later(self._erase(draft.target, leftover))
         elif leftover:
-            # An earlier process began it: the server answered with that event, which shows the earlier text.
+            # An earlier process started it: the server returned its event, which shows the earlier text.
             draft.shown = ""
             draft.changed.set()
 

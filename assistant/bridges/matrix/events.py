@@ -1,9 +1,8 @@
-"""Reads and writes Matrix events, and from where the bridge continues receiving them. Pure.
+"""Reads and writes Matrix events, and the position of the bridge. Pure.
 
-What always holds: the position is one text, stored with the inbox in one transaction; nothing else of the bridge has
-to be durable but its keys. An answer fits into one event, encrypted too. A transaction id is made of what is sent under
-it, so that a resend has the same id and nothing else has (Synapse answers a known id with the old event, whatever the
-body).
+The position is one text, stored with the inbox in one transaction; apart from keys, nothing else of the bridge is
+durable. An answer fits into one event, also encrypted. A transaction id derives from the content, so that only a resend
+has the same id (Synapse answers a known id with the old event, whatever the body).
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from assistant.core.text import lazy_regex
 
 JsonObject = Mapping[str, Any]
 
-# An event may have 65,536 bytes. Encryption adds a third, and an answer that replaces its draft some more.
+# An event may have 65,536 bytes. Encryption adds a third, and replacing a draft some more.
 _CONTENT_BYTES = 44_000
 MAX_TEXT_BYTES = 20_000
 _EDIT_PREVIEW = 200
 _MAX_UNDECRYPTED = 200
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
-# Matrix apps do not show pictures from other sites: they stay links.
+# Matrix apps do not load images from other sites, so they stay links.
 _MARKDOWN.disable("image")
 _QUOTED_REPLY = lazy_regex(r"> (\* )?<@[^>]+>")
 
@@ -41,17 +40,17 @@ _ANSWER, _DRAFT = "answer-", "draft-"
 
 
 def answer_transaction_id(key: str, target: str, body: str) -> str:
-    """The id of an outgoing part. It includes the body: a restored data folder counts its keys anew."""
+    """Return the id of an outgoing part. It includes the body, since a restored data folder reuses keys."""
     return _ANSWER + _digest(key, target, body)
 
 
 def draft_transaction_id(turn: str, target: str) -> str:
-    """The id of a turn's first text at a target: a turn that is resumed after a crash finds it again."""
+    """Return the id of a turn's first text at a target, the same if the turn is resumed after a crash."""
     return _DRAFT + _digest(turn, target)
 
 
 def file_fingerprint(name: str, data: bytes) -> str:
-    """A file in its transaction id."""
+    """Return a hash of a file for its transaction id."""
     return f"{name} {hashlib.sha256(data).hexdigest()}"
 
 
@@ -71,7 +70,7 @@ def _digest(*parts: str) -> str:
 
 
 def api_path(*parts: str) -> str:
-    """A path of the client API."""
+    """Return a path of the client API."""
     return "/_matrix/client/v3/" + "/".join(quote(part, safe="", errors="replace") for part in parts)
 
 
@@ -80,7 +79,7 @@ def format_target(room: str, thread: str = "") -> str:
 
 
 def parse_target(target: str) -> tuple[str, str]:
-    """Room and thread root, "" for none."""
+    """Return room and thread root, "" for none."""
     room, _, thread = target.partition("|")
     return room, thread
 
@@ -97,13 +96,13 @@ class MatrixAttachment:
     mime: str
     name: str
     size: int
-    keys: JsonObject | None = None  # where it is encrypted
-    voice: bool = False  # recorded to be heard
+    keys: JsonObject | None = None  # decryption keys if it is encrypted
+    voice: bool = False  # a voice recording
 
 
 def read_text(event: JsonObject) -> str:
-    """The text of a message, or the caption of a file. "" where there is none, and for notices of bots: these are never
-    answered, or two bots would answer each other for ever."""
+    """Return the text of a message, or the caption of a file; "" if there is none. Also "" for notices of bots, which
+    are never answered, so that two bots do not answer each other forever."""
     content = _mapping(event, "content")
     body = _text(content, "body")
     match content.get("msgtype"):
@@ -141,24 +140,24 @@ def is_message_event(event: JsonObject) -> bool:
 
 
 def replaced_event_id(event: JsonObject) -> str:
-    """The event that this one is a new version of, "" for none."""
+    """Return the event of which this is a new version, "" for none."""
     relation = _relation(event)
     return _text(relation, "event_id") if relation.get("rel_type") == "m.replace" else ""
 
 
 def edited_event_id(event: JsonObject) -> str:
-    """The message that this one is a new version of, "" for none."""
+    """Return the message of which this is a new version, "" for none."""
     return replaced_event_id(event) if event.get("type") == "m.room.message" else ""
 
 
 def read_edited_text(event: JsonObject) -> str:
-    """The text of an edit."""
+    """Return the text of an edit."""
     content = _mapping(event, "content")
     return read_text({"content": _mapping(content, "m.new_content") or content})
 
 
 def redacted_event_id(event: JsonObject) -> str:
-    """The event that this one deletes, "" for none. In older rooms it is outside the content."""
+    """Return the event that this one deletes, "" for none. In older rooms it is outside the content."""
     if event.get("type") != "m.room.redaction":
         return ""
     return _text(event, "redacts") or _text(_mapping(event, "content"), "redacts")
@@ -170,7 +169,7 @@ def thread_root_id(event: JsonObject) -> str:
 
 
 def replied_event_id(event: JsonObject) -> str:
-    """The event that this one answers. "" in a thread, where apps name one only for apps without threads."""
+    """Return the event that this one answers. "" in a thread, where apps only name one for apps without threads."""
     relation = _relation(event)
     if relation.get("rel_type") == "m.thread" and relation.get("is_falling_back", True):
         return ""
@@ -178,7 +177,7 @@ def replied_event_id(event: JsonObject) -> str:
 
 
 def mentions_account(event: JsonObject, user: str, name: str) -> bool:
-    """Whether it names the account, as a mention or in its text."""
+    """Return whether it names the account, as a mention or in its text."""
     content = _mapping(event, "content")
     users = _mapping(content, "m.mentions").get("user_ids")
     if isinstance(users, list) and user in users:
@@ -189,13 +188,13 @@ def mentions_account(event: JsonObject, user: str, name: str) -> bool:
 
 
 def is_from_account(event: JsonObject, user: str) -> bool:
-    """Whether `user` wrote it, or, as the server reports, something in its thread."""
+    """Return whether `user` wrote it, or, as the server reports, something in its thread."""
     thread = _mapping(_mapping(_mapping(event, "unsigned"), "m.relations"), "m.thread")
     return event.get("sender") == user or thread.get("current_user_participated") is True
 
 
 def read_service_members(event: JsonObject) -> frozenset[str]:
-    """The accounts in a room that are not people but bridges, as the room says."""
+    """Return the bridge accounts in a room that the room lists."""
     members = _mapping(event, "content").get("service_members")
     return (
         frozenset(member for member in members if isinstance(member, str)) if isinstance(members, list) else frozenset()
@@ -203,26 +202,26 @@ def read_service_members(event: JsonObject) -> frozenset[str]:
 
 
 def replacement_room_id(event: JsonObject) -> str:
-    """The room that replaces the one with this event, "" for none."""
+    """Return the room that replaces the one with this event, "" for none."""
     if event.get("type") != "m.room.tombstone" or event.get("state_key") != "":
         return ""
     return _text(_mapping(event, "content"), "replacement_room")
 
 
 def predecessor_room_id(event: JsonObject) -> str:
-    """The room that the one with this event replaces, "" for none."""
+    """Return the room that the one with this event replaces, "" for none."""
     if event.get("type") != "m.room.create" or event.get("state_key") != "":
         return ""
     return _text(_mapping(_mapping(event, "content"), "predecessor"), "room_id")
 
 
 def server_of_account(account: str) -> str:
-    """The server of an account, for an address."""
+    """Return the server of an account."""
     return quote(account.partition(":")[2], safe="", errors="replace")
 
 
 def membership_change(event: JsonObject, user: str) -> tuple[str, str]:
-    """The new and the previous membership of `user`; "" where the event is not about them."""
+    """Return the new and the previous membership of `user`; "" if the event is not about them."""
     if event.get("type") != "m.room.member" or event.get("state_key") != user:
         return "", ""
     previous = _mapping(event, "prev_content") or _mapping(_mapping(event, "unsigned"), "prev_content")
@@ -233,8 +232,8 @@ def membership_change(event: JsonObject, user: str) -> tuple[str, str]:
 
 
 def message_content(text: str, thread: str = "") -> dict[str, Any]:
-    """A message of Markdown, with HTML where that differs and fits."""
-    # Without this, an app may notify people whose names are in the text.
+    """Return a message of Markdown, with HTML if that differs and fits."""
+    # Without this, apps may notify people whose names are in the text.
     content: dict[str, Any] = {"msgtype": "m.text", "body": text, "m.mentions": {}}
     html = _MARKDOWN.render(text).strip()
     if html != f"<p>{text}</p>":
@@ -256,7 +255,7 @@ def with_thread(content: dict[str, Any], thread: str) -> dict[str, Any]:
 
 
 def edit_content(event: str, text: str) -> dict[str, Any]:
-    """A new version of the own message `event`. Older apps show its beginning."""
+    """Return a new version of our message `event`. Older apps show its beginning."""
     return {
         "msgtype": "m.text",
         "body": f"* {text[:_EDIT_PREVIEW]}",
@@ -267,7 +266,7 @@ def edit_content(event: str, text: str) -> dict[str, Any]:
 
 
 def file_content(kind: str, mime: str, name: str, size: int, location: JsonObject) -> dict[str, Any]:
-    """`where` is {"url"} or, encrypted, {"file"}."""
+    """`location` is {"url"} or, encrypted, {"file"}."""
     info = {"mimetype": mime, "size": size}
     return {"msgtype": f"m.{kind}", "body": name or kind, "filename": name or kind, "info": info, **location}
 
@@ -276,7 +275,7 @@ def file_content(kind: str, mime: str, name: str, size: int, location: JsonObjec
 
 
 def _mapping(content: JsonObject, key: str) -> JsonObject:
-    """Anybody can send an event: no part of it is sure to have the right type."""
+    """Return a mapping in the content, whose types are not guaranteed: anyone can send an event."""
     value = content.get(key)
     return value if isinstance(value, Mapping) else {}
 
@@ -291,7 +290,7 @@ def _relation(event: JsonObject) -> JsonObject:
 
 
 def _strip_quoted_reply(content: JsonObject, body: str) -> str:
-    """The text without the message that it answers, which older apps quote above it."""
+    """Return the text without the quoted message that older apps insert above it."""
     if not _mapping(_mapping(content, "m.relates_to"), "m.in_reply_to") or not _QUOTED_REPLY.match(body):
         return body
     lines = body.split("\n")
@@ -308,7 +307,7 @@ def _size(content: JsonObject) -> int:
 
 @dataclass(frozen=True, slots=True)
 class UndecryptedEvent:
-    """An encrypted event whose key has not come yet."""
+    """An encrypted event whose key is missing."""
 
     room: str
     event: str
@@ -317,7 +316,7 @@ class UndecryptedEvent:
 
 @dataclass(frozen=True, slots=True)
 class RoomUpgrade:
-    """A room that was replaced by another. `private`: it is between two."""
+    """A room that was replaced by another. `private`: a direct conversation."""
 
     old: str
     new: str
@@ -326,17 +325,17 @@ class RoomUpgrade:
 
 @dataclass(frozen=True, slots=True)
 class SyncPosition:
-    """From where receiving continues."""
+    """Where receiving continues."""
 
     since: str = ""  # the server's own token
     unread: tuple[UndecryptedEvent, ...] = ()  # events that wait for their keys
     # Events with live text that no answer has replaced yet, by target.
     drafts: Mapping[str, str] = field(default_factory=dict)
-    replaced: tuple[RoomUpgrade, ...] = ()  # in the order in which they were replaced
+    replaced: tuple[RoomUpgrade, ...] = ()  # in the order of replacement
 
     @classmethod
     def parse(cls, text: str) -> SyncPosition:
-        """The inverse of `str`; "" where nothing was received yet."""
+        """The inverse of `str`; "" before anything was received."""
         if not text:
             return cls()
         raw = json.loads(text)
@@ -349,14 +348,14 @@ class SyncPosition:
         return json.dumps({"since": self.since, "unread": unread, "drafts": dict(self.drafts), "replaced": replaced})
 
     def with_undecrypted(self, event: UndecryptedEvent) -> SyncPosition:
-        """With one more that waits; the oldest is dropped where there are too many."""
+        """Add a waiting event; the oldest is dropped if there are too many."""
         return self if event in self.unread else replace(self, unread=(*self.unread, event)[-_MAX_UNDECRYPTED:])
 
     def without_undecrypted(self, event: UndecryptedEvent) -> SyncPosition:
         return replace(self, unread=tuple(other for other in self.unread if other != event))
 
     def after_own_event(self, event: JsonObject, target: str) -> SyncPosition:
-        """After an own event: a draft was written, replaced by its answer, or deleted."""
+        """Record an own event: a draft was written, replaced by its answer, or deleted."""
         drafts, transaction = dict(self.drafts), _transaction_id(event)
         if transaction.startswith(_DRAFT):
             drafts[target] = _text(event, "event_id")
@@ -369,17 +368,17 @@ class SyncPosition:
         return any((upgrade.old, upgrade.new) == (old, new) for upgrade in self.replaced)
 
     def original_room(self, room: str) -> str:
-        """The first of the rooms that this one replaces, by whose id it is known."""
+        """Return the first of the rooms this one replaces, whose id identifies the conversation."""
         for upgrade in reversed(self.replaced):
             room = upgrade.old if upgrade.new == room else room
         return room
 
     def is_group_room(self, room: str) -> bool:
-        """Whether it replaced a room of more than two: it stays one while the others have not entered it yet."""
+        """Return whether it replaced a room of more than two, which it remains even before the others have joined."""
         return any(upgrade.new == room and not upgrade.private for upgrade in self.replaced)
 
     def moved_rooms(self) -> dict[str, str]:
-        """By each room that was replaced, the room that it is now."""
+        """Return the current room by each replaced room."""
         moved: dict[str, str] = {}
         for upgrade in reversed(self.replaced):
             moved.setdefault(upgrade.old, moved.get(upgrade.new, upgrade.new))

@@ -1,8 +1,8 @@
-"""Receives over Matrix, and hands what comes to the gateway.
+"""Receives messages over Matrix, and passes them to the gateway.
 
-What always holds: the server's token is stored only when the gateway has everything that came with it; after a crash in
-between it comes again, under the same ids. What was said before the assistant joined a room is not read. An event that
-cannot be decrypted yet is stored with the position, and read when its key comes.
+The server's token is stored only after the gateway has everything before it; after a crash in between, events come
+again under the same ids. Messages from before the assistant joined a room are not read. An event that cannot be
+decrypted yet is stored with the position, and read when its key arrives.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ log = get_logger()
 _BRIDGE = "matrix"
 _POLL_MILLISECONDS = 30_000
 _PAGE_SIZE = 100
-# So many pages of what a room said are read after the assistant was away.
+# Maximum number of pages read per room after a downtime.
 _MAX_PAGES = 100
 _MAX_FILE_BYTES = 20_000_000
 _MAX_OWN_EVENTS = 1000
-# A key that is still missing after so many syncs is reported.
+# A key still missing after so many syncs is reported.
 _SYNCS_BEFORE_NOTICE = 2
 _FILTER: dict[Any, Any] = {
     "presence": {"types": []},
@@ -48,7 +48,7 @@ _FILTER: dict[Any, Any] = {
 }
 
 
-# Gets the rooms that replaced others, by the old one; "" for none yet.
+# Receives the successors of rooms by the old room; "" if not known yet.
 OnRoomsMoved = Callable[[Mapping[str, str]], None]
 
 
@@ -75,15 +75,15 @@ class MatrixReceiver:
         self._upgrades = RoomUpgrades(client, self._invitations)
         self._position = SyncPosition.parse(inbound.load_position(_BRIDGE))
         self._saved_position = self._position
-        # Own threads and messages, asked for once.
+        # Own threads and messages, each looked up once.
         self._own_event_ids: dict[str, None] = {}
         self._service_members: dict[str, frozenset[str]] = {}
         self._sync_counts: dict[UndecryptedEvent, int] = {}
 
     async def run(self) -> None:
-        """Raises `BridgeError`, and `StoreError` where a message could not be stored."""
+        """Raises `BridgeError`, and `StoreError` if a message could not be stored."""
         is_first_run = not self._position.since
-        # Synapse caches the answer to the same request for minutes; on a first one it ignores the timeout.
+        # Synapse caches the answer to the same request for minutes, and ignores the timeout of a first one.
         first = await self._sync(random.randrange(1, _POLL_MILLISECONDS), full_state=not is_first_run)
         await self._handle_sync(first, is_first_run=is_first_run)
         await self._invitations.fetch_pending()
@@ -95,10 +95,10 @@ class MatrixReceiver:
             await self._handle_sync(await self._sync(_POLL_MILLISECONDS))
 
     async def _sync(self, wait: int, *, full_state: bool = False) -> SyncResponse:
-        # nio ignores an answer that ends where it is already, as the same answer after a failure does.
+        # nio ignores an answer with an unchanged token, such as the same answer after a failure.
         self._client.next_batch = ""
         with translate_matrix_errors():
-            # In nio a first sync has no timeout.
+            # nio's first sync has no timeout.
             async with asyncio.timeout(self.sync_timeout_seconds):
                 synced: SyncResponse = await self._client.sync(wait, _FILTER, self._position.since or None, full_state)
         return synced
@@ -130,7 +130,7 @@ class MatrixReceiver:
         self._saved_position = self._position
 
     async def _follow_upgrades(self) -> None:
-        """Note which rooms replaced others, before anything is handed in that was said there."""
+        """Record replaced rooms before their messages are passed on."""
         rooms = self._client.rooms
         self._position = await self._upgrades.follow_upgrades(
             self._position, lambda room_id: self._is_private(rooms[room_id])
@@ -140,7 +140,7 @@ class MatrixReceiver:
     # ------------------------------------------------------------------------------------------------------------ rooms
 
     async def _handle_room(self, room: MatrixRoom, info: RoomInfo, since: str) -> bool:
-        """Hand in what was said in a room. Returns whether anything there was not the assistant's own."""
+        """Pass on the messages of a room. Returns whether anything there was not the assistant's own."""
         events = list(info.timeline.events)
         if info.timeline.limited and not self._joins(events):
             events = [*await self._read_gap(room.room_id, info.timeline.prev_batch or "", since), *events]
@@ -154,7 +154,7 @@ class MatrixReceiver:
         return has_news
 
     async def _read_gap(self, room_id: str, from_token: str, since: str) -> list[Event]:
-        """What was said there between `since` and `before`, oldest first: the newest `_MAX_PAGES` pages of it."""
+        """Read the missed messages between two tokens, oldest first: the newest `_MAX_PAGES` pages."""
         events: list[Event] = []
         for _ in range(_MAX_PAGES):
             page = await self._client.room_messages(room_id, from_token, since, MessageDirection.back, _PAGE_SIZE)
@@ -169,7 +169,7 @@ class MatrixReceiver:
         return any(_has_joined(form.membership_change(event.source, self._client.user_id)) for event in events)
 
     def _said_while_joined(self, events: list[Event]) -> list[Event]:
-        """The events while the assistant was in the room."""
+        """Return the events from while the assistant was in the room."""
         messages: list[Event] = []
         is_joined = True
         for event in events:
@@ -189,8 +189,8 @@ class MatrixReceiver:
                 self._service_members[room_id] = form.read_service_members(event.source)
 
     def _is_private(self, room: MatrixRoom) -> bool:
-        """Whether it is certainly between two. Invited people can read, too; a room that anybody may enter never is. A
-        bridge's account does not count where the owner named it, not because the room says so."""
+        """Return whether the room is certainly a direct conversation. Invited people can read too, and a public room
+        never is one. A bridge's account does not count if the owner named it, not because the room says so."""
         if self._position.is_group_room(room.room_id):
             return False
         services = self._service_members.get(room.room_id, frozenset()) & self._named_accounts
@@ -243,7 +243,7 @@ class MatrixReceiver:
         return MessageChange(_BRIDGE, event_id, source["event_id"], kind, source["sender"], content, room_id)
 
     async def _load_media(self, attachment: MatrixAttachment, *, is_expected: bool) -> Media:
-        """Pictures, files and voice messages come with their bytes; music and films only by name."""
+        """Load the data of images, files and voice messages; music and films are only named."""
         data = None
         if (
             is_expected
@@ -266,7 +266,7 @@ class MatrixReceiver:
         return False
 
     async def _is_own_event(self, room_id: str, event: str) -> bool:
-        """Whether the assistant wrote it, or something in its thread."""
+        """Return whether the assistant wrote it, or something in its thread."""
         if event in self._own_event_ids:
             return True
         try:
@@ -291,7 +291,7 @@ class MatrixReceiver:
         self._sync_counts.setdefault(unread, 0)
 
     def _now_readable(self, synced: SyncResponse) -> list[UndecryptedEvent]:
-        """The events that wait for a key that came just now."""
+        """Return the events whose key has just arrived."""
         keys = [event for event in synced.to_device_events if isinstance(event, (RoomKeyEvent, ForwardedRoomKeyEvent))]
         sessions = {key.session_id for key in keys}
         return [unread for unread in self._position.unread if unread.session in sessions]
@@ -313,7 +313,8 @@ class MatrixReceiver:
                 self._sync_counts.pop(unread, None)
 
     async def _report_missing_keys(self) -> None:
-        """Say once, between two, that a message could not be read; in a room it would disturb everybody."""
+        """Report once, in a direct conversation, that a message could not be read; in a room it would disturb
+        everyone."""
         for unread, syncs in list(self._sync_counts.items()):
             self._sync_counts[unread] = syncs + 1
             if syncs < _SYNCS_BEFORE_NOTICE:

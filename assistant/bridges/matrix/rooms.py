@@ -1,11 +1,10 @@
-"""Which Matrix rooms the assistant enters: where it is invited, and where another room replaces one that it is in, as
-apps do to upgrade a room to a newer version.
+"""Decides which Matrix rooms the assistant joins: on invitation, and when another room replaces one it is in, as apps
+do to upgrade a room to a newer version.
 
-What always holds: it enters a room where the owner invites it, or an account or a server that the owner named, and no
-other; other invitations wait, and are checked again at the next start. One room replaces another where each names the
-other, and the same account said both; no room can pretend to be the one before. The assistant enters the new room
-itself where it would accept an invitation of that account; otherwise it has to be invited there. A room between two is
-replaced only by a room between two.
+It accepts invitations from the owner and from accounts or servers the owner named; others wait, and are checked again
+at the next start. A room replaces another only if each names the other, and the same account said both, so that no room
+can impersonate another. The assistant joins the new room by itself if it would accept an invitation from that account;
+otherwise it has to be invited. A direct conversation is only replaced by a direct conversation.
 """
 
 from __future__ import annotations
@@ -42,18 +41,18 @@ _FILTER: dict[str, Any] = {
 
 class RoomInvitations:
     def __init__(self, client: MatrixClient, allowed: tuple[str, ...], is_owners: Callable[[str], bool]) -> None:
-        """`allowed` are accounts, and servers as in "example.org"."""
+        """`allowed` are accounts, and servers such as "example.org"."""
         self._client = client
         self._allowed = frozenset(allowed)
         self._is_owners = is_owners
         self._logged_invitations: set[str] = set()
 
     def is_allowed(self, inviter: str) -> bool:
-        """Whether it accepts invitations of this account."""
+        """Return whether invitations of this account are accepted."""
         return self._is_owners(inviter) or bool({inviter, inviter.partition(":")[2]} & self._allowed)
 
     async def fetch_pending(self) -> None:
-        """Accept earlier invitations, too: the owner may have allowed them meanwhile. Raises `BridgeError`."""
+        """Accept earlier invitations as well: they may be allowed by now. Raises `BridgeError`."""
         query = urllib.parse.urlencode({"filter": json.dumps(_FILTER)})
         synced = await self._client.request_json("GET", f"/_matrix/client/v3/sync?{query}")
         for room_id, invited in synced.get("rooms", {}).get("invite", {}).items():
@@ -64,7 +63,7 @@ class RoomInvitations:
         await self.accept_allowed()
 
     async def accept_allowed(self) -> None:
-        """Accept the invitations that the client knows, where they are allowed."""
+        """Accept the invitations the client knows, if they are allowed."""
         for room_id, room in list(self._client.invited_rooms.items()):
             inviter = room.inviter or ""
             if self.is_allowed(inviter):
@@ -77,7 +76,7 @@ class RoomInvitations:
         try:
             await self._client.join(room_id)
         except BridgeError as error:
-            # A join may take minutes where many servers are in a room: it is tried again with the next sync.
+            # Joining may take minutes if many servers are in a room: it is retried with the next sync.
             log.warning("an invitation could not be accepted", room=room_id, inviter=inviter, error=str(error))
             if not (isinstance(error, MatrixRefusal) and error.is_final):
                 return
@@ -86,20 +85,20 @@ class RoomInvitations:
 
 @dataclass(frozen=True, slots=True)
 class _UpgradeClaim:
-    """What one room says of the other, and which account said it."""
+    """What one room says about the other, and which account said it."""
 
     room: str
     sender: str
 
 
 class RoomUpgrades:
-    """`pending` are rooms that were replaced, and whose new room is not entered yet."""
+    """`pending` are replaced rooms whose new room is not joined yet."""
 
     def __init__(self, client: MatrixClient, invitations: RoomInvitations) -> None:
         self.pending: dict[str, _UpgradeClaim] = {}
         self._client = client
         self._invitations = invitations
-        # By room, the one that it says it replaces.
+        # For each room, the room it says it replaces.
         self._predecessors: dict[str, _UpgradeClaim] = {}
         self._not_entered: set[str] = set()
 
@@ -111,7 +110,7 @@ class RoomUpgrades:
                 self._predecessors[room_id] = _UpgradeClaim(predecessor, event.sender)
 
     async def follow_upgrades(self, position: SyncPosition, is_private: Callable[[str], bool]) -> SyncPosition:
-        """The position with the rooms that are replaced from now on."""
+        """Return the position with newly replaced rooms."""
         for old, claim in list(self.pending.items()):
             if position.knows_upgrade(old, claim.room) or old not in self._client.rooms:
                 del self.pending[old]

@@ -1,9 +1,8 @@
-"""Calls to Slack's Web API with `slack_sdk`, its socket, its files, and what a call that failed means.
+"""Calls to Slack's Web API with `slack_sdk`, its socket, file transfers, and translation of errors.
 
-What always holds: the tokens go to Slack alone, and into no error or log: a file that a message names elsewhere is not
-fetched. Nothing is tried twice here: the caller decides that. A message may have arrived (`ambiguous`) unless Slack
-refused it, or there was no connection; Slack says itself that after `fatal_error` and `internal_error` a part of it may
-have been done.
+The tokens are only sent to Slack, and are in no error or log; a file with an address elsewhere is not downloaded.
+Nothing is retried here: the caller decides. A message may have arrived (`ambiguous`) unless Slack refused it, or there
+was no connection; according to Slack, `fatal_error` and `internal_error` may also be partly done.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from assistant.core.errors import BridgeError
 
 OFFICIAL = "https://slack.com/api/"
-# What the app is allowed to do, as docs/slack.md lists it.
+# The permissions of the app, as listed in docs/slack.md.
 SCOPES = (
     "channels:history",
     "channels:read",
@@ -44,7 +43,7 @@ _MAX_EVENT_BYTES = 4_000_000
 _NOT_ACCEPTED = frozenset(
     {"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive", "not_allowed_token_type"}
 )
-# These are about Slack at this moment, not about one message.
+# These are about Slack's current state, not one message.
 _SERVER_FAULTS = frozenset({"fatal_error", "internal_error", "request_timeout"})
 _LATER = frozenset({"service_unavailable", "team_added_to_org", "org_login_required", "accesslimited"})
 
@@ -58,7 +57,7 @@ class SlackRefusal(BridgeError):
 
 
 class SlackApi:
-    """The Slack app in one workspace. `timeout` is in seconds, of each request."""
+    """The Slack app in one workspace. `timeout` is in seconds per request."""
 
     def __init__(self, bot_token: str, app_token: str, base_url: str, timeout: float) -> None:
         self._app_token = app_token
@@ -71,13 +70,13 @@ class SlackApi:
         await self._session.close()
 
     async def call(self, request: Awaitable[Any]) -> Mapping[str, Any]:
-        """The answer to a request of `web`. Raises `BridgeError`."""
+        """Return the answer to a request of `web`. Raises `BridgeError`."""
         with translate_slack_errors():
             answer = await request
         return cast(Mapping[str, Any], answer.data)
 
     async def identify(self) -> Mapping[str, Any]:
-        """Who the app is here. Raises `BridgeError`, also where it may not do all that it has to."""
+        """Return the app's account. Raises `BridgeError`, also if permissions are missing."""
         with translate_slack_errors():
             answer = await self.web.auth_test()
         granted = answer.headers.get("x-oauth-scopes")
@@ -89,7 +88,7 @@ class SlackApi:
         return cast(Mapping[str, Any], answer.data)
 
     async def socket_address(self) -> str:
-        """Where to connect, once. Raises `BridgeError`."""
+        """Return an address for one connection. Raises `BridgeError`."""
         return str((await self.call(self.web.apps_connections_open(app_token=self._app_token)))["url"])
 
     async def open_socket(self) -> ClientWebSocketResponse:
@@ -104,7 +103,7 @@ class SlackApi:
             timeout = ClientTimeout(total=_FILE_SECONDS)
             async with self._session.post(place["upload_url"], data=data, timeout=timeout) as answer:
                 if answer.status != HTTPStatus.OK:
-                    # Nothing is shown before the upload is completed.
+                    # Nothing is visible before the upload is completed.
                     raise BridgeError(f"Slack did not take the file {name} (status {answer.status}).")
         files = [{"id": place["file_id"], "title": name}]
         await self.call(
@@ -112,7 +111,8 @@ class SlackApi:
         )
 
     async def download(self, address: str, max_bytes: int) -> bytes | None:
-        """A file's content; None where it is not at Slack, Slack refuses it, or it is larger. Raises `BridgeError`."""
+        """Return a file's content; None if it is not at Slack, Slack refuses it, or it is too large. Raises
+        `BridgeError`."""
         place = urlsplit(address)
         is_at_slack = place.scheme == "https" and (place.hostname or "").endswith(".slack.com")
         if not is_at_slack and place.netloc != self._host:
@@ -124,7 +124,7 @@ class SlackApi:
             ) as answer:
                 if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                     raise BridgeError(f"Slack did not deliver a file (status {answer.status}).")
-                # Where it may not read the file, Slack answers with a page to log in.
+                # If the file may not be read, Slack answers with a login page.
                 if answer.status != HTTPStatus.OK or (answer.content_length or 0) > max_bytes:
                     return None
                 data = await answer.content.read(max_bytes + 1)
@@ -135,7 +135,7 @@ class SlackApi:
 
 @contextmanager
 def translate_slack_errors() -> Iterator[None]:
-    """Raises `BridgeError` for a call that failed."""
+    """Translate errors of a call to `BridgeError`."""
     try:
         yield
     except SlackApiError as error:
@@ -147,7 +147,7 @@ def translate_slack_errors() -> Iterator[None]:
 
 
 def _refusal(answer: Any) -> BridgeError:
-    # `slack_sdk` raises with aiohttp's own response where the answer is no JSON.
+    # `slack_sdk` raises with aiohttp's response if the answer is not JSON.
     data = getattr(answer, "data", None)
     data = data if isinstance(data, dict) else {}
     status, code = getattr(answer, "status_code", 0) or getattr(answer, "status", 0), str(data.get("error", ""))

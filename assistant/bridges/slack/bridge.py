@@ -1,11 +1,10 @@
-"""The Slack bridge: an app of your own in one workspace, over Socket Mode, so that nothing has to reach this machine.
+"""The Slack bridge: an app of the owner in one workspace, over Socket Mode, so that this machine needs no public
+address.
 
-What always holds:
-- A message carries the key of what it delivers, out of sight. Before one that may have arrived is sent again, the
-  channel is read: what stands there already is not repeated (I8). Where that cannot be told, it is reported.
-- Nothing in a message calls people together, and Slack opens no link in it for a preview.
-- Slack shows nobody that an app is typing, and marks what it changes as edited: nothing is shown before the answer is
-  complete.
+- A message has the key of its delivery as hidden metadata. Before a message that may have arrived is resent, the
+  channel is searched for it (I8). If that is not possible, the uncertainty is reported.
+- Messages mention nobody, and have no link previews.
+- Slack has no typing indicator for apps, and marks edits, so nothing is shown before the answer is complete.
 """
 
 from __future__ import annotations
@@ -25,13 +24,14 @@ _TOKENS = lazy_regex(r"(xoxb-[A-Za-z0-9_-]{1,300})[ ,]{1,9}(xapp-[A-Za-z0-9_-]{1
 _TIMEOUT_SECONDS = 30.0
 _DEDUPE_SECONDS = 24 * 3600.0
 _PAGE = 200
-# So many pages of a channel are searched for a message that may have arrived.
+# Maximum number of pages of a channel to search for a message that may have arrived.
 _MAX_PAGES = 5
 _TOO_LONG = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"})
 
 
 class SlackBridge:
-    """See `Bridge`. A target is a channel as in "D024BE91L", with its thread as in "C024BE91L:1483037603.017503"."""
+    """See `Bridge`. A target is a channel such as "D024BE91L", with its thread such as
+    "C024BE91L:1483037603.017503"."""
 
     name = "slack"
     capabilities = BridgeCapabilities(
@@ -39,7 +39,7 @@ class SlackBridge:
     )
 
     def __init__(self, tokens: str, base_url: str = OFFICIAL, *, timeout: float = _TIMEOUT_SECONDS) -> None:
-        """`tokens` are the bot's and the app's, in this order. Raises `BridgeError` for a text that cannot be that."""
+        """`tokens` are the bot's and the app's, in this order. Raises `BridgeError` if they are invalid."""
         match = _TOKENS.fullmatch(tokens.strip())
         if match is None:
             raise BridgeError(
@@ -64,7 +64,7 @@ class SlackBridge:
         await SlackReceiver(self._api, inbound, str(me["user_id"])).run()
 
     def show(self, event: TurnEvent, target: str) -> None:
-        """Nothing is shown before the answer is complete."""
+        """Do nothing before the answer is complete."""
 
     async def aclose(self) -> None:
         api, self._api_or_none = self._api_or_none, None
@@ -106,7 +106,7 @@ class SlackBridge:
         )
 
     async def _is_there(self, part: OutgoingPart, channel: str, thread: str) -> bool:
-        """Whether the channel has it. Raises `BridgeError` where that cannot be told."""
+        """Return whether the channel has it. Raises `BridgeError` if that cannot be determined."""
         target = part.item.outgoing.target
         keys = {form.part_key(one, target) for one in _keys_before(part)}
         key = form.part_key(part.key, target)
@@ -116,14 +116,14 @@ class SlackBridge:
             if found == key:
                 return True
             if part.media is not None and found in keys:
-                # A file has no key of its own: it came after the part before it.
+                # A file has no key of its own: it follows the part before it.
                 return _has_file(messages[:number], part.media.name)
         if not is_all or part.media is not None:
             raise BridgeError("Whether Slack has it already cannot be told.", ambiguous=True, refused=True)
         return False
 
     async def _read_newest(self, channel: str, thread: str) -> tuple[list[JsonObject], bool]:
-        """What stands there, newest first, and whether that is all of it."""
+        """Return the newest messages, newest first, and whether these are all."""
         web, messages, cursor = self._api.web, list[JsonObject](), ""
         for _ in range(_MAX_PAGES):
             about: dict[str, Any] = {
@@ -143,7 +143,7 @@ class SlackBridge:
 
 
 def _keys_before(part: OutgoingPart) -> list[str]:
-    """The keys of the parts that were sent before this one."""
+    """Return the keys of the parts sent before this one."""
     key = part.item.outgoing.key
     return [key if number == 1 else f"{key}#{number}" for number in range(1, part.number)]
 

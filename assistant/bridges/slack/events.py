@@ -1,6 +1,6 @@
-"""What a message of Slack says, and how one is written for it. Pure.
+"""Converts Slack messages to text, and Markdown to Slack messages. Pure.
 
-Text of others is a quotation with every line marked, whatever it says (I10): what was shared from elsewhere.
+Text of others (shared messages) is quoted, with every line marked (I10).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from assistant.core.text import lazy_regex, shorten
 
 JsonObject = Mapping[str, Any]
 
-# Slack takes 12,000 characters of Markdown in one message, marks and all; buttons count, too.
+# Slack accepts 12,000 characters of Markdown per message, including markup; buttons count too.
 MAX_TEXT = 11_000
 EVENT_TYPE = "assistant_message"
 _FALLBACK_CHARACTERS = 3000
@@ -33,7 +33,7 @@ _SAID_SUBTYPES = (None, "file_share", "thread_broadcast", "me_message")
 _PICTURES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif"})
 _MARKUP = lazy_regex(r"<([^<>\n]{1,3000})>")
 _USER = lazy_regex(r"<@([A-Z0-9]{2,32})(?:\|[^<>\n]{0,200})?>")
-# What would call people together, wherever it stands in a text of a model.
+# Mentions of groups, wherever they are in a model's text.
 _CALLS = lazy_regex(r"<(?=@[UWB]|!(?:channel|here|everyone|subteam))")
 
 
@@ -45,7 +45,7 @@ def format_target(channel: str, thread: str = "") -> str:
 
 
 def parse_target(target: str) -> tuple[str, str]:
-    """The channel and the thread. Raises `BridgeError` for other texts."""
+    """Return channel and thread. Raises `BridgeError` for other texts."""
     channel, _, thread = target.partition(":")
     if not channel:
         raise BridgeError(f'"{target}" is not a channel of Slack. The message is kept.', refused=True)
@@ -53,19 +53,19 @@ def parse_target(target: str) -> tuple[str, str]:
 
 
 def is_private(channel: str) -> bool:
-    """Whether it is between two: Slack's ids of direct messages begin with D."""
+    """Return whether it is a direct conversation: Slack's ids of these begin with D."""
     return channel.startswith("D")
 
 
 def thread_of(message: JsonObject) -> str:
-    """The message at whose beginning the thread is; "" outside of one."""
+    """Return the first message of the thread; "" outside of one."""
     thread = str(message.get("thread_ts", ""))
     return "" if thread == message.get("ts") else thread
 
 
 @dataclass(frozen=True, slots=True)
 class SlackPosition:
-    """How far each channel and thread was received: the newest message, by channel or by `channel:thread`."""
+    """The newest received message by channel or `channel:thread`."""
 
     newest: Mapping[str, str]
 
@@ -81,7 +81,7 @@ class SlackPosition:
         return json.dumps(self.newest, separators=(",", ":"))
 
     def after(self, place: str, ts: str) -> SlackPosition:
-        """The newest threads last, and only so many of them."""
+        """Return the position after a message. Newest threads are last, and their number is limited."""
         newest = {key: value for key, value in self.newest.items() if key != place}
         newest[place] = max(ts, self.newest.get(place, ""))
         threads = [key for key in newest if ":" in key]
@@ -97,7 +97,7 @@ class SlackPosition:
 
 
 def is_said_by_a_person(message: JsonObject, me: str) -> bool:
-    """Whether it is a message of a person: not of a program, the assistant itself, or Slack."""
+    """Return whether a message is by a person, not a program, the assistant itself, or Slack."""
     sender = message.get("user")
     return bool(
         isinstance(sender, str)
@@ -110,7 +110,7 @@ def is_said_by_a_person(message: JsonObject, me: str) -> bool:
 
 
 def is_addressed(message: JsonObject, me: str) -> bool:
-    """Whether something said in a channel is for the assistant: a mention, or a reply to what it said."""
+    """Return whether a message in a channel is for the assistant: a mention, or a reply to it."""
     return me in _USER.findall(str(message.get("text", ""))) or message.get("parent_user_id") == me
 
 
@@ -120,8 +120,8 @@ def mentioned_users(message: JsonObject) -> set[str]:
 
 
 def text_of_message(message: JsonObject, me: str, names: Mapping[str, str]) -> str:
-    """What it says; `names` are those of the accounts that it mentions. The assistant's own is left out at either
-    end."""
+    """Return the text; `names` are those of mentioned accounts. The assistant's own mention at either end is
+    removed."""
     mention = f"<@{me}>"
     text = str(message.get("text", "")).strip()
     if text.startswith(mention):
@@ -136,7 +136,7 @@ def text_of_message(message: JsonObject, me: str, names: Mapping[str, str]) -> s
 
 
 def plain_text(text: str, names: Mapping[str, str]) -> str:
-    """Slack's own marks written out: accounts, channels, links."""
+    """Replace Slack's codes for accounts, channels and links by names."""
 
     def written(match: re.Match[str]) -> str:
         inner, _, label = match[1].partition("|")
@@ -170,7 +170,7 @@ def files_of(message: JsonObject) -> Iterator[RemoteFile]:
 
 
 def _shared(message: JsonObject) -> list[JsonObject]:
-    """Messages from elsewhere that come with it."""
+    """Return shared messages."""
     attachments = message.get("attachments") or ()
     return [one for one in attachments if isinstance(one, dict) and one.get("is_share") and one.get("text")]
 
@@ -179,12 +179,13 @@ def _shared(message: JsonObject) -> list[JsonObject]:
 
 
 def part_key(key: str, target: str) -> str:
-    """What Slack keeps with a message, so that it is recognised."""
+    """Return the key that Slack stores with a message to recognize it."""
     return hashlib.sha256(json.dumps([key, target]).encode()).hexdigest()[:32]
 
 
 def message_payload(markdown: str, buttons: Iterable[Button]) -> dict[str, Any]:
-    """Markdown, which Slack formats itself, with buttons below; `text` is for notifications and screen readers."""
+    """Return Markdown, which Slack formats itself, with buttons below; `text` is for notifications and screen
+    readers."""
     calm = _CALLS.sub("<\N{WORD JOINER}", markdown)
     blocks: list[dict[str, Any]] = [{"type": "markdown", "text": calm}]
     if elements := [_button(number, button) for number, button in enumerate(_visible(buttons))]:
@@ -193,7 +194,7 @@ def message_payload(markdown: str, buttons: Iterable[Button]) -> dict[str, Any]:
 
 
 def plain_payload(markdown: str) -> dict[str, Any]:
-    """The text as it is, where Slack does not take the Markdown."""
+    """Return the text as plain text, if Slack rejects the Markdown."""
     return {"text": escape(markdown), "mrkdwn": False}
 
 
@@ -202,7 +203,7 @@ def escape(text: str) -> str:
 
 
 def _visible(buttons: Iterable[Button]) -> list[Button]:
-    """Those that Slack takes; the text has the commands of all others."""
+    """Return the buttons Slack accepts; the text has the commands of all others."""
     fitting = [one for one in buttons if one.label.strip() and 0 < len(one.command) <= _MAX_VALUE]
     return fitting[:_MAX_BUTTONS]
 

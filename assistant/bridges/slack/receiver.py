@@ -1,9 +1,8 @@
-"""Receives over Slack's socket, and hands what comes to the gateway.
+"""Receives messages over Slack's socket, and passes them to the gateway.
 
-What always holds: an envelope is acknowledged once the gateway has stored what was in it; Slack sends again what was
-not acknowledged, under the same ids. What was said while nobody was connected is read from each channel's history, from
-where its position stands; what was said before the assistant came to a channel is not read. How far each channel was
-received is stored with the message, in one transaction (I1).
+An envelope is acknowledged once the gateway has stored its content; Slack resends others under the same ids. Missed
+messages are read from each channel's history, starting at its position; messages from before the assistant joined a
+channel are not read. A channel's position is stored in the same transaction as the message (I1).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ log = get_logger()
 
 _BRIDGE = "slack"
 _PAGE = 200
-# So many pages of what a channel said are read after the assistant was away.
+# Maximum number of pages read per channel after a downtime.
 _MAX_PAGES = 20
 _MAX_REMEMBERED = 1000
 _HELLO_SECONDS = 30.0
@@ -46,18 +45,18 @@ class SlackReceiver:
         self._me = me
         self._position = SlackPosition.parse(inbound.load_position(_BRIDGE))
         self._is_first = not self._position.newest
-        # What comes twice, by socket and by history, is handed in once; names are asked for once.
+        # Messages received both live and from the history are passed on once; names are looked up once.
         self._received: dict[str, None] = {}
         self._names: dict[str, str] = {}
         self._files = RemoteFiles("Slack", self._api.download)
 
     async def run(self) -> None:
-        """Raises `BridgeError`, and `StoreError` where a message could not be stored."""
+        """Raises `BridgeError`, and `StoreError` if a message could not be stored."""
         while True:
             socket = await self._api.open_socket()
             try:
                 await self._expect_hello(socket)
-                # The socket is open already: whatever is said from now on comes over it.
+                # The socket is open already, so new messages arrive over it.
                 await self._catch_up()
                 self._inbound.mark_connected(_BRIDGE)
                 await self._receive(socket)
@@ -71,7 +70,7 @@ class SlackReceiver:
             raise BridgeError("Slack closed the connection before it began.")
 
     async def _receive(self, socket: ClientWebSocketResponse) -> None:
-        """Returns where Slack asks to connect anew, as it does every few hours."""
+        """Return when Slack requests a reconnect, as it does every few hours."""
         while True:
             with translate_slack_errors():
                 message = await socket.receive()
@@ -102,7 +101,7 @@ class SlackReceiver:
         return None
 
     async def _read_safely(self, reading: Awaitable[_Arrival | None]) -> _Arrival | None:
-        """What cannot be read holds up nothing that comes after it."""
+        """Skip what cannot be read, so that it does not block later messages."""
         try:
             return await reading
         except _MALFORMED as error:
@@ -122,7 +121,7 @@ class SlackReceiver:
     # ----------------------------------------------------------------------------------------------------- catching up
 
     async def _catch_up(self) -> None:
-        """What was said since the position; the first time, where each channel is now."""
+        """Read messages since the position; the first time, only set the position of each channel."""
         before = str(self._position)
         for channel in await self._channels():
             try:
@@ -205,7 +204,7 @@ class SlackReceiver:
         return message.get("subtype") in ("channel_join", "group_join") and message.get("user") == self._me
 
     def _since_joining(self, messages: list[JsonObject], *, is_known: bool) -> list[JsonObject]:
-        """What was said while the assistant was there; where it does not know the channel yet, nothing from before."""
+        """Return messages from while the assistant was there; in a new channel, nothing older."""
         joinings = [at for at, message in enumerate(messages) if self._is_own_joining(message)]
         if joinings:
             return messages[joinings[-1] :]
@@ -240,7 +239,7 @@ class SlackReceiver:
 
     async def _read_edit(self, channel: str, event: JsonObject) -> MessageChange | None:
         message, before = event["message"], event.get("previous_message") or {}
-        # Previews of links, and threads that grow, change a message as well.
+        # Link previews, and growing threads, also appear as edits.
         if not form.is_said_by_a_person(message, self._me) or message.get("text") == before.get("text"):
             return None
         return self._change(channel, event, "edit", message["ts"], message["user"], await self._text(message))
@@ -259,7 +258,7 @@ class SlackReceiver:
         return MessageChange(_BRIDGE, identity, change, kind, sender, text, room, str(self._position))
 
     async def _read_press(self, payload: JsonObject) -> InboundMessage | None:
-        """A button's command, as if it had been typed."""
+        """Handle a button like a typed command."""
         action, channel, message = payload["actions"][0], str(payload["channel"]["id"]), payload["message"]
         if message.get("user") != self._me:
             return None
@@ -268,7 +267,7 @@ class SlackReceiver:
         return await self._arrival(identity, str(payload["user"]["id"]), str(action["value"]), place)
 
     async def _read_command(self, payload: JsonObject) -> InboundMessage:
-        """The app's own slash command: what follows it is the assistant's."""
+        """Handle the app's own slash command: its text is for the assistant."""
         text = str(payload.get("text", "")).strip().removeprefix("/") or "help"
         identity = f"command:{payload['trigger_id']}"
         return await self._arrival(identity, str(payload["user_id"]), f"/{text}", str(payload["channel_id"]))
@@ -284,7 +283,7 @@ class SlackReceiver:
         addressed: bool = True,
         ts: str = "",
     ) -> InboundMessage:
-        """What is handed in; with `ts` it moves the position."""
+        """Return the arrival to pass on; with `ts` it moves the position."""
         channel, _ = form.parse_target(place)
         room = None if form.is_private(channel) else channel
         return InboundMessage(
@@ -308,7 +307,7 @@ class SlackReceiver:
     # ------------------------------------------------------------------------------------------------------------ names
 
     async def _name(self, user: str) -> str:
-        """How an account calls itself; "" where Slack does not say."""
+        """Return the name of an account; "" if Slack does not tell."""
         if user not in self._names:
             self._names[user] = ""
             try:

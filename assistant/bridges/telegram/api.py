@@ -1,10 +1,11 @@
-"""Calls to the Bot API: the bot, its connection, and what a call that failed means.
+"""Calls to the Bot API: the bot, its connection, and translation of errors.
 
-What always holds: the token is in the address of every request, and in no error, log or representation. Nothing is
-tried twice here: the caller decides that. A message may have arrived (`ambiguous`) unless Telegram refused it, or there
-was no connection. A server's fault (5xx) is ambiguous: a gateway that gave up waiting answers it too, when the message
-is sent already; only 503 comes from before any work. A refusal without Telegram's own words comes from something on the
-way, and refuses no message for good (but one that is too large for it)."""
+The token is in the address of every request, and in no error, log or representation. Nothing is retried here: the
+caller decides. A message may have arrived (`ambiguous`) unless Telegram refused it, or there was no connection. A
+server error (5xx) is ambiguous, since a gateway may time out after the message was sent; only 503 occurs before any
+work. A refusal that is not in Telegram's own format comes from a proxy, and never refuses a message permanently (unless
+it is too large for it).
+"""
 
 from __future__ import annotations
 
@@ -40,10 +41,10 @@ from assistant.core.text import beside_loop
 _OFFICIAL = "https://api.telegram.org"
 _UPDATE_KINDS = ("message", "edited_message", "callback_query")
 _TOKEN_PLACEHOLDER = "<token>"
-# These log addresses of requests: httpx at INFO, the library's own bot at DEBUG.
+# These log the addresses of requests: httpx at INFO, the library's bot at DEBUG.
 _TOKEN_LOGGERS = ("httpx", "telegram.Bot")
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
-# Connections that were idle for so many seconds are closed: one that a router forgot would lose a message silently.
+# Connections idle for so many seconds are closed: a router may have forgotten one, and lose a message silently.
 _IDLE_SECONDS = 5.0
 _CONNECTIONS = 32
 
@@ -57,7 +58,7 @@ class TelegramServerError(TelegramError):
 
 
 class TelegramRateLimited(TelegramError):
-    """The Bot API answered 429. It takes nothing for so many `seconds`."""
+    """The Bot API answered 429; it accepts requests again after `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"rate limited, {seconds:g} s")
@@ -65,7 +66,7 @@ class TelegramRateLimited(TelegramError):
 
 
 class TelegramApi:
-    """A bot, with its token hidden in logs. `timeout` is in seconds, of each step of a request."""
+    """A bot, with its token hidden in logs. `timeout` is in seconds, for each step of a request."""
 
     def __init__(self, token: str, base_url: str, timeout: float) -> None:
         self._token = token
@@ -87,12 +88,12 @@ class TelegramApi:
         self._request = request
 
     async def get_updates(self, offset: int, wait: float) -> list[dict[str, Any]]:
-        """Updates as raw JSON, so that one that cannot be read does not hold up others. Raises `BridgeError`."""
+        """Return updates as raw JSON, so that an unreadable one does not block others. Raises `BridgeError`."""
         query: dict[str, Any] = {"timeout": round(wait), "allowed_updates": _UPDATE_KINDS}
         if offset:
             query["offset"] = offset
         with self.as_bridge_errors():
-            # Method names are not case-sensitive; under its usual name the library warns about this one.
+            # Method names are case-insensitive; with the usual name the library logs a warning.
             updates = await self.bot.do_api_request("getupdates", api_kwargs=query, read_timeout=wait + self._timeout)
         return list(updates)
 
@@ -103,7 +104,7 @@ class TelegramApi:
 
     @contextmanager
     def as_bridge_errors(self) -> Iterator[None]:
-        """Raises `BridgeError` for a call that failed."""
+        """Translate errors of a call to `BridgeError`."""
         try:
             yield
         except TelegramError as error:
@@ -194,12 +195,12 @@ _MAX_PHOTO_BYTES = 10_000_000
 _PHOTO_TYPES = ("image/jpeg", "image/png", "image/webp")
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
-# To a chat and, where there is one, a topic.
+# To a chat and, optionally, a topic.
 SendToChat = Callable[[int, int | None], Awaitable[object]]
 
 
 def parse_target(target: str) -> tuple[int, int | None]:
-    """Chat and topic. Raises `BridgeError` for other texts."""
+    """Return chat and topic. Raises `BridgeError` for other texts."""
     chat, _, thread = target.partition(":")
     try:
         return int(chat), int(thread) if thread else None
@@ -209,7 +210,7 @@ def parse_target(target: str) -> tuple[int, int | None]:
 
 
 def inline_keyboard(buttons: Iterable[Button]) -> InlineKeyboardMarkup | None:
-    """Buttons whose command is short enough for Telegram; the text has the commands of all others."""
+    """Return buttons whose command is short enough for Telegram; the text has the commands of all others."""
     max_bytes = InlineKeyboardButtonLimit.MAX_CALLBACK_DATA
     visible = [button for button in buttons if button.label.strip() and 0 < len(button.command.encode()) <= max_bytes]
     rows = [[InlineKeyboardButton(button.label, callback_data=button.command)] for button in visible]

@@ -1,11 +1,10 @@
-"""The Telegram bridge: a bot, over long polling, with python-telegram-bot's `Bot` alone.
+"""The Telegram bridge: a bot over long polling, using only the `Bot` class of python-telegram-bot.
 
-What always holds:
-- Telegram forgets an update when it is asked for the next one. It is asked only once the gateway has stored the message
-  (I1), with the position in the same transaction. The library's updater would ask first.
-- A message is sent once. Telegram cannot recognise a resend: where a message may have arrived, that is reported, and it
-  is not tried again (I8).
-- Telegram tells bots about edits, but not about deletions.
+- Telegram deletes an update when the next one is requested. That is done only after the gateway has stored the message
+  (I1), with the position in the same transaction. The library's updater would request it earlier.
+- A message is sent once. Telegram cannot recognize a resend: if a message may have arrived, that is reported, and it is
+  not retried (I8).
+- Telegram notifies bots of edits, but not of deletions.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ log = get_logger()
 
 _TOKEN = lazy_regex(r"[0-9]+:[A-Za-z0-9_-]+")
 _ROOMS = (ChatType.GROUP, ChatType.SUPERGROUP)
-# Bullets and indents make a text longer than its Markdown.
+# Bullets and indentation make a text longer than its Markdown.
 _MARGIN = 96
 _POLL_SECONDS = 50.0
 _TIMEOUT_SECONDS = 15.0
@@ -67,7 +66,7 @@ _MAX_FILE_TRIES = 3
 
 
 class TelegramBridge:
-    """See `Bridge`. A target is a chat as in "123", with its topic as in "123:45"."""
+    """See `Bridge`. A target is a chat such as "123", with its topic such as "123:45"."""
 
     name = "telegram"
     capabilities = BridgeCapabilities(
@@ -89,9 +88,8 @@ class TelegramBridge:
         typing_seconds: float = _TYPING_SECONDS,
         draft_seconds: float = _DRAFT_SECONDS,
     ) -> None:
-        """`base_url` is a Bot API of your own, "" for Telegram's. `poll_seconds` is how long Telegram may wait for an
-        update, `timeout` how long each step of any other request may take. Raises `BridgeError` for a text that cannot
-        be a token."""
+        """`base_url` is your own Bot API server, "" for Telegram's. `poll_seconds` is how long Telegram may wait for an
+        update, `timeout` how long each step of another request may take. Raises `BridgeError` for an invalid token."""
         if _TOKEN.fullmatch(token) is None:
             raise BridgeError(
                 "This is not a bot's token. Use the one that @BotFather gave you: `assistant bridge add telegram`."
@@ -131,14 +129,14 @@ class TelegramBridge:
         # The first request does not wait for new updates.
         updates = await self._api.get_updates(offset, 0)
         inbound.mark_connected(self.name)
-        # In groups Telegram may show a bot only some messages: the log says whether it does.
+        # In groups Telegram may only show a bot some messages: the log says whether it does.
         log.info("telegram connected", bot=me.username, all_of_groups=bool(me.can_read_all_group_messages))
         self._running = True
         try:
             while True:
                 for update in updates:
                     await self._receive_update(inbound, update, me)
-                    # Not the highest so far: after a quiet week Telegram goes on with any number.
+                    # Not the highest so far: after a quiet week Telegram may continue with any number.
                     offset = update["update_id"] + 1
                 updates = await self._api.get_updates(offset, self._poll_seconds)
         finally:
@@ -164,7 +162,7 @@ class TelegramBridge:
     async def _read_update(
         self, inbound: InboundPort, update: Update, me: User, position: str
     ) -> InboundMessage | MessageChange | None:
-        """What is to be stored of an update; None for nothing."""
+        """Return what to store of an update; None for nothing."""
         if update.message is not None:
             return await self._read_message(inbound, update.message, me, position)
         if update.edited_message is not None:
@@ -206,7 +204,7 @@ class TelegramBridge:
         )
 
     def _read_edit(self, message: Message, update: int, me: User, position: str) -> MessageChange | None:
-        """A live location changes every few seconds: that is no edit."""
+        """Handle an edit. A live location changes every few seconds and is ignored."""
         chat, sender = message.chat, sender_of(message)
         if sender is None or message.location is not None or chat.type == ChatType.CHANNEL:
             return None
@@ -215,7 +213,7 @@ class TelegramBridge:
         return MessageChange(self.name, _message_id(message, me), str(update), "edit", sender[0], text, room, position)
 
     def _read_button(self, query: CallbackQuery, position: str) -> InboundMessage | None:
-        """A button's command, as if it had been typed."""
+        """Handle a button like a typed command."""
         message, sender = query.message, query.from_user
         if message is None or message.chat.type == ChatType.CHANNEL or not query.data:
             return None
@@ -234,7 +232,7 @@ class TelegramBridge:
         )
 
     async def _answer_button(self, query: CallbackQuery) -> None:
-        """Let the button stop spinning. Where Telegram does not accept that any more, nothing is lost."""
+        """Acknowledge a button press. Errors are ignored."""
         try:
             with self._api.as_bridge_errors():
                 await self._api.bot.answer_callback_query(query.id)
@@ -242,8 +240,8 @@ class TelegramBridge:
             log.info("telegram button was not answered", error=str(error))
 
     async def _fetch_file(self, file: TelegramFile) -> tuple[tuple[Media, ...], str]:
-        """The file, or a notice in its place. Raises `BridgeError` where Telegram fails, rather than refuses: the whole
-        message is then asked for again, a few times."""
+        """Return the file, or a notice instead. Raises `BridgeError` if Telegram fails rather than refuses: the message
+        is then requested again, a few times."""
         if file.size > MAX_DOWNLOAD_BYTES:
             return (), file.missing_notice("bots get no files above 20 MB from Telegram")
         self._file_failures[file.id] = self._file_failures.get(file.id, 0) + 1
@@ -283,7 +281,7 @@ class TelegramBridge:
                     await send_media(self._api.bot, part.media, chat, thread, buttons)
 
     def show(self, event: TurnEvent, target: str) -> None:
-        """Live text only between two: Telegram has no drafts in groups."""
+        """Show live text only in direct chats: Telegram has no drafts in groups."""
         if self._running:
             self._live_text.show(event, target, drafts=not target.startswith("-"))
 
@@ -303,7 +301,8 @@ def _room_of(chat: Chat) -> tuple[str | None, str]:
 
 
 def _message_id(message: Message, me: User) -> str:
-    """With the bot's id: each bot numbers the messages between two from 1, and a new bot's would look like old ones."""
+    """Return an id that includes the bot's: each bot numbers its direct messages from 1, so a new bot's ids would
+    repeat old ones."""
     return f"{me.id}:{message.chat.id}:{message.message_id}"
 
 

@@ -1,8 +1,7 @@
-"""What a message of Telegram says: its text, its sender, whether it is for the bot, and the file that came with it.
-Pure.
+"""Reads a Telegram message: its text, its sender, whether it is for the bot, and its file. Pure.
 
-Text of others is a quotation with every line marked, whatever it says (I10): what was forwarded, quoted and replied to.
-A forwarded message is never a command, and no text in it addresses anybody.
+Text of others (forwarded, quoted or replied to) is quoted, with every line marked (I10). A forwarded message is never a
+command, and its text addresses nobody.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _IMAGE_TYPES = ("image/jpeg", "image/png", "image/webp", "image/gif")
 
 @dataclass(frozen=True, slots=True)
 class TelegramFile:
-    """A file on Telegram's servers. `size` is in bytes, 0 where it is not known."""
+    """A file on Telegram's servers. `size` is in bytes, 0 if unknown."""
 
     id: str
     kind: Literal["image", "file"]
@@ -36,15 +35,15 @@ class TelegramFile:
     voice: bool = False
 
     def missing_notice(self, why: str) -> str:
-        """The text in place of a file that could not be fetched."""
+        """Return the text in place of a file."""
         what = "picture" if self.kind == "image" else "file"
         size = f", {max(self.size / 1e6, 0.1):.1f} MB" if self.size else ""
         return f"[{what} {clean_display_name(self.name)}{size}: {why}]"
 
 
 def sender_of(message: Message) -> tuple[str, str] | None:
-    """Account and name. A message in the name of a group or channel is from that, not from the account that Telegram
-    puts in its place; None for messages without a sender, and for other bots."""
+    """Return account and name. A message on behalf of a group or channel is from that, not the placeholder account
+    Telegram uses. None for messages without a sender, and for other bots."""
     if message.sender_chat is not None:
         return str(message.sender_chat.id), message.sender_chat.effective_name or ""
     user = message.from_user
@@ -52,12 +51,12 @@ def sender_of(message: Message) -> tuple[str, str] | None:
 
 
 def thread_of(message: Message) -> int | None:
-    """The topic; replies in groups without topics have a thread too, but nobody can write to it."""
+    """Return the topic; in groups without topics, reply threads do not count, since one cannot write to them."""
     return message.message_thread_id if message.is_topic_message else None
 
 
 def is_addressed_to_bot(message: Message, me: User) -> bool:
-    """Whether something said in a room is for the bot: a mention, a reply to it, or a command."""
+    """Return whether a message in a room is for the bot: a mention, a reply to it, or a command."""
     replied = message.reply_to_message
     if replied is not None and replied.from_user == me and replied.forum_topic_created is None:
         return True
@@ -70,12 +69,12 @@ def is_addressed_to_bot(message: Message, me: User) -> bool:
 
 
 def is_command_for_other_bot(message: Message, me: User) -> bool:
-    """A command that names another bot."""
+    """Return whether it is a command that names another bot."""
     return _command_recipient(message) not in (None, "") and not is_addressed_to_bot(message, me)
 
 
 def text_of_message(message: Message, me: User) -> str:
-    """Its text; "" for a picture or file alone, and where there is nothing to read (somebody joined)."""
+    """Return its text; "" for only a picture or file, and for service messages."""
     text = "\n".join(part for part in (_marked_text(message, me), *_describe_content(message)) if part)
     if message.forward_origin is not None:
         return f"[forwarded from {_origin_name(message.forward_origin)}]" + (f"\n{quote_block(text)}" if text else "")
@@ -85,14 +84,14 @@ def text_of_message(message: Message, me: User) -> str:
 
 
 def file_of(message: Message) -> TelegramFile | None:
-    """The picture or file that came with it, the largest of a picture's sizes."""
+    """Return the picture or file of a message, the largest size of a picture."""
     if message.photo:
         photo = message.photo[-1]
         return TelegramFile(
             photo.file_id, "image", "image/jpeg", f"photo {message.message_id}.jpg", photo.file_size or 0
         )
     if (voice := message.voice) is not None:
-        # One that was forwarded is somebody else's.
+        # A forwarded one is somebody else's.
         own, mime = message.forward_origin is None, voice.mime_type or "audio/ogg"
         name = f"voice message {message.message_id}.ogg"
         return TelegramFile(voice.file_id, "file", mime, name, voice.file_size or 0, own)
@@ -108,7 +107,8 @@ def file_of(message: Message) -> TelegramFile | None:
 
 
 def _marked_text(message: Message, me: User) -> str:
-    """Text or caption, without the bot's name at either end, addresses of links written out and quotes marked."""
+    """Return text or caption, without the bot's name at either end, with link addresses written out and quotes
+    marked."""
     text = _as_units(message.text or message.caption or "")
     edits: list[tuple[int, int, str]] = []
     for entity in _entities(message):
@@ -126,7 +126,7 @@ def _marked_text(message: Message, me: User) -> str:
 
 
 def _describe_content(message: Message) -> Iterator[str]:
-    """Content that is neither text nor a file that is stored, by name."""
+    """Describe content that is neither text nor a stored file."""
     if (venue := message.venue) is not None:
         where = f"{venue.location.latitude:.5f}, {venue.location.longitude:.5f}"
         yield f"[place: {clean_display_name(venue.title)}, {clean_display_name(venue.address)} ({where})]"
@@ -153,7 +153,7 @@ def _describe_content(message: Message) -> Iterator[str]:
 
 
 def _describe_reply(message: Message, me: User) -> str:
-    """The message that this one replies to; not the first one of a topic, to which all others are replies."""
+    """Quote the message that this one replies to; not the first of a topic, to which all others are replies."""
     replied = message.reply_to_message
     if replied is not None and replied.forum_topic_created is not None:
         return ""
@@ -190,7 +190,7 @@ def _entities(message: Message) -> tuple[MessageEntity, ...]:
 
 
 def _command_recipient(message: Message) -> str | None:
-    """The bot that a command at the very start names, "" for none; None where there is no command."""
+    """Return the bot named by a command at the very start, "" for none; None without a command."""
     command = next(
         (entity for entity in _entities(message) if entity.type == MessageEntity.BOT_COMMAND and not entity.offset),
         None,
@@ -210,7 +210,7 @@ def _mentions(message: Message, entity: MessageEntity, me: User) -> bool:
 
 
 def _as_units(text: str) -> str:
-    """`text` with one character for each of Telegram's units, so that offsets count them."""
+    """Return `text` with one character per UTF-16 unit, so that Telegram's offsets apply."""
     raw = text.encode("utf-16-be", "replace")
     return "".join(chr(high << 8 | low) for high, low in zip(raw[::2], raw[1::2], strict=True))
 

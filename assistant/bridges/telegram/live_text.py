@@ -1,8 +1,9 @@
-"""What is shown while a turn runs: typing, and the answer as it grows. Provisional, and bounded in every way.
+"""Shows the progress of a turn: typing, and the growing answer. Provisional and limited.
 
-What always holds: nothing here blocks or raises; where Telegram refuses, nothing is shown. Live text is a draft (Bot
-API 9.3), which Telegram has only between two; it disappears by itself, and the message replaces it. A message waits for
-a draft that is being sent, and after a reply nothing of its turn follows: no late draft, no typing."""
+Nothing here blocks or raises; if Telegram refuses, nothing is shown. Live text is a draft (Bot API 9.3), which only
+exists in direct chats; it disappears by itself, and the message replaces it. A message waits for a draft being sent,
+and after a reply no draft or typing of its turn follows.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ from assistant.core.errors import BridgeError
 from assistant.core.text import drop_unfinished_word
 
 _MAX_TARGETS = 64
-# A turn without any event for so long is not shown any more.
+# A turn without events for so long is no longer shown.
 _MAX_SILENCE_SECONDS = 900.0
 # Telegram removes a draft after 30 s.
 _REFRESH_SECONDS = 20.0
 _DRAFT_UNITS = 4000
 _NEVER = float("-inf")
 
-# Both take the target; a draft has a number other than 0, the same for one turn, and its text.
+# Both take the target; a draft has a number other than 0, the same during one turn, and its text.
 SendTyping = Callable[[str], Awaitable[None]]
 SendDraft = Callable[[str, int, str], Awaitable[None]]
 
@@ -35,7 +36,7 @@ SendDraft = Callable[[str, int, str], Awaitable[None]]
 class _LiveTarget:
     """What is shown at one target. Times are the loop's."""
 
-    turn: str = ""  # "" where none runs
+    turn: str = ""  # "" if no turn runs
     text: str = ""
     drawing: bool = False  # until the reply is sent, or Telegram refuses drafts
     drawn: str = ""
@@ -52,7 +53,7 @@ class TelegramLiveText:
     send_typing: SendTyping
     send_draft: SendDraft
     typing_seconds: float  # typing is repeated after this time; Telegram shows it for 5 s
-    draft_seconds: float  # between two drafts at least
+    draft_seconds: float  # minimum time between two drafts
     _targets: dict[str, _LiveTarget] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -75,7 +76,7 @@ class TelegramLiveText:
 
     @asynccontextmanager
     async def pause_while_sending(self, target: str, *, final: bool) -> AsyncIterator[None]:
-        """While a message is sent no draft is; after a `final` one no draft of this turn follows."""
+        """Send no draft while a message is being sent; after a `final` one no draft of this turn follows."""
         live = self._targets.get(target)
         if live is None:
             yield
@@ -137,14 +138,14 @@ class TelegramLiveText:
             live.drawing = error.retry_after is not None
 
     def _next_draft(self, live: _LiveTarget) -> float:
-        """When the next draft is to be sent; infinite where there is none."""
+        """Return when the next draft is to be sent; infinite if there is none."""
         if not live.drawing or not live.text.strip():
             return float("inf")
         interval = _REFRESH_SECONDS if _shown(live) == live.drawn else self.draft_seconds
         return max(live.held_until, live.drawn_at + interval)
 
     def _seconds_to_next(self, live: _LiveTarget) -> float:
-        """Seconds until something is to be shown, unless something happens before."""
+        """Return the seconds until something is to be shown, unless an event comes first."""
         typing = max(live.held_until, live.typed_at + self.typing_seconds)
         return max(0.0, min(typing, self._next_draft(live)) - _now())
 

@@ -1,9 +1,9 @@
-"""Markdown as Telegram shows it: plain text, and the entities that mark its parts. Pure.
+"""Renders Markdown for Telegram: plain text, and entities that mark its parts. Pure.
 
-Entities rather than HTML or Telegram's own Markdown: there is nothing to escape, so no answer of a model can make a
-message that is refused as badly written, and the length that Telegram counts (UTF-16 units, marks apart) is known
-beforehand. What Telegram cannot show is written out: headings are bold, lists have bullets, small tables are set in
-columns, and addresses of links that it would not open follow their names.
+Entities are used instead of HTML or Telegram's own Markdown: nothing needs escaping, so no text of a model can be
+rejected as malformed, and the length that Telegram counts (UTF-16 units without markup) is known in advance. What
+Telegram does not support is written out: headings are bold, lists have bullets, small tables are aligned in columns,
+and addresses of links it would not open follow their names.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _INLINE_KINDS = {
     "em": MessageEntity.ITALIC,
     "s": MessageEntity.STRIKETHROUGH,
 }
-# A phone shows about this many letters of equal width in a line.
+# A phone shows about this many monospaced characters per line.
 _TABLE_WIDTH = 44
 
 
 def render_markdown(markdown: str) -> tuple[str, tuple[MessageEntity, ...]]:
-    """The text and its entities; "" where there is nothing to read."""
+    """Return the text and its entities; "" if there is nothing to read."""
     writer = _Writer()
     writer.blocks(_MARKDOWN.parse(replace_surrogates(markdown)))
     text = writer.text.rstrip()
@@ -34,17 +34,17 @@ def render_markdown(markdown: str) -> tuple[str, tuple[MessageEntity, ...]]:
 
 
 def replace_surrogates(text: str) -> str:
-    """`text` with a "?" for every lone surrogate, which no network takes."""
+    """Replace every lone surrogate in `text` by "?", since networks reject them."""
     return text.encode("utf-8", "replace").decode()
 
 
 def utf16_length(text: str) -> int:
-    """The length of `text` as Telegram counts it."""
+    """Return the length of `text` as Telegram counts it."""
     return len(text.encode("utf-16-le", "replace")) // 2
 
 
 def keep_tail(text: str, max_units: int) -> str:
-    """The end of `text`, at most `max_units` long."""
+    """Return the end of `text`, at most `max_units` long."""
     if len(text) <= max_units and utf16_length(text) <= max_units:
         return text
     end = text[-max_units:].encode("utf-16-le", "replace")[-2 * (max_units - 1) :]
@@ -52,15 +52,15 @@ def keep_tail(text: str, max_units: int) -> str:
 
 
 class _Writer:
-    """Takes tokens in their order."""
+    """Processes tokens in order."""
 
     def __init__(self) -> None:
         self.text = ""
         self.entities: list[MessageEntity] = []
         self._length = 0
         self._gap = 0  # line ends before the next text
-        self._after_marker = False  # a bullet was written, and its text has to follow
-        self._indents: list[str] = []  # what every new line begins with
+        self._after_marker = False  # a bullet was written, and its text follows
+        self._indents: list[str] = []  # prefix of every new line
         self._open: list[int] = []
         self._numbers: list[int | None] = []
         self._quotes = 0
@@ -122,7 +122,7 @@ class _Writer:
         self._after_marker = True
 
     def _quote(self) -> None:
-        """Telegram has no quotes within quotes: those get a ">" before each line."""
+        """Write a quotation. Telegram has no nested ones: these get a ">" before each line."""
         self._request_gap(2)
         self._quotes += 1
         if self._quotes == 1:
@@ -156,7 +156,7 @@ class _Writer:
             self._write("\n".join(" | ".join(row) for row in rows))
 
     def _code(self, code: str, language: str | None) -> None:
-        """Not indented, so that it can be copied."""
+        """Write code, unindented, so that it can be copied."""
         self._open_entity()
         self._append(code)
         self._close_entity(MessageEntity.PRE, language=language)
@@ -229,7 +229,7 @@ class _Writer:
 
 
 def _clip_entities(length: int, entities: list[MessageEntity]) -> Iterator[MessageEntity]:
-    """In order, outer ones first, none beyond the text's end."""
+    """Return entities in order, outer ones first, none beyond the end of the text."""
     for entity in sorted(entities, key=lambda entity: (entity.offset, -entity.length)):
         length_left = min(entity.length, length - entity.offset)
         if length_left > 0:
@@ -241,6 +241,6 @@ def _plain_text(tokens: Sequence[Token]) -> str:
 
 
 def _text_since(text: str, length: int, start: int) -> str:
-    """`text`, which is `length` units long, from unit `start` on."""
+    """Return `text`, which is `length` units long, from unit `start` on."""
     tail = text.encode("utf-16-le")[2 * start - 2 * length :] if length > start else b""
     return tail.decode("utf-16-le", "replace")

@@ -1,13 +1,12 @@
-"""The terminal bridge: people at terminals, attached to the daemon over its control socket or within its process.
+"""The terminal bridge: terminals, attached to the daemon over its control socket or within its process.
 
-What always holds:
 - A delivery counts as made only when a terminal confirmed its key, so a terminal that dies in between loses nothing.
-- Nothing here waits for a terminal's reading: each has a bounded queue, and one that falls behind, or does not confirm
-  in time, is detached with a notice. It may attach again and is then given what is still pending, or, where it names
-  the last delivery it has, everything after that (`DeliveryFeed`).
-- A terminal shows a key once, however often it is given, so a resend is safe for as long as people keep terminals open.
+- Nothing here waits for a terminal to read: each has a bounded queue, and one that falls behind, or does not confirm in
+  time, is detached with a notice. It may attach again and then gets what is still pending, or, if it names its last
+  delivery, everything after that (`DeliveryFeed`).
+- A terminal shows a key once, however often it receives it, so resending is safe as long as terminals stay open.
 
-What people type does not come in here: it is accepted through `DaemonControl`, which answers with its ids.
+Typed messages do not come in here: they are accepted by `DaemonControl`, which returns their ids.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Outbox
 from assistant.gateway.parts import split_into_parts
 
-# A name of an event and its data, as a terminal receives it.
+# The name of an event and its data, as a terminal receives it.
 TerminalEvent = tuple[str, Mapping[str, Any]]
 
 _QUEUE_SIZE = 2048
 _CONFIRM_SECONDS = 20.0
 _DEDUPE_SECONDS = 7 * 24 * 3600.0
 _MAX_EARLY = 10_000
-# Deliveries given at once to a terminal that attaches again; where there are more, its stream ends after these, and it
-# gets the rest when it attaches once more.
+# Maximum number of deliveries for a terminal that attaches again; if there are more, its stream ends after these, and
+# it gets the rest when it attaches once more.
 _MAX_CATCH_UP = 500
 _PAGE = 10_000
 _UNCONFIRMED = "A message was not confirmed in time, so this connection is closed. The message is kept."
@@ -56,9 +55,9 @@ class Terminal:
     queue: asyncio.Queue[TerminalEvent | None]
 
     async def events(self, idle_seconds: float | None = None) -> AsyncIterator[TerminalEvent]:
-        """What happens in the session, `hello` first; ends when the terminal is detached.
+        """Yield the events of the session, `hello` first; ends when the terminal is detached.
 
-        `idle` says that nothing happened for `idle_seconds`, so that a carrier can show that it is alive."""
+        `idle` is sent after `idle_seconds` without events, to keep the connection alive."""
         while True:
             try:
                 async with asyncio.timeout(idle_seconds):
@@ -72,18 +71,17 @@ class Terminal:
 
 @dataclass(slots=True)
 class _Confirmation:
-    """A delivery on its way."""
+    """A delivery waiting for confirmation."""
 
     part: OutgoingPart
     arrived: asyncio.Future[None]
-    recipients: set[Terminal]  # those that have it and are still attached
+    recipients: set[Terminal]  # attached terminals that received it
     deadline: asyncio.Timeout
 
 
 class TerminalBridge:
-    """See `Bridge`. `on_attach` is called when somebody can be reached again; the runtime then sends what waits.
-    `find_disk_trouble` says why nothing can be written, which a terminal that attaches then is shown: it cannot be
-    stored."""
+    """See `Bridge`. `on_attach` is called when a terminal attaches; the runtime then sends what waits.
+    `find_disk_trouble` returns why nothing can be stored, which is shown to a terminal that attaches then."""
 
     name = "terminal"
     capabilities = BridgeCapabilities(edit=True, typing=True, shows_sessions=True, dedupe_seconds=_DEDUPE_SECONDS)
@@ -91,7 +89,7 @@ class TerminalBridge:
     def __init__(
         self, outbox: Outbox, *, queue_size: int = _QUEUE_SIZE, confirm_seconds: float = _CONFIRM_SECONDS
     ) -> None:
-        """Terminals that attach again get from `outbox` what they missed."""
+        """Terminals that attach again get what they missed from `outbox`."""
         self.on_attach: Callable[[], None] = lambda: None
         self.find_disk_trouble: Callable[[], str] = lambda: ""
         self._outbox = outbox
@@ -107,7 +105,7 @@ class TerminalBridge:
         return "the terminals of this machine"
 
     async def run(self, inbound: InboundPort) -> None:
-        """See `DaemonControl` for what people type."""
+        """Wait until cancelled: see `DaemonControl` for typed messages."""
         self._stopped = False
         inbound.mark_connected(self.name)
         await asyncio.get_running_loop().create_future()
@@ -124,8 +122,8 @@ class TerminalBridge:
     def attach(
         self, session: str, inbox_id: int | None = None, after: DeliveryMark | None = None
     ) -> Iterator[Terminal]:
-        """A terminal of `session` for as long as the context is open. With `inbox_id` it takes only the deliveries that
-        answer that message, or none; `after` is the place of the last delivery it has, which confirms those up to it.
+        """Attach a terminal to `session` for the duration of the context. With `inbox_id` it only takes the deliveries
+        that answer that message; `after` is its last delivery, which confirms those up to it.
 
         Raises `StoreError`."""
         feed = DeliveryFeed(self._outbox, self.name, session, inbox_id, after)
@@ -150,11 +148,11 @@ class TerminalBridge:
             self._detach(terminal)
 
     def is_attached(self) -> bool:
-        """Whether a terminal, a page or a program reads here now."""
+        """Return whether a terminal, a page or a program is attached now."""
         return bool(self._terminals)
 
     def _join(self, terminal: Terminal) -> None:
-        """Give it what is on its way to others, who may never confirm it; it has as long for that as they had."""
+        """Give it the unconfirmed deliveries of other terminals, with the same deadline."""
         for confirmation in self._confirmations.values():
             item = confirmation.part.item
             if confirmation.arrived.done() or not terminal.feed.accepts(item.outgoing):
@@ -167,13 +165,13 @@ class TerminalBridge:
             self._deliver(terminal, confirmation.part)
 
     def has_delivered(self, turn: str | None) -> bool:
-        """Whether the answer of a turn, or the word that there is none, has arrived."""
+        """Return whether the answer of a turn, or a notice that there is none, was delivered."""
         sent = self._outbox.list_by_turn(turn) if turn else []
         return any(one.state == "sent" for one in sent if is_answer_key(one.outgoing.key))
 
     def acknowledge(self, key: str) -> bool:
-        """A terminal has shown the delivery `key`. False when nothing waits for that (any more). Raises `UsageError`
-        where there never was such a delivery, and `StoreError`."""
+        """A terminal has shown the delivery `key`. Returns False if it is not waiting for confirmation. Raises
+        `UsageError` if it never existed, and `StoreError`."""
         confirmation = self._confirmations.get(key)
         if confirmation is None:
             return self._acknowledge_early(key)
@@ -193,9 +191,9 @@ class TerminalBridge:
     # ----------------------------------------------------------------------------------------------------------- bridge
 
     async def send(self, part: OutgoingPart) -> None:
-        """Give it to the session's terminals; the first confirmation ends it.
+        """Send it to the session's terminals; the first confirmation completes it.
 
-        Raises `RecipientNotConnected` when no terminal is attached or the last one left, `BridgeError` when none
+        Raises `RecipientNotConnected` if no terminal is attached or the last one left, `BridgeError` if none
         confirmed."""
         outgoing = part.item.outgoing
         recipients = {terminal for terminal in self._terminals if terminal.feed.accepts(outgoing)}
@@ -219,7 +217,7 @@ class TerminalBridge:
             self._confirmations.pop(outgoing.key, None)
 
     def _is_already_shown(self, item: OutboxItem, recipients: Collection[Terminal]) -> bool:
-        """Whether a terminal confirmed it before it was sent."""
+        """Return whether a terminal confirmed it before it was sent."""
         key = item.outgoing.key
         early = key in self._confirmed_early
         self._confirmed_early.pop(key, None)
@@ -231,7 +229,8 @@ class TerminalBridge:
             self._put(terminal, self._delivery(item, text, waited=terminal.feed.has_waited(item)))
 
     def _delivery(self, item: OutboxItem, text: str | None = None, *, waited: bool) -> TerminalEvent:
-        """With its whole text, or the one that is given; `waited`: it was there before the terminal was."""
+        """Return the event for a delivery, with its whole or the given text; `waited`: it existed before the terminal
+        attached."""
         outgoing = item.outgoing
         if text is None:
             text = "".join(part.text for part in split_into_parts(item, self))
@@ -274,26 +273,26 @@ class TerminalBridge:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryMark:
-    """A place in the order of deliveries."""
+    """A position in the order of deliveries."""
 
     id: int
-    at: datetime | None = None  # when the delivery there, or the last one before it, was made
+    at: datetime | None = None  # creation time of the delivery there, or of the last one before it
 
     def __str__(self) -> str:
         return f"{self.id}" if self.at is None else f"{self.id}-{(self.at - _EPOCH) // _MICROSECOND}"
 
     @classmethod
     def parse(cls, text: str) -> DeliveryMark:
-        """As `str` made it; up to 18 and 16 digits."""
+        """The inverse of `str`; up to 18 and 16 digits."""
         id_, _, made = text.partition("-")
         return cls(int(id_), _EPOCH + int(made) * _MICROSECOND if made else None)
 
 
 class DeliveryFeed:
-    """`after` is the place of the last one that the terminal has; None for one that has none, and is given what waits
-    and what comes.
+    """The deliveries of one terminal. `after` is the last one it has; None if it has none, and gets pending and future
+    ones.
 
-    With `inbox_id` it takes only what answers that message, or none."""
+    With `inbox_id` it only takes those that answer that message, or none."""
 
     def __init__(
         self, outbox: Outbox, bridge: str, session: str, inbox_id: int | None, after: DeliveryMark | None
@@ -304,34 +303,34 @@ class DeliveryFeed:
         self._inbox_id = inbox_id
         self._shown_until = 0 if after is None else self._resolve_mark(after)
         self._first_new = self._given_until = self._newest() if after is None else self._shown_until
-        # What waited when it came; the outbox worker sends it item by item, as each is confirmed.
+        # Pending when it attached; the outbox worker sends these one by one, as each is confirmed.
         self._waiting = self._open_items() if after is None else []
-        # Of that, what it was given.
+        # The part of these it was given.
         self._waiting_given: set[int] = set()
         # Given before the outbox worker sent it.
         self._given_early: set[str] = set()
 
     @property
     def start_mark(self) -> DeliveryMark:
-        """The place up to which it has everything."""
+        """Return the position up to which it has everything."""
         id_ = self._waiting[0].id - 1 if self._waiting else self._given_until
         last = self._outbox.newest(self._bridge, self._session, id_)
         return DeliveryMark(id_, None if last is None else last.created_at)
 
     def accepts(self, outgoing: OutgoingMessage) -> bool:
-        """What answers another message is somebody else's; reminders and notices answer none."""
+        """Return whether a delivery is for it: answers to other messages are not; reminders and notices answer none."""
         return self._session == outgoing.session and (
             self._inbox_id is None or outgoing.inbox_id in (None, self._inbox_id)
         )
 
     def read_missed(self) -> tuple[Sequence[OutboxItem], bool]:
-        """What came after the id it named, and whether that is all."""
+        """Return what came after its last delivery, and whether that is all."""
         items = self._outbox.list_between(self._bridge, self._session, after=self._given_until, limit=_MAX_CATCH_UP + 1)
         page = items[:_MAX_CATCH_UP]
         return self._give_early(page), len(items) == len(page)
 
     def read_due(self, item: OutboxItem) -> Sequence[OutboxItem]:
-        """What is to be given now that this item is sent, in order, itself last; nothing where it was given."""
+        """Return what to give now that this item is sent, in order, itself last; empty if it was already given."""
         if item.outgoing.key in self._given_early:
             self._given_early.discard(item.outgoing.key)
             return ()
@@ -349,7 +348,7 @@ class DeliveryFeed:
         return [*self._give_early(before), *self._give_early(between), item]
 
     def was_shown(self, item: OutboxItem) -> bool:
-        """Whether it named this id or a later one when it came, or was given it and somebody confirmed it."""
+        """Return whether it had this item when it attached, or was given it and it was confirmed."""
         if item.outgoing.key in self._given_early:
             return False
         return (
@@ -359,11 +358,11 @@ class DeliveryFeed:
         )
 
     def has_waited(self, item: OutboxItem) -> bool:
-        """Whether it was there before the terminal came."""
+        """Return whether it existed before the terminal attached."""
         return item.id <= self._first_new
 
     def was_given_early(self, key: str) -> bool:
-        """Whether it was given before it was sent, and may be confirmed before that too."""
+        """Return whether it was given before it was sent, and may be confirmed before that too."""
         return key in self._given_early
 
     def _newest(self) -> int:
@@ -371,7 +370,7 @@ class DeliveryFeed:
         return 0 if newest is None else newest.id
 
     def _resolve_mark(self, mark: DeliveryMark) -> int:
-        """The id of the last delivery up to the mark that is the one which it was when the mark was given."""
+        """Return the id of the last delivery up to the mark, checking that it is the one the mark was made for."""
         last = self._outbox.newest(self._bridge, self._session, mark.id)
         if last is None or mark.at is None or last.created_at == mark.at:
             return 0 if last is None else last.id

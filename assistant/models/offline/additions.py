@@ -28,6 +28,13 @@ from assistant.models.offline.matching import ListedItem, count_hits
 from assistant.models.offline.plans import MOMENT, OtherAnswer, Plan, PlanContext, call_tool, describe_todos
 from assistant.models.offline.targets import content_words, find_targets
 
+# One more of what was just set.
+SAME_AGAIN = lazy_regex(
+    r"\b(?:(?:the )?same (?:again|thing)(?: again)?|once more|one more time"
+    r"|(?:noch ?(?:ein)?mal )?(?:das (?:gleiche|selbe)|dasselbe)(?: noch ?(?:ein)?mal)?"
+    r"|(?:encore )?(?:la m[eê]me chose|pareil)(?: encore)?|(?:otra vez )?lo mismo(?: otra vez)?)\b",
+    re.IGNORECASE,
+)
 _MOST_PARTS = 4
 _PARTS = lazy_regex(r"\s*,?\s+(?:and|und|et|y)\s+(?:also |auch |aussi |tambien )?", re.IGNORECASE)
 _SENTENCE_PARTS = lazy_regex(
@@ -90,8 +97,10 @@ def _when(phrase: str, now: datetime | None, *, wakes: bool) -> dict[str, str]:
 def _again(text: str, items: Sequence[ListedItem], context: PlanContext) -> dict[str, str] | None:
     """One more of what there is: on another day at the same hour, or at another hour as well."""
     folded, times = fold(text), find_times(text)
-    if context.now is None or not times.pieces or not (says("again", folded) or says("sense_more", folded)):
+    is_more = says("again", folded) or says("sense_more", folded) or SAME_AGAIN.search(folded)
+    if context.now is None or not times.pieces or not is_more:
         return None
+    text = SAME_AGAIN.sub(" ", text)
     reminders = [item for item in items if item.kind == "reminder"]
     targets = find_targets(text, reminders, context, times)
     if len(targets.items) != 1:

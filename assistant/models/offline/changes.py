@@ -23,6 +23,7 @@ from assistant.models.offline.plans import (
     OtherAnswer,
     Plan,
     PlanContext,
+    ToolFailedError,
     ask_for_kind,
     ask_which,
     call_tool,
@@ -200,6 +201,8 @@ def _skip(item: ListedItem, times: FoundTimes, now: datetime | None) -> dict[str
     if at is None:
         return None
     until = bool(read_cues().patterns["until"].search(fold(times.text)))
+    if not until and at.at.date() > item.due.date():
+        raise ToolFailedError(f"{ONLY_THE_NEXT}: {describe_item(item)}")  # those between would go as well
     step = timedelta(days=7) if "WEEKLY" in rule and "," not in rule else timedelta(days=1)
     when = datetime.combine(at.at.date(), item.due.time()) + (timedelta(0) if until else step)
     return {"when": when.strftime(MOMENT), "repeat": rule}

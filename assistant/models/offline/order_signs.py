@@ -15,6 +15,7 @@ from assistant.models.offline.cues import clauses, fold, says, says_any
 from assistant.models.offline.intents import is_understood, rank_without_items
 from assistant.models.offline.lists import names_list
 from assistant.models.offline.matching import subject_words
+from assistant.models.offline.mood import is_order
 
 # From this chance on, a sentence is a statement for sure; from the second on, it may be one.
 SURE = 0.93
@@ -242,6 +243,8 @@ def may_be_meant(text: str) -> bool:
 
 def commands(text: str) -> bool:
     """Whether a sentence has the mood of an order, in any of its clauses."""
+    if is_order(text):
+        return True
     text = _GREETING.sub("", text, count=1)
     chance, folded = dict(rank_without_items(text))["statement"], fold(text)
     declares = chance >= DOUBTFUL and says_any(("forms", "states", "teller"), folded)

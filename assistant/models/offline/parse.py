@@ -22,6 +22,7 @@ from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import fold, says
 from assistant.models.offline.intents import rank_without_items
 from assistant.models.offline.lists import list_names
+from assistant.models.offline.mood import tells_what_was_done
 from assistant.models.offline.order_signs import (
     asks_for_reminder,
     commands,
@@ -36,6 +37,7 @@ from assistant.models.offline.order_signs import (
     tells_unless_named,
 )
 from assistant.models.offline.order_spelling import spell_order
+from assistant.models.offline.sums import answer_sum
 from assistant.models.offline.targets import content_words
 from assistant.search.query import asks_about_assistant
 from sleep.rules.pattern_files import compile_patterns, join_fragments
@@ -173,7 +175,9 @@ def parse_message(text: str) -> tuple[Request, ...]:
     )
     requests = [_as_story(one) if number < asked else one for number, one in enumerate(requests)]
     if not requests and text.strip():
-        requests = [parse_sentence(Sentence("help", "help")) if "?" in text else Note()]
+        result = answer_sum(text)
+        plain = parse_sentence(Sentence("help", "help")) if "?" in text else Note()
+        requests = [Say(result) if result else plain]
     notes = [request for request in requests if isinstance(request, Note)]
     work = [request for request in requests if not _is_by_the_way(request)]
     if notes or len(text) > _LONG_TEXT:
@@ -277,10 +281,14 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     plain = phrases.patterns["courtesy_behind"].sub("", sentence.text.replace("’", "'"), count=1).strip(_ENDS)
     bare = phrases.patterns["courtesy_before"].sub("", plain, count=1)
     order = spell_order(sentence.text)
+    if result := answer_sum(sentence.text):
+        return Say(result)
     if says("asks_what_was", fold(plain)):
         return as_question(bare)
     if says("keeps_in_mind", fold(plain)) and not sentence.has_question_mark and not find_times(plain).pieces:
         return Note(is_task=True)
+    if tells_what_was_done(plain) and not sentence.has_question_mark:
+        return Note(is_plain=False)
     asks = _is_question(sentence, bare) or (not sentence.has_question_mark and says("asks", fold(order)))
     texts = (plain, bare) if plain and len(plain) <= _LONGEST_SENTENCE else ()
     for text in texts:

@@ -98,10 +98,6 @@ def call_tool(tool: str, **arguments: object) -> Plan:
     return result
 
 
-def needs_tools(context: PlanContext, *tools: str) -> bool:
-    return all(tool in context.tools for tool in tools)
-
-
 def read_items(
     context: PlanContext, *, reminders: bool = True, todos: bool = True
 ) -> Generator[ToolStep, str, list[ListedItem]]:

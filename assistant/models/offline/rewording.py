@@ -120,6 +120,11 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     return (yield from _reword(found[0], new))
 
 
+def _is_hour(new: str) -> bool:
+    """Whether it is an hour rather than other words: "change the taxi to 8", "a las 8"."""
+    return new.strip(" .!").isdigit() and int(new.strip(" .!")) <= 24
+
+
 def _find_new_name(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
     """The one thing that a sentence names with the name that it is to have: "swap milk for oat milk"."""
     for pattern in _NEW_NAMES:
@@ -128,7 +133,7 @@ def _find_new_name(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem,
             continue
         new = tidy_item(without_lists(plain[match.start("new") : match.end("new")]))
         found = matching(subject_words(match["old"]), [item for item in items if not item.done])
-        if len(found) == 1 and _is_thing(fold(new)):
+        if len(found) == 1 and _is_thing(fold(new)) and not (found[0].kind == "reminder" and _is_hour(new)):
             return found[0], new
     return None
 

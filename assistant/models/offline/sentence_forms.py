@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
+from assistant.models.offline.additions import SAME_AGAIN
 from assistant.models.offline.changes import says_whole_list_done
 from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
@@ -92,12 +93,13 @@ def intent_of_form(
     belongs = likeliest == "move" or _BELONGS.search(folded) is not None
     if belongs and not (times.pieces or asks) and _names_other_list(text, named):
         return "relist"
-    if named and not asks and says("bare_done", folded):
-        return "complete"
-    if named and not asks and not times.pieces and _says_done(text, named):
+    is_done = says("bare_done", folded) or (not times.pieces and _says_done(text, named))
+    if named and not asks and is_done:
         return "complete"
     if not asks and likeliest in TOLD and _has_done(text, folded, named, waiting):
         return "complete"
+    if not asks and SAME_AGAIN.search(folded) and times.of_kind("day"):
+        return "remind"
     if not asks and _moves(folded, text, times, named, waiting, context, likeliest, corrects=corrects):
         return "move"
     if likeliest == "ask" and not asks and any(list_names(text)) and says("puts", folded):

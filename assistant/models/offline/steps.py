@@ -128,7 +128,7 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
         if isinstance(request.otherwise, Note) and step.asks and not tells_need(request.text):
             return _answer(as_question(request.text), results[step.used :], context)
         is_open = isinstance(request.otherwise, Note) or may_be_request(request.text)
-        in_doubt = not step.sure and is_open
+        in_doubt = (not step.sure and is_open) or commands(request.text)
         # What puts right what was just set, and is not understood, is no statement either.
         in_doubt |= not is_likely_told(request.text) and changed_right_before(_plan_context(context))
         if in_doubt and not isinstance(request.otherwise, Question):
@@ -190,6 +190,8 @@ def _answer(question: Question, results: Sequence[str], context: StepContext) ->
         planned = run_look_up(question.text, results[searched:], _plan_context(context))
         if not isinstance(planned, Told):
             return planned
+    if not ranked.answers and "?" not in question.text and commands(question.text):
+        return UNCLEAR_ORDER
     if not ranked.answers:
         where = "what you told me" if can_search else "the messages that I still see"
         parts = [f"I found nothing in {where} that answers this. {_NOWHERE_ELSE}"]

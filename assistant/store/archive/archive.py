@@ -1,8 +1,8 @@
-"""Archives of ended generations, over the home's logs and an object store.
+"""Archives ended generations of the data folder's logs to an object store.
 
-What always holds: a generation counts as archived (has a row) only after its object was read back and found to have,
-line by line, what the log has; the log is hashed once more after the row was written, since an erasure may come
-between. Databases are opened anew for each call: this runs in worker threads, while another thread has the home open.
+A generation counts as archived (has a row) only after its object was read back and found equal to the log, line by
+line; after the row is written, the log is hashed once more, since an erasure may have come between. Databases are
+opened for each call, because this runs in worker threads while another thread has them open.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ _read_entry = class_row(ArchiveEntry)
 
 
 def _object_names(session: str, generation: int) -> Iterator[str]:
-    """The name of an archive, and those it has where the name is taken by what must not be replaced."""
+    """Return the name of an archive, and alternatives in case it is taken by an object that must not be replaced."""
     yield f"{session_folder_name(session)}/{generation}.jsonl.gz"
     yield from (f"{session_folder_name(session)}/{generation}-{number}.jsonl.gz" for number in count(2))
 
 
 class StoredArchive:
-    """`home` is the home's directory; `open_object_store` is called when the object store is first needed. Raises
-    `ArchiveUnavailable` where archives cannot be reached, `StoreError` for faults of the home."""
+    """`home` is the data folder; `open_object_store` is called when the object store is first needed. Methods raise
+    `ArchiveUnavailable` if archives cannot be reached, and `StoreError` for faults of the data folder."""
 
     def __init__(self, home: Path, open_object_store: Callable[[], ObjectStore]) -> None:
         self._home = home
         self._log = LogFiles(home)
         self._open_object_store = open_object_store
-        # What is being written has one name a generation.
+        # A partial object has one name per generation.
         self.lock = threading.RLock()
 
     @cached_property
@@ -75,7 +75,7 @@ class StoredArchive:
 
     @contextmanager
     def open_writer(self) -> Iterator[Database]:
-        """Inside a transaction."""
+        """Within a transaction."""
         discard_fingerprints(self._home)
         with closing(Database.open_unmigrated(self._home / "script.db")) as db, db.write():
             yield db
@@ -85,8 +85,8 @@ class StoredArchive:
     def store(
         self, session: str, generation: int, now: datetime, *, handover: str, summary: str, reason: str
     ) -> ArchiveEntry:
-        """Archive a generation and prove it by reading it back. The same generation again finds what is there, or
-        replaces it. Raises `ArchiveUnavailable`, `StoreError`: then nothing may be cleared."""
+        """Archive a generation and verify it by reading it back. Repeating it finds the existing object, or replaces
+        it. Raises `ArchiveUnavailable`, `StoreError`; the generation must not be cleared then."""
         with self.lock:
             self.object_store.remove_partial()
             for _ in range(_TRIES):
@@ -112,8 +112,8 @@ class StoredArchive:
         )
 
     def _read_lines(self, session: str, generation: int) -> tuple[int, ArchiveCheck, bytes]:
-        """The lines of a generation as the log has them: from which byte, what they come to, compressed. Raises
-        `CorruptStore` where the log is not whole there: an archive must not stand for what it cannot prove."""
+        """Return a generation's lines from the log: their offset, their summary, and the compressed bytes. Raises
+        `CorruptStore` if the log is damaged there."""
         check = ArchiveCheck(session, generation)
         span, records = self._span(session, generation)
         member = compress_lines(self._checked_lines(check, span)) if records else b""
@@ -126,7 +126,7 @@ class StoredArchive:
         return span.start, check, member
 
     def _equals_log(self, header: ArchiveHeader) -> bool:
-        """Whether the log has the same lines as an archive, as far as it goes; or has none of them any more."""
+        """Return whether the log has the same lines as an archive, as far as the log goes, or none of them any more."""
         span, records = self._span(header.session, header.generation, header.to_seq)
         digest = hashlib.sha256()
         for offset, line in self._log.iterate_lines(header.session, span.start):
@@ -136,7 +136,7 @@ class StoredArchive:
         return not records or digest.hexdigest() == header.lines_sha256
 
     def _span(self, session: str, generation: int, to_seq: int | None = None) -> tuple[LogByteRange, int]:
-        """Where a generation is in the log, and how many records of it the index knows."""
+        """Return the range of a generation in the log, and its number of indexed records."""
         with self.open_reader() as db:
             row = db.row(
                 "SELECT min(byte_start) AS start, max(byte_end) AS end, count(*) AS records FROM messages"
@@ -155,7 +155,7 @@ class StoredArchive:
             yield line
 
     def _put(self, header: ArchiveHeader, member: bytes) -> tuple[StoredObject, ArchiveHeader]:
-        """What is there already, if it says the same; else what was put in its place."""
+        """Return the existing object if it has the same content, or the one stored in its place."""
         row = self._find_row(header.session, header.generation)
         if row:
             with suppress(ArchiveUnavailable, DamagedArchive):
@@ -174,10 +174,10 @@ class StoredArchive:
     def choose_object_name(
         self, header: ArchiveHeader, data: bytes, own: str
     ) -> tuple[str, tuple[StoredObject, ArchiveHeader] | None]:
-        """The name at which an archive may be put, and what is there if that says the same. An object with records that
-        this archive does not have (the home was set back to an earlier state, and continued otherwise) keeps its name.
-        `own` is where this one is by the index, "" for nowhere. Raises `ArchiveUnavailable`, also where the place is
-        another home's."""
+        """Choose the name of an archive, and return the existing object there if its content is the same. An object
+        with records that this archive does not have (the data folder was restored to an earlier state and then
+        continued differently) keeps its name. `own` is its name in the index, "" for none. Raises `ArchiveUnavailable`,
+        also if the name belongs to another data folder."""
         for name in _object_names(header.session, header.generation):
             url = self.object_store.url_of(name)
             if url == own:
@@ -199,7 +199,7 @@ class StoredArchive:
         return fetched.stored, *check_archive(fetched.data)
 
     def _require_own(self, url: str, present: ArchiveHeader, header: ArchiveHeader) -> None:
-        """Raises `ArchiveUnavailable` where nothing tells that the object at `url` is of this home."""
+        """Raises `ArchiveUnavailable` unless the object at `url` provably belongs to this data folder."""
         with self.open_reader() as db:
             rows = [row for row in list_archive_rows(db) if row["session"] == header.session]
         folder = url.rpartition("/")[0]
@@ -212,7 +212,7 @@ class StoredArchive:
     # ---------------------------------------------------------------------------------------------------------- looking
 
     def find_entry(self, session: str, generation: int) -> ArchiveEntry | None:
-        """Where a generation was archived, as the index says."""
+        """Return the index entry of an archived generation."""
         row = self._find_row(session, generation)
         return None if row is None else _read_entry(row)
 
@@ -221,12 +221,12 @@ class StoredArchive:
             return db.row("SELECT * FROM archives WHERE session = ? AND generation = ?", (session, generation))
 
     def list_archives(self, scope: str | None = None) -> list[ArchiveEntry]:
-        """Everything archived, by session, oldest generation first; of one scope, or of all (None)."""
+        """Return all archives of a scope, or of all scopes (None), by session, oldest generation first."""
         with self.open_reader() as db:
             return [_read_entry(row) for row in list_archive_rows(db, scope)]
 
     def list_missing_from_log(self, scope: str | None = None) -> list[ArchiveEntry]:
-        """Those of which the home's log has nothing any more, so that no search of the home finds what they say."""
+        """Return archives whose messages are no longer in the log, so that a search does not find them."""
         with self.open_reader() as db:
             rows = [row for row in list_archive_rows(db, scope) if not self._is_logged(db, row)]
         return [_read_entry(row) for row in rows]
@@ -241,8 +241,8 @@ class StoredArchive:
         return ArchiveNotes(header.handover, header.summary)
 
     def read_records(self, session: str, generation: int) -> list[LogRecord]:
-        """The records of an archived generation, oldest first. Raises `UsageError` where it was never archived,
-        `ArchiveUnavailable` where it cannot be read or is broken."""
+        """Return the records of an archived generation, oldest first. Raises `UsageError` if it was never archived,
+        `ArchiveUnavailable` if it cannot be read or is damaged."""
         header, data = self._opened(session, generation)
         records, start = [], header.start
         try:
@@ -262,7 +262,8 @@ class StoredArchive:
             raise _broken(url, error) from None
 
     def require_url(self, session: str, generation: int) -> str:
-        """By the index, or where it would be if the index lost it. Raises `UsageError` where there is none."""
+        """Return the URL in the index, or the default if the index has lost it. Raises `UsageError` if there is
+        none."""
         entry = self.find_entry(session, generation)
         if entry is not None:
             return entry.url
@@ -275,7 +276,7 @@ class StoredArchive:
         return url
 
     def readable_url(self, session: str, generation: int) -> str:
-        """As `require_url`. Raises `ArchiveUnavailable` where an archive still has words that were forgotten."""
+        """Return the URL like `require_url`. Raises `ArchiveUnavailable` while an archive still has erased text."""
         row = self._find_row(session, generation)
         if row is not None and row["outdated"]:
             raise ArchiveUnavailable(
@@ -287,8 +288,8 @@ class StoredArchive:
     # --------------------------------------------------------------------------------------------------------- checking
 
     def verify(self, session: str, generation: int) -> list[IntegrityProblem]:
-        """What is wrong with an archive: missing, other bytes, broken chain or commitments, not what the log says.
-        Empty: it is whole. Raises `UsageError` where it was never archived."""
+        """Return what is wrong with an archive (missing, changed, broken chain or commitments, different from the log);
+        empty if it is intact. Raises `UsageError` if it was never archived."""
         url = self.require_url(session, generation)
         row = self._find_row(session, generation)
         try:
@@ -308,20 +309,20 @@ class StoredArchive:
         return [IntegrityProblem("archive", url, text) for text in problems]
 
     def verify_all(self, *, remote: bool) -> list[IntegrityProblem]:
-        """What is wrong with all that the index knows; with those away from this machine only if `remote`."""
+        """Return what is wrong with all indexed archives; with those on other machines only if `remote`."""
         entries = [entry for entry in self.list_archives() if remote or self.object_store.is_local(entry.url)]
         return [problem for entry in entries for problem in self.verify(entry.session, entry.generation)]
 
     # ---------------------------------------------------------------------------------------------------------- keeping
 
     def list_outdated_rows(self, scope: str) -> list[Row]:
-        """The index of those that have to be rewritten, of one scope."""
+        """Return the index entries of archives that have to be rewritten, of one scope."""
         with self.open_reader() as db:
             return [row for row in list_archive_rows(db, scope) if row["outdated"]]
 
     def rebuild(self, session: str, generation: int, now: datetime) -> ArchiveEntry:
-        """An archive that is not whole, made anew from the log with the notes that the index has. Raises as `store`
-        does, and `UsageError` where the log does not have what was archived."""
+        """Rebuild a damaged archive from the log, with the notes in the index. Raises as `store` does, and `UsageError`
+        if the log no longer has the records."""
         row = self._find_row(session, generation)
         whole = row is not None and self._span(session, generation, row["to_seq"])[1] == row["records"]
         if row is None or not whole:
@@ -334,7 +335,7 @@ class StoredArchive:
         )
 
     def remove(self, session: str, generation: int) -> None:
-        """Take an archive away, and its row. One that is gone already is as good as taken away."""
+        """Delete an archive and its row; succeeds if it is already gone."""
         with self.lock:
             entry = self.find_entry(session, generation)
             if entry is not None:
@@ -343,17 +344,17 @@ class StoredArchive:
                     db.execute("DELETE FROM archives WHERE session = ? AND generation = ?", (session, generation))
 
     def remove_partial(self) -> None:
-        """Remove what an attempt that was cut off left half written in the home's own folder; what it left elsewhere
-        goes with the next `store`. Fast."""
+        """Delete partial files of an interrupted attempt in the data folder; those elsewhere are deleted by the next
+        `store`. Fast."""
         with self.lock, suppress(OSError):
-            # What cannot be listed, or removed, is in nobody's way; an erasure reports it.
+            # What cannot be listed or removed does no harm; an erasure reports it.
             for part in (self._home / "archive" / ".part").glob("*"):
                 with suppress(OSError):
                     part.unlink()
 
 
 def require_intact(data: bytes, header: ArchiveHeader) -> None:
-    """Raises `ArchiveUnavailable` where an object that came back is not what was written."""
+    """Raises `ArchiveUnavailable` if an object that was read back differs from what was written."""
     try:
         same = matches_header(data, header)
     except DamagedArchive as error:
@@ -363,7 +364,7 @@ def require_intact(data: bytes, header: ArchiveHeader) -> None:
 
 
 def _says_the_same(present: ArchiveHeader, check: ArchiveCheck, header: ArchiveHeader) -> bool:
-    """Whether an archive is whole and says what `header` does, whenever and for whatever reason it was made."""
+    """Return whether an archive is intact and has the same content as `header`, whenever it was made."""
     alike = replace(present, archived_at=header.archived_at, program=header.program, reason=header.reason) == header
     return alike and not check.problems
 

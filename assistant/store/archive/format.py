@@ -1,8 +1,8 @@
 """The format of an archive of one generation: a header, then the log's own lines, compressed.
 
-What always holds: the same lines and the same header give the same bytes. Header and lines are two members of one gzip
-file, which `gzip -d` reads as one text of JSON lines, so the lines are compressed while they are read from the log and
-the header is made last. Lines are the log's, byte for byte: what proves the log proves them.
+The same lines and header always give the same bytes. Header and lines are two members of one gzip file, which `gzip -d`
+decompresses to JSON lines; so the lines can be compressed while they are read from the log, and the header is made
+last. Lines are byte for byte those of the log, so the log's proofs apply to them.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from assistant.store.rows import dump_json, to_row
 
 ARCHIVE_KIND = "archive"
 _VERSION = 1
-# Half the time of the usual one, for a twentieth more bytes.
+# Takes half the time of the default level, for 5 % more bytes.
 _LEVEL = 4
 _MAX_PROBLEMS = 20
 
 
 class DamagedArchive(ValueError):
-    """The object is no whole archive; the text says why."""
+    """The object is not a valid archive; the text says why."""
 
 
 @dataclass
 class ArchivedLines:
-    """What a header says of its lines; times are as stored."""
+    """What a header says about its lines; times are as stored."""
 
     session: str
     generation: int
@@ -66,13 +66,13 @@ class ArchiveHeader(ArchivedLines):
     reason: str
     archived_at: str
     program: str
-    start: int  # the byte of the log at which the first record begins
+    start: int  # byte offset of the first record in the log
     handover: str
     summary: str
 
 
 class ArchiveCheck(ArchivedLines):
-    """Log lines of one generation, counted and checked one by one. `problems` tells of the first ones."""
+    """Counts and checks log lines of one generation, one by one. `problems` describes the first ones found."""
 
     def __init__(self, session: str, generation: int) -> None:
         self._digest = hashlib.sha256()
@@ -80,11 +80,11 @@ class ArchiveCheck(ArchivedLines):
         self.problems: list[str] = []
 
     def as_fields(self) -> dict[str, Any]:
-        """What a header says of the lines that were taken."""
+        """Return the header fields of the lines added so far."""
         return {name: getattr(self, name) for name in _LINE_FIELDS}
 
     def add_line(self, line: bytes) -> None:
-        """The next line."""
+        """Check the next line."""
         self._digest.update(line)
         self.lines_sha256 = self._digest.hexdigest()
         self.records += 1
@@ -115,7 +115,7 @@ class ArchiveCheck(ArchivedLines):
 
 
 def compress_lines(lines: Iterable[bytes]) -> bytes:
-    """One member of a gzip file; of the lines one is held at a time."""
+    """Compress lines to one gzip member, holding one line at a time."""
     target = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=target, mtime=0) as file:
         for line in lines:
@@ -124,7 +124,7 @@ def compress_lines(lines: Iterable[bytes]) -> bytes:
 
 
 def build_archive(header: ArchiveHeader, member: bytes) -> bytes:
-    """The object: `member` is what `compress_lines` made of the lines."""
+    """Return the object; `member` is the result of `compress_lines`."""
     return (
         compress_lines([dump_json({"kind": ARCHIVE_KIND, "v": _VERSION, **asdict(header)}).encode() + b"\n"]) + member
     )
@@ -138,12 +138,12 @@ def read_header(data: bytes) -> ArchiveHeader:
 
 
 def read_lines(data: bytes) -> Iterator[bytes]:
-    """The log's lines, one at a time. Raises `DamagedArchive`, also when only the end is broken."""
+    """Yield the log's lines. Raises `DamagedArchive`, also if only the end is broken."""
     yield from islice(_unpacked(data), 1, None)
 
 
 def matches_header(data: bytes, header: ArchiveHeader) -> bool:
-    """Whether an object has this header and the lines it speaks of, byte for byte. Raises `DamagedArchive`."""
+    """Return whether an object has this header and the lines it describes, byte for byte. Raises `DamagedArchive`."""
     digest, records = hashlib.sha256(), 0
     for line in read_lines(data):
         digest.update(line)
@@ -152,7 +152,7 @@ def matches_header(data: bytes, header: ArchiveHeader) -> bool:
 
 
 def check_archive(data: bytes) -> tuple[ArchiveHeader, ArchiveCheck]:
-    """Header and lines, checked against each other. Raises `DamagedArchive` where they cannot be read."""
+    """Check header and lines against each other and return them. Raises `DamagedArchive` if they cannot be read."""
     header = read_header(data)
     check = ArchiveCheck(header.session, header.generation)
     for line in read_lines(data):
@@ -186,14 +186,14 @@ def _parsed(line: bytes) -> ArchiveHeader:
 
 
 def save_archive_row(db: Database, header: ArchiveHeader, stored: StoredObject) -> None:
-    """Inside `write()`; in place of an earlier row of the generation."""
+    """Within `write()`; replaces an earlier row of the generation."""
     names = db.column_names("archives")
     columns = {name: value for name, value in (to_row(header) | to_row(stored)).items() if name in names}
     db.upsert_row("archives", ("session", "generation"), **columns, outdated=0)
 
 
 def list_archive_rows(db: Database, scope: str | None = None) -> list[Row]:
-    """By session, oldest generation first; a home of an older version has none."""
+    """Return rows by session, oldest generation first; a data folder of an older version has none."""
     if not db.column_names("archives"):
         return []
     return db.rows("SELECT * FROM archives WHERE scope = ? OR ? IS NULL ORDER BY session, generation", (scope, scope))

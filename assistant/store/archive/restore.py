@@ -1,9 +1,9 @@
-"""Records that a home's log lost, brought back from an archive to the bytes where they were.
+"""Restores lost log records from an archive, at the same bytes of the log.
 
-What always holds: a record that is there is never changed, moved or duplicated, and what was erased since stays erased.
-A line is written only where the log ends, or where there is no record; before anything is written it is checked that
-all of it fits, and that the log continues into it (I2). After a kill in between, the same restore continues. Only the
-holder of the home's lock may do it.
+An existing record is never changed, moved or duplicated, and erased records stay erased. A line is written only at the
+end of the log, or where there is no record; before writing, it is checked that everything fits and that the log
+continues from it (I2). After a crash, the same restore continues. Only the process that holds the lock of the data
+folder may call it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from assistant.store.log.redact import is_blank_line
 
 
 def restore_to_log(archive: StoredArchive, home: Path, session: str, generation: int) -> LogRestoreResult:
-    """Raises `UsageError` where it does not fit, `ArchiveUnavailable`, `StoreError`; then nothing was changed, but for
-    what a full disk cut off."""
+    """Restore a generation's records. Raises `UsageError` if they do not fit, `ArchiveUnavailable`, `StoreError`;
+    nothing was changed then, except for what a full disk cut off."""
     url = archive.readable_url(session, generation)
     fetched = archive.object_store.get(url)
     header = _verified(url, fetched.data, session, generation)
@@ -46,8 +46,8 @@ def restore_to_log(archive: StoredArchive, home: Path, session: str, generation:
 
 
 def write_log_copy(archive: StoredArchive, home: Path) -> list[str]:
-    """What the archives have of the logs, as logs of a data folder `home` that there was not, each record where it was;
-    which archives could not be used, and why. Raises `OSError`."""
+    """Write the archived logs to a new data folder `home`, each record at its offset, and return which archives could
+    not be used, and why. Raises `OSError`."""
     problems = []
     for entry in archive.list_archives():
         try:
@@ -59,7 +59,7 @@ def write_log_copy(archive: StoredArchive, home: Path) -> list[str]:
         path = LogFiles(home).path(entry.session)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with path.open("ab") as file:
-            # A generation that was archived again elsewhere, after an older state of this log.
+            # A generation that was archived again under another name, after an older state of this log.
             if header.start >= file.tell():
                 write_padding(file, header.start - file.tell())
                 file.writelines(read_lines(data))
@@ -84,7 +84,8 @@ def _lines_with_offsets(header: ArchiveHeader, data: bytes) -> Iterator[tuple[in
 
 
 def _missing(path: Path, header: ArchiveHeader, data: bytes) -> tuple[set[int], int]:
-    """Where lines are to be written, and how many are there. Raises `UsageError` where they do not belong."""
+    """Return where lines are missing, and how many exist. Raises `UsageError` if the archive does not belong to the
+    log."""
     if not path.exists():
         _require_continuation(header, 0, GENESIS_HASH)
         return {at for at, _ in _lines_with_offsets(header, data)}, 0
@@ -123,7 +124,7 @@ def _require_continuation(header: ArchiveHeader, size: int, hashed: str | None) 
 
 
 def _hash_before(descriptor: int, start: int) -> str | None:
-    """The header hash of the record that ends at byte `start`; None where none can be read there."""
+    """Return the header hash of the record that ends at byte `start`; None if none can be read there."""
     line = read_last_line(descriptor, start)[1]
     try:
         return hash_header(split_line(line)[0]) if start else GENESIS_HASH
@@ -132,13 +133,13 @@ def _hash_before(descriptor: int, start: int) -> str | None:
 
 
 def _is_forgotten(line: bytes, on_disk: bytes) -> bool:
-    """Whether it is the same record, blank since; one whose blanking was cut off is blanked again by the erasure."""
+    """Return whether it is the same record, erased since; one whose erasure was interrupted is erased again later."""
     at = line.index(SALT_KEY) + len(SALT_KEY)
     return on_disk[:at] == line[:at] and is_blank_line(on_disk)
 
 
 def _is_another(line: bytes, on_disk: bytes) -> bool:
-    """Whether a whole record begins there that is not this one, damaged."""
+    """Return whether another, intact record begins there."""
     try:
         opened, salt, body = split_line(on_disk.partition(b"\n")[0] + b"\n")
         commit = json.loads(opened + b"}")["commit"]

@@ -1,1 +1,1 @@
-"""Backups of a home: the folder, making one, its file format, and putting one in place."""
+"""Backups of a data folder: the folder, making one, its file format, and restoring one."""

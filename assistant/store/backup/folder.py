@@ -1,8 +1,8 @@
-"""The folder of backups: which there are, and one operation on them at a time.
+"""The folder of backups: lists them and ensures one operation on them at a time.
 
-What always holds: a backup appears under its name when it is complete and verified, and not before; what a crash left
-of an unfinished one has another name, and is removed at the next start. Code that makes, rewrites or removes a backup
-holds the lock, whichever process it is; the kernel releases it however that process ends.
+A backup gets its name only when it is complete and verified; an unfinished one has another name and is deleted at the
+next start. Code that creates, rewrites or deletes a backup holds the lock, in any process; the kernel releases it when
+the process ends.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOOK_EVERY = 0.05
 
 
 class BackupFolder:
-    """`chosen` is the folder in the settings, "" for `backups/` in the home."""
+    """`chosen` is the folder from the settings, "" for `backups/` in the data folder."""
 
     def __init__(self, home: Path, chosen: str = "") -> None:
         self.home = home
@@ -33,7 +33,7 @@ class BackupFolder:
         self.path = Path(chosen).expanduser().absolute() if chosen else home / "backups"
 
     def list_backups(self) -> list[Backup]:
-        """Oldest first. Raises `StoreError` where a chosen folder is not there, or cannot be read."""
+        """Return backups, oldest first. Raises `StoreError` if a chosen folder is missing or cannot be read."""
         try:
             files = [entry for entry in os.scandir(self.path) if entry.is_file(follow_symlinks=False)]
             backups = filter(None, [parse_backup_name(entry.name, entry.stat().st_size) for entry in files])
@@ -46,7 +46,7 @@ class BackupFolder:
         return sorted(backups, key=lambda backup: (backup.made_at, len(backup.name), backup.name))
 
     def find(self, name: str) -> Backup:
-        """Raises `UsageError` for one that is not there."""
+        """Return a backup. Raises `UsageError` if it does not exist."""
         for backup in self.list_backups():
             if backup.name == name:
                 return backup
@@ -63,8 +63,8 @@ class BackupFolder:
             raise StoreError(f"{self.path / backup.name} was not removed: {error.strerror}.") from error
 
     def ensure_exists(self) -> None:
-        """Make the home's own folder. Raises `StoreError` where a chosen one is not there: the disk that it is on may
-        not be, and what would be made in its place would fill another."""
+        """Create the data folder's own backup folder. Raises `StoreError` if a chosen folder is missing: its disk may
+        not be mounted, and creating it would fill another disk."""
         try:
             if self.is_in_home:
                 make_directory(self.path, home=self.path.parent)
@@ -74,11 +74,11 @@ class BackupFolder:
             raise self._absent()
 
     def partial_path(self, what: str) -> Path:
-        """Where something lies that is not a backup yet; taken away at the next start."""
+        """Return the path of an unfinished backup; deleted at the next start."""
         return self.path / f"{_PARTIAL}{what}"
 
     def remove_partial(self) -> None:
-        """Take away what was being made when a crash came. The caller holds the lock. Raises `StoreError`."""
+        """Delete unfinished backups of an interrupted run. The caller holds the lock. Raises `StoreError`."""
         try:
             for path in self.path.glob(f"{_PARTIAL}*"):
                 if path.is_dir() and not path.is_symlink():
@@ -93,7 +93,8 @@ class BackupFolder:
 
     @contextmanager
     def lock(self, *, timeout_seconds: float = 0.0) -> Iterator[None]:
-        """Hold the lock of the home's backups, waited for so many seconds. Raises `UsageError` while another has it."""
+        """Hold the lock of the backups, waiting up to so many seconds for it. Raises `UsageError` if another process
+        keeps it."""
         run = self.home / "run"
         try:
             run.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,15 +1,14 @@
-"""Making a backup: one instant of the home in one file, verified before it gets its name.
+"""Makes a backup: a consistent snapshot of the data folder in one file, verified before it gets its name.
 
-What always holds:
-- The databases and the lengths of the logs are those of one instant: what a crash at that instant would have left,
-  which every start can recover. For that instant, some milliseconds, all databases are locked for writing; none is
-  waited for while another is held, so nobody waits for the longest writer. Then they are read from their snapshots
-  while everybody writes on.
-- Nothing here opens a database but through SQLite: a process that serves the home and closes another descriptor of such
-  a file releases all its locks.
-- The databases are copied from their snapshots into a folder of their own, checked there, packed, and removed. The file
-  is on the disk, was read back and matches its manifest before it is renamed. A crash, or a full disk, leaves nothing
-  but files under temporary names. Earlier backups are not touched.
+- The databases and the lengths of the logs are of one instant: the state a crash at that instant would have left, from
+  which every start recovers. For that instant, some milliseconds, all databases are locked for writing. Locks are only
+  tried, never waited for while another is held, so that nobody waits for the longest writer. The databases are then
+  read from their snapshots while writing continues.
+- Databases are only opened through SQLite: if a process closes another descriptor of such a file, it loses all its
+  locks on it (POSIX).
+- The databases are copied from their snapshots into a temporary folder, checked, packed, and deleted. The file is
+  synced, read back and compared to its manifest before it is renamed. A crash or a full disk leaves only files with
+  temporary names. Earlier backups are not touched.
 """
 
 from __future__ import annotations
@@ -49,22 +48,22 @@ from assistant.store.log.reader import LOG_NAME
 _MAX_TRIES = 400
 _SECONDS_BETWEEN_TRIES = 0.025
 _BLOCK = 1 << 16
-# What was learned is in the journal too: one that is damaged is made again from there.
+# Can be rebuilt from the journal if it is damaged.
 _MEMORY_DB = "memory.db"
 
 
 @dataclass(frozen=True, slots=True)
 class HomeSnapshot:
-    """One instant of a home."""
+    """A consistent snapshot of a data folder."""
 
-    databases: Mapping[str, Database]  # open in their snapshots, by name
-    log_lengths: Mapping[str, int]  # in bytes, at the end of a line, by path in the home
-    damaged: Sequence[str]  # databases that cannot be read and are made again from others
+    databases: Mapping[str, Database]  # with open snapshots, by name
+    log_lengths: Mapping[str, int]  # in bytes, up to the end of a line, by path in the data folder
+    damaged: Sequence[str]  # databases that cannot be read and are rebuilt from others
 
 
 @contextmanager
 def open_snapshot(home: Path) -> Iterator[HomeSnapshot]:
-    """Open while the snapshots are copied. Raises `StoreError`, also where somebody writes all the time."""
+    """Open snapshots, until they are copied. Raises `StoreError`, also if another process writes without pause."""
     with ExitStack() as stack:
         readers: dict[str, Database] = {}
         damaged = []
@@ -83,16 +82,16 @@ def open_snapshot(home: Path) -> Iterator[HomeSnapshot]:
         with _hold_write_locks(holders):
             for reader in readers.values():
                 stack.enter_context(reader.snapshot())
-                # A snapshot begins with the first thing that is read.
+                # A snapshot begins with the first read.
                 reader.row("SELECT count(*) FROM sqlite_master")
             sizes = {path: path.stat().st_size for path in find_files(home / "log", f"*/{LOG_NAME}")}
-        logs = {path.relative_to(home).as_posix(): _whole_lines(path, size) for path, size in sizes.items()}
+        logs = {path.relative_to(home).as_posix(): length_of_whole_lines(path, size) for path, size in sizes.items()}
         yield HomeSnapshot(readers, logs, damaged)
 
 
 @contextmanager
 def _hold_write_locks(databases: Sequence[Database]) -> Iterator[None]:
-    """Nobody writes to any of them meanwhile."""
+    """Lock all databases for writing meanwhile."""
     for database in databases:
         database.set_lock_timeout(0)
     for tries in count(1):
@@ -109,8 +108,8 @@ def _hold_write_locks(databases: Sequence[Database]) -> Iterator[None]:
         time.sleep(_SECONDS_BETWEEN_TRIES)
 
 
-def _whole_lines(path: Path, size: int) -> int:
-    """The end of the last whole line within `size` bytes: a record that is being written is none yet."""
+def length_of_whole_lines(path: Path, size: int) -> int:
+    """Return the end of the last complete line within `size` bytes: a record being written does not count."""
     with path.open("rb") as file:
         while size > 0:
             start = max(0, size - _BLOCK)
@@ -123,9 +122,9 @@ def _whole_lines(path: Path, size: int) -> int:
 
 
 _SPARE_BYTES = 16 << 20
-# Whoever carries a backup away carries no keys.
+# A backup carries no keys.
 _SECRETS = {"secrets.toml": "secrets; `assistant config secret set` enters them again"}
-# Folders that are small and change together with the databases.
+# Small folders that change together with the databases.
 _SMALL_FOLDERS = ("prompts", "memory")
 _WORKSPACE = "workspace"
 _MADE_ANEW = "damaged; `assistant memory rebuild` makes it again from the journal"
@@ -133,7 +132,7 @@ _MADE_ANEW = "damaged; `assistant memory rebuild` makes it again from the journa
 
 @dataclass(frozen=True, slots=True)
 class BackupRequest:
-    """What is to be made."""
+    """What to back up, and where."""
 
     kind: BackupKind
     now: datetime
@@ -141,7 +140,7 @@ class BackupRequest:
 
 
 def make_backup(folder: BackupFolder, request: BackupRequest, throttle: WriteThrottle) -> BackupResult:
-    """Raises `UsageError` while another backup is made, `StoreError` with nothing kept of this one."""
+    """Make a backup. Raises `UsageError` while another one is made, `StoreError` with nothing left of this one."""
     begun = time.monotonic()
     _require_home(folder.home)
     with folder.lock():
@@ -166,7 +165,7 @@ def make_backup(folder: BackupFolder, request: BackupRequest, throttle: WriteThr
                 "are."
             ) from error
         finally:
-            # However it ends, nothing is left but the backup. What cannot be removed now goes at the next start.
+            # In any case nothing is left but the backup. What cannot be deleted now is deleted at the next start.
             with suppress(StoreError):
                 folder.remove_partial()
     backup = parse_backup_name(name, size)
@@ -175,8 +174,8 @@ def make_backup(folder: BackupFolder, request: BackupRequest, throttle: WriteThr
 
 
 def _require_home(home: Path) -> None:
-    """A home that was taken away, with its disk perhaps, is no empty home: a backup of nothing would in time take the
-    place of the whole ones. Raises `StoreError`."""
+    """Raises `StoreError` if the data folder is missing, with its disk perhaps: backups of nothing would eventually
+    replace the good ones."""
     if not (home / "script.db").exists():
         raise StoreError(f"{home} is not there any more. No backup was made, and those there are stay as they are.")
 
@@ -189,7 +188,7 @@ def _pack(folder: BackupFolder, path: Path, request: BackupRequest, throttle: Wr
     entries = []
     with closing(BackupWriter(path, throttle)) as writer:
         with open_snapshot(home) as snapshot:
-            # What is small, and changed together with the databases, is taken while these are still as they were.
+            # Small files that change together with the databases are read while these are still unchanged.
             entries += [writer.add(name, home / name) for name in BACKUP_FILES if _is_plain(home / name)]
             entries += _add_folders(writer, folder, _SMALL_FOLDERS, left_out)
             copies, schemas = _copy_databases(snapshot, staged, throttle, left_out)
@@ -209,7 +208,7 @@ def _pack(folder: BackupFolder, path: Path, request: BackupRequest, throttle: Wr
 def _copy_databases(
     snapshot: HomeSnapshot, staged: Path, throttle: WriteThrottle, left_out: dict[str, str]
 ) -> tuple[dict[str, Path], dict[str, list[str]]]:
-    """Whole copies of the databases by their names, and the migrations that each has."""
+    """Copy the databases, by name, and return the migrations of each."""
     copies, schemas = {}, {}
     left_out |= dict.fromkeys(snapshot.damaged, _MADE_ANEW)
     for name, database in snapshot.databases.items():
@@ -234,7 +233,7 @@ def _copy_databases(
 
 
 def is_database_intact(path: Path) -> bool:
-    """Whether the pages of a copy that nobody writes are as they should be."""
+    """Return whether the pages of a copy that nobody writes are intact."""
     try:
         return not check_database_pages(path)
     except CorruptStore:
@@ -244,7 +243,7 @@ def is_database_intact(path: Path) -> bool:
 def _add_folders(
     writer: BackupWriter, folder: BackupFolder, tops: Sequence[str], left_out: dict[str, str]
 ) -> Iterator[BackupEntry]:
-    """Files and folders beside databases and logs; what is no plain file is left out."""
+    """Add files and folders other than databases and logs; only plain files are included."""
     for top in tops:
         if (folder.home / top).is_symlink():
             left_out[top] = "a link"
@@ -263,7 +262,7 @@ def _add_folders(
 
 
 def _walk(folder: BackupFolder, top: str) -> Iterator[tuple[Path, list[str]]]:
-    """The folders under `top` but for that of the backups, in order, each with the names of what is no folder in it."""
+    """Yield the folders under `top`, except for that of the backups, in order, each with its files."""
     for at, folders, files in os.walk(folder.home / top, onerror=_refuse_unlisted):
         place = Path(at)
         links = [name for name in folders if (place / name).is_symlink()]
@@ -272,7 +271,7 @@ def _walk(folder: BackupFolder, top: str) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _refuse_unlisted(error: OSError) -> None:
-    """Without what is in it the backup would not be complete. A folder that goes meanwhile is not in it."""
+    """Raise: the backup would not be complete without this folder. A folder deleted meanwhile is omitted."""
     if not isinstance(error, FileNotFoundError):
         raise StoreError(f"{error.filename} cannot be listed: {error.strerror}. No backup was made.") from error
 
@@ -282,7 +281,7 @@ def _is_plain(path: Path) -> bool:
 
 
 def _require_room(folder: BackupFolder, request: BackupRequest) -> None:
-    """The databases once as they are, and everything packed, which in the worst case is as long. Raises
+    """Require space for one copy of the databases, and for the packed data, which may not shrink. Raises
     `StoreError`."""
     databases = sum(path.stat().st_size for path in folder.home.glob("*.db") if path.name not in (SEARCH_DB, FILES_DB))
     rest = sum(_size(folder, top) for top in _folders(request))

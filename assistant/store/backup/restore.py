@@ -1,11 +1,11 @@
-"""Replacing a home by a backup, so that a kill at any moment leaves the old home or the new one; and which messages
-that had been redacted come back with it.
+"""Replaces a data folder by a backup, so that a crash at any moment leaves the old one or the new one; and finds
+messages erased since the backup, which it would bring back.
 
-What always holds: the new home is unpacked and verified in a folder within the home that nothing else reads. Then a
-marker is written, durably: from here on every start, and every restore, continues until the new home is in place. First
-all of the old home moves aside into a folder of its own, then the new one moves in; each step is a rename and can be
-repeated. The settings, which are read before anything is recovered, are one or the other all the time. The home's
-folder itself stays, and so do its lock, its backups, and what was downloaded for it.
+The new data folder is unpacked and verified in a subfolder that nothing else reads. Then a marker is written durably;
+from here on every start, and every restore, continues until the new one is in place. First everything old is moved into
+its own folder, then the new one is moved in; each step is a rename and can be repeated. The settings, which are read
+before anything is recovered, are always either the old or the new ones. The folder itself stays, with its lock, its
+backups, and downloaded files.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ _SETTINGS = "config.toml"
 
 @dataclass(frozen=True, slots=True)
 class _Marked:
-    """What a restore was about to do."""
+    """The marker of a restore in progress."""
 
-    aside: str  # where the old home goes; "" for none
+    aside: str  # where the old data folder is moved; "" for nowhere
     staying: tuple[str, ...]  # what does not move
-    settings: bool  # whether the new home has some
-    out: bool  # whether all of the old home is aside
+    settings: bool  # whether the new data folder has settings
+    out: bool  # whether everything old is moved
 
 
 def staging_folder(home: Path) -> Path:
-    """Where a home lies until it is put in place."""
+    """Return where the new data folder is until it is put in place."""
     return home / _NEW
 
 
 def is_restore_interrupted(home: Path) -> bool:
-    """Whether a restore was begun and has to be finished before the home is a whole one."""
+    """Return whether a restore was begun and has to be finished before the data folder is usable."""
     return (home / _MARKER).exists()
 
 
 def list_occupants(home: Path, excluded: Collection[str] = ()) -> list[str]:
-    """What a restore into this home would put aside; sorted."""
+    """Return the names a restore into this data folder would move aside; sorted."""
     if not home.is_dir():
         return []
     return sorted(
@@ -67,8 +67,8 @@ def list_occupants(home: Path, excluded: Collection[str] = ()) -> list[str]:
 
 
 def finish_interrupted_restore(home: Path) -> str:
-    """Go on with a restore that was cut off, or clear away what one left that had changed nothing yet; what was done,
-    in a line, "" for nothing. The caller holds the home's lock. Raises `StoreError`."""
+    """Continue an interrupted restore, or clean up after one that had changed nothing yet. Returns one line on what was
+    done, "" for nothing. The caller holds the lock of the data folder. Raises `StoreError`."""
     if is_restore_interrupted(home):
         aside = _go_on(home)
         previous = f" What was here before is in {home / aside}." if aside else ""
@@ -80,15 +80,15 @@ def finish_interrupted_restore(home: Path) -> str:
 
 
 def remove_staging(home: Path) -> None:
-    """Take away a new home that is not wanted. Raises `StoreError`."""
+    """Delete a new data folder that is not wanted. Raises `StoreError`."""
     with _explained(home):
         if staging_folder(home).exists():
             shutil.rmtree(staging_folder(home))
 
 
 def require_no_conflict(home: Path, excluded: Collection[str]) -> None:
-    """Raises `UsageError` where the new home would come into the place of what has to stay: once begun, that could
-    never be ended."""
+    """Raises `UsageError` if the new data folder would replace something that has to stay: once begun, the restore
+    could not be finished."""
     taken = sorted(
         path.name for path in staging_folder(home).iterdir() if path.name in excluded and path.name not in _MADE_AGAIN
     )
@@ -100,8 +100,8 @@ def require_no_conflict(home: Path, excluded: Collection[str]) -> None:
 
 
 def replace_home(home: Path, now: datetime, excluded: Collection[str] = ()) -> str:
-    """The new home, which is whole and on the disk, takes the place of what is there; the folder in which that is kept
-    ("" where nothing was there). Raises `StoreError`; then the next start or restore continues."""
+    """Replace the data folder by the new one, which is complete and synced. Returns the folder in which the old one is
+    kept ("" if there was none). Raises `StoreError`; the next start or restore then continues."""
     with _explained(home):
         for made_again in _MADE_AGAIN:
             shutil.rmtree(staging_folder(home) / made_again, ignore_errors=True)
@@ -183,7 +183,7 @@ def _explained(home: Path) -> Iterator[None]:
 
 
 def require_disk_space(home: Path, needed: int) -> None:
-    """Raises `StoreError` where a home of so many bytes does not fit beside what is there."""
+    """Raises `StoreError` if a data folder of so many bytes does not fit on the disk."""
     free = shutil.disk_usage(_existing(home)).free
     if free < needed:
         raise StoreError(
@@ -197,8 +197,8 @@ def _existing(path: Path) -> Path:
 
 
 def find_unredacted_messages(old: Path, new: Path) -> list[int]:
-    """Messages that redactions of the old home name and that have their words in the new one; of an old home that
-    cannot be read, nothing."""
+    """Return messages that were erased in the old data folder and have their text in the new one; none if the old one
+    cannot be read."""
     try:
         with closing(Database.open_reader(old / "script.db")) as db, closing(LogFiles(old)) as log:
             rows = db.rows("SELECT session, byte_start, byte_end FROM messages WHERE kind = 'redaction'")

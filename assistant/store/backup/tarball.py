@@ -1,12 +1,11 @@
-"""The file of a backup: a plain tar in gzip, which any `tar` opens, with its manifest (JSON that a person can read)
-as the last member.
+"""The file format of a backup: a plain tar in gzip, which any `tar` opens, with a manifest (readable JSON) as its last
+member.
 
-What always holds: what is written is read back by the same rules as a file from elsewhere. Members are plain files and
-folders under the names that a home has; links, devices, absolute names and names that lead out of the folder are
-refused, and so is a file in which anything differs from its manifest. These rules are our own, and stricter than the
-filters of `tarfile`, which Python has from 3.11.4 on only.
+A backup is read back by the same rules as a file from elsewhere. Members are plain files and folders with names a data
+folder has; links, devices, absolute names and names that lead out of the folder are refused, and so is a file that
+differs from its manifest. These rules are stricter than the filters of `tarfile`, which only exist since Python 3.11.4.
 
-Level 1 of gzip: on the texts and databases of a home it is four times as fast as level 6, for a fifth more bytes.
+Compression level 1 is four times as fast as level 6 on the texts and databases of a data folder, for 20 % more bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _MADE_AGAIN = "search.db and files.db are not in a backup: they are made again f
 
 
 def manifest_to_json(manifest: BackupManifest) -> bytes:
-    """Names that are no UTF-8 are escaped, as JSON can."""
+    """Encode a manifest; names that are not valid UTF-8 are escaped, as JSON permits."""
     content = asdict(manifest)
     files = content.pop("files")
     content = {"format": _FORMAT, **content, "note": _MADE_AGAIN, "files": files}
@@ -42,7 +41,7 @@ def manifest_to_json(manifest: BackupManifest) -> bytes:
 
 
 def manifest_from_json(data: bytes) -> BackupManifest:
-    """Raises `CorruptStore` for what is no manifest, `NewerSchema` for one of a later format."""
+    """Decode a manifest. Raises `CorruptStore` if it is invalid, `NewerSchema` for a later format."""
     try:
         content = json.loads(data)
         if content["format"] > _FORMAT:
@@ -60,7 +59,7 @@ _LARGEST_MANIFEST = 1 << 28
 
 
 class BackupWriter:
-    """An archive that is being written to a new file. Raises `OSError`, and `StoreError` as its throttle does."""
+    """Writes an archive to a new file. Raises `OSError`, and `StoreError` from its throttle."""
 
     def __init__(self, path: Path, throttle: WriteThrottle) -> None:
         self._file = ThrottledFile(path, throttle)
@@ -68,11 +67,11 @@ class BackupWriter:
         self._tar = tarfile.TarFile(None, "w", self._zipped, format=tarfile.PAX_FORMAT, copybufsize=_BLOCK)
 
     def add(self, name: str, path: Path, size: int | None = None) -> BackupEntry:
-        """The first `size` bytes of a file, all of it without. Raises `StoreError` where it has fewer by now."""
+        """Add the first `size` bytes of a file, or all of it. Raises `StoreError` if it has become shorter."""
         with path.open("rb") as file:
             state = os.fstat(file.fileno())
             size = state.st_size if size is None else size
-            # A small file that somebody writes meanwhile is taken in one content, however long it is by then.
+            # A small file that may be written meanwhile is read at once, whatever its length.
             content = file.read(size) if size <= _WHOLE else None
             size = size if content is None else len(content)
             member = _member(name, size, state.st_mode, state.st_mtime)
@@ -80,7 +79,7 @@ class BackupWriter:
             try:
                 self._tar.addfile(member, measured)  # type: ignore[arg-type]
             except OSError as error:
-                # The error of tarfile itself for what ends too early.
+                # The error tarfile raises if the data ends too early.
                 if error.errno is None:
                     raise StoreError(
                         f"{path} grew shorter while it was copied. No backup was kept of this; try again."
@@ -94,7 +93,7 @@ class BackupWriter:
         self._tar.addfile(member)
 
     def finish(self, manifest: BackupManifest) -> None:
-        """The manifest, and everything on the disk."""
+        """Write the manifest, and sync the file."""
         data = manifest_to_json(manifest)
         self._tar.addfile(_member(MANIFEST_NAME, len(data), 0o600, manifest.made_at.timestamp()), io.BytesIO(data))
         self._tar.close()
@@ -106,7 +105,7 @@ class BackupWriter:
 
 
 class _Measured:
-    """Bytes that are hashed as they are read."""
+    """Hashes bytes as they are read."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -128,13 +127,13 @@ def _member(name: str, size: int, mode: int, changed: float) -> tarfile.TarInfo:
 
 
 def verify_backup_file(path: Path, throttle: WriteThrottle) -> BackupManifest:
-    """Read an archive to its end: every byte against its manifest. Raises `CorruptStore`, `StoreError`."""
+    """Read an archive to its end and compare every byte to its manifest. Raises `CorruptStore`, `StoreError`."""
     return _read(path, None, throttle)
 
 
 def unpack_backup_file(path: Path, target: Path, throttle: WriteThrottle) -> BackupManifest:
-    """As `verify_backup_file`, with the files in the new folder `target` (0700), on the disk. Raises `CorruptStore`,
-    `StoreError`; then something may be left in `target`."""
+    """Verify like `verify_backup_file`, and write the files into the new folder `target` (0700), synced. Raises
+    `CorruptStore`, `StoreError`, which may leave files in `target`."""
     with _explained(path):
         target.mkdir(mode=0o700)
     manifest = _read(path, target, throttle)
@@ -169,8 +168,8 @@ def _read(path: Path, target: Path | None, throttle: WriteThrottle) -> BackupMan
 
 
 def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
-    """Each member with its bytes (None for a folder), in their order; read to the end of the gzip stream, whose own
-    checksum stands there."""
+    """Yield each member with its data (None for a folder), in order; reads to the end of the gzip stream, which has its
+    own checksum."""
     with gzip.open(path, "rb") as unzipped:
         with tarfile.open(fileobj=unzipped, mode="r|", errorlevel=2) as tar:
             for member in tar:
@@ -190,7 +189,7 @@ def _require_allowed(path: Path, member: tarfile.TarInfo) -> None:
 
 
 def _make_folders(target: Path, member: tarfile.TarInfo) -> None:
-    """Those that a member is in, or is, closed to others."""
+    """Create the folders that a member is in, or is, closed to others."""
     place = target / member.name
     folder = place if member.type == tarfile.DIRTYPE else place.parent
     for parent in (*reversed(folder.parents), folder):
@@ -199,7 +198,7 @@ def _make_folders(target: Path, member: tarfile.TarInfo) -> None:
 
 
 def _copy(member: tarfile.TarInfo, source: IO[bytes], target: Path | None, throttle: WriteThrottle) -> BackupEntry:
-    """What a file of the archive is, once it was read; with `target` it is there too, on the disk."""
+    """Read a file of the archive, and return its manifest entry; with `target`, also write it, synced."""
     place = None if target is None else target / member.name
     digest, size = hashlib.sha256(), 0
     with ExitStack() as stack:
@@ -219,7 +218,7 @@ def _copy(member: tarfile.TarInfo, source: IO[bytes], target: Path | None, throt
 
 
 def _reason(error: Exception) -> str:
-    # What gzip says of a file that begins otherwise quotes its bytes.
+    # The error message of gzip for an invalid header quotes its bytes.
     return "it is not compressed with gzip" if isinstance(error, gzip.BadGzipFile) else str(error)
 
 

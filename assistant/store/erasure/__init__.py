@@ -1,1 +1,1 @@
-"""Erasure: words removed from every copy that the home's stores have, and the proof that they are gone."""
+"""Erasure: removes text from every copy in the data folder's stores, and proves that it is gone."""

@@ -1,10 +1,9 @@
-"""Words searched in the bytes of files, however they are written there: as UTF-8 with any escapes (JSON, percent), as
-UTF-16, in base64 at any of its three alignments, and in what is compressed (gzip, zlib, zip), also where it stands in
-the midst of a file or within another such member.
+"""Searches the bytes of files for text in any encoding: as UTF-8 with any escapes (JSON, percent), as UTF-16, in base64
+at any of its three alignments, and in compressed data (gzip, zlib, zip), also in the middle of a file or nested.
 
-What always holds: nothing is changed; a file is read once, block by block. Databases are read in another process: a
-process that closes any descriptor of a file releases every lock that SQLite has on it there, and the next close of the
-same database would remove its write-ahead log under an open connection.
+Nothing is changed; a file is read once, block by block. Databases are read in another process: a process that closes
+any descriptor of a file releases every lock that SQLite holds on it there, and the next close of the same database
+would then delete its write-ahead log under an open connection.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from assistant.core.text import lazy_regex
 from assistant.store.erasure.plan import ErasurePlan
 
 _BLOCK = 4 << 20
-# Longer than any phrase, its spaces and escapes included.
+# Longer than any phrase, including its spaces and escapes.
 _OVERLAP = 64 << 10
 _MAX_DEPTH = 3
 _MAX_EXPANDED = 1 << 30
-# What is shorter would be met by chance.
+# Shorter phrases would be found by chance.
 _MIN_BASE64 = 6
 _MEMBER = re.compile(rb"\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]|PK\x03\x04")
 _ZIP_HEADER = 30
@@ -38,7 +37,7 @@ _LETTERS = lazy_regex(r"[a-z0-9]+")
 
 
 class ByteSearch:
-    """A search for the words of one erasure in any number of files."""
+    """Searches any number of files for the text of one erasure."""
 
     def __init__(self, plan: ErasurePlan) -> None:
         self._wording = plan.wording
@@ -48,7 +47,8 @@ class ByteSearch:
         self._wide = [(_wide_anchor(text), pattern) for text in texts for pattern in _wide_patterns(text)]
 
     def count_in_file(self, path: Path) -> int:
-        """How often a file has the words; 0 where there is none. Raises `StoreError` where it cannot be read."""
+        """Return how often the text is in a file; 0 if the file does not exist. Raises `StoreError` if it cannot be
+        read."""
         try:
             with open_beside_sqlite(path) as file:
                 return self.count(_blocks(gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file))
@@ -64,7 +64,7 @@ class ByteSearch:
         return stream.match_count
 
     def find_ends(self, data: bytes) -> list[int]:
-        """Where copies that are not compressed end."""
+        """Return where uncompressed copies end."""
         ends = self._wording.match_ends(data)
         lowered = data.lower() if self._wide and b"\0" in data else b""
         for anchor, pattern in self._wide:
@@ -75,7 +75,7 @@ class ByteSearch:
         return ends
 
     def has_wrapped(self, data: bytes) -> bool:
-        """Whether base64 has the words across the ends of its lines."""
+        """Return whether base64 has the text across line ends."""
         if not self._base64:
             return False
         # Line breaks may be escaped as in JSON, more than once.
@@ -84,7 +84,7 @@ class ByteSearch:
 
 
 class _Stream:
-    """A run of bytes: a file, or what a compressed member in it expands to."""
+    """A sequence of bytes: a file, or what a compressed member in it expands to."""
 
     def __init__(self, search: ByteSearch, depth: int) -> None:
         self._search = search
@@ -99,7 +99,8 @@ class _Stream:
         return self._count + self._has_wrapped + sum(member.stream.match_count for member in self._members)
 
     def feed(self, block: bytes) -> None:
-        """A copy, and a member, belong to the block in which they end, or begin, so that none is counted twice."""
+        """Search a block. A copy is counted in the block where it ends, and a member where it begins, so that none is
+        counted twice."""
         data = self._before + block
         self._count += sum(end > len(self._before) for end in self._search.find_ends(data))
         self._has_wrapped = self._has_wrapped or self._search.has_wrapped(data)
@@ -116,7 +117,7 @@ class _Stream:
 
 
 class _Member:
-    """Something compressed, or bytes that begin like it."""
+    """Compressed data, or bytes that begin like it."""
 
     def __init__(self, expander: zlib._Decompress, stream: _Stream) -> None:
         self._expander = expander
@@ -141,7 +142,7 @@ def _expander(magic: bytes) -> zlib._Decompress:
 
 
 def _first_byte(data: bytes, match: re.Match[bytes]) -> int:
-    """Where the compressed bytes of a member begin."""
+    """Return where the compressed bytes of a member begin."""
     if match[0][:2] != b"PK":
         return match.start()
     header = data[match.start() : match.start() + _ZIP_HEADER]
@@ -150,7 +151,7 @@ def _first_byte(data: bytes, match: re.Match[bytes]) -> int:
 
 
 def _base64_cores(text: str) -> Iterator[bytes]:
-    """What base64 has of a text whatever stands around it, for each of the alignments."""
+    """Return for each alignment the base64 characters of a text that do not depend on what surrounds it."""
     for data in {form.encode() for form in (text, text.lower(), text.upper())}:
         for before in range(3):
             encoded = base64.b64encode(bytes(before) + data)
@@ -160,7 +161,7 @@ def _base64_cores(text: str) -> Iterator[bytes]:
 
 
 def _wide_anchor(text: str) -> bytes:
-    """Letters that UTF-16 in either order of bytes has of a text, in small letters."""
+    """Return the letters of a text, in lower case, that appear in UTF-16 of either byte order."""
     longest = max(_LETTERS.findall(text.lower()), key=len, default="")
     return longest.encode("utf-16-le")[:-1]
 
@@ -184,7 +185,7 @@ def _blocks(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
 
 @contextmanager
 def open_beside_sqlite(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, from its beginning. Raises `OSError`, also at the end where not all could be read."""
+    """Yield the bytes of a file. Raises `OSError`, at the end too if not everything could be read."""
     if ".db" not in path.suffixes and not path.suffix.startswith(".db-"):
         with path.open("rb") as file:
             yield file

@@ -1,10 +1,10 @@
-"""Words removed from character.db. Memories are erased by the memory layer, through its own port.
+"""Removes text from character.db. Memories are erased by the memory layer.
 
-What always holds: a journal entry is removed whole where nothing of it is left, where it is named, or where it was made
-only of erased messages that were named; what superseded it, or was superseded by it, stays. What a profile says only
-because of such entries is removed with them, in whatever words. A change that would bring the words back when a sleep
-is undone is no longer part of its plan; a plan that waits is made anew from what its entries are then. Texts of
-profiles and files lose the same sentences in every version, so edits can still be undone.
+A journal entry is deleted if nothing of it is left, if it was named, or if it was made only of named erased messages;
+entries that superseded it, or were superseded by it, stay. What a profile says only because of such entries is removed
+with them, however it is worded. A change that would restore the text when a sleep cycle is undone is removed from its
+plan; a pending plan is made again from the remaining entries. Texts of profiles and files lose the same sentences in
+every version, so edits can still be undone.
 """
 
 from __future__ import annotations
@@ -37,33 +37,33 @@ RANGE_ENTRIES = ("context_synthesis", "compaction")
 
 
 def find_character_changes(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
-    """What would be changed, nothing yet."""
+    """Return the changes to make; changes nothing."""
     return find_changes(db, plan, _CHARACTER_TABLES)
 
 
 def find_journal_changes(db: Database, plan: ErasurePlan) -> Iterator[RowChange]:
-    """Those of `find_character_changes` that are of the journal, which `changed_entries` takes."""
+    """Return those changes of `find_character_changes` that are in the journal, for `changed_entries`."""
     return find_changes(db, plan, (_JOURNAL,))
 
 
 def erase_in_character_db(db: Database, plan: ErasurePlan) -> bool:
-    """Inside `write()`: whether the journal had something of it."""
+    """Erase within `write()`; return whether the journal had something of it."""
     changes = list(find_character_changes(db, plan))
     for entry_id in (entry for entry, left in changed_entries(changes).items() if not left):
         db.execute("UPDATE journal SET superseded_by = NULL WHERE superseded_by = ?", (entry_id,))
         db.execute("DELETE FROM consolidated_entry_ids WHERE entry_id = ?", (entry_id,))
     for memory_id in plan.memories:
-        # Other entries of a memory that goes: the next sleep makes a memory of them again.
+        # Other entries of a deleted memory: the next sleep cycle makes a memory of them again.
         db.execute("DELETE FROM consolidated_entry_ids WHERE memory_id = ?", (memory_id,))
     apply_changes(db, changes)
     for subject in (*plan.memories, *map(entry_subject, plan.entries)):
-        # A memory's id is made of words: who guesses them could prove it.
+        # A memory's id is derived from its text, so a guess of the text could be confirmed.
         db.execute("DELETE FROM plan_subjects WHERE subject = ?", (subject,))
     return any(change.table == "journal" for change in changes)
 
 
 def changed_entries(changes: Iterable[RowChange]) -> dict[int, str]:
-    """What is left of the journal entries that change, by id; "" of those that go whole."""
+    """Return what is left of the changed journal entries, by id; "" for deleted ones."""
     of_journal = (change for change in changes if change.table == "journal")
     return {change.row: (change.values or {}).get("content", "") for change in of_journal}
 
@@ -77,7 +77,7 @@ def _journal_entry(row: Row, plan: ErasurePlan) -> Change | None:
     if not (wording.matches(content) or plan.wording.matches(row["tags"])):
         return None
     redacted = wording.remove_from_text(content)
-    # The old key is made of the words: who guesses them could prove it.
+    # The old key is derived from the text, so a guess of the text could be confirmed.
     values = {"key": f"forgotten:{row['id']}", "content": redacted, "tags": redact_json(row["tags"], plan.wording)}
     return values if redacted else None, wording.excerpt(content)
 
@@ -117,8 +117,8 @@ def _profile(row: Row, plan: ErasurePlan) -> Change | None:
 
 
 def _redact_profile(profile: Profile, plan: ErasurePlan) -> Profile | None:
-    """Without every alias and attribute that has the words, or was learned from entries that go and from no other; None
-    where the name has them."""
+    """Return a profile without the aliases and attributes that have the text, or were learned only from deleted
+    entries; None if its name has the text."""
     wording = plan.wording
     if wording.matches(profile.name):
         return None
@@ -140,7 +140,7 @@ def _edit(row: Row, plan: ErasurePlan) -> Change | None:
     before, after = (_redact_version(row, column, plan) for column in ("before", "after"))
     if (before, after) == (row["before"], row["after"]):
         return None
-    # A change that was about nothing else has nothing to take back.
+    # A change about nothing else has nothing left to undo.
     is_empty = before == after or (after == "" and is_profile)
     shown = "" if is_profile else row["target"].partition(":")[2]
     return None if is_empty else {"before": before, "after": after}, shown

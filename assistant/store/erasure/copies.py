@@ -1,4 +1,4 @@
-"""Which copies of databases, and which memories of memory.db, have what an erasure removes. Nothing is changed."""
+"""Finds database copies, and memories of memory.db, that have text to erase. Changes nothing."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from assistant.store.files import find_files
 
 
 def find_memories(db: Database, plan: ErasurePlan) -> dict[str, str]:
-    """Words by id of the scope's memories that have the words now, or had them before, or are named."""
+    """Return the texts, by id, of the scope's memories that have the text now or had it in an earlier version, or that
+    are named."""
     if not db.column_names("memories"):
         return {}
     texts: dict[str, str] = {}
     for row in db.iterate("SELECT id, text, payload FROM memories WHERE scope = ?", (plan.scope,)):
         if row["id"] in plan.memories or plan.wording.matches(row["text"]) or plan.wording.matches(row["payload"]):
             texts[row["id"]] = row["text"]
-    # Of a memory that is gone, nobody knows whose it was: it goes with whoever names it.
+    # The scope of a deleted memory is unknown: it is erased if it is named.
     rows = db.iterate(
         "SELECT h.memory_id, h.old_memory, h.new_memory, m.scope FROM history h"
         " LEFT JOIN memories m ON m.id = h.memory_id WHERE m.scope = ? OR m.scope IS NULL",
@@ -36,12 +37,12 @@ def find_memories(db: Database, plan: ErasurePlan) -> dict[str, str]:
 
 
 def list_database_copies(home: Path) -> list[Path]:
-    """The copies of databases that were made before a migration."""
+    """Return the copies of databases that were made before a migration."""
     return [path for path in find_files(home / "backups", "*.db") if not path.is_symlink()]
 
 
 def database_copy_has_words(path: Path, plan: ErasurePlan) -> bool:
-    """Whether a copy has what is to be erased. Raises `StoreError` where it cannot be read."""
+    """Return whether a copy has text to erase. Raises `StoreError` if it cannot be read."""
     with closing(Database.open_unmigrated(path)) as db:
         if db.column_names("conversation_history"):
             return any(True for _ in find_script_changes(db, plan)) or _has_full_text(db, plan)
@@ -51,7 +52,7 @@ def database_copy_has_words(path: Path, plan: ErasurePlan) -> bool:
 
 
 def _has_full_text(db: Database, plan: ErasurePlan) -> bool:
-    """Whether the full text of an older version knows the words of records that are to be erased."""
+    """Return whether the full-text index of an older version has words of records to erase."""
     return bool(db.column_names("messages_fts_docsize")) and any(
         db.row("SELECT 1 FROM messages_fts_docsize WHERE id = ?", (message_id,)) for message_id in plan.ids
     )

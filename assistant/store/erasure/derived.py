@@ -1,8 +1,8 @@
-"""What was made of messages that are erased: which of the values they carried nothing else said, and which later
-messages only repeat them (answers, notes handed over, reminders).
+"""Finds what was derived from erased messages: values that only they contained, and later messages that only repeat
+such values (answers, handover notes, reminders).
 
-What always holds: a value that a person said in another message, or that a file told, stays wherever it is; so does one
-that the program writes itself. Only logs of the scope are read (I10), one line at a time.
+A value that a person also said in another message, or that a file contained, stays everywhere; so does one that the
+program itself writes. Only logs of the scope are read (I10), one line at a time.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _MOST_CHARACTERS = 200_000
 _MOST_WORDS, _FEW_WORDS = 500, 40
 _YEARS_AHEAD = 3
 _TURN = re.compile(rb'"turn":"([^"]*)"')
-# Where the workspace has files that came with messages, that went out with them, and that were added.
+# Workspace folders of files that came with messages, were sent with them, or were added.
 TRANSFER_FOLDERS = ("received/", f"{SENT_FOLDER}/", f"{ADDED_FOLDER}/", f"{EARLIER_FOLDER}/")
-# What these tools answer was said by somebody else.
+# Results of these tools were said by somebody else.
 _FROM_OUTSIDE = frozenset({"read_file", "list_files", "fetch_url"})
 
 
 @dataclass
 class _Values:
-    """Values with the first message that said each; and those that something else said."""
+    """Values with the first message that contained each, and values found elsewhere."""
 
-    years: range  # in which our own texts write days
+    years: range  # in which our own texts write dates
     own: dict[str, int] = field(default_factory=dict)
     weak: dict[str, int] = field(default_factory=dict)
     words: dict[str, int] = field(default_factory=dict)
-    days: set[str] = field(default_factory=set)  # of these years, that were written out and may be told as 2026-06-13
+    days: set[str] = field(default_factory=set)  # written-out dates of these years, may be repeated as 2026-06-13
     said: set[str] = field(default_factory=set)
     files: set[str] = field(default_factory=set)
 
@@ -85,18 +85,18 @@ def add_derived(
     log: LogFiles,
     sessions: Sequence[str],
 ) -> ErasurePlan:
-    """The plan with the values that its messages (`sources`) and `texts` carried and nothing else said, and with the
-    messages that repeat them. What is in `texts` alone, and in `others` that were made of other messages, is how
-    their author puts things. `names` are the program's own."""
+    """Return the plan with the values that only its messages (`sources`) and `texts` contained, and the messages that
+    repeat them. Words that are only in `texts`, and in `others` made of other messages, are their author's wording.
+    `names` are the program's own."""
     spoken_in = [record.ts.year for record in sources]
     years = range(min(spoken_in, default=0) - 1, max(spoken_in, default=0) + _YEARS_AHEAD)
     values = _Values(years, said=set(names), files=_paths(sources))
-    # Where words are forgotten, what only repeats them has no values of its own, but the form of our own texts.
+    # With `everywhere`, messages that only repeat the text have no values of their own, only our own text format.
     firsthand = [record for record in sources if _is_independent(record)] if plan.everywhere else []
     for record in firsthand or sources:
         carried = _carried(record, plan)
         values.add(carried, record.id)
-        # What tools and the assistant say around it, they say of other things, too.
+        # The words around it in tool results and answers are also used about other things.
         sentences = [] if record.role == "user" else identifying_phrases(carried)
         values.weak.update((sentence, record.id) for sentence in sentences if sentence not in values.weak)
     for text in texts:
@@ -143,12 +143,12 @@ def _paths(records: Iterable[LogRecord]) -> set[str]:
 
 
 def list_calls(records: Iterable[LogRecord]) -> tuple[tuple[str, str], ...]:
-    """The tool runs that these messages asked for."""
+    """Return the tool runs that these messages requested."""
     return tuple((record.turn or "", call.id) for record in records for call in record.tool_calls)
 
 
 def spoken_texts(record: LogRecord) -> list[str]:
-    """What was said, and what tools were asked for."""
+    """Return what was said, and which tools were called."""
     return [record.content, *(text for call in record.tool_calls for text in _texts(dict(call.arguments)))]
 
 
@@ -158,7 +158,7 @@ def _words_said(record: LogRecord) -> str:
 
 @cache
 def common_words() -> frozenset[str]:
-    """Words that are said of anything, in the languages of the rules, as `find_words` has them."""
+    """Return common words in the languages of the rules, in the form of `find_words`."""
     lists = [read_word_set(name) for name in ("small", "of_anything", "common")]
     words = (*STOP_WORDS, *chain(*lists), *read_words("days").values(), *read_words("months").values())
     return frozenset(word for _, _, word in find_words(" ".join(words)))
@@ -169,7 +169,7 @@ def _words_among(words: Collection[str], text: str) -> set[str]:
 
 
 def _retells(text: str, words: Collection[str]) -> bool:
-    """Whether a sentence has so many of these words that it is hardly of something else."""
+    """Return whether a sentence has so many of these words that it is most likely about the same thing."""
     fewest = 2 if len(words) <= _FEW_WORDS else 3
     sentences = SENTENCES.split(text) if words else ()
     return any(len(_words_among(words, sentence)) >= fewest for sentence in sentences)
@@ -183,8 +183,8 @@ def _texts(value: object) -> list[str]:
 
 
 def _carried(record: LogRecord, plan: ErasurePlan) -> str:
-    """What of a message is forgotten with it: of one that only has the words among others, and was no person's, the
-    lines that have them."""
+    """Return what is erased with a message. If it only contains the text among other things, and is not a person's,
+    these are the lines with it."""
     text = _words_said(record)
     if record.role == "user" or not plan.everywhere:
         return text
@@ -192,8 +192,8 @@ def _carried(record: LogRecord, plan: ErasurePlan) -> str:
 
 
 def _asked_words(record: LogRecord) -> set[str]:
-    """The words in which it asked tools for something. What is asked for an erased message has that message's words,
-    in a form of its own ("zed tau 417")."""
+    """Return the words in which the message calls tools. A call made for an erased message has that message's words, in
+    its own form ("zed tau 417")."""
     return {
         word for call in record.tool_calls for text in _texts(dict(call.arguments)) for word in _weighty_words(text)
     }
@@ -211,8 +211,8 @@ def _find_echoes(
     log: LogFiles,
     sessions: Sequence[str],
 ) -> Iterator[tuple[LogRecord, set[str]]]:
-    """Messages that the assistant wrote after the erased ones, with the values they have, and all that it wrote in the
-    turns `asked`. What others said is noted, in any case: what is a noun here may be another word there."""
+    """Return messages that the assistant wrote after the erased ones and that have their values, and all it wrote in
+    the turns `asked`. Words said by others are noted in any case: a noun here may be another word there."""
     for session in sessions:
         for offset, line in log.iterate_lines(session):
             at = line.find(SALT_KEY)

@@ -1,14 +1,12 @@
-"""Words removed from the files of a home (MEMORY.md and the daily notes, what was typed in the terminal, torn ends of
-logs), and from archives, wherever they are stored.
+"""Removes text from files of the data folder (MEMORY.md and the daily notes, terminal history, torn ends of logs), and
+from archives, wherever they are stored.
 
-What always holds:
-- A file is replaced in one step or stays as it was, so a crash in between leaves one or the other, and doing it again
-  changes nothing. Only files of the scope are touched (I10); what people keep in the workspace and in their own files
-  is theirs.
-- An archive is made anew of its own content, its records blanked as those of the log, so that it verifies as before;
-  the new object is verified before it replaces the old one. Which archives are affected is marked in the index in the
-  transaction that removes the words from it (`mark_outdated_archives`), and stays marked until the object is rewritten:
-  storage that cannot be reached now is tried again later.
+- A file is replaced in one step or unchanged, also after a crash; repeating it changes nothing. Only files of the scope
+  are touched (I10); files people keep in the workspace and elsewhere are their own.
+- An archive is rebuilt from its own content, with records blanked as in the log, so that it verifies as before; the new
+  object is verified before it replaces the old one. Affected archives are marked in the index, in the transaction that
+  removes the text from it (`mark_outdated_archives`), until their object is rewritten: an unreachable storage is
+  retried later.
 """
 
 from __future__ import annotations
@@ -54,27 +52,27 @@ _ENTRY = re.compile(rb"(?m)^\n?# [^\n]*\n(?:\+[^\n]*\n?)*")
 
 @dataclass(frozen=True, slots=True)
 class ErasableFile:
-    """A file that may have the words; `change` makes what it is to hold of what it holds."""
+    """A file that may have the text; `change` returns its new content."""
 
     place: str
     path: Path
     change: Callable[[bytes], bytes]
 
     def has_words(self) -> bool:
-        """Raises `StoreError` where it cannot be read."""
+        """Return whether the file has the text. Raises `StoreError` if it cannot be read."""
         data = read_plain_or_gzip(self.path)
         return self.change(data) != data
 
     def erase(self) -> None:
-        """Raises `StoreError`; then the file is as it was."""
+        """Rewrite the file. Raises `StoreError`, with the file unchanged."""
         rewrite_plain_or_gzip(self.path, self.change)
 
 
 def list_erasable_files(
     home: Path, sessions: Sequence[str], plan: ErasurePlan, archived: Collection[str]
 ) -> list[ErasableFile]:
-    """The scope's own files, and those of its sessions; but for archives that the index knows (`archived`,
-    relative to the home), which are rewritten as such."""
+    """Return the scope's own files, and those of its sessions, except for indexed archives (`archived`, relative to the
+    data folder), which are rewritten separately."""
     own = plan.scope == OWNER_SCOPE
     days = home / DAILY_NOTES_FOLDER if own else home / DAILY_NOTES_FOLDER / session_folder_name(plan.scope)
     files = [ErasableFile("memory files", path, partial(_notes_without, plan)) for path in find_files(days, "*.md")]
@@ -106,13 +104,14 @@ def _without(plan: ErasurePlan, data: bytes) -> bytes:
 
 
 def _notes_without(plan: ErasurePlan, data: bytes) -> bytes:
-    """Notes of a day, also without the heading of a note of which nothing is left."""
+    """Return daily notes without the text, and without headings of notes of which nothing is left."""
     left = _without(plan, data)
     return data if left == data else _EMPTY_NOTE.sub("", left.decode()).encode()
 
 
 def _typed_without(plan: ErasurePlan, data: bytes) -> bytes:
-    """Whole entries go: a time, then the lines that were typed, each after a plus."""
+    """Return terminal history without affected entries: a time, then the lines that were typed, each after a plus
+    sign."""
 
     def remaining(entry: re.Match[bytes]) -> bytes:
         typed = b"\n".join(line[1:] for line in entry[0].splitlines() if line.startswith(b"+"))
@@ -127,8 +126,8 @@ _AGAIN = "It is tried again at the next start, and when something is forgotten."
 
 
 def erase_in_archives(archive: StoredArchive, plan: ErasurePlan) -> list[ErasureLeftover]:
-    """Rewrite what is marked in the index; what could not be done. A place that does not answer is asked once.
-    Raises `StoreError`. Slow: for a worker thread."""
+    """Rewrite the archives marked in the index; return what could not be done. A storage that does not answer is tried
+    once. Raises `StoreError`. Slow: call it in a worker thread."""
     leftovers: list[ErasureLeftover] = []
     unavailable = ""
     with archive.lock:
@@ -154,7 +153,7 @@ def _rewrite(archive: StoredArchive, row: Row, plan: ErasurePlan) -> None:
     try:
         redacted = _redact(objects.get(row["url"]).data, plan)
     except ArchiveMissing:
-        # Words that are nowhere need not be taken out; `archive verify` says that it is gone.
+        # Nothing to erase in a missing object; `archive verify` reports that it is gone.
         redacted = None
     if redacted is None:
         with archive.open_writer() as db:
@@ -170,7 +169,7 @@ def _rewrite(archive: StoredArchive, row: Row, plan: ErasurePlan) -> None:
 
 
 def _redact(data: bytes, plan: ErasurePlan) -> tuple[ArchiveHeader, bytes] | None:
-    """The same archive without the words; None where it has none. Raises `DamagedArchive`."""
+    """Return the archive without the text; None if it has none. Raises `DamagedArchive`."""
     before = read_header(data)
     check = ArchiveCheck(before.session, before.generation)
     member = compress_lines(_redacted_lines(data, check, plan))
@@ -193,9 +192,9 @@ def _redacted_lines(data: bytes, check: ArchiveCheck, plan: ErasurePlan) -> Iter
 def search_archives(
     archive: StoredArchive, plan: ErasurePlan, failed: Collection[str]
 ) -> tuple[list[ErasureLeftover], int]:
-    """The archives with records of the plan that still have the words, or cannot be searched, and how many were read:
-    those that a search through the files of the home cannot read, being elsewhere or encrypted, but for those that
-    could not be rewritten (`failed`). Slow: for a worker thread."""
+    """Return archives with records of the plan that still have the text, or cannot be searched, and the number of
+    archives read. Searches those that a search of files in the data folder cannot read, because they are elsewhere or
+    encrypted, except the `failed` ones. Slow: call it in a worker thread."""
     objects, search = archive.object_store, ByteSearch(plan.without_shared_sentences())
     leftovers, searched = [], 0
     with archive.open_reader() as db:
@@ -216,8 +215,8 @@ def search_archives(
 
 
 def find_affected_archives(db: Database, plan: ErasurePlan, ids: Collection[int] | None = None) -> list[Row]:
-    """The archives of the scope that have records (`ids`: of these alone) or words of what is to be forgotten, as far
-    as the index can tell; one whose records the home's log no longer has may have any words."""
+    """Return archives of the scope that have records (`ids`: only these) or text to erase, as far as the index shows.
+    An archive whose records are no longer in the log may have any text."""
     places = [(place.session, place.id) for place in plan.records if ids is None or place.id in ids]
     rows = []
     for row in list_archive_rows(db, plan.scope):
@@ -230,7 +229,7 @@ def find_affected_archives(db: Database, plan: ErasurePlan, ids: Collection[int]
 
 
 def mark_outdated_archives(db: Database, plan: ErasurePlan) -> None:
-    """Inside `write()`, before the words leave the index: the objects of these rows have to be rewritten."""
+    """Within `write()`, before the text is removed from the index: mark the archives to rewrite."""
     for row in find_affected_archives(db, plan):
         _mark_outdated(db, row, 1)
 
@@ -245,12 +244,12 @@ def _is_logged(db: Database, row: Row) -> bool:
 
 
 def redact_archived_log(plan: ErasurePlan, data: bytes) -> bytes:
-    """The records of an archived log, the forgotten ones blank as in the log itself."""
+    """Return an archived log with the erased records blanked as in the log."""
     return b"".join(redact_archived_line(line, plan) for line in data.splitlines(keepends=True))
 
 
 def redact_archived_line(line: bytes, plan: ErasurePlan) -> bytes:
-    """A line of an archived log; what is no record has its words blanked where they stand."""
+    """Return a line of an archived log; in an invalid line the text itself is blanked."""
     at = line.find(SALT_KEY)
     if at < 0 or not line.endswith(b"\n"):
         return plan.wording.blank_bytes(line)

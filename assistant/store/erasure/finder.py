@@ -1,8 +1,7 @@
-"""Finding what an erasure removes: the records, journal entries and memories behind what a person asked for, and the
-copies of them in databases, logs and files.
+"""Finds what an erasure removes: the records, journal entries and memories that a person named, and their copies in
+databases, logs and files.
 
-What always holds: nothing is changed; only what belongs to the scope is found, and somebody else's id is reported as
-one that does not exist (I10).
+Nothing is changed. Only data of the scope is found; another scope's id is reported as not existing (I10).
 """
 
 from __future__ import annotations
@@ -41,21 +40,21 @@ from assistant.store.search.files import FileIndex
 WORKSPACE = "workspace"
 _MAX_EXAMPLES = 5
 _EXCERPT = 100
-# Whose name stands with each message in the log need not be looked up among all calls that ever were.
+# Calls whose model is named in the log need not be looked up among all stored calls.
 _NAMES = {table: columns for table, columns in PROGRAM_NAMES.items() if table != "usage"}
 
 
 class ErasureFinder(ErasureSources):
-    """The copies of what was said in the databases, logs and files of one home, or of an unpacked backup."""
+    """Finds copies of text in the databases, logs and files of a data folder, or of an unpacked backup."""
 
     def plan_erasure(
         self, request: ErasureRequest, memory_texts: Mapping[str, str] = MappingProxyType({})
     ) -> ErasurePlan:
-        """What the request is about. `memory_texts`: what memories say, by id. Raises `UsageError` for a text that is
-        too short, and for unknown ids."""
+        """Return the plan for a request. `memory_texts`: texts of memories by id. Raises `UsageError` for a text that
+        is too short, and for unknown ids."""
         plan = self._plan_text(request) if request.text.strip() else self._plan_named(request, memory_texts)
         left = dict.fromkeys(plan.entries, "") | changed_entries(find_journal_changes(self._people, plan))
-        # Memories that entries went into which go: they are made anew of what is left.
+        # Memories made of deleted entries are made again from what is left.
         rows = self._consolidated("entry_id", [entry for entry, text in left.items() if not text])
         plan = plan.with_memories(row["memory_id"] for row in rows if row["memory_id"])
         texts = {**self._local_memories(plan), **memory_texts}
@@ -64,19 +63,19 @@ class ErasureFinder(ErasureSources):
         return replace(plan.with_memories(self._local_memories(plan)), keep_backups=request.keep_backups)
 
     def _learned_sentences(self, scope: str, left: Mapping[int, str], memories: Iterable[str]) -> Iterable[str]:
-        """What journal entries and memories that go say, and no entry that stays; `left` is what is left of entries,
-        by id."""
+        """Return sentences that only deleted journal entries and memories have, and no remaining entry; `left` is what
+        is left of changed entries by id."""
         entries = self._people.rows("SELECT id, content FROM journal WHERE scope = ?", (scope,))
         kept = {phrase for row in entries for phrase in _sentences(left.get(row["id"], row["content"]))}
         gone = [(row["content"], not left[row["id"]]) for row in entries if row["id"] in left]
         gone += [(text, True) for text in memories]
-        # Around what is cut out of an entry others stand, which stay.
+        # The parts of an entry around what is cut out stay.
         said = (phrase for text, is_whole in gone for phrase in _sentences(text, with_cut_ends=is_whole))
         return dict.fromkeys(phrase for phrase in said if phrase not in kept)
 
     def plan_for_copy(self, plan: ErasurePlan) -> ErasurePlan:
-        """The same erasure for this copy of the home: what has the words here, or those of the plan's records that are
-        here in the same place; and the memories that have the words here."""
+        """Return the same erasure for this copy of the data folder: records that have the text here, or records of the
+        plan that are here at the same place, and memories that have the text here."""
         memories = tuple(self._local_memories(plan))
         if plan.everywhere:
             here = self.plan_erasure(ErasureRequest(plan.scope, memories=memories, text=plan.phrases[0]))
@@ -86,7 +85,7 @@ class ErasureFinder(ErasureSources):
         return replace(plan, records=records, memories=memories)
 
     def preview(self, request: ErasureRequest, plan: ErasurePlan) -> ErasurePreview:
-        """What would be removed, by place; nothing is changed. Of a file that cannot be read, nothing."""
+        """Return what would be removed, by place; changes nothing. Files that cannot be read are omitted."""
         message_ids = {record.id for record in plan.records if not self._log.is_blank(record.session, record.span)}
         lines: dict[str, list[str]] = {}
         if message_ids:
@@ -124,7 +123,7 @@ class ErasureFinder(ErasureSources):
         )
 
     def _first_messages(self, message_ids: Sequence[int], scope: str) -> Iterator[ErasedMessage]:
-        """The first of what was said. What tools were asked and answered was made of it, and is not shown."""
+        """Return the first of the affected messages. Tool calls and results derive from them and are not shown."""
         said = (one for one in self._describe_messages(message_ids, scope, _EXCERPT) if one.is_said)
         return islice(said, _MAX_EXAMPLES)
 
@@ -140,8 +139,8 @@ class ErasureFinder(ErasureSources):
     def _describe_related_entries(
         self, request: ErasureRequest, plan: ErasurePlan, changes: Iterable[RowChange]
     ) -> Iterator[str]:
-        """What stays though it may tell of it, a line each: journal entries made of messages of the plan and of others,
-        or merged into a memory that goes, and answers that have a word which only these messages said."""
+        """Describe, one per line, what stays although it may be about it: journal entries made of messages of the plan
+        and of others, or merged into a deleted memory, and answers with a word that only these messages contained."""
         changed = {change.row for change in changes if change.table == "journal"}
         entries = {entry_id: content for entry_id, (content, _) in self._entries_of(plan).items()}
         merged = self._entries_merged_into(request.memories, request.scope)
@@ -168,7 +167,7 @@ class ErasureFinder(ErasureSources):
             return find_memories(memory, plan)
 
     def _erasable_files(self, plan: ErasurePlan) -> list[ErasableFile]:
-        """The files of the scope; archives that the index knows are rewritten as such."""
+        """Return the files of the scope, except for indexed archives, which are rewritten separately."""
         archived = {row["url"] for row in list_archive_rows(self._db)}
         return list_erasable_files(self.home, self.sessions_of_scope(plan.scope), plan, archived)
 
@@ -176,7 +175,7 @@ class ErasureFinder(ErasureSources):
         return path.relative_to(self.home).as_posix()
 
     def values_of_others(self, plan: ErasurePlan) -> set[str]:
-        """Which of the values somebody of another scope said."""
+        """Return values of the plan that somebody of another scope said."""
         own = self.sessions_of_scope(plan.scope)
         lines = (
             line
@@ -187,13 +186,13 @@ class ErasureFinder(ErasureSources):
         return {value for line in lines for value in plan.wording.matched(line)}
 
     def values_in_files(self, plan: ErasurePlan) -> set[str]:
-        """Which of the values stand in files that stay searchable."""
+        """Return values of the plan that are in files that stay searchable."""
         with closing(FileIndex(self.home / FILES_DB, reading=True)) as index:
             return {value for text in index.texts() for value in plan.wording.matched(text.encode())}
 
     def refuse_if_running(self, plan: ErasurePlan) -> None:
-        """Raises `UsageError` while a turn of the scope runs, since it was told what stands there and may say it again,
-        and where something of it waits to be answered."""
+        """Raises `UsageError` while a turn of the scope runs, since its model has read the text and may repeat it, and
+        while an affected message waits to be answered."""
         if self._db.row("SELECT 1 FROM turns WHERE scope = ? AND state = 'running'", (plan.scope,)):
             raise UsageError(
                 "A message is being answered, and the words may be part of that. Nothing was changed; wait for the"
@@ -233,12 +232,12 @@ class ErasureFinder(ErasureSources):
         return replace(plan, files=tuple(sorted({*plan.files, *files})), own_files=tuple(own))
 
     def _indexed_files(self, plan: ErasurePlan) -> list[str]:
-        """Files whose text has the words, by the index of files: no document can be searched as bytes."""
+        """Return indexed files whose text has the words; documents cannot be searched as bytes."""
         with closing(FileIndex(self.home / FILES_DB, reading=True)) as index:
             return index.files_with_words(plan.in_files) if plan.in_files else []
 
     def _transferred_files(self, plan: ErasurePlan) -> list[str]:
-        """Files that came with messages, or went out with them, and have the words in them: paths in the workspace."""
+        """Return received and sent files that have the words: paths in the workspace."""
         search, workspace, found = ByteSearch(plan), self.home / WORKSPACE, []
         for folder in TRANSFER_FOLDERS:
             for path in walk_files(workspace / folder) if (workspace / folder).is_dir() else ():
@@ -257,12 +256,12 @@ class ErasureFinder(ErasureSources):
         told = [memory_texts[memory] for memory in request.memories if memory in memory_texts]
         phrases = _phrases((*told, *(row["content"] for row in rows)))
         plan = replace(plan, unlearned=unlearned, phrases=tuple(dict.fromkeys(phrases)))
-        # What a summary tells was said in the conversation, which stays.
+        # A summary's content was said in the conversation, which stays.
         texts = [*told, *(row["content"] for row in rows if row["source_type"] != "context_synthesis")]
         return self._with_derived(plan, records, texts)
 
     def _with_derived(self, plan: ErasurePlan, records: Sequence[LogRecord], texts: Sequence[str]) -> ErasurePlan:
-        """With these messages, and all that was made of them and of the texts."""
+        """Return the plan with these messages and everything derived from them and from the texts."""
         records = [*records, *self._readings_of(records, plan.scope)]
         said = _phrases(text for record in records if record.role == "user" for text in spoken_texts(record))
         plan = replace(
@@ -279,7 +278,7 @@ class ErasureFinder(ErasureSources):
         return replace(plan, entries=tuple(dict.fromkeys((*plan.entries, *alone))))
 
     def _program_names(self) -> set[str]:
-        """Names that the program gives itself, as of tools: nobody's who says them."""
+        """Return names that the program itself assigns, such as those of tools."""
         known = {table: set(self._db.column_names(table)).intersection(columns) for table, columns in _NAMES.items()}
         return {
             row["name"]
@@ -294,14 +293,14 @@ def _phrases(texts: Iterable[str]) -> list[str]:
 
 
 def _sentences(text: str, *, with_cut_ends: bool = True) -> list[str]:
-    """As `identifying_phrases`; of a short text all of it."""
+    """Split a text like `identifying_phrases`; a short text is returned whole."""
     found = identifying_phrases(text, with_cut_ends=with_cut_ends)
     return found or list(filter(is_searchable_phrase, [text.strip().rstrip(".!?\u3002")]))
 
 
 @contextmanager
 def open_home_copy(home: Path) -> Iterator[ErasureFinder]:
-    """A home that was unpacked from a backup, whatever version wrote it. Raises `StoreError` where it is none."""
+    """Open a data folder unpacked from a backup, of any version. Raises `StoreError` if it is not one."""
     with (
         closing(Database.open_reader(home / "script.db")) as db,
         closing(Database.open_reader(home / "character.db")) as people,

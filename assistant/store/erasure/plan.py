@@ -1,6 +1,5 @@
-"""What one erasure removes, once that was found: stored beside the home's databases until it is done (`ErasureStore`),
-so that a crash in between can be recovered. The file has the words; nothing else that outlives the erasure does.
-"""
+"""The plan of one erasure: stored next to the databases until the erasure is done (`ErasureStore`), so that it can be
+continued after a crash. The file has the text; nothing else with it outlives the erasure."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ UNFINISHED_PLAN_FILES = f".{PLAN_FILES}.*"
 
 @dataclass(frozen=True, slots=True)
 class RecordLocation:
-    """A record that is to be blanked, and where it is in the log of `session`."""
+    """A record to blank, and where it is in the log of `session`."""
 
     id: int
     session: str
@@ -33,51 +32,52 @@ class ErasurePlan:
     """What one erasure removes."""
 
     scope: str
-    # With `everywhere`, every copy of them in `scope`; else they stay in other messages, and are cut out of what was
-    # made of `records`.
+    # With `everywhere`, every copy of them in `scope`; otherwise they stay in other messages, and are cut out of what
+    # was made of `records`.
     phrases: tuple[str, ...]
     records: tuple[RecordLocation, ...] = ()  # messages to blank in the logs
     entries: tuple[int, ...] = ()  # ids of the journal
     memories: tuple[str, ...] = ()
-    calls: tuple[tuple[str, str], ...] = ()  # (turn, call id) of the tool runs that these messages asked for
+    calls: tuple[tuple[str, str], ...] = ()  # (turn, call id) of the tool runs these messages requested
     everywhere: bool = False
-    # What the words carried and nothing else said: numbers, names and the like; and runs of words. They go everywhere.
+    # Values that only the erased text contained: numbers, names and the like; and sequences of words. Erased
+    # everywhere.
     values: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()  # paths in the workspace, of files that came or went with these messages alone
-    # Files of the owner's own that have the words and stay: they lose their place in the index of files.
+    files: tuple[str, ...] = ()  # paths in the workspace, of files that only came or were sent with these messages
+    # The owner's own files with the text, which stay: they are removed from the index of files.
     own_files: tuple[str, ...] = ()
-    # Words that nobody else said, and sentences of journal entries and memories that go: looked for in texts that were
-    # made of messages, not in bytes.
+    # Words that nobody else said, and sentences of deleted journal entries and memories: searched in texts derived from
+    # messages, not in bytes.
     words: tuple[str, ...] = ()
     learned: tuple[str, ...] = ()
     mentions: tuple[int, ...] = ()  # answers that have one of `words`, and stay
-    unlearned: tuple[int, ...] = ()  # messages that stay, and of which nothing may be learned any more
-    keep_backups: bool = False  # backups with the words stay, and are reported
-    note: str = ""  # the name of the file that stores the plan until it is done
+    unlearned: tuple[int, ...] = ()  # messages that stay, but from which nothing may be learned any more
+    keep_backups: bool = False  # backups with the text stay, and are reported
+    note: str = ""  # file name of the stored plan, until it is done
 
     @cached_property
     def wording(self) -> PhraseMatcher:
-        """What texts that may be made of the messages lose."""
+        """Return what is removed from texts that may be derived from the messages."""
         return PhraseMatcher(self.phrases, (*self.values, *self.runs), self.learned)
 
     @cached_property
     def retelling(self) -> PhraseMatcher:
-        """What texts lose that tell of messages in other words: summaries and the like."""
+        """Return what is removed from texts that retell messages in other words: summaries and the like."""
         return PhraseMatcher(self.phrases, (*self.values, *self.runs), self.learned, self.words)
 
     @cached_property
     def unique(self) -> PhraseMatcher:
-        """What may be left in no message either."""
+        """Return what no remaining message may contain either."""
         return PhraseMatcher(self.phrases[:1] if self.everywhere else (), (*self.values, *self.runs))
 
     @cached_property
     def in_files(self) -> PhraseMatcher:
-        """What files lose their place in the index for: the words themselves, not what messages carried."""
+        """Return what removes files from the index: the text itself, not values of messages."""
         return PhraseMatcher(self.phrases[:1] if self.everywhere and self.scope == OWNER_SCOPE else ())
 
     def without_shared_sentences(self) -> ErasurePlan:
-        """The same, looking only for what may be left in no message either."""
+        """Return the plan reduced to what no remaining message may contain."""
         return replace(self, phrases=self.phrases[:1] if self.everywhere else ())
 
     @cached_property
@@ -91,10 +91,10 @@ class ErasurePlan:
         return by_session
 
     def with_memories(self, memory_ids: Iterable[str]) -> ErasurePlan:
-        """The same with these memories too."""
+        """Return the plan with these memories added."""
         return replace(self, memories=tuple(dict.fromkeys((*self.memories, *memory_ids))))
 
 
 def is_plan_file(path: Path) -> bool:
-    """Whether a file is a stored plan, or one that was being written."""
+    """Return whether a file is a stored plan, or an unfinished one."""
     return path.match(PLAN_FILES) or path.match(UNFINISHED_PLAN_FILES)

@@ -1,13 +1,10 @@
-"""The proof of an erasure: every byte of every file under the home is searched for the words (in backups, every byte of
-what they hold: `assistant.store.erasure.backups`), and each find is reported so that a person knows whose it is and
-what to do.
+"""Proves an erasure: searches every byte of every file in the data folder for the text (in backups, every byte of their
+content: `assistant.store.erasure.backups`), and reports each find with whose it is and what to do.
 
-What always holds:
-- Nothing is changed. Words are found however they are written (`ByteSearch`); in databases also row by row, since a
-  long text is cut where a page ends.
-- A database file may rightly have the words in rows of other scopes: these are counted, and what exceeds them is
-  reported.
-- A guest is told of their own places alone, never whether somebody else said the same (I10).
+- Nothing is changed. Text is found in any encoding (`ByteSearch`); in databases also row by row, since a long text is
+  split across pages.
+- A database may rightly have the text in rows of other scopes: these are counted, and only further finds are reported.
+- A guest's report covers only their own files, and never shows whether somebody else said the same (I10).
 """
 
 from __future__ import annotations
@@ -40,17 +37,17 @@ from assistant.store.log.reader import LOG_NAME, session_folder_name
 from assistant.store.search.files import FileIndex
 
 _DATABASE = b"SQLite format 3\0"
-# An index of everything that anybody said: it cannot tell whose a word is.
+# An index of everything that was said: it has no scopes.
 _INDEX = "search.db"
-# Tables that tell otherwise whose a row is. What memories that are gone said before is the owner's.
+# Tables that show the scope in another way. Earlier versions of deleted memories count as the owner's.
 _WHOSE = {
     "history": "coalesce((SELECT scope FROM memories WHERE id = memory_id), 'owner')",
     "consolidated_entry_ids": "(SELECT scope FROM journal WHERE id = entry_id)",
 }
 # What the program writes, and databases; everything else in the data folder is the person's own.
 _OF_THE_PROGRAM = frozenset(("run", "mem0", "models", "bridges", "backups", DAILY_NOTES_FOLDER, CHAT_HISTORY_FILE))
-_IN_FOLDERS = frozenset(("log", "archive"))  # of the program, in a folder for each conversation
-# What no erasure changes, by table: names that a person gave, and what others say.
+_IN_FOLDERS = frozenset(("log", "archive"))  # of the program, one folder per conversation
+# What no erasure changes, by table: names that a person assigned, and what others say.
 _NAMED_BY_PEOPLE = "the name of a person, an account or a room; `assistant people` changes or removes it"
 _STAYS = dict.fromkeys(
     ("people", "identities", "rooms", "pairings", "accounts_at", "places", "told"), _NAMED_BY_PEOPLE
@@ -58,11 +55,11 @@ _STAYS = dict.fromkeys(
 
 
 def list_files_to_search(home: Path) -> Iterator[Path]:
-    """Every plain file under the home but the plans of erasures themselves, and backups, whose files are searched
-    one by one; links are not followed."""
+    """Return every plain file in the data folder, except for erasure plans, and backups, whose files are searched
+    separately; links are not followed."""
     for path in walk_files(home):
         own = (path.parent == home and is_plan_file(path)) or parse_backup_name(path.name, 0) is not None
-        # Files may go meanwhile.
+        # Files may be deleted meanwhile.
         with suppress(FileNotFoundError):
             if not own and stat.S_ISREG(path.lstat().st_mode):
                 yield path
@@ -78,8 +75,8 @@ def _is_database_file(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _RowCounts:
-    """How often a database has the words: in rows of other scopes, and as names that the program gives itself, indexes
-    included; and in other rows, with the tables of these."""
+    """How often a database has the text: in rows of other scopes, and as names assigned by the program, indexes
+    included; and in other rows, with their tables."""
 
     theirs: int
     names: int
@@ -88,10 +85,10 @@ class _RowCounts:
 
 
 def _count_rows(path: Path, plan: ErasurePlan, *, long_only: bool) -> _RowCounts:
-    """`long_only`: in rows that SQLite may have cut apart. Raises `StoreError`."""
+    """Count matching rows. `long_only`: only rows that SQLite may have split. Raises `StoreError`."""
     counts, tables = Counter[str](), set()
     with closing(Database.open_reader(path)) as db:
-        # What takes less than a quarter of a page is never cut, whatever the kind of table; its header is a part of it.
+        # A record under a quarter of a page, header included, is never split, in any kind of table.
         min_bytes = db.value("PRAGMA page_size") // 5 if long_only else 0
         for row in db.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"):
             counted = _count_in_table(db, row["name"], plan, min_bytes)
@@ -123,7 +120,7 @@ _IN_NAME = "the name of a conversation has the words; each of its records has it
 
 
 def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[list[ErasureLeftover], int]:
-    """What is left, by file, and how many files were read."""
+    """Return what is left, by file, and the number of files read."""
     leftovers, searched = [], 0
     own = _own_folders(finder, plan)
     is_name = any(map(plan.wording.matches, finder.sessions_of_scope(plan.scope)))
@@ -154,7 +151,7 @@ def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[l
 
 
 def _describe_name(name: str, plan: ErasurePlan) -> ErasureLeftover | None:
-    """A person's own file that has the words in its name, or in that of a folder."""
+    """Describe a person's own file that has the text in its name, or in that of a folder."""
     is_own = plan.scope == OWNER_SCOPE and name.partition("/")[0] not in _OF_THE_PROGRAM | _IN_FOLDERS
     if not (is_own and plan.unique.matches(name)):
         return None
@@ -170,7 +167,7 @@ def _describe_mentions(plan: ErasurePlan) -> Iterator[ErasureLeftover]:
 
 
 def _own_folders(finder: ErasureFinder, plan: ErasurePlan) -> dict[str, str]:
-    """Folders of the scope, relative to the home, with the session of each."""
+    """Return the folders of the scope, relative to the data folder, with their session."""
     sessions = finder.sessions_of_scope(plan.scope)
     folders = {f"{kind}/{session_folder_name(key)}/": key for key in sessions for kind in ("log", "archive")}
     if plan.scope != OWNER_SCOPE:
@@ -221,7 +218,8 @@ def _describe_database(
 
 
 def _describe_calendars(path: Path, count: int, plan: ErasurePlan) -> ErasureLeftover | None:
-    """What was read of them is theirs, and all of it the owner's: a guest learns nothing of it."""
+    """Describe finds in cached calendars, which come from their servers and are all the owner's: a guest learns nothing
+    of them."""
     said = count or _count_rows(path, plan, long_only=True).own
     if not said or plan.scope != OWNER_SCOPE:
         return None
@@ -230,7 +228,7 @@ def _describe_calendars(path: Path, count: int, plan: ErasurePlan) -> ErasureLef
 
 
 def _describe_file_index(path: Path, count: int, plan: ErasurePlan) -> ErasureLeftover | None:
-    """The text of files that stay has what else was said in the messages: that is the files' own."""
+    """Describe finds in the index of files: files that stay may contain the same text themselves."""
     rows = _count_rows(path, replace(plan, scope=""), long_only=not count)
     files = rows.theirs
     if max(count - files, rows.own) > 0:
@@ -248,7 +246,7 @@ _MOST_NAMED = 5
 
 
 def _describe_own_files(plan: ErasurePlan, named: Collection[str]) -> Iterator[ErasureLeftover]:
-    """Files that no search through bytes reaches: outside of the home, or documents."""
+    """Describe files that the byte search cannot check: outside of the data folder, or documents."""
     for path in plan.own_files:
         if f"{WORKSPACE}/{path}" not in named:
             why = "your own file, which is not searched any more; change it, or remove it, to have the words gone"

@@ -1,8 +1,8 @@
-"""Words removed from script.db.
+"""Removes text from script.db.
 
-What always holds: no row of a view is removed, so coverage, positions and counts stay; a row of an erased message says
-that it was erased. What can be undone stays so: the fingerprints of what compactions keep are computed again in the
-same transaction, if they were right before. Every view of the scope gets another `prefix_rev`.
+No row of a view is deleted, so coverage, positions and counts stay valid; the row of an erased message says that it was
+erased. Compactions can still be undone: the fingerprints of kept rows are recomputed in the same transaction if they
+were valid before. Every view of the scope gets a new `prefix_rev`.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from assistant.store.script.view import CountedMessage, encode_view_row, message
 
 
 def uncounted_message(message: Message) -> CountedMessage:
-    """For changes that are looked for and never applied."""
+    """Return a message without its token count, for changes that are only listed."""
     return CountedMessage(message, 0)
 
 
 def find_script_changes(
     db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], CountedMessage] = uncounted_message
 ) -> Iterator[RowChange]:
-    """What would be changed, nothing yet."""
+    """Return the changes to make; changes nothing."""
     return find_changes(db, plan, (*_view_tables(with_tokens), *_SCRIPT_TABLES))
 
 
 def erase_in_script_db(db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], CountedMessage]) -> None:
-    """Inside `write()`."""
+    """Erase within `write()`."""
     mark_outdated_archives(db, plan)
     rows = db.rows("SELECT key, generation, scope FROM sessions WHERE scope = ?", (plan.scope,))
     sessions = [session_rows.Session(*row) for row in rows]
@@ -54,7 +54,7 @@ def erase_in_script_db(db: Database, plan: ErasurePlan, with_tokens: Callable[[M
         for checkpoint in list_undoable_checkpoint_rows(db, session)
         if is_replaced_intact(db, session, checkpoint, checkpoint["set_floor"])
     ]
-    # All are found before the first is carried out: a row may not be changed while it is read.
+    # All are found before the first is applied: a row may not change while it is read.
     apply_changes(db, list(find_script_changes(db, plan, with_tokens)))
     for message_id in plan.unlearned:
         db.update_rows("messages", {"id": message_id}, unlearned=1)
@@ -80,13 +80,13 @@ def _view_tables(with_tokens: Callable[[Message], CountedMessage]) -> tuple[Word
 
 
 def _redact_view_row(row: Row, plan: ErasurePlan) -> Message | None:
-    """What a row is to say; None where it stays as it is."""
+    """Return the new content of a view row; None if it is unchanged."""
     message_id = row["message_id"] if row["message_id"] is not None else row["carried_from"]
     if message_id in plan.ids:
         message = message_of_view_row(row)
         redacted = redact_message(message)
         return None if redacted == message else redacted
-    # What stands for no message tells of many.
+    # A row that is not a message describes many.
     finds, cuts = (plan.retelling, plan.retelling) if message_id is None else (plan.unique, plan.wording)
     if not finds.matches(join_columns(row, ("content", "parts", "metadata"))):
         return None
@@ -97,14 +97,14 @@ def _redact_view_row(row: Row, plan: ErasurePlan) -> Message | None:
 
 
 def _tool_run(row: Row, plan: ErasurePlan) -> Change | None:
-    """What tools were run with, as a forgotten message had asked for it."""
+    """Redact the arguments of tool calls made for an erased message."""
     if (row["turn"], row["call_id"]) in plan.calls and row["arguments"] != "{}":
         return {"arguments": "{}"}, row["name"]
     return None
 
 
 def _job(row: Row, plan: ErasurePlan) -> Change | None:
-    """Of a reminder or schedule of which nothing is left, nothing is to come either."""
+    """A reminder or schedule with nothing left is cancelled as well."""
     change = words_in("name", "text")(row, plan)
     if change is None or (values := change[0]) is None or values.get("text") != "":
         return change
@@ -113,7 +113,7 @@ def _job(row: Row, plan: ErasurePlan) -> Change | None:
 
 
 def _approval(row: Row, plan: ErasurePlan) -> Change | None:
-    """What is not whole any more is not what was shown, so it is not done, and allows nothing."""
+    """A redacted approval is no longer what was shown, so it is not carried out and permits nothing."""
     columns = ("effect", "result", "pattern", "allows")
     values, shown = words_in(*columns, jsons=("arguments",))(row, plan) or (None, "")
     if values is None:
@@ -124,7 +124,7 @@ def _approval(row: Row, plan: ErasurePlan) -> Change | None:
 
 def _inbox(row: Row, plan: ErasurePlan) -> Change | None:
     if "body" not in row.keys():  # noqa: SIM118 -- a row iterates over its values
-        # Of a version that has the words in a table of their own.
+        # Of a version with a separate table for text.
         return None
     placeholder, body = dump_json({"content": FORGOTTEN_PLACEHOLDER, "media": [], "name": None}), row["body"]
     is_erased = body != placeholder and (row["message_id"] in plan.ids or plan.unique.matches(body))

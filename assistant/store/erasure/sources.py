@@ -1,7 +1,6 @@
-"""The records of the log and the entries of the journal that an erasure is about, and which of them came from which.
+"""Finds the log records and journal entries that an erasure is about, and which were derived from which.
 
-What always holds: nothing is changed; only what belongs to the scope is found, and somebody else's id is reported as
-one that does not exist (I10).
+Nothing is changed. Only data of the scope is found; another scope's id is reported as not existing (I10).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _SAYING = "kind NOT IN ('undo', 'redaction')"
 
 
 class ErasureSources:
-    """Messages and journal entries of one home, or of an unpacked backup."""
+    """Messages and journal entries of a data folder, or of an unpacked backup."""
 
     def __init__(self, home: Path, db: Database, people: Database, log: LogFiles) -> None:
         """`db` is script.db, `people` character.db."""
@@ -47,7 +46,7 @@ class ErasureSources:
         return [row["key"] for row in rows]
 
     def find_records_with_words(self, session: str, wording: PhraseMatcher) -> Iterator[RecordLocation]:
-        """The records of a log whose words are among these; of a line that is none, nothing."""
+        """Return the records of a log that have this text; invalid lines are skipped."""
         for offset, line in self._log.iterate_lines(session):
             at = line.find(SALT_KEY)
             if at < 0 or is_blank_line(line) or not wording.match_ends(line[at:]):
@@ -57,8 +56,8 @@ class ErasureSources:
                 yield RecordLocation(message_id, session, LogByteRange(offset, offset + len(line)))
 
     def _entries_of(self, plan: ErasurePlan) -> dict[int, tuple[str, bool]]:
-        """Journal entries made of messages of the plan, not of a whole range: their words, and whether no other message
-        of a person is in them."""
+        """Return journal entries made of individual messages of the plan, not of a range: their text, and whether they
+        also derive from another message of a person."""
         rows = self._people.rows("SELECT id, content, sources, source_type FROM journal WHERE scope = ?", (plan.scope,))
         of_some = [(row, set(json.loads(row["sources"]))) for row in rows if row["source_type"] not in RANGE_ENTRIES]
         found = [(row, sources) for row, sources in of_some if sources & plan.ids]
@@ -68,7 +67,7 @@ class ErasureSources:
         return {row["id"]: (row["content"], sources.isdisjoint(said)) for row, sources in found}
 
     def _entries_of_others(self, plan: ErasurePlan) -> Iterator[str]:
-        """What journal entries say that were made of other messages than those of the plan."""
+        """Return the text of journal entries made of other messages than those of the plan."""
         rows = self._people.rows("SELECT id, content, sources, source_type FROM journal WHERE scope = ?", (plan.scope,))
         for row in rows:
             is_range = row["source_type"] in RANGE_ENTRIES
@@ -76,11 +75,11 @@ class ErasureSources:
                 yield row["content"]
 
     def _messages_of(self, entries: Sequence[Row], scope: str) -> list[int]:
-        """The messages of people that entries came from, and are not forgotten yet; of an entry made of a whole range
-        of messages, those that have its values."""
+        """Return messages of people from which entries were made and that are not erased yet; for an entry made of a
+        range of messages, those that have its values."""
         found: dict[int, None] = {}
         for entry in entries:
-            # The summary of a conversation came from all of it, which nobody means by it.
+            # A summary derives from a whole conversation, which is not meant.
             sources = [] if entry["source_type"] == "context_synthesis" else json.loads(entry["sources"])
             is_range = entry["source_type"] in RANGE_ENTRIES
             matcher = PhraseMatcher((), find_values(entry["content"])[0])
@@ -91,7 +90,7 @@ class ErasureSources:
         return list(found)
 
     def _spoken_rows(self, message_ids: Sequence[int], scope: str, *, is_range: bool) -> list[Row]:
-        """What people said under these numbers, or from the first of them to the last."""
+        """Return messages of people with these ids, or in the range from the first to the last."""
         if not message_ids:
             return []
         which = "id BETWEEN json_extract(?, '$[0]') AND json_extract(?, '$[#-1]')" if is_range else _AMONG
@@ -103,7 +102,7 @@ class ErasureSources:
         )
 
     def _requested_records(self, request: ErasureRequest) -> list[LogRecord]:
-        """The messages that are named, what later edits of them said, and reminders that they asked for."""
+        """Return the named messages, their later edits, and reminders they requested."""
         records = []
         for message_id in dict.fromkeys(request.messages):
             row = self.find_message(message_id, request.scope)
@@ -114,7 +113,7 @@ class ErasureSources:
         return [*records, *self._changes_of(request.messages, request.scope)]
 
     def _changes_of(self, message_ids: Sequence[int], scope: str) -> list[LogRecord]:
-        """What later edits of messages said, and reminders that they asked for."""
+        """Return later edits of messages, and reminders they requested."""
         rows = self._db.rows(
             "SELECT session, byte_start, byte_end FROM messages"
             " WHERE scope = ? AND kind IN ('edit', 'delete', 'reminder')",
@@ -124,7 +123,7 @@ class ErasureSources:
         return [record for record in records if set(record.refs) & set(message_ids) and record.id not in message_ids]
 
     def _readings_of(self, records: Sequence[LogRecord], scope: str) -> list[LogRecord]:
-        """What tools read in files that came with these messages."""
+        """Return what tools read in files that came with these messages."""
         paths = [media.path for record in records for media in record.media if media.path]
         rows = self._db.rows(
             "SELECT m.session, m.byte_start, m.byte_end FROM tool_runs r JOIN messages m ON m.turn = r.turn"
@@ -137,14 +136,14 @@ class ErasureSources:
         return [record for record in found if record.id not in met]
 
     def find_message(self, message_id: int, scope: str) -> Row | None:
-        """Where it is in the log."""
+        """Return where a message is in the log."""
         return self._db.row(
             f"SELECT session, byte_start, byte_end FROM messages WHERE id = ? AND scope = ? AND {_SAYING}",
             (message_id, scope),
         )
 
     def _requested_entries(self, request: ErasureRequest, memory_texts: Mapping[str, str]) -> list[Row]:
-        """The entries that are named, and those that the named memories tell of."""
+        """Return the named entries, and those of the named memories."""
         named = self._read_entries(request.entries, request.scope)
         missing = set(request.entries) - {row["id"] for row in named}
         if missing:

@@ -1,13 +1,11 @@
-"""A person's right that words are erased from every copy: the steps of an erasure over the stores of a home.
+"""Erases text from every copy in a data folder, step by step.
 
-What always holds:
-- What is to be done is written down (`forgetting-1.json`, words and all) before anything is changed, and removed when
-  all of it is done and proved; each step in between can be repeated. Killed anywhere, the next start, or the same
-  command again, finishes it.
-- Offsets, chain, coverage and counts stay. A redaction is recorded before its records are blanked, so that at any
-  moment every blank record is named by one (I2).
-- Only what belongs to the scope is changed (I10).
-- What could not be done is reported, never skipped: the byte search at the end decides.
+- The plan (`forgetting-1.json`, including the text) is stored before anything is changed, and deleted when everything
+  is done and proved; each step can be repeated. After a crash, the next start, or the same command again, completes it.
+- Offsets, chain, coverage and counts stay valid. A redaction is recorded before its records are blanked, so that every
+  blank record is named by one at any time (I2).
+- Only data of the scope is changed (I10).
+- What could not be done is reported, never skipped; the byte search at the end decides.
 """
 
 from __future__ import annotations
@@ -57,9 +55,9 @@ _REWRITTEN_DATABASES = (SEARCH_DB, MEMORY_DB, CALENDARS_DB)
 class ErasureStore(ErasureFinder):
     """Finds what an erasure removes (`ErasureFinder`), and removes it.
 
-    - `index`: the search index of the log, `entries` that of the journal. None: this process may write none.
-    - `archive`: None where nothing was archived.
-    - `files`: the index of files, and the search index of it.
+    - `index`: the search index of the log; `entries`: that of the journal. None: this process may not write them.
+    - `archive`: None if nothing was archived.
+    - `files`: the index of files, and its search index.
     """
 
     def __init__(
@@ -82,8 +80,7 @@ class ErasureStore(ErasureFinder):
         self._files = files
 
     def write_plan(self, plan: ErasurePlan) -> ErasurePlan:
-        """Write down what is to be done, durably; the same, with its note. Raises `StoreError`; then nothing
-        was changed."""
+        """Store the plan durably, and return it with its file name. Raises `StoreError`, with nothing changed."""
         taken = {path.name for path in find_files(self.home, PLAN_FILES)}
         names = (PLAN_FILES.replace("*", str(number)) for number in count(1))
         noted = replace(plan, note=next(name for name in names if name not in taken))
@@ -94,15 +91,16 @@ class ErasureStore(ErasureFinder):
         return noted
 
     def unfinished_plans(self) -> list[ErasurePlan]:
-        """What was begun and not finished, oldest first; notes that were being written or removed when a crash came are
-        removed. Raises `StoreError`, also for a note that is broken."""
+        """Return unfinished plans, oldest first; deletes files that were being written or deleted during a crash.
+        Raises `StoreError`, also for a damaged file."""
         self._remove_notes(find_files(self.home, UNFINISHED_PLAN_FILES))
         paths = sorted(find_files(self.home, PLAN_FILES), key=lambda path: (len(path.name), path.name))
         return [_read_plan(path) for path in paths]
 
     def execute(self, plan: ErasurePlan, now: datetime, *, is_retry: bool) -> list[ErasureLeftover]:
-        """Everything but archives, memories and backups; returns what could not be done. `is_retry`: an earlier attempt
-        was interrupted. Raises `StoreError` where databases or logs cannot be written: then it has to be repeated."""
+        """Do everything except for archives, memories and backups; return what could not be done. `is_retry`: an
+        earlier attempt was interrupted. Raises `StoreError` if databases or logs cannot be written; then call it
+        again."""
         self._remove_from_index(plan, is_retry=is_retry)
         for db in (self._db, self._people):
             db.overwrite_deleted()
@@ -116,7 +114,7 @@ class ErasureStore(ErasureFinder):
         with self._people.write():
             journal = erase_in_character_db(self._people, plan)
         if self._entries is not None and (journal or is_retry):
-            # A few thousand lines: made again sooner than words are picked out of it.
+            # A few thousand lines: rebuilding it is faster than removing words.
             self._entries.clear()
         leftovers += self._attempt((self._relative(file.path), file.erase) for file in self._erasable_files(plan))
         leftovers += self._attempt((name, partial(_remove_file, self.home / WORKSPACE / name)) for name in plan.files)
@@ -127,31 +125,32 @@ class ErasureStore(ErasureFinder):
         return leftovers
 
     def rewrite_archives(self, plan: ErasurePlan) -> list[ErasureLeftover]:
-        """Rewrite archives, wherever they are; what could not be done. Slow, and uses nothing that another thread
-        uses: for a worker thread. Raises `StoreError`."""
+        """Rewrite archives, wherever they are; return what could not be done. Slow, and uses nothing shared with other
+        threads: call it in a worker thread. Raises `StoreError`."""
         return [] if self._archive is None else erase_in_archives(self._archive, plan)
 
     def rewrite_databases(self) -> list[ErasureLeftover]:
-        """Have the databases keep nothing of what was deleted; what could not be done."""
+        """Remove deleted content from the database files; return what could not be done."""
         others = [self.home / name for name in _REWRITTEN_DATABASES]
         derived = [self.home / name for name in DERIVED_DATABASES]
         steps: list[tuple[str, Callable[[], None]]] = [(db.path.name, db.vacuum) for db in (self._db, self._people)]
         steps += [(FILES_DB, self._files[0].vacuum)] if self._files is not None else []
-        # Nobody can look for words in a damaged one.
+        # A damaged one cannot be searched.
         steps += [(path.name, partial(remove_set_aside, path)) for path in derived if is_set_aside(path)]
         return self._attempt([*steps, *((path.name, partial(_vacuum, path)) for path in others if path.exists())])
 
     def search_remains(self, plan: ErasurePlan) -> tuple[list[ErasureLeftover], int]:
-        """What a search through every byte of the home still finds, and how many files it read."""
+        """Return what a search of every byte of the data folder still finds, and the number of files read."""
         return search_home_for_remains(self, plan)
 
     def search_archives(self, plan: ErasurePlan, failed: Collection[str]) -> tuple[list[ErasureLeftover], int]:
-        """As `search_remains`, in archives elsewhere or encrypted, but for the `failed`. For a worker thread."""
+        """Search archives that are elsewhere or encrypted, like `search_remains`, except the `failed` ones. For a
+        worker thread."""
         return ([], 0) if self._archive is None else search_archives(self._archive, plan, failed)
 
     def remove_plan(self, plan: ErasurePlan) -> None:
-        """All of it is done: the words are kept nowhere any more. It is no note any more before it is overwritten.
-        Raises `StoreError`."""
+        """Delete the plan when all is done, so that the text is stored nowhere. It is renamed first, so that no
+        half-overwritten plan is found. Raises `StoreError`."""
         note, aside = self.home / plan.note, self.home / f".{plan.note}.done"
         with _explained(note):
             note.replace(aside)
@@ -166,8 +165,8 @@ class ErasureStore(ErasureFinder):
                 sync_directory(self.home)
 
     def _remove_from_index(self, plan: ErasurePlan, *, is_retry: bool) -> None:
-        """Before the log is blanked: the index is told what it had of each record. Not twice: after a crash in between,
-        the index is thrown away. Raises `StoreError`."""
+        """Before the log is blanked, remove the words of each record from the index. Not done twice: after a crash in
+        between, the index is discarded. Raises `StoreError`."""
         records = {place.id: place for place in plan.records if not self._log.is_blank(place.session, place.span)}
         if self._index is None or not records:
             return
@@ -183,12 +182,12 @@ class ErasureStore(ErasureFinder):
         self._index.clear()
 
     def _remove_from_files(self, plan: ErasurePlan, *, is_retry: bool) -> None:
-        """Raises `StoreError`."""
+        """Remove the text from the index of files. Raises `StoreError`."""
         if self._files is None or not ((self.home / FILES_DB).exists() and (plan.in_files or plan.files)):
             return
         index, finder = self._files
         if index.erase(plan.in_files, plan.files) or is_retry:
-            # Made again sooner than words are picked out of it.
+            # Rebuilding it is faster than removing words.
             finder.clear()
 
     def _redact(self, plan: ErasurePlan, now: datetime) -> None:
@@ -199,7 +198,7 @@ class ErasureStore(ErasureFinder):
                 self._conversation.annotate(session, "redaction", ids, "", now)
 
     def _redacted_ids(self, session: str) -> set[int]:
-        """What the redactions of a session name already."""
+        """Return the ids already named by redactions of a session."""
         rows = self._db.rows(
             "SELECT byte_start, byte_end FROM messages WHERE session = ? AND kind = 'redaction'", (session,)
         )
@@ -237,14 +236,14 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _remove_copy_with_words(path: Path, plan: ErasurePlan) -> None:
-    """Raises `StoreError`."""
+    """Delete a database copy that has the text. Raises `StoreError`."""
     if database_copy_has_words(path, plan):
         for suffix in ("-wal", "-shm", ""):
             _remove_file(path.with_name(path.name + suffix))
 
 
 def _remove_file(path: Path) -> None:
-    """Raises `StoreError`."""
+    """Delete a file. Raises `StoreError`."""
     try:
         if path.exists() or path.is_symlink():
             path.unlink()

@@ -1,7 +1,7 @@
-"""A table that has words, and what becomes of a row that has those to erase.
+"""Tables that contain text, and how a row with text to erase changes.
 
-What always holds: only rows of the scope are read or changed (I10), except in the few tables that belong to nobody; a
-table or column that an older backup lacks is skipped. Repeating it changes nothing.
+Only rows of the scope are read or changed (I10), except in the few tables without a scope; a table or column that an
+older backup lacks is skipped. Repeating it changes nothing.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from assistant.store.database import Database
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.rows import FORGOTTEN_PLACEHOLDER, dump_json
 
-# Other values of a row by column (None: it is removed), and what tells a person which one it is, "" for nothing.
+# New values of a row by column (None: delete the row), and a label of it for people, "" for none.
 Change = tuple[dict[str, Any] | None, str]
-ChangeRow = Callable[[Row, ErasurePlan], Change | None]  # None where it stays as it is
+ChangeRow = Callable[[Row, ErasurePlan], Change | None]  # None if the row is unchanged
 
 
 PROGRAM_NAMES = {
@@ -38,23 +38,23 @@ PROGRAM_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class WordTable:
-    """A table that has words."""
+    """A table that contains text."""
 
-    place: str  # what a person calls it
+    place: str  # its name for people
     name: str
     change: ChangeRow
-    scope: str | None = "scope"  # the column that tells whose a row is, or an SQL expression; None: nobody's
+    scope: str | None = "scope"  # the column, or SQL expression, with the scope; None: no scope
     columns: str = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """What becomes of a row."""
+    """The change of one row."""
 
     place: str
     table: str
     row: int  # its rowid
-    values: dict[str, Any] | None  # by column; None: it is removed
+    values: dict[str, Any] | None  # by column; None: delete the row
     shown: str
 
 
@@ -69,7 +69,7 @@ def find_changes(db: Database, plan: ErasurePlan, tables: Iterable[WordTable]) -
 def _scoped_rows(
     db: Database, table: str, plan: ErasurePlan, *, scope: str | None = "scope", columns: str = "*"
 ) -> Iterator[Row]:
-    """Rows of the plan's scope, each with its rowid as `row_number`."""
+    """Yield rows of the plan's scope, each with its rowid as `row_number`."""
     if not db.column_names(table):
         return iter(())
     sql = f"SELECT rowid AS row_number, {columns} FROM {table}"
@@ -77,7 +77,7 @@ def _scoped_rows(
 
 
 def apply_changes(db: Database, changes: Sequence[RowChange]) -> None:
-    """Inside `write()`."""
+    """Apply the changes within `write()`."""
     for change in changes:
         if change.values is None:
             db.execute(f"DELETE FROM {change.table} WHERE rowid = ?", (change.row,))
@@ -86,8 +86,9 @@ def apply_changes(db: Database, changes: Sequence[RowChange]) -> None:
 
 
 def words_in(*texts: str, jsons: tuple[str, ...] = (), goes: bool = False, retells: bool = False) -> ChangeRow:
-    """The sentences with the words are cut out of these columns, and out of texts within the JSON of `jsons`; with
-    `goes` a row whose first text is left empty is removed. `retells`: they tell of messages in other words."""
+    """Return a function that cuts the sentences with the text out of these columns, and out of texts within the JSON of
+    `jsons`. With `goes`, a row whose first text becomes empty is deleted. `retells`: the columns retell messages in
+    other words."""
 
     def change(row: Row, plan: ErasurePlan) -> Change | None:
         wording = plan.retelling if retells else plan.wording
@@ -110,16 +111,16 @@ def words_in(*texts: str, jsons: tuple[str, ...] = (), goes: bool = False, retel
 
 
 def join_columns(row: Row, columns: Iterable[str]) -> str:
-    """To be searched at once. Nothing that is looked for goes across the signs between."""
+    """Join columns so that they are searched at once. No match spans the separators."""
     return "\0".join(row[name] or "" for name in columns)
 
 
-# Somebody may say "arguments", and a message without them could not be read any more.
+# A keyword like "arguments" could be part of the text, and a message without it could not be decoded.
 _OWN_KEYS = frozenset(field.name for kind in (Message, ToolCall, Media) for field in fields(kind))
 
 
 def redact_json(text: str, wording: PhraseMatcher) -> str:
-    """A JSON text whose texts have lost the words. What is no JSON is taken for plain text."""
+    """Remove the text from strings within a JSON text. Invalid JSON is treated as plain text."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -1,1 +1,1 @@
-"""The home directory itself: checks, the workspace, the configuration file, secrets."""
+"""The data folder itself: checks, the workspace, the configuration file, secrets."""

@@ -1,11 +1,10 @@
-"""Which browsers are logged in to the page, and the links that log one in.
+"""Browser logins to the web page, and the links that log in a browser.
 
-What always holds:
-- A link is good once, for five minutes, in the process that made it. A session's secret goes to the browser and nowhere
-  else: of both only hashes are kept, of sessions in the file, which no backup has.
-- A session that was revoked, or not used for 90 days, lets nobody in; `ended` of those that are watched is set at once.
-- A file that cannot be read lets nobody in. One that cannot be written refuses a login, and never keeps a revoked
-  session alive in this process.
+- A link is valid once, for five minutes, in the process that created it. A session's secret is only given to the
+  browser; only hashes of both are stored, those of sessions in a file that backups exclude.
+- A session that was revoked, or not used for 90 days, is not accepted; its `ended` event is set immediately.
+- If the file cannot be read, nobody is accepted. If it cannot be written, logins are refused, and a revoked session
+  still ends in this process.
 """
 
 from __future__ import annotations
@@ -31,33 +30,33 @@ _MAX_LINKS = 10
 _MAX_SESSIONS = 100
 _LONGEST_AGENT = 200
 _MAX_BYTES = 1_000_000
-# How much later a session was used before that is written down.
+# The last use is saved only if this much later than the saved one.
 _NOTED_EVERY = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class BrowserSession:
-    """A browser that is logged in."""
+    """A logged-in browser."""
 
     id: int
-    agent: str  # what the browser calls itself
+    agent: str  # the browser's user agent
     created_at: datetime
     used_at: datetime
 
 
 class BrowserSessions:
     def __init__(self, path: Path, clock: Callable[[], datetime]) -> None:
-        """Nothing is read before somebody asks."""
+        """The file is read at first use."""
         self._path = path
         self._clock = clock
-        self._links: dict[str, datetime] = {}  # by hash, until when
+        self._links: dict[str, datetime] = {}  # expiry by hash
         self._sessions: dict[str, BrowserSession] | None = None  # by hash
         self._watched: dict[str, asyncio.Event] = {}
 
     # ------------------------------------------------------------------------------------------------------------ login
 
     def create_link_code(self) -> str:
-        """The secret of a link that logs one browser in."""
+        """Return the secret of a link that logs in one browser."""
         now = self._clock()
         self._links = {hash_: until for hash_, until in self._links.items() if until > now}
         while len(self._links) >= _MAX_LINKS:
@@ -67,8 +66,8 @@ class BrowserSessions:
         return code
 
     def log_in(self, code: str, agent: str) -> str:
-        """The secret of a new session. Raises `UsageError` where the link is not good, `StoreError` where the session
-        cannot be kept; the link is used up in any case."""
+        """Return the secret of a new session. Raises `UsageError` if the link is invalid, `StoreError` if the session
+        cannot be saved; the link is used up in any case."""
         now = self._clock()
         if self._links.pop(_hash(code), now) <= now:
             raise UsageError(
@@ -86,7 +85,7 @@ class BrowserSessions:
     # --------------------------------------------------------------------------------------------------------- sessions
 
     def is_valid(self, secret: str) -> bool:
-        """Whether the session lets its browser in now, which counts as a use. Raises nothing."""
+        """Return whether a session is valid now, and record its use. Raises nothing."""
         now, hash_ = self._clock(), _hash(secret)
         try:
             session = self._read(now).get(hash_)
@@ -97,7 +96,7 @@ class BrowserSessions:
         return session is not None
 
     def ended(self, secret: str) -> asyncio.Event:
-        """Set once the session is revoked."""
+        """Return the event that is set when the session is revoked."""
         return self._watched.setdefault(_hash(secret), asyncio.Event())
 
     def list_sessions(self) -> list[BrowserSession]:
@@ -105,7 +104,7 @@ class BrowserSessions:
         return sorted(self._read(self._clock()).values(), key=lambda session: session.id)
 
     def revoke(self, ids: Collection[int]) -> list[BrowserSession]:
-        """End these sessions, and what they have open. Raises `StoreError`."""
+        """Revoke sessions and close what they have open. Raises `StoreError`."""
         sessions = self._read(self._clock())
         ended = {hash_: session for hash_, session in sessions.items() if session.id in ids}
         self._sessions = {hash_: session for hash_, session in sessions.items() if hash_ not in ended}
@@ -116,7 +115,7 @@ class BrowserSessions:
         return sorted(ended.values(), key=lambda session: session.id)
 
     def revoke_secret(self, secret: str) -> None:
-        """End the session that has this secret. Raises `StoreError`."""
+        """Revoke the session with this secret. Raises `StoreError`."""
         session = self._read(self._clock()).get(_hash(secret))
         if session is not None:
             self.revoke({session.id})

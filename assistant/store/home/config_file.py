@@ -1,13 +1,11 @@
-"""The one writer of files that a person configures the home with: config.toml, secrets.toml, and any other text of that
-kind; and where secrets are stored: in the keyring of the operating system, or in secrets.toml.
+"""Writes the files with which a person configures the assistant: config.toml, secrets.toml, and similar texts; and
+stores secrets in the keyring of the operating system, or in secrets.toml.
 
-What always holds:
-- A new text replaces the old one in one step, durable and closed to others (0600), or the old one stays. Two processes
-  that change the same file do it one after the other. A file that is a link stays one: the file that it leads to is
-  replaced.
-- The list in secrets.toml names every secret that is stored. A secret is in the keyring before the list says so and out
-  of the list before it is out of the keyring: a crash in between leaves one that nobody looks for, never one that is
-  looked for and missing.
+- A file is replaced in one step, durably and readable by the owner only (0600), or unchanged. Concurrent changes by two
+  processes are serialized. If the file is a link, its target is replaced.
+- The list in secrets.toml names every stored secret. A secret is in the keyring before it is listed, and removed from
+  the list before it is removed from the keyring, so a crash may leave an unused one, but never a listed one that is
+  missing.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ _MARK = "new"
 
 
 class ConfigFile:
-    """The file at `path`, which may not exist yet; the home is made when something is first written."""
+    """The file at `path`, which may not exist yet; the data folder is created at the first write."""
 
     def __init__(self, path: Path) -> None:
         self._home = path.parent
@@ -39,12 +37,12 @@ class ConfigFile:
         self._file = TextFile(place.parent, place.name)
 
     def read(self) -> str:
-        """What it says; "" where there is none. Raises `StoreError` for what is no text."""
+        """Return the text; "" if the file does not exist. Raises `StoreError` if it is not text."""
         return self._file.read()
 
     def change(self, edit: Callable[[str], str]) -> tuple[str, str]:
-        """Replace what it says by what `edit` makes of it, while nobody else can; before and after. What `edit` raises
-        leaves the file as it is. Raises `HomeError`, `StoreError`."""
+        """Replace the text by the result of `edit`, under a lock; return the text before and after. If `edit` raises,
+        the file is unchanged. Raises `HomeError`, `StoreError`."""
         prepare_home(self._home)
         with _alone(self._home):
             before = self._file.read()
@@ -65,9 +63,8 @@ class ConfigFile:
 
 
 def keep_valid_config(settings: Settings) -> None:
-    """Copy a config.toml that was understood, for commands that run meanwhile (`Home.last_valid_config`). A file that
-    changed since it was read is left for the next look. Where the copy cannot be written, the reader of it does
-    without."""
+    """Copy a valid config.toml, for commands that run while it is being edited (`Home.last_valid_config`). A file that
+    changed since it was read is left to the next call. If the copy cannot be written, readers do without it."""
     with contextlib.suppress(HomeError, StoreError):
         text = ConfigFile(settings.home.config).read()
         if file_stamp(settings.home.config) == settings.file_stamps[0]:
@@ -76,7 +73,7 @@ def keep_valid_config(settings: Settings) -> None:
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """One at a time, of all processes; the kernel lets go of it however a process ends."""
+    """Hold the lock between processes; the kernel releases it when a process ends."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -97,15 +94,15 @@ _SECRETS_HEADER = """\
 
 
 def create_web_token(path: Path) -> str:
-    """A new token of the web API, stored in the `secrets.toml` at `path`: no keyring has to be unlocked to start the
-    daemon. Raises `StoreError`."""
+    """Create a token for the web API, stored in the `secrets.toml` at `path`, so that the daemon can start without an
+    unlocked keyring. Raises `StoreError`."""
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     HomeSecretStore(path, None).put(WEB_TOKEN_KEY, token, in_file=True)
     return token
 
 
 class HomeSecretStore:
-    """Where secrets are put, for a command that asks for one."""
+    """Stores secrets for commands that ask for one."""
 
     def __init__(self, path: Path, ring: SystemKeyring | None = SYSTEM_KEYRING) -> None:
         self._path = path
@@ -113,19 +110,19 @@ class HomeSecretStore:
         self._ring = ring
 
     def put(self, name: str, value: str, *, in_file: bool = False) -> str:
-        """Keep it, in the keyring where there is one that works; returns `IN_KEYRING` or `IN_FILE`. Raises
-        `StoreError`; then what was kept before is still there."""
+        """Store a secret, in the keyring if one works; return `IN_KEYRING` or `IN_FILE`. Raises `StoreError`, with the
+        old secret unchanged."""
         account = "" if in_file else self._put_in_keyring(name, value)
         before = self._change(lambda index: _with(index, name, value, account))
         previous_account = before.accounts.get(name)
         if previous_account and previous_account != account and self._ring is not None:
-            # What is no longer listed is no longer sought.
+            # What is not listed is never read.
             with contextlib.suppress(SecretsUnavailable):
                 self._ring.remove(previous_account)
         return IN_KEYRING if account else IN_FILE
 
     def remove(self, name: str) -> bool:
-        """Whether there was one. Raises `StoreError`, `SecretsUnavailable`."""
+        """Delete a secret; return whether it existed. Raises `StoreError`, `SecretsUnavailable`."""
         before = self._change(lambda index: _without(index, name))
         account = before.accounts.get(name)
         if account and self._ring is not None:
@@ -133,7 +130,7 @@ class HomeSecretStore:
         return name in before.values or account is not None
 
     def _put_in_keyring(self, name: str, value: str) -> str:
-        """The account under which the keyring has it now; "" where none works."""
+        """Store a secret in the keyring and return its account there; "" if no keyring works."""
         if self._ring is None:
             return ""
         account = f"{self._path.parent}#{name}"
@@ -144,7 +141,7 @@ class HomeSecretStore:
         return account
 
     def _change(self, edit: Callable[[SecretIndex], SecretIndex]) -> SecretIndex:
-        """What the list said before."""
+        """Change the list, and return its previous content."""
         before, _ = self._file.change(lambda text: _text(edit(self._parse(text))))
         return self._parse(before)
 

@@ -1,10 +1,9 @@
-"""The state of a home: whether it is still there and can be written, who may read its files, whether a database is
-intact, how fast the disk is.
+"""Checks the state of a data folder: whether it is present and writable, who can read its files, whether a database is
+intact, and how fast the disk is.
 
-What always holds: under an assistant that runs for months, disks are unmounted, folders renamed, and file systems
-become
-read-only after an error. Nothing is written to a home that is not at its place (see `Database.write`), and none is
-created in its stead. One that comes back is used again; another one at the same place is not touched by this process.
+While an assistant runs for months, disks are unmounted, folders renamed, and file systems become read-only after an
+error. Nothing is written to a data folder that is not at its place (see `Database.write`), and none is created instead.
+One that reappears is used again; a different one at the same place is not touched by this process.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from assistant.store.files import sync, write_all
 DATABASE_NAMES = ("script.db", "character.db", "memory.db")
 _OTHERS = 0o077
 _MOST_FILES = 50_000
-# As much as a message and its records take.
+# About the size of a message and its records.
 _PROBE = 1 << 16
 
 
 def find_exposed_files(home: Path) -> dict[str, str]:
-    """What others than the owner could get at: paths within the home, and their modes in octal. A home that is closed
-    itself keeps everything in it closed; what is in it is looked at all the same, as a copy of it would be open. Links
-    lead elsewhere, and the workspace is the owner's to share. Raises `StoreError`."""
+    """Return files that other users can access: paths within the data folder, and their octal modes. A closed data
+    folder protects its content; its files are checked all the same, since a copy of them would be open. Links, and the
+    workspace, which the owner may share, are skipped. Raises `StoreError`."""
     try:
         return {
             str(path.relative_to(home)): f"{mode & 0o777:03o}"
@@ -44,7 +43,7 @@ def find_exposed_files(home: Path) -> dict[str, str]:
 
 
 def restrict_permissions(home: Path, paths: Iterable[str]) -> None:
-    """Take from others what they may do with these. Raises `StoreError`."""
+    """Remove other users' permissions on these paths. Raises `StoreError`."""
     for name in paths:
         path = home / name
         try:
@@ -56,8 +55,8 @@ def restrict_permissions(home: Path, paths: Iterable[str]) -> None:
 
 
 def check_database_pages(path: Path) -> list[str]:
-    """What SQLite finds wrong with a database; [] for one that is whole. Reads it all, some 500 MB a second. Raises
-    `StoreError` for one that cannot be read at all."""
+    """Return the problems SQLite finds in a database, [] if it is intact. Reads the whole file, about 500 MB per
+    second. Raises `StoreError` if it cannot be read at all."""
     database = Database.open_reader(path)
     try:
         problems = [str(row[0]) for row in database.rows("PRAGMA quick_check(10)")]
@@ -67,7 +66,7 @@ def check_database_pages(path: Path) -> list[str]:
 
 
 def measure_sync_seconds(home: Path) -> float:
-    """How long the disk takes to keep a few bytes for certain. Raises `StoreError` where it does not."""
+    """Measure how long the disk takes to sync a few bytes. Raises `StoreError` if it fails."""
     probe = home / f".probe-{os.getpid()}"
     began = time.perf_counter()
     try:
@@ -96,7 +95,7 @@ def has_fts5() -> bool:
 
 
 def _walk(home: Path) -> Iterator[tuple[Path, int]]:
-    """Path and mode of the home and of what is in it, as far as that is a reasonable number."""
+    """Yield path and mode of the data folder and its content, up to a limit."""
     yield home, home.lstat().st_mode
     count = 0
     for folder, folders, files in os.walk(home):
@@ -118,8 +117,8 @@ HOME_MISSING = (
 
 
 def remember_home(home: Path, folder_list: Path) -> None:
-    """Note that there is a data folder, so that it is missed once it is away. One among temporary files is not: it is
-    expected to go. Nobody is kept from anything where the note cannot be written."""
+    """Record that a data folder exists, so that its absence is noticed. Temporary folders are not recorded. Errors are
+    ignored."""
     line = f"{home}\n"
     if "\n" in str(home) or home.is_relative_to(tempfile.gettempdir()):
         return
@@ -132,7 +131,7 @@ def remember_home(home: Path, folder_list: Path) -> None:
 
 
 def is_home_missing(home: Path, folder_list: Path) -> bool:
-    """Whether a data folder was here once, and now there is nothing, not even settings."""
+    """Return whether a data folder was recorded here, and now nothing is left, not even settings."""
     if any((home / name).exists() for name in (*DATABASE_NAMES, "config.toml")):
         return False
     try:
@@ -142,22 +141,22 @@ def is_home_missing(home: Path, folder_list: Path) -> bool:
 
 
 class HomeGuard:
-    """What a home stands on: its folder, and the files of its databases."""
+    """Checks a data folder and the files of its databases before writes."""
 
     def __init__(self, home: Path, databases: Sequence[Database]) -> None:
         self._home = home
         self._databases = tuple(databases)
 
     def require_present(self, after_failure: bool = False) -> None:
-        """Raises `StoreError` while the home is away, `HomeReplaced` where another one is at its place. After it
-        `refused` something, the disk has to keep a few bytes for certain before it counts as well again."""
+        """Raises `StoreError` while the data folder is missing, `HomeReplaced` if another one is at its place. After a
+        failed write, the disk must first sync a few bytes before it counts as working."""
         for database in self._databases:
             database.require_same_file()
         if after_failure:
             measure_sync_seconds(self._home)
 
     def require_writable(self) -> None:
-        """Raises `StoreError` where nothing can be written now. Writes nothing, and finds no disk that is just full."""
+        """Raises `StoreError` if nothing can be written now. Writes nothing, so it does not detect a full disk."""
         for database in self._databases:
             database.require_writable()
         try:

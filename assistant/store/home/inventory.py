@@ -1,17 +1,16 @@
-"""What a data folder has, written down outside of each of its stores (`stores.json`), so that a store that is missing,
-empty, or older than it was is told from one that has nothing yet.
+"""Records the state of each store of a data folder outside of the stores (`stores.json`), so that a store that is
+missing, empty, or older than before can be distinguished from a new one.
 
-What always holds:
-- Each database that cannot be made again has a mark, a number that only grows (`PRAGMA user_version`). It is raised in
-  the database first and written here afterwards: after any crash a database is as far as this file says, or further.
-  An older copy of it is not.
-- How much a store held is only for people to read. Whatever is forgotten or reset lowers counts, never a mark.
-- A fingerprint is of a file that nobody has open: it is written when the stores are closed, and is out of date as
-  soon as a database has a higher mark. What changed meanwhile was changed by somebody else, or by the disk.
-- What was committed since it was written is in the write-ahead log of a store that was killed. Where that lost its end,
-  or is damaged, people are told, once: the first to open the database takes it for whole (`wal_loss.py`).
-- The file is replaced in one step and has a checksum. Without it nothing is refused: it is made again, and people are
-  told.
+- Each database that cannot be rebuilt has a mark, a number that only grows (`PRAGMA user_version`). It is raised in the
+  database first and recorded here afterwards, so after a crash a database is at this mark or beyond; an older copy of
+  it is not.
+- Counts of content are only for people to read. Erasures and resets lower counts, never a mark.
+- A fingerprint is that of a closed file: it is written when the stores are closed, and is outdated once the database
+  has a higher mark. If such a file differs, another program, or the disk, changed it.
+- Later commits are in the write-ahead log of a store whose process was killed. If its end is missing or damaged, people
+  are told once, because the first connection accepts the rest as complete (`wal_loss.py`).
+- The file is replaced in one step and has a checksum. Without it nothing is refused: it is written again, and people
+  are told.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from assistant.store.verify.salvage import find_damage
 
 INVENTORY_FILE = "stores.json"
 SCRIPT_DB, CHARACTER_DB = "script.db", "character.db"
-# Of each store what people count, the word for one of it, and for several.
+# What people count of each store, with the singular and plural word.
 _COUNTED: Mapping[str, Mapping[str, str]] = {
     SCRIPT_DB: {
         "received message": "SELECT coalesce(max(id), 0) FROM inbox",
@@ -62,7 +61,7 @@ _SOURCES = {
     SCRIPT_DB: "The message log has what was said; reminders, people and summaries are in a backup only",
     CHARACTER_DB: "The journal can be made again from the message log; to-dos, pins and profiles are in a backup only",
 }
-# A file of up to so many bytes is read whole for its fingerprint; of a larger one as much, spread over it.
+# Files up to this size are hashed completely; larger ones in samples of this total size.
 _MOST_READ = 256 << 20
 _BLOCK = 1 << 20
 _MIGRATIONS = {SCRIPT_DB: script_migrations, CHARACTER_DB: character_migrations}
@@ -70,10 +69,10 @@ _MIGRATIONS = {SCRIPT_DB: script_migrations, CHARACTER_DB: character_migrations}
 
 @dataclass(frozen=True, slots=True)
 class StoreEntry:
-    """What is known of one store."""
+    """What is recorded about one store."""
 
     mark: int = 0
-    held: Mapping[str, int] = field(default_factory=dict)  # by the word for one
+    held: Mapping[str, int] = field(default_factory=dict)  # by the singular word
     fingerprint: str = ""  # of the closed file; "" while it may be written
 
 
@@ -87,7 +86,7 @@ class Inventory:
 
 
 def read_inventory(home: Path) -> Inventory | None:
-    """None where there is none. Raises `CorruptStore` for one that is damaged, `StoreError`."""
+    """Return the inventory, None if there is none. Raises `CorruptStore` if it is damaged, `StoreError`."""
     path = home / INVENTORY_FILE
     try:
         data = path.read_bytes()
@@ -107,7 +106,7 @@ def read_inventory(home: Path) -> Inventory | None:
 
 
 def write_inventory(home: Path, inventory: Inventory) -> None:
-    """Durable on return, in one step. Raises `StoreError`."""
+    """Replace the inventory in one step, durably. Raises `StoreError`."""
     body = f"{dump_json(inventory)}\n".encode()
     fresh = home / f"{INVENTORY_FILE}.new"
     try:
@@ -119,7 +118,7 @@ def write_inventory(home: Path, inventory: Inventory) -> None:
 
 
 def discard_fingerprints(home: Path) -> None:
-    """Before somebody writes to a database who does not open all stores."""
+    """Discard the fingerprints, before a database is written without opening all stores."""
     with suppress(StoreError):
         inventory = read_inventory(home)
         if inventory is not None and any(entry.fingerprint for entry in inventory.stores.values()):
@@ -131,8 +130,8 @@ def discard_fingerprints(home: Path) -> None:
 
 
 def require_stores(home: Path) -> None:
-    """Whether the databases that cannot be made again are there, and not older than they were. Quick, changes nothing,
-    and needs no lock. Raises `StoreLost`."""
+    """Check that the databases that cannot be rebuilt exist and are not older than recorded. Fast, changes nothing,
+    needs no lock. Raises `StoreLost`."""
     try:
         inventory = read_inventory(home)
     except StoreError:
@@ -144,16 +143,16 @@ def require_stores(home: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StoreCheck:
-    """What a start found of the stores."""
+    """Findings about the stores at start-up."""
 
     inventory: Inventory | None
-    remarks: tuple[str, ...] = ()  # for people, a line each
-    derived_changed: tuple[str, ...] = ()  # databases that are made again, since they are not as they were left
+    remarks: tuple[str, ...] = ()  # for people, one line each
+    derived_changed: tuple[str, ...] = ()  # databases to rebuild, since they changed after they were closed
 
 
 def check_stores(home: Path) -> StoreCheck:
-    """Before the stores are opened, by the holder of the home's lock. Raises `StoreLost` for a store that is missing,
-    empty, damaged, or older than it was."""
+    """Check the stores before they are opened, holding the lock of the data folder. Raises `StoreLost` for a store that
+    is missing, empty, damaged, or older than recorded."""
     # Before anything opens them.
     remarks = [*describe_lost_commits(home)]
     inventory: Inventory | None = None
@@ -181,8 +180,8 @@ def check_stores(home: Path) -> StoreCheck:
 
 
 def describe_lost_commits(home: Path) -> Iterator[str]:
-    """A line for people for each database that was killed and lost what was written to it last. Only before anything
-    opens them, this process least of all. Raises `StoreError`."""
+    """Return a line for each database whose process was killed and which has lost its last commits. Call it before
+    anything opens them, in this process above all. Raises `StoreError`."""
     since = ""
     with suppress(CorruptStore):
         if (inventory := read_inventory(home)) is not None:
@@ -195,8 +194,8 @@ def describe_lost_commits(home: Path) -> Iterator[str]:
 
 
 def describe_change(home: Path, name: str, inventory: Inventory) -> str:
-    """A line for people where the file of a database is intact, and not as it was left; "" where it is. See `find_loss`
-    for who may ask."""
+    """Return a line for people if a database file is intact but changed after it was closed; else "". See `find_loss`
+    for who may call it."""
     if not _is_changed(home / name, inventory.entry(name)):
         return ""
     return (
@@ -206,8 +205,8 @@ def describe_change(home: Path, name: str, inventory: Inventory) -> str:
 
 
 def find_loss(home: Path, name: str, inventory: Inventory | None, *, look_closely: bool = True) -> str:
-    """What is wrong with a database that cannot be made again, as the end of a sentence; "" where nothing is. Whoever
-    looks closely holds the home's lock, and has none of its databases open."""
+    """Describe what is wrong with a database that cannot be rebuilt, as the end of a sentence; "" if nothing. With
+    `look_closely`, the caller holds the lock of the data folder and has none of its databases open."""
     path = home / name
     if why := _absence(home, name, inventory):
         return why
@@ -229,7 +228,7 @@ def _absence(home: Path, name: str, inventory: Inventory | None) -> str:
     path = home / name
     known = inventory is not None and inventory.entry(name).mark > 0
     if name == SCRIPT_DB and not known:
-        # An earlier version wrote no inventory, but a log.
+        # An earlier version wrote no inventory, but has a log.
         known = any(path.stat().st_size for path in home.glob(f"log/*/{LOG_NAME}"))
     if not known or path.is_dir():
         return ""
@@ -249,7 +248,7 @@ def _describe_loss(home: Path, name: str, why: str, inventory: Inventory | None)
 
 
 def describe_counts(held: Mapping[str, int]) -> str:
-    """As "2 reminders and 1 compaction"; "" for nothing."""
+    """Format counts like "2 reminders and 1 compaction"; "" if all are zero."""
     counts = [_number_of(count, word) for word, count in held.items() if count]
     return " and ".join(filter(None, (", ".join(counts[:-1]), *counts[-1:])))
 
@@ -259,19 +258,19 @@ def _number_of(count: int, word: str) -> str:
 
 
 def count_held(database: Database) -> dict[str, int]:
-    """What people count of a store that is open. Raises `StoreError`."""
+    """Count the content of an open store. Raises `StoreError`."""
     return {word: int(database.value(sql)) for word, sql in _COUNTED[database.path.name].items()}
 
 
 def list_shortfall(before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[str]:
-    """What there is less of than was written down, a line each."""
+    """Return a line for each count that is lower than recorded."""
     for word, count in before.items():
         if missing := max(0, count - now.get(word, 0)):
             yield f"{pluralize(missing, word, _PLURALS.get(word, ''))} of {count:,}"
 
 
 def read_mark(path: Path) -> int:
-    """0 where there is none. Raises `CorruptStore`, `StoreError`."""
+    """Return the mark, 0 if there is none. Raises `CorruptStore`, `StoreError`."""
     if not path.is_file() or not path.stat().st_size:
         return 0
     with closing(Database.open_reader(path)) as database:
@@ -289,7 +288,7 @@ def raise_mark(database: Database, mark: int) -> None:
 
 
 def _is_changed(path: Path, entry: StoreEntry) -> bool:
-    """Whether a file is another than the one that was closed under the same mark."""
+    """Return whether a file differs from the one that was closed with the same mark."""
     return bool(entry.fingerprint) and read_mark(path) == entry.mark and fingerprint(path) != entry.fingerprint
 
 
@@ -301,7 +300,7 @@ def _is_derived_changed(path: Path, entry: StoreEntry) -> bool:
 
 
 def fingerprint(path: Path) -> str:
-    """Tells a file from what it was; "" where it is not there, or has a write-ahead log. Nobody in this process may
+    """Return a fingerprint of a file; "" if it does not exist or has a write-ahead log. No code in this process may
     have it open (see `create_private_file`). Raises `StoreError`."""
     wal = path.with_name(f"{path.name}-wal")
     try:
@@ -323,7 +322,7 @@ def fingerprint(path: Path) -> str:
 
 
 class StoreRecorder:
-    """Keeps the inventory of a home whose databases are open."""
+    """Maintains the inventory of a data folder whose databases are open."""
 
     def __init__(self, home: Path, databases: tuple[Database, ...], found: StoreCheck) -> None:
         self._home = home
@@ -332,12 +331,15 @@ class StoreRecorder:
         self._seen: tuple[int, ...] | None = None
 
     def record(self, now: datetime) -> None:
-        """Raise the marks, and write down what the stores hold; nothing where nothing changed since. Raises
-        `StoreError`; then the earlier inventory stays, which is true as well."""
+        """Raise the marks, and record what the stores hold, if anything changed. Raises `StoreError`; the earlier
+        inventory then stays valid."""
         changes = tuple(int(database.value("SELECT total_changes()")) for database in self._databases)
         if changes == self._seen:
             return
         known = self._inventory
+        if known is None and not any(map(_mark, self._databases)):
+            # A first start that is killed after the marks are raised must not look like a folder that lost this file.
+            write_inventory(self._home, Inventory(now, {}))
         entries = {}
         for database in self._databases:
             name = database.path.name
@@ -352,13 +354,13 @@ class StoreRecorder:
         self._seen = changes
 
     def record_closing(self, now: datetime) -> None:
-        """Before the databases are closed. Raises `StoreError`."""
+        """Record the state before the databases are closed. Raises `StoreError`."""
         self.record(now)
         for database in self._databases:
             database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def record_closed(self) -> None:
-        """After the databases were closed: what their files are now. Raises `StoreError`."""
+        """Record fingerprints after the databases were closed. Raises `StoreError`."""
         if self._inventory is None:
             return
         names = dict.fromkeys((*self._inventory.stores, *DERIVED_DATABASES))

@@ -1,8 +1,8 @@
-"""The files of a repair: where it works, where it keeps what was damaged, and databases put in place.
+"""Files of a repair: its work folder, the folder for damaged originals, and putting rebuilt databases in place.
 
-What always holds: what is damaged is linked into a folder of its own before anything takes its place, and nothing ever
-removes it from there. A database that was made is whole and on the disk before it is put in place, by a rename; killed
-anywhere in between, the next repair or start continues, and does not make it again of less.
+A damaged file is linked into a folder of its own before it is replaced, and is never deleted from there. A rebuilt
+database is complete and synced before it is renamed into place; after a crash, the next repair or start continues, and
+does not rebuild it from less.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _PARTS = ("", "-wal", "-shm")
 
 
 def work_folder(home: Path) -> Path:
-    """Where backups are unpacked and databases are made; nothing else reads it."""
+    """Return the folder where backups are unpacked and databases rebuilt; nothing else reads it."""
     return home / _WORK
 
 
 def made_databases(home: Path) -> Path:
-    """Where a database is until it is put in place."""
+    """Return where rebuilt databases are until they are put in place."""
     return home / _WORK / "made"
 
 
 def kept_folder(home: Path, now: datetime) -> Path:
-    """Where a repair keeps the files that were damaged, under their names in the data folder."""
+    """Return where a repair keeps damaged files, under their paths in the data folder."""
     return home / f"{BEFORE_REPAIR_PREFIX}{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
 def keep_file(home: Path, path: Path, folder: Path) -> Path:
-    """A damaged file has another name as well, durably, which outlives what takes its place. Raises `OSError`."""
+    """Link a damaged file to a second name, durably; it survives the replacement. Raises `OSError`."""
     kept = folder / path.relative_to(home)
     make_directory(kept.parent, home=home.parent)
     if not kept.exists():
@@ -62,7 +62,8 @@ def repair_errors(home: Path) -> Iterator[None]:
 
 
 def begin_work(home: Path) -> None:
-    """A folder to work in, with what the stores held before the first try. Raises `StoreError`."""
+    """Return a folder to work in, with a record of what the stores held before the first attempt. Raises
+    `StoreError`."""
     with repair_errors(home):
         work = work_folder(home)
         work.mkdir(mode=0o700, exist_ok=True)
@@ -78,14 +79,14 @@ def begin_work(home: Path) -> None:
 
 
 def end_work(home: Path) -> None:
-    """All is in its place. Raises `StoreError`."""
+    """Remove the work folder when everything is in place. Raises `StoreError`."""
     with repair_errors(home):
         shutil.rmtree(work_folder(home))
 
 
 def put_in_place(home: Path, now: datetime) -> None:
-    """The databases that were made take the places of the damaged ones. Raises `StoreError`; then it continues with
-    `finish_interrupted_repair`."""
+    """Replace the damaged databases by the rebuilt ones. Raises `StoreError`; `finish_interrupted_repair` then
+    continues."""
     with repair_errors(home):
         made = made_databases(home)
         for path in made.glob("*.db"):
@@ -99,8 +100,8 @@ def put_in_place(home: Path, now: datetime) -> None:
 
 
 def finish_interrupted_repair(home: Path) -> bool:
-    """Put in place what was ready when a repair was cut off; whether there was something. The caller holds the lock of
-    the home. Raises `StoreError`."""
+    """Put in place what an interrupted repair had ready; return whether there was something. The caller holds the lock
+    of the data folder. Raises `StoreError`."""
     made = made_databases(home)
     ready = made / _READY
     if not ready.exists():
@@ -111,7 +112,7 @@ def finish_interrupted_repair(home: Path) -> bool:
             damaged = [home / f"{path.name}{part}" for part in _PARTS if (home / f"{path.name}{part}").exists()]
             for file in damaged:
                 keep_file(home, file, folder)
-            # A log of changes to the damaged one must not be applied to the one that takes its place.
+            # The write-ahead log of the damaged database must not be applied to the new one.
             for file in damaged[1:]:
                 file.unlink()
             sync_directory(home)

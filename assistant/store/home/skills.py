@@ -1,8 +1,8 @@
 """Skills: folders of the workspace with a SKILL.md, in the open Agent Skills format.
 
-What always holds: a skill is text that is read, and nothing else. Nothing of it is run, and what it says of itself (its
-name, its description, which tools it would like) grants nothing. No link is followed, and nothing larger than the
-limits is read or copied. A skill that is not as the format says is listed with what is wrong, and not offered.
+A skill is only read as text. Nothing in it is run, and what it says about itself (name, description, tools it would
+like) grants nothing. Links are not followed, and nothing larger than the limits is read or copied. An invalid skill is
+listed with its problem, and not offered.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEY = lazy_regex(r"([A-Za-z][\w-]*):(.*)")
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """`problem` says why it is not offered; it ends a sentence that begins with the name."""
+    """A skill. `problem` says why it is not offered; it completes a sentence that begins with the name."""
 
     name: str
     description: str = ""
@@ -48,7 +48,7 @@ class Skills:
         self.folder = workspace / SKILLS_FOLDER
 
     def list_all(self) -> list[Skill]:
-        """Those that are offered and those that are not, by name."""
+        """Return all skills by name, including those not offered."""
         return [self._read(name) for name in self._names()]
 
     def list_offered(self) -> list[Skill]:
@@ -58,7 +58,7 @@ class Skills:
         return bool(self._names())
 
     def require(self, name: str) -> Skill:
-        """Raises `FileRefused` for a skill that is not offered."""
+        """Return a skill. Raises `FileRefused` if it is not offered."""
         if not _NAME.fullmatch(name):
             raise FileRefused("is not the name of a skill")
         skill = self._read(name)
@@ -67,12 +67,12 @@ class Skills:
         return skill
 
     def list_files(self, name: str) -> list[str]:
-        """The plain files of a skill but for SKILL.md, by their path within it."""
+        """Return the plain files of a skill except for SKILL.md, by their path within it."""
         paths = (path for path, state in _walk(self.folder / name) if stat.S_ISREG(state.st_mode))
         return sorted(path for path in paths if path != SKILL_FILE)
 
     def add(self, source: Path) -> Skill:
-        """Copy a folder here. Raises `UsageError` for one that is no skill, or too large, or is there already."""
+        """Copy a folder here. Raises `UsageError` if it is not a skill, too large, or already exists."""
         try:
             skill = parse_skill(decode_text(read_file_below(source, SKILL_FILE, _MAX_SKILL_BYTES)))
             if (self.folder / skill.name).exists():
@@ -94,7 +94,7 @@ class Skills:
         return skill
 
     def remove(self, name: str) -> None:
-        """Raises `UsageError` where there is no such skill."""
+        """Delete a skill. Raises `UsageError` if it does not exist."""
         if name not in self._names():
             raise UsageError(f"There is no skill {name[:64]!r}. Nothing was changed; `/skills` lists them.")
         try:
@@ -122,7 +122,8 @@ class Skills:
 
 
 def parse_skill(text: str) -> Skill:
-    """The name and description of a SKILL.md. Raises `FileRefused`, which ends a sentence with the name of the file."""
+    """Return the name and description in a SKILL.md. Raises `FileRefused`, whose text completes a sentence with the
+    file name."""
     lines = text.removeprefix("\ufeff").splitlines()
     end = next((n for n, line in enumerate(lines[1 : _MAX_HEAD_LINES + 1], 1) if line.rstrip() == "---"), 0)
     if not lines or lines[0].rstrip() != "---" or not end:
@@ -137,8 +138,8 @@ def parse_skill(text: str) -> Skill:
 
 
 def _read_head(lines: list[str]) -> dict[str, str]:
-    """The texts at its first level, of YAML: plain, in quotation marks, or in a block below. Anchors, tags and
-    collections have no meaning here."""
+    """Return the top-level strings of the YAML header: plain, quoted, or as a block. Anchors, tags and collections are
+    not interpreted."""
     head: dict[str, str] = {}
     key = ""
     for line in lines:
@@ -163,7 +164,7 @@ def _unquoted(value: str) -> str:
 
 
 def _contents(source: Path) -> Iterator[tuple[str, bytes]]:
-    """Every file of a folder. Raises `FileRefused`."""
+    """Return every file of a folder. Raises `FileRefused`."""
     room = _MAX_BYTES
     for number, (path, state) in enumerate(_walk(source), 1):
         if not stat.S_ISREG(state.st_mode):
@@ -175,7 +176,7 @@ def _contents(source: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _walk(folder: Path, below: str = "", depth: int = _MAX_DEPTH) -> Iterator[tuple[str, os.stat_result]]:
-    """What is in a folder and is no folder, with its path within it. No link is followed."""
+    """Yield the files of a folder with their paths within it. Links are not followed."""
     with open_below(folder, below, "folder") as descriptor, os.scandir(descriptor) as entries:
         found = sorted((entry.name, entry.stat(follow_symlinks=False)) for entry in entries)
     for name, state in found[: _MAX_FILES + 1]:

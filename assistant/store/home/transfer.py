@@ -1,11 +1,10 @@
-"""A home's words as plain JSON, and the same words in a new home: what `assistant export` writes and `assistant import`
-reads back.
+"""Exports what was said in a data folder as plain JSON, and imports it into a new one, for `assistant export` and
+`assistant import`.
 
-What always holds:
-- Of what was forgotten an export says only that there was something. Everything else that was said is in it, with its
-  ids and in its place, so that what was learned still names its sources (I6).
-- A home takes an export whole only where nothing was ever said in it. The log comes first, as for anything that is said
-  (I1); index and views are made of it, as after a crash.
+- Of erased messages an export only says that they existed. Everything else is included, with ids and order, so that
+  what was learned still names its sources (I6).
+- An export is only imported into a data folder without messages. The log is written first, as always (I1); index and
+  views are built from it, as after a crash.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _AT_ONCE = 500
 
 
 class HomeTransfer:
-    """Of one home, open."""
+    """Exports from, or imports to, one open data folder."""
 
     def __init__(self, script: Database, character: Database, log: MessageLog, appender: Appender) -> None:
         self._script = script
@@ -42,11 +41,11 @@ class HomeTransfer:
         self._appender = appender
 
     def sessions(self) -> list[str]:
-        """Those with something said in them, each branch after what it branched from."""
+        """Return the sessions with messages, each branch after its parent."""
         return sort_parents_first([row["key"] for row in self._script.rows("SELECT DISTINCT key FROM sessions")])
 
     def records(self, session: str) -> Iterator[LogRecord]:
-        """All records, in order."""
+        """Yield all records in order."""
         return self._log.scan(session) if self._log.size(session) else iter(())
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
@@ -59,19 +58,19 @@ class HomeTransfer:
         return record_to_json(record)
 
     def require_empty(self) -> None:
-        """Raises `UsageError` where something was said, or learned."""
+        """Raises `UsageError` if there are messages, or learned entries."""
         if self.sessions() or any(True for table in TABLES for _ in self.rows(table)):
             raise UsageError("There is something in your data folder already. Nothing was imported.")
 
     def add_records(self, session: str, raw: Sequence[Mapping[str, Any]], now: datetime) -> None:
-        """The records of a session that has none. Raises `UsageError` where one is malformed, with nothing written."""
+        """Add the records of a session that has none. Raises `UsageError` if one is malformed, with nothing written."""
         records = [_record(one, session) for one in raw]
         for start in range(0, len(records), _AT_ONCE):
             self._log.append(records[start : start + _AT_ONCE])
         self._appender.catch_up_index(session, now, force=True)
 
     def add_rows(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Raises `UsageError` where a row is not one of this table."""
+        """Add rows. Raises `UsageError` if one does not fit this table."""
         db = self._database(table)
         columns = db.column_names(table)
         if any(not columns.issuperset(row) or not row for row in rows):

@@ -1,10 +1,10 @@
-"""Whether the write-ahead log of a database that a kill left open (`*.db-wal`) still has everything that was committed.
+"""Checks whether the write-ahead log of a database left open by a killed process (`*.db-wal`) still has all commits.
 
-SQLite takes a log whose end is gone for one that was never longer. What tells is the file beside it (`*.db-shm`): with
-every commit SQLite writes into it how many frames the log has, and the checksum of the last one. The first connection
-after a kill begins that file again, so code that wants to know looks before.
+SQLite treats a truncated log as a shorter one. The shared-memory file next to it (`*.db-shm`) shows the difference:
+with every commit SQLite records there the number of frames and the checksum of the last one. The first connection after
+a crash resets that file, so it has to be read before.
 
-What always holds: nothing is changed; where the file beside the log is missing or damaged itself, nothing is claimed.
+Nothing is changed; if the shared-memory file is missing or damaged itself, no loss is reported.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from pathlib import Path
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 
-# https://www.sqlite.org/walformat.html: the index header is there twice, behind it how many frames are in the database.
+# https://www.sqlite.org/walformat.html: two copies of the index header, then the number of frames in the database.
 _INDEX_HEADER = struct.Struct("=12xBxHI4xII8s8x")
 _HEADER_BYTES, _CHECKED_BYTES = _INDEX_HEADER.size, _INDEX_HEADER.size - 8
 _LOG_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
 _MAGIC_BIG = 0x377F0683
 _MASK = 0xFFFFFFFF
-# Of a longer log only the last frame is looked at: it takes a second to add up so much.
+# In a longer log only the last frame is checked: summing up this much takes a second.
 _MOST_READ = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class _LogIndex:
-    """What SQLite noted of the log with its last commit."""
+    """What SQLite recorded about the log at its last commit."""
 
     page: int  # bytes
     frames: int
@@ -38,17 +38,17 @@ class _LogIndex:
 
 
 def has_lost_commits(path: Path) -> bool:
-    """Whether the database at `path` had commits that are neither in it nor in its log. Only before this process opens
-    it (see `create_private_file`); another process may write to it meanwhile. Raises `StoreError`."""
+    """Return whether the database at `path` has lost commits from its log. Call it before this process opens the
+    database (see `create_private_file`); another process may be writing. Raises `StoreError`."""
     index = _read_index(path)
     if index is None or index.moved >= index.frames or _has_all_frames(path, index):
         return False
-    # Where somebody has it open, both files may have changed between the two looks.
+    # If another process has it open, both files may have changed between the two reads.
     return _read_index(path) == index
 
 
 def _read_index(path: Path) -> _LogIndex | None:
-    """None where there is none, or where it is not whole."""
+    """Return the index; None if it is missing or damaged."""
     data = _read(path.with_name(f"{path.name}-shm"), 0, 2 * _HEADER_BYTES + 4)
     header = data[:_HEADER_BYTES]
     if len(data) < 2 * _HEADER_BYTES + 4 or header != data[_HEADER_BYTES : 2 * _HEADER_BYTES]:
@@ -59,7 +59,7 @@ def _read_index(path: Path) -> _LogIndex | None:
         "=II", header, _CHECKED_BYTES
     ):
         return None
-    # A page of 65,536 bytes is written as 1.
+    # A page size of 65,536 is stored as 1.
     return _LogIndex((page & 0xFE00) + ((page & 1) << 16), frames, (first, second), salt, moved)
 
 
@@ -75,7 +75,7 @@ def _has_all_frames(path: Path, index: _LogIndex) -> bool:
 
 
 def _add_up_frames(data: bytes, frame: int) -> tuple[int, int]:
-    """The checksum of a log up to its last frame."""
+    """Return the checksum of a log up to its last frame."""
     order = "big" if struct.unpack_from(">I", data)[0] == _MAGIC_BIG else "little"
     checksum = _add_up(data[: _LOG_HEADER_BYTES - 8], (0, 0), order)
     for start in range(_LOG_HEADER_BYTES, len(data), frame):
@@ -85,7 +85,7 @@ def _add_up_frames(data: bytes, frame: int) -> tuple[int, int]:
 
 
 def _add_up(data: bytes, before: tuple[int, int], order: str) -> tuple[int, int]:
-    """SQLite's checksum of words in a byte order."""
+    """Continue SQLite's checksum over words in a byte order."""
     first, second = before
     for one, other in struct.iter_unpack(">II" if order == "big" else "<II", data):
         first = (first + one + second) & _MASK

@@ -1,8 +1,8 @@
-"""Files that come into the workspace from a network and go out of it to one, and texts that are written there.
+"""Writes files received from and sent to networks, and texts, into the workspace.
 
-What always holds: a file has its name only once it is complete and on the disk, so a crash leaves none half-written
-under it; a name that is taken is never overwritten, and a text that another takes the place of is kept in `earlier/`
-before; no link is followed.
+A file gets its name only when it is complete and synced, so a crash leaves no partial file under it. An existing file
+is never overwritten by a received one, and a text that is replaced is first copied to `earlier/`. Links are not
+followed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from assistant.store.files import make_directory, sync, write_all
 SENT_FOLDER = "sent"
 ADDED_FOLDER = "files"
 EARLIER_FOLDER = "earlier"
-# What came and went, as it was then.
+# Received and sent files, kept as they were.
 _KEPT_AS_THEY_ARE = frozenset((SENT_FOLDER, "received", EARLIER_FOLDER))
 _LONGEST_PART = 200
 PAGES_FOLDER = "web"
@@ -47,7 +47,7 @@ class WorkspaceFiles:
         self._saving = threading.Lock()
 
     def remove_partial(self) -> None:
-        """At start: what a crash left half-written is removed, as far as it can be."""
+        """At start-up, delete partial files of an interrupted run, as far as possible."""
         with contextlib.suppress(OSError):
             for path in (*self._workspace.glob(f"{_PARTIAL}*"), *self._workspace.glob(f"*/{_PARTIAL}*")):
                 with contextlib.suppress(OSError):
@@ -70,7 +70,7 @@ class WorkspaceFiles:
             ) from error
 
     def find_text(self, path: str) -> bytes | None:
-        """What is in the file that a text is to be written to; None where there is none. Raises `FileRefused`."""
+        """Return the content of the file to be written; None if it does not exist. Raises `FileRefused`."""
         _require_writable(path)
         try:
             return read_file_below(self._workspace, path, MAX_SENT_BYTES)
@@ -80,8 +80,8 @@ class WorkspaceFiles:
             raise
 
     def write_text(self, path: str, data: bytes, now: datetime) -> str:
-        """Write a file, whole or not at all; where what it had is kept, "" where it had nothing else. Raises
-        `FileRefused`, `StoreError`."""
+        """Write a file completely or not at all; return where its old content is kept, "" if there was none or it is
+        the same. Raises `FileRefused`, `StoreError`."""
         former = self.find_text(path)
         if former == data:
             return ""
@@ -112,20 +112,21 @@ class WorkspaceFiles:
         return kept
 
     def read(self, path: str, max_bytes: int) -> bytes:
-        """Raises `StoreError`."""
+        """Return a file. Raises `StoreError`, also if it is larger than `max_bytes`."""
         try:
             return read_file_below(self._workspace, path, max_bytes)
         except FileRefused as error:
             raise StoreError(f"{path} in the workspace {error}. It was not sent.") from error.__cause__
 
     def read_text(self, path: str, max_bytes: int) -> str:
-        """A text file that somebody names, below the workspace or by its whole path. Raises `FileRefused`."""
+        """Return a text file named by a person, relative to the workspace or absolute. Raises `FileRefused`."""
         inside = path.removeprefix(f"{self._workspace}/")
         return decode_text(read_file_below(self._workspace, inside, max_bytes))
 
     @staticmethod
     def _put(where: int, name: str, data: bytes) -> str:
-        """Write the file aside, then give it the first name like this one that is free, or that it has already."""
+        """Write a temporary file, then rename it to the first name like `name` that is free or already has this
+        content."""
         partial = f"{_PARTIAL}{hashlib.sha256(data).hexdigest()[:32]}"
         try:
             _write(where, partial, data)
@@ -138,7 +139,7 @@ class WorkspaceFiles:
 
 
 def _require_writable(path: str) -> None:
-    """Raises `FileRefused` for what no text is written to: hidden files, and those that came or went with messages."""
+    """Raises `FileRefused` for files that must not be written: hidden ones, and received or sent ones."""
     parts = split_path(path)
     if not parts:
         raise FileRefused("is the folder itself, not a file")
@@ -182,7 +183,7 @@ def _is_taken(where: int, name: str) -> bool:
 
 
 def _holds(where: int, name: str, data: bytes) -> bool:
-    """Whether this file is there with these bytes."""
+    """Return whether the file exists with these bytes."""
     try:
         descriptor = os.open(name, _READ, dir_fd=where)
     except OSError:
@@ -198,8 +199,7 @@ def _holds(where: int, name: str, data: bytes) -> bool:
 
 
 def safe_file_name(medium: Media) -> str:
-    """The name that somebody gave a file, made safe for a folder: no path, nothing that hides or reverses text, with
-    its suffix."""
+    """Return a safe file name: no path, no characters that hide or reverse text, with its suffix."""
     file_name = unicodedata.normalize("NFC", medium.name).replace("\\", "/").rsplit("/", 1)[-1]
     safe = "".join(letter if letter.isprintable() and letter not in '<>:"|?*' else "_" for letter in file_name)
     stem, dot, ending = safe.strip(" .").rpartition(".")
@@ -210,7 +210,8 @@ def safe_file_name(medium: Media) -> str:
 
 
 def page_file_name(address: str, suffix: str, day: date) -> str:
-    """Of a page of the web: the day, the host and the end of the path, as in `2026-03-01-example.org-tickets.txt`."""
+    """Return a file name for a web page: the day, the host and the end of the path, as in
+    `2026-03-01-example.org-tickets.txt`."""
     parts = urlsplit(address)
     words = "-".join(filter(None, [parts.hostname, *parts.path.split("/")[-2:]])).removesuffix(suffix)
     name = "".join(letter if letter.isalnum() or letter in ".-_" else "-" for letter in words)[:_LONGEST_PAGE_NAME]
@@ -222,5 +223,5 @@ def _default_name(medium: Media) -> str:
 
 
 def _truncate_bytes(text: str, max_bytes: int) -> str:
-    """At most so many bytes."""
+    """Truncate a text to at most so many bytes of UTF-8."""
     return text.encode()[:max_bytes].decode("utf-8", "ignore") if text.isprintable() else ""

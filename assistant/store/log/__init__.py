@@ -1,1 +1,1 @@
-"""The message log: its line format, reading, appending, and redaction in place. Knows no database."""
+"""The message log: its line format, reading, appending, and redaction in place. Uses no database."""

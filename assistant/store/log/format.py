@@ -1,14 +1,14 @@
-"""One record of the message log as one line of JSON.
+"""Encodes one record of the message log as one line of JSON.
 
-What always holds: the fields are in a fixed order, compactly. Those before `salt` are the header, those after it
-the body: what was said. `commit` is SHA-256 over the salt and the body as the line has it; `prev` is SHA-256 over the
-header of the record before (GENESIS for the first). So the chain runs over headers alone, and blanking body and salt
-in place leaves it provable, while the words cannot be guessed back from the commitment. With jq:
+The fields are in a fixed order, without extra spaces. Those before `salt` are the header, those after it the body: the
+content of the message. `commit` is SHA-256 over the salt and the body as written; `prev` is SHA-256 over the header of
+the previous record (GENESIS for the first). The hash chain thus covers headers only: after body and salt are blanked in
+place, it can still be verified, and the content cannot be guessed from the commitment. With jq:
 
     header  jq -c 'del(.salt,.content,.name,.tool_calls,.media,.thinking)'
     body    jq -c '{content,name,tool_calls,media,thinking}'
 
-Both come out byte for byte as hashed, since nothing is sorted or rewritten on the way.
+Both print exactly the bytes that were hashed, since nothing is sorted or reformatted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SALT_LENGTH = 32
 
 @dataclass(frozen=True, slots=True)
 class RecordBody:
-    """What was said, as a line has it: all of a record that takes long to encode."""
+    """The encoded content of a record, the part that takes long to encode."""
 
     salt: str
     commit: str
@@ -44,10 +44,11 @@ def encode_body(said: Message | LogRecord, salt: str) -> RecordBody:
 
 
 def encode_record(record: LogRecord, seq: int, prev: str, body: RecordBody, start: int) -> tuple[LogRecord, bytes, str]:
-    """(the record as it stands at byte `start` of its log, its line, its header's hash). `body` is the record's own."""
+    """Return the record at byte `start` of its log, its line, and the hash of its header. `body` is the record's
+    own."""
     header = dump_json(_header(record) | {"seq": seq, "commit": body.commit, "prev": prev}).encode()
     line = b"".join((header[:-1], SALT_KEY, body.salt.encode(), b'",', memoryview(body.encoded)[1:], b"\n"))
-    # Once, with all of it: a record has many fields to copy.
+    # One copy with all changes: a record has many fields.
     span = LogByteRange(start, start + len(line))
     placed = replace(record, seq=seq, commit=body.commit, prev=prev, salt=body.salt, span=span)
     return placed, line, hash_header(header[:-1])
@@ -66,9 +67,10 @@ def hash_header(opened: bytes) -> str:
 
 
 def split_line(line: bytes) -> tuple[bytes, str, bytes]:
-    """(header without closing brace, salt, body object) of a line, as bytes of the line. Raises `ValueError`.
+    """Split a line into header without closing brace, salt, and body object, as bytes of the line. Raises `ValueError`.
 
-    The first `,"salt":"` is the key itself: within a JSON string a quote is escaped, so no value can contain it."""
+    The first `,"salt":"` is always the key: within a JSON string a quote is escaped, so no value can contain it.
+    """
     at = line.index(SALT_KEY)
     begin = at + len(SALT_KEY)
     after = begin + SALT_LENGTH
@@ -78,7 +80,7 @@ def split_line(line: bytes) -> tuple[bytes, str, bytes]:
 
 
 def decode_record(line: bytes, start: int) -> LogRecord:
-    """The record of a line that begins at byte `start`. Raises `ValueError`, `KeyError`, `TypeError`."""
+    """Decode the line that begins at byte `start`. Raises `ValueError`, `KeyError`, `TypeError`."""
     raw = json.loads(line)
     return LogRecord(
         ts=parse_time(raw["ts"]),
@@ -87,7 +89,7 @@ def decode_record(line: bytes, start: int) -> LogRecord:
         commit=raw["commit"],
         prev=raw["prev"],
         salt=raw["salt"],
-        # A line that was blanked may lack some of the body.
+        # A blanked line may lack parts of the body.
         **parts_from_json(raw),
         external_id=raw.get("external_id"),
         span=LogByteRange(start, start + len(line)),
@@ -96,8 +98,8 @@ def decode_record(line: bytes, start: int) -> LogRecord:
 
 
 def record_to_json(record: LogRecord) -> dict[str, Any]:
-    """What was said, by whom, when and where, without the proof of it; of what was forgotten, that there was
-    something."""
+    """Return a record's content, sender, time and place, without its proof; for an erased record, only that it
+    existed."""
     header = {name: value for name, value in _header(record).items() if name != "seq"}
     if record.salt.isspace():
         record = replace(record, content="", name=None, tool_calls=(), media=(), thinking=())
@@ -105,7 +107,7 @@ def record_to_json(record: LogRecord) -> dict[str, Any]:
 
 
 def record_from_json(raw: Mapping[str, Any]) -> LogRecord:
-    """A record to be logged, of what `record_to_json` made. Raises `ValueError`, `KeyError`, `TypeError`."""
+    """Return a record to log from the output of `record_to_json`. Raises `ValueError`, `KeyError`, `TypeError`."""
     plain = {name: raw[name] for name in _PLAIN_HEADER_FIELDS if name != "seq"}
     if not isinstance(raw["content"], str) or type(raw["id"]) is not int:
         raise ValueError("not a record")
@@ -144,6 +146,6 @@ _PLAIN_HEADER_FIELDS = [name for name in _HEADER_FIELDS if name not in ("ts", "r
 
 def _header(record: LogRecord) -> dict[str, Any]:
     fields = {name: getattr(record, name) for name in _HEADER_FIELDS}
-    # Of imported messages alone: the headers of all others stay as they always were.
+    # Only for imported messages, so that the headers of others keep their format.
     imported = {} if record.external_id is None else {"external_id": record.external_id}
     return {"v": 1, **fields, "ts": format_time(record.ts), **imported}

@@ -1,7 +1,7 @@
-"""Where the logs are, and reading them: by byte range, or one record after another.
+"""Locates and reads message logs: by byte range, or record by record.
 
-Reading never changes anything and needs no lock, so that `aihistory` and searches read beside the running daemon.
-Lines may be tens of megabytes: one line is held at a time. Of the files, a bounded number is open.
+Reading changes nothing and needs no lock, so `aihistory` and searches read while the daemon runs. Lines may be tens of
+megabytes; only one is held in memory. The number of open files is limited.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from assistant.store.log.format import SALT_KEY, SALT_LENGTH, decode_record
 LOG_NAME = "conversation.jsonl"
 _LONGEST_NAME = 200
 _BLOCK = 1 << 16
-# About twice what a header takes.
+# About twice the size of a header.
 _HEADER = 1 << 10
 _BUFFER = 1 << 20
 
 
 def session_folder_name(session: str) -> str:
-    """The directory of a session: percent-encoded, so that no key leaves the log directory, and capitals too, since
-    some file systems do not tell them from small letters. Very long keys end in a hash."""
+    """Return the directory name of a session: percent-encoded, so that no key leaves the log directory; capitals too,
+    since some file systems ignore case. Very long keys end in a hash."""
     name = "".join(char if char in "abcdefghijklmnopqrstuvwxyz0123456789-_" else _percent(char) for char in session)
     if len(name) <= _LONGEST_NAME:
         return name or "%"
@@ -43,7 +43,7 @@ def _percent(char: str) -> str:
 
 
 class LogFiles:
-    """The message logs in the data folder `home`, to read."""
+    """Reads the message logs in the data folder `home`."""
 
     def __init__(self, home: Path, *, max_open: int = 32) -> None:
         self.home = home
@@ -58,11 +58,11 @@ class LogFiles:
         return LogLocation(session, f"log/{session_folder_name(session)}/{LOG_NAME}", span)
 
     def list_logs(self) -> Iterator[tuple[Path, str | None]]:
-        """Every log file with the session that its first record names; None where the first line is no record. An
-        empty file is no log yet."""
+        """Yield every log file with the session named by its first record, None if the first line is invalid. Empty
+        files are skipped."""
         for path in find_files(self.root, f"*/{LOG_NAME}"):
             with _read_errors(path), path.open("rb") as file:
-                # Blanks hold the place of records that were lost.
+                # Padding takes the place of lost records.
                 first = next((line for line in file if line.strip()), b"")
             try:
                 if first:
@@ -71,11 +71,11 @@ class LogFiles:
                 yield path, None
 
     def sessions(self) -> list[str]:
-        """The sessions that have a log; sorted."""
+        """Return the sessions that have a log; sorted."""
         return sorted(session for _, session in self.list_logs() if session is not None)
 
     def size(self, session: str) -> int:
-        """Bytes in the log of a session; 0 where there is none."""
+        """Return the size of a session's log in bytes; 0 if there is none."""
         path = self.path(session)
         try:
             return path.stat().st_size
@@ -85,11 +85,11 @@ class LogFiles:
             raise StoreError(f"{path} cannot be read: {error.strerror}. Nothing was changed.") from error
 
     def read(self, session: str, span: LogByteRange) -> LogRecord:
-        """The record at exactly `span`. Raises `CorruptStore` when there is no whole record there."""
+        """Return the record at exactly `span`. Raises `CorruptStore` if there is no complete record."""
         return _parse_line(self.path(session), self.read_line(session, span), span.start)
 
     def read_line(self, session: str, span: LogByteRange) -> bytes:
-        """The bytes of `span`, which must be one line."""
+        """Return the bytes of `span`, which must be one line."""
         path = self.path(session)
         with _read_errors(path):
             data = os.pread(self._descriptor(session), span.end - span.start, span.start)
@@ -98,7 +98,7 @@ class LogFiles:
         return data
 
     def read_piece(self, session: str, start: int, size: int) -> bytes:
-        """As many of these bytes as there are; none of a log that is missing."""
+        """Return at most `size` bytes; empty if the log is missing."""
         try:
             with _read_errors(self.path(session)):
                 return os.pread(self._descriptor(session), size, start)
@@ -106,7 +106,8 @@ class LogFiles:
             return b""
 
     def read_header(self, session: str, span: LogByteRange) -> bytes:
-        """The header of the record at `span`, without its closing brace; of a long record no more is read."""
+        """Return the header of the record at `span`, without its closing brace; reads only the beginning of a long
+        record."""
         path = self.path(session)
         data = b""
         with _read_errors(path):
@@ -122,13 +123,13 @@ class LogFiles:
         return data[:end]
 
     def is_blank(self, session: str, span: LogByteRange) -> bool:
-        """Whether the words of the record at `span` were forgotten; of a long record only its beginning is read."""
+        """Return whether the record at `span` was erased; reads only the beginning of a long record."""
         salt = span.start + len(self.read_header(session, span)) + len(SALT_KEY)
         with _read_errors(self.path(session)):
             return not os.pread(self._descriptor(session), SALT_LENGTH, salt).strip()
 
     def iterate_lines(self, session: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """(offset, line) from byte `start` on; the last one may lack its newline."""
+        """Yield (offset, line) starting at byte `start`; the last line may lack its newline."""
         path = self.path(session)
         if not self.size(session):
             return
@@ -139,7 +140,7 @@ class LogFiles:
                 start += len(line)
 
     def scan(self, session: str, start: int = 0) -> Iterator[LogRecord]:
-        """The records from byte `start` on, oldest first. Raises `CorruptStore` at the first line that is none."""
+        """Yield records starting at byte `start`, oldest first. Raises `CorruptStore` at the first invalid line."""
         path = self.path(session)
         for offset, line in self.iterate_lines(session, start):
             yield _parse_line(path, line, offset)
@@ -177,8 +178,8 @@ def _parse_line(path: Path, line: bytes, start: int) -> LogRecord:
 
 
 def read_last_line(descriptor: int, size: int) -> tuple[int, bytes]:
-    """(offset, bytes) of the last line of a file of `size` bytes, its newline included where it has one; read from
-    the end backwards."""
+    """Return (offset, bytes) of the last line of a file of `size` bytes, including a newline if present; reads
+    backwards from the end."""
     parts: list[bytes] = []
     at = size
     while at > 0:

@@ -1,9 +1,8 @@
-"""A damaged log written again from the lines that are left of it and from copies of it in backups and archives.
+"""Rebuilds a damaged log from its remaining lines and from copies in backups and archives.
 
-What always holds: no line is changed. Each has to prove itself (its commitment, or that it was blanked), and what a
-redaction names comes back blank, whatever a copy of it says. The lines are put where they were: in the order of their
-numbers, and at the offsets that the index knows, with blanks where one is gone. The new file takes the place of the
-damaged one in one step; that is kept next to it.
+Lines are never changed. Each must prove itself by its commitment, or be blanked; records named by a redaction stay
+blank even if a copy has their content. Lines are written in the order of their numbers, at the offsets in the index,
+with padding where one is lost. The new file replaces the damaged one in one step; the damaged one is kept next to it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _BLANKS = b" " * (1 << 16)
 
 @dataclass(frozen=True, slots=True)
 class KnownRecord:
-    """What the index has of a record."""
+    """What the index stores about a record."""
 
     id: int
     seq: int
@@ -40,7 +39,7 @@ class KnownRecord:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line that proved itself, and where it is."""
+    """A proven line and its position."""
 
     seq: int
     id: int
@@ -48,32 +47,32 @@ class _Line:
     path: Path
     span: LogByteRange
     is_blank: bool
-    refs: tuple[int, ...]  # what it redacts
-    header_hash: int  # a number for it
-    prev: int  # the same of the record before
+    refs: tuple[int, ...]  # ids it redacts
+    header_hash: int  # a number computed from it
+    prev: int  # the same number of the previous record
     said: tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class RebuiltLog:
-    """What came of it."""
+    """The result of rebuilding a log."""
 
     path: Path
-    restored: Mapping[str, int] = field(default_factory=dict)  # records that came back, by the name of what had them
-    aside: Path | None = None  # the damaged file
+    restored: Mapping[str, int] = field(default_factory=dict)  # recovered records by the name of their source
+    aside: Path | None = None  # path of the damaged file
 
 
 @dataclass(frozen=True, slots=True)
 class LogCopy:
-    """Logs in a backup or in archives, and what people call that."""
+    """Logs in a backup or in archives, and the name people know it by."""
 
     log: LogFiles
     name: str
 
 
 class LogCopies:
-    """Copies of the logs, the best first. `newest`, of the newest backup, may have what nothing else knows of, and is
-    always looked at. The `others` are unpacked one after the other, each once, while something is missing."""
+    """Copies of the logs, best first. `newest`, from the newest backup, is always read, since it may have records
+    nothing else has. The `others` are unpacked one after the other, each once, while records are missing."""
 
     def __init__(self, newest: LogCopy | None = None, others: Iterable[LogCopy] = ()) -> None:
         self.newest = newest
@@ -88,12 +87,12 @@ class LogCopies:
 
 
 def is_padding(line: bytes) -> bool:
-    """Whether it only holds a place, where a record is gone."""
+    """Return whether a line is only padding in place of a lost record."""
     return not line.strip()
 
 
 def write_padding(file: BinaryIO, length: int) -> None:
-    """Blanks that hold a place of so many bytes."""
+    """Write padding of so many bytes."""
     while length > 0:
         size = min(length, len(_BLANKS))
         file.write(_BLANKS[: size - 1] + b"\n")
@@ -101,7 +100,7 @@ def write_padding(file: BinaryIO, length: int) -> None:
 
 
 def rebuild_log(log: LogFiles, session: str, known: Sequence[KnownRecord], copies: LogCopies, kept: Path) -> RebuiltLog:
-    """Raises `StoreError`; then the log is as it was. Nothing is written where nothing would change."""
+    """Rebuild a log. Raises `StoreError`, with the log unchanged. Writes nothing if nothing would change."""
     path = log.path(session)
     own, is_damaged = _prove_lines(path, session)
     lines = _Lines(own, known)
@@ -118,7 +117,7 @@ def rebuild_log(log: LogFiles, session: str, known: Sequence[KnownRecord], copie
     size = path.stat().st_size if path.exists() else 0
     in_place = all(line.path == path and line.span.start == start for start, line in plan)
     if not is_damaged and in_place and not restored and found.keys() >= own_lines.keys():
-        # A torn end is set aside when the log is opened.
+        # A torn end is handled when the log is opened.
         return RebuiltLog(path)
     if not plan and not size:
         return RebuiltLog(path)
@@ -126,7 +125,7 @@ def rebuild_log(log: LogFiles, session: str, known: Sequence[KnownRecord], copie
 
 
 class _Lines:
-    """The lines of a session that prove themselves, by their numbers: its own, then those that copies bring back."""
+    """The proven lines of a session by number: its own, then those from copies."""
 
     def __init__(self, own: Sequence[_Line], known: Sequence[KnownRecord]) -> None:
         self._commitments = {record.seq: record.commitment for record in known}
@@ -138,14 +137,14 @@ class _Lines:
                 self.by_seq[line.seq] = line
 
     def take_from(self, copy: LogCopy, session: str) -> None:
-        """What is missing, if the copy is of the same log."""
+        """Add missing lines from a copy, if it is of the same log."""
         lines, path = self.by_seq, copy.log.path(session)
         copied, _ = _prove_lines(path, session)
         if any(lines[line.seq].commit != line.commit for line in copied if line.seq in lines):
             return
         self.sources[path] = copy.name
         for line in copied:
-            # What was forgotten stays forgotten.
+            # Erased records stay erased.
             if line.seq in lines:
                 if line.is_blank and not lines[line.seq].is_blank:
                     lines[line.seq] = line
@@ -157,18 +156,18 @@ class _Lines:
                 lines[seq] = same[0]
 
     def lack_any(self) -> bool:
-        """Whether a copy may have something that is not there."""
+        """Return whether a copy may have a line that is missing."""
         last = max((*self.by_seq, *self._commitments), default=0)
         return len(self.by_seq) < last or bool(_with_damaged_header(self.by_seq, self._said))
 
     def drop_unproved(self) -> None:
-        """They are logged again from what else has their words."""
+        """Drop lines without proof; their records are logged again from other sources."""
         for seq in _with_damaged_header(self.by_seq, self._said).keys() & self._commitments.keys():
             del self.by_seq[seq]
 
 
 def _prove_lines(path: Path, session: str) -> tuple[list[_Line], bool]:
-    """The lines of a log that prove themselves, and whether there are others, but for a torn end."""
+    """Return the proven lines of a log, and whether there are others, except for a torn end."""
     lines, is_damaged, start = [], False, 0
     try:
         with path.open("rb", buffering=1 << 20) as file:
@@ -199,7 +198,7 @@ def _prove(path: Path, session: str, start: int, data: bytes) -> _Line | None:
         refs = tuple(header["refs"]) if header["kind"] == "redaction" else ()
         span = LogByteRange(start, start + len(data))
         said = str(header["kind"]), str(header["role"]), str(header["ts"])
-        # Short, and of the text: a flipped bit makes a capital of a digit, too.
+        # Short, and computed from the text, since a flipped bit may also turn a letter into a capital or a digit.
         links = hash(hash_header(opened)), hash(header["prev"])
         return _Line(
             int(header["seq"]), int(header["id"]), str(header["commit"]), path, span, blank, refs, *links, said
@@ -209,8 +208,8 @@ def _prove(path: Path, session: str, start: int, data: bytes) -> _Line | None:
 
 
 def _with_damaged_header(lines: Mapping[int, _Line], known: Mapping[int, tuple[str, str, str]]) -> dict[int, _Line]:
-    """Lines whose words prove themselves, and that the record after them does not follow, though that is itself
-    continued, or the index says something else of them: the chain is what proves a header."""
+    """Return lines whose content is proven, but whose header does not match the next record, although that one is
+    continued or the index says otherwise: only the chain proves a header."""
     damaged = {}
     for seq, line in lines.items():
         after, last = lines.get(seq + 1), lines.get(seq + 2)
@@ -222,13 +221,13 @@ def _with_damaged_header(lines: Mapping[int, _Line], known: Mapping[int, tuple[s
 
 
 def _plan(lines: Mapping[int, _Line], spans: Mapping[int, LogByteRange]) -> list[tuple[int, _Line]]:
-    """Each line with the offset that it gets."""
+    """Assign each line its offset."""
     plan, end = [], 0
     for seq in sorted(lines):
         line = lines[seq]
         length = line.span.end - line.span.start
         span = spans.get(seq, line.span)
-        # Where it would come into an earlier one, the offsets are not of one log, and the order of numbers decides.
+        # If lines would overlap, the offsets are not from one log, so lines are placed in the order of their numbers.
         start = max(end, span.start) if span.end - span.start == length else end
         plan.append((start, line))
         end = start + length
@@ -236,7 +235,7 @@ def _plan(lines: Mapping[int, _Line], spans: Mapping[int, LogByteRange]) -> list
 
 
 def _write(home: Path, path: Path, plan: Sequence[tuple[int, _Line]], kept: Path) -> Path | None:
-    """The new file in place; where the damaged one is kept."""
+    """Replace the file; return where the damaged one is kept."""
     redacted = {id_ for _, line in plan for id_ in line.refs}
     fresh = path.with_name(f".{LOG_NAME}.rebuilt")
     try:

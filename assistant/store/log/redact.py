@@ -1,7 +1,7 @@
-"""Words taken out of log lines in place, and what is left of a message then (I2).
+"""Blanks log lines in place, and defines what is left of an erased message (I2).
 
-What always holds: a blanked line has its length, its header and its place; salt and body are gone. It is made of the
-header and the length alone, so that a line which a power cut left half blanked is blanked again.
+A blanked line keeps its length, header and position; salt and body are gone. It is computed from the header and the
+length alone, so that a line half blanked before a power cut can be blanked again.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from assistant.store.rows import FORGOTTEN_PLACEHOLDER
 _EMPTY_CONTENT = b',"content":""'
 _EMPTY_REST = b',"tool_calls":[],"media":[],"thinking":[]}\n'
 _EMPTY_NAMES = (b',"name":null', b',"name":""')
-# What the metadata of a forgotten message still says.
+# Metadata that an erased message keeps.
 _KEPT_METADATA = ("turn", "carried_from", "inherited", "type", "refs")
 
 
 def redact_message(message: Message) -> Message:
-    """What is left of a message that was forgotten: that it was there, and what it answered."""
+    """Return an erased message without content: that it existed, and what it answered."""
     return replace(
         message,
         content=FORGOTTEN_PLACEHOLDER,
@@ -44,7 +44,7 @@ def redact_message(message: Message) -> Message:
 
 
 def build_blank_line(header: bytes, length: int) -> bytes:
-    """The line of `length` bytes that begins with this header (without its brace) and says nothing."""
+    """Return the line of `length` bytes with this header (without its brace) and no content."""
     opened = header + SALT_KEY + b" " * SALT_LENGTH + b'"' + _EMPTY_CONTENT
     # The shortest name is shorter than null.
     name = next((name for name in _EMPTY_NAMES if len(opened) + len(name) + len(_EMPTY_REST) <= length), None)
@@ -80,7 +80,7 @@ def blank_record(log: LogFiles, session: str, span: LogByteRange) -> None:
 
 
 def read_plain_or_gzip(path: Path) -> bytes:
-    """The content of a plain file, gzip unpacked; nothing where there is none. Raises `StoreError`."""
+    """Return the content of a plain or gzip file; empty if it does not exist. Raises `StoreError`."""
     try:
         if path.is_symlink() or not path.is_file():
             return b""
@@ -91,8 +91,8 @@ def read_plain_or_gzip(path: Path) -> bytes:
 
 
 def rewrite_plain_or_gzip(path: Path, change: Callable[[bytes], bytes]) -> bool:
-    """Replace a file (gzip where its name ends so) by what `change` makes of its content, in one step; whether it
-    changed. Raises `StoreError`; then the file is as it was."""
+    """Replace the content of a file (gzip if its name ends so) by the result of `change`, in one step; return whether
+    it changed. Raises `StoreError`, with the file unchanged."""
     before = read_plain_or_gzip(path)
     after = change(before)
     partial = path.with_name(f".{path.name}.forgetting")

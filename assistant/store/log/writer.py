@@ -1,10 +1,9 @@
-"""The message log: append-only JSONL, one file a session, durable on return.
+"""Appends to message logs: JSON lines, one file per session, durable on return.
 
-What always holds: offsets never move. A batch is one write and one fsync; it is in the file whole, or the file is
-cut back to where it was before (nothing of it had been fsynced or reported). After any failure the file is
-closed and its end read again before the next append, since a failed fsync may have dropped what it was asked to keep.
-A torn last line (power cut) is copied aside, never guessed at. In memory there is only the head of each open log: its
-end, last seq and last header hash.
+Offsets never change. A batch is one write and one fsync; it is either completely in the file, or the file is truncated
+to its previous end (nothing of the batch was synced or reported). After any failure, the file is closed and its end
+read again before the next append, since a failed fsync may have lost data. A torn last line (power cut) is moved to
+another file and never interpreted. Only the head of each open log is in memory: its end, last seq and last header hash.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class _OpenLog:
 
 
 class MessageLog(LogFiles):
-    """The logs of a home, to append to. One process at a time (the lock of the data folder)."""
+    """Appends to the logs of a data folder; one process at a time (the lock of the data folder)."""
 
     def __init__(self, home: Path, *, max_open: int = 32) -> None:
         super().__init__(home, max_open=max_open)
@@ -65,15 +64,15 @@ class MessageLog(LogFiles):
         self._prepared: OrderedDict[str, tuple[dict[str, Any], RecordBody]] = OrderedDict()  # by content
 
     def prepare(self, message: Message) -> None:
-        """Encode what is appended next, in any thread: of megabytes that takes longer than all the rest."""
+        """Encode a message to be appended next, in any thread; for megabytes this is the slowest step."""
         self._prepared[message.content] = message_parts(message), encode_body(message, secrets.token_hex(_SALT_BYTES))
         while len(self._prepared) > _MOST_PREPARED:
-            # It was said in other words, or not at all.
+            # The record has other content, or is erased.
             self._prepared.popitem(last=False)
 
     def append(self, records: Sequence[LogRecord]) -> tuple[LogRecord, ...]:
-        """Write records of one session, durably; returns them with seq, hashes, salt and span. Raises `StoreError`
-        with nothing written."""
+        """Append records of one session, durably; return them with seq, hashes, salt and span. Raises `StoreError` with
+        nothing written."""
         session = records[0].session
         log = self._opened(session, records[0].ts)
         placed, lines, head = self._chain(records, log.head)
@@ -83,14 +82,15 @@ class MessageLog(LogFiles):
         return placed
 
     def read_head(self, session: str, now: datetime) -> LogHead:
-        """The head of a session's log, read again from its end; a torn last line is set aside."""
+        """Return the head of a session's log, read again from its end; a torn last line is moved aside."""
         self._forget(session)
         return self._opened(session, now).head if self.size(session) else LogHead()
 
     def recover_tail(self, session: str, indexed: LogHead, now: datetime) -> Path | None:
-        """Check every record after `indexed` and set aside what is torn; the file it went to, or None.
+        """Check every record after `indexed` and move a torn end aside; return that file, or None.
 
-        Raises `CorruptStore` when the log is shorter than `indexed`."""
+        Raises `CorruptStore` if the log is shorter than `indexed`.
+        """
         self._forget(session)
         size = self.size(session)
         if size < indexed.end:
@@ -115,7 +115,7 @@ class MessageLog(LogFiles):
         return torn
 
     def quarantine_torn_logs(self, now: datetime) -> list[Path]:
-        """Set files aside that have nothing but a torn first line: the first words of a session that no index knows."""
+        """Move aside logs that only have a torn first line: the first message of a session that is not indexed."""
         aside = []
         for path, session in self.list_logs():
             if session is None and _is_one_line(path):
@@ -145,7 +145,7 @@ class MessageLog(LogFiles):
         return tuple(placed), lines, head
 
     def _take_body(self, record: LogRecord) -> RecordBody:
-        """What was prepared for it, which nobody takes twice: a salt is for one record."""
+        """Return the prepared body of a record, at most once, since a salt is for one record."""
         if self._prepared:
             parts, body = self._prepared.pop(record.content, (None, None))
             if body is not None and parts == message_parts(record):
@@ -171,7 +171,7 @@ class MessageLog(LogFiles):
         return log
 
     def _open(self, session: str, now: datetime) -> _OpenLog:
-        """Open a log (made if it is new) and find its head from its last whole record."""
+        """Open a log, created if new, and find its head from the last complete record."""
         descriptor = self._descriptor_to_write(session)
         try:
             size = start = os.fstat(descriptor).st_size
@@ -229,7 +229,7 @@ class MessageLog(LogFiles):
             os.ftruncate(log.descriptor, log.head.end)
             sync(log.descriptor)
         except OSError:
-            # What is left over has no place in the index; it is looked at again when the log is next opened.
+            # The remainder is not indexed; it is checked again when the log is next opened.
             return
 
     def _fail(self, session: str, error: OSError) -> NoReturn:
@@ -239,7 +239,7 @@ class MessageLog(LogFiles):
         ) from error
 
     def _set_aside(self, session: str, start: int, end: int, now: datetime) -> Path:
-        """Copy the bytes from `start` on to a file of their own, durably, then cut them off."""
+        """Copy the bytes starting at `start` to another file, durably, then truncate the log."""
         path = self.path(session)
         if start < self._kept.get(session, 0):
             raise CorruptStore(f"{path}: no record at byte {start}. Nothing was changed; run `assistant verify`.")
@@ -282,12 +282,12 @@ def _is_one_line(path: Path) -> bool:
 
 
 def _head_after(line: bytes, start: int, before: LogHead | None = None) -> LogHead | None:
-    """The head after a line; None where it is no whole record, or does not continue the chain at `before`."""
+    """Return the head after a line; None if the line is invalid or does not continue the chain at `before`."""
     try:
         opened, salt, body = split_line(line)
         record = decode_record(line, start)
         if before is not None:
-            # What was forgotten has no salt, and its words prove nothing.
+            # An erased record has no salt, so its content cannot be checked.
             body_matches = not salt.strip() or record.commit == compute_commitment(salt, body)
             if not body_matches or record.prev != before.hash or record.seq != before.seq + 1:
                 return None

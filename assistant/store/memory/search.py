@@ -1,18 +1,16 @@
-"""Search of memories, and of journal entries that are not in a memory yet, by what they say. Implements the port
-`MemorySearch`.
+"""Searches memories, and journal entries that are not part of a memory yet, by content. Implements `MemorySearch`.
 
-What always holds:
-- Each query names a scope, and each row that is returned was checked against it (I10).
-- The journal is what is searched, so an entry is found as soon as it was noted, also while semantic memory is down; the
-  memory that an entry went into is shown in its place, once. An entry that was rejected, or undone with its sleep, is
-  not found.
-- A former memory ranks below current ones, with its successor beside it. Age and low importance lower a rank; they
+- Each query has a scope, and each returned row is checked against it (I10).
+- The journal is searched, so an entry is found as soon as it is stored, even while semantic memory is down; an entry
+  that went into a memory is shown as that memory, once. Entries that were rejected, or undone with their sleep cycle,
+  are not found.
+- Former memories rank below current ones and come with their successor. Age and low importance lower the rank, but
   remove nothing.
-- As of an earlier time, the same search covers what was known then (`as_of`), and nothing else.
+- As of an earlier time (`as_of`), the search covers exactly what was known then.
 
-Whether a hit may be brought up unasked does not follow from its rank: the best hit may have nothing to do with the
-question. It follows from the similarity in meaning, the share of the question's words that the hit has, and whether it
-has the distinctive ones by more than chance. Their weights and the threshold are measured
+A hit's rank does not determine whether it may be mentioned unasked, since even the best hit may be unrelated to the
+question. That depends on the similarity in meaning, the share of the question's words in the hit, and whether it has
+the distinctive ones more often than by chance. The weights and the threshold are measured
 (`tests/recall_bench/unasked.py`).
 """
 
@@ -45,9 +43,9 @@ _Hit = tuple[Row, SourceHit, Memory]
 """An entry, how it was found, and what it is shown as."""
 
 _SHARE_WEIGHT, _SURPRISE_WEIGHT = 0.25, 0.115
-# All of the question's words are there.
+# The hit has all of the question's words.
 _ALL_WORDS_BONUS, _ALL_WORDS_SHARE = 0.15, 0.95
-# The more there is to be found, the better is the best of what has nothing to do with a question.
+# The more can be found, the better the best unrelated hit scores.
 _THRESHOLD, _THRESHOLD_GROWTH = 0.45, 0.04
 _SUPERSEDED_PENALTY, _AGE_WEIGHT, _AGE_LIMIT = 0.3, 0.15, timedelta(days=730)
 _OF_THE_TIME = 1.0
@@ -65,11 +63,11 @@ _SELECT = (
 
 
 class StoredMemorySearch:
-    """Memories, and journal entries that are none yet, by what they say; it needs neither Mem0 nor a child process.
-    Any thread may call, one at a time. Opens nothing for writing."""
+    """Searches memories, and journal entries without a memory, by content. Needs neither Mem0 nor a child process. May
+    be called from any thread, one call at a time. Opens nothing for writing."""
 
     def __init__(self, database: Database, finder: SourceFinder, memories: MemoriesById) -> None:
-        """`database` (character.db) and `finder` are this object's own, and closed with it."""
+        """`database` (character.db) and `finder` are owned by this object and closed with it."""
         self._db = database
         self._as_of = KnowledgeAsOf(database)
         self._finder = finder
@@ -91,10 +89,10 @@ class StoredMemorySearch:
         before: datetime | None = None,
         as_of: datetime | None = None,
     ) -> list[MemoryHit]:
-        """Best first; what was noted until now is found. What no longer holds is found too, below what holds and with
-        what took its place. With times: what was said in [after, before), then what was said earlier and held in
-        between, and what was said later and names a day of that time. With `as_of`: what was known then, as
-        `Consolidations.known_then` tells it. Raises `StoreError`."""
+        """Return hits, best first, including everything stored until now. Outdated hits rank below current ones and
+        come with their successors. With `after` and `before`: first what was said in [after, before), then what was
+        said earlier and was valid in between, and what was said later and names a day in that period. With `as_of`:
+        what was known then, like `Consolidations.known_then`. Raises `StoreError`."""
         return self._search(self._finder.find, question, scope, limit, after, before, as_of)
 
     def explain(
@@ -106,7 +104,7 @@ class StoredMemorySearch:
         after: datetime | None = None,
         before: datetime | None = None,
     ) -> MemorySearchExplanation:
-        """What `search` finds, and how. Raises `StoreError`."""
+        """Return the hits of `search` with how they were found. Raises `StoreError`."""
         explained = SearchExplanation({}, (), 0, 0, 0, [])
 
         def find(question: str, where: SearchFilter, *, limit: int) -> Sequence[SourceHit]:
@@ -149,7 +147,7 @@ class StoredMemorySearch:
         return sorted(recalled, key=lambda hit: -hit.score)[:limit]
 
     def search_by_time(self, scope: str, after: datetime, before: datetime, *, limit: int = 8) -> list[MemoryHit]:
-        """What was said in [after, before), the most important first. Raises `StoreError`."""
+        """Return what was said in [after, before), most important first. Raises `StoreError`."""
         with self._lock:
             rows = self._db.rows(
                 f"{_SELECT} WHERE j.scope = ? AND j.timestamp >= ? AND j.timestamp < ?"
@@ -186,14 +184,14 @@ class StoredMemorySearch:
         return [(row, hit, _memory(row, memories)) for row, hit in hits]
 
     def _newest(self, scope: str, as_of: datetime | None) -> tuple[datetime, int | None]:
-        """The latest time of which anything tells, and with `as_of` the last entry that may be found."""
+        """Return the latest time of any entry, and with `as_of` the last entry that may be found."""
         if as_of is not None:
             return self._as_of.latest_entry(scope, as_of) or (_NEVER, 0)
         newest = self._db.value("SELECT max(timestamp) FROM journal WHERE scope = ?", (scope,))
         return (parse_time(newest) if newest else _NEVER), None
 
     def _to_hits(self, hits: Sequence[_Hit], query: PreparedQuery | None) -> list[MemoryHit]:
-        """What was hit, each memory once, with the score of its best entry."""
+        """Return the found memories, each once, with the score of its best entry."""
         by_reference: dict[str, MemoryHit] = {}
         for row, hit, memory in hits:
             is_relevant = query is not None and (
@@ -211,7 +209,7 @@ class StoredMemorySearch:
         return list(by_reference.values())
 
     def _with_successors(self, recalled: Sequence[MemoryHit], scope: str, as_of: datetime | None) -> list[MemoryHit]:
-        """With what took the place of what no longer holds, just above it where it was not found better by itself."""
+        """Insert the successor of each outdated hit just above it, unless it was found with a better rank."""
         best = {hit.memory.id: hit for hit in recalled if hit.memory.id}
         for hit in recalled:
             by = hit.memory.superseded_by
@@ -227,7 +225,7 @@ class StoredMemorySearch:
         return [*best.values(), *(hit for hit in recalled if not hit.memory.id)]
 
     def _successor(self, memory_id: str, scope: str, as_of: datetime | None) -> tuple[Memory, tuple[int, ...]] | None:
-        """A memory and the messages of its first entry."""
+        """Return a memory and the messages of its first entry."""
         if as_of is not None:
             then = self._as_of.find_memory(memory_id, scope, as_of)
             of = then and self._db.row("SELECT sources FROM journal WHERE id = ?", then.entries[:1])
@@ -237,14 +235,14 @@ class StoredMemorySearch:
 
 
 def _is_rejected(row: Row) -> bool:
-    """What a person or a tool wrote stands, though the night that made a memory of it was taken back."""
+    """Return whether the sleep cycle that made it was undone. What a person or a tool wrote stays valid."""
     if row["settled"] is None or row["memory"]:
         return False
     return bool(row["note"] != UNDONE_NOTE or row["settled_in"] == row["cycle"])
 
 
 def _memory(row: Row, memories: Mapping[str, Memory]) -> Memory:
-    """The memory that an entry went into, or as the journal alone has it."""
+    """Return the memory of an entry, or the entry itself if it has none."""
     if row["memory"] in memories and memories[row["memory"]].scope == row["scope"]:
         memory = memories[row["memory"]]
         if memory.until is not None or row["until"] is None:
@@ -257,7 +255,7 @@ def _memory(row: Row, memories: Mapping[str, Memory]) -> Memory:
 
 
 def _penalty(memory: Memory, newest: datetime) -> float:
-    """What age, with little weight, and being over take off a rank."""
+    """Return how much a hit's rank is lowered for being outdated and, with a small weight, for its age."""
     age = min(1.0, max(timedelta(), newest - memory.said_at) / _AGE_LIMIT)
     return _AGE_WEIGHT * age * (1 - memory.importance) + (_SUPERSEDED_PENALTY if memory.until is not None else 0.0)
 

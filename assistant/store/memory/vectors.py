@@ -1,14 +1,12 @@
-"""Memories in memory.db: their words, vectors and history (earlier versions).
+"""Memories in memory.db: their texts, vectors and history (earlier versions).
 
-What always holds:
-- A memory and its vectors are written and removed in one transaction; every other process reads beside the one that
-  writes (WAL).
+- A memory and its vectors are written and deleted in one transaction; other processes can read meanwhile (WAL).
 - The memory layer writes a memory, its vector and its history in separate steps, and only its caller knows which belong
-  together: the outermost `MemoryVectors.writing()` commits all of them, or none.
-- A vector belongs to the embedder that made it; when a memory's words change, the vectors of other embedders are
-  removed. Payloads have Mem0's form: `data` the words, `user_id` the scope, and the rest.
-- The history has the columns of Mem0's own. It is in the same file so that a change and its history row are written in
-  one transaction, and so that what is erased is erased there as well.
+  together: the outermost `MemoryVectors.writing()` commits all or none.
+- A vector belongs to the embedder that made it; when the text of a memory changes, the vectors of other embedders are
+  deleted. Payloads are in Mem0's format: `data` is the text, `user_id` the scope.
+- The history has the columns of Mem0's own. It is in the same file so that a change and its history row are one
+  transaction, and so that both are erased together.
 """
 
 from __future__ import annotations
@@ -31,12 +29,12 @@ HISTORY_COLUMNS = (
     *("created_at", "updated_at", "is_deleted", "actor_id", "role"),
 )
 _COLUMNS = "id, scope, text, payload"
-# What has a column of its own, or is made of the words.
+# Fields with a column of their own, or derived from the text.
 _NOT_IN_PAYLOAD = frozenset({"data", "user_id", "text_lemmatized"})
 
 
 class MemoryVectors:
-    """Of one open memory.db. Not for several threads at once."""
+    """Access to one open memory.db; not thread-safe."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -44,7 +42,7 @@ class MemoryVectors:
 
     @contextmanager
     def writing(self) -> Iterator[Database]:
-        """Part of the transaction that is open, else one of its own. Raises `StoreError`; then nothing was written."""
+        """Join the open transaction, or start one. Raises `StoreError`, with nothing written."""
         if self._is_writing:
             yield self._db
             return
@@ -58,7 +56,7 @@ class MemoryVectors:
     # ------------------------------------------------------------------------------------------------------- writing
 
     def put(self, memory_id: str, payload: Mapping[str, Any], embedder: str, vector: bytes | None) -> None:
-        """Write a memory, or what replaces it; `vector` None keeps the one that is there. Raises `StoreError`."""
+        """Insert or replace a memory; `vector` None keeps the existing one. Raises `StoreError`."""
         columns = {
             "scope": clean_text(str(payload.get("user_id") or "")),
             "text": clean_text(str(payload.get("data") or "")),
@@ -77,7 +75,7 @@ class MemoryVectors:
                 db.execute("INSERT INTO vectors VALUES (?, ?, ?)", (embedder, number, vector))
 
     def remove(self, memory_ids: Sequence[str]) -> None:
-        """Ids that are not there are skipped."""
+        """Delete memories; unknown ids are ignored."""
         with self.writing() as db:
             db.execute_many("DELETE FROM memories WHERE id = ?", [(memory_id,) for memory_id in memory_ids])
 
@@ -87,7 +85,7 @@ class MemoryVectors:
         return self._db.read_one(_memory_row, f"SELECT {_COLUMNS} FROM memories WHERE id = ?", (memory_id,))
 
     def get_many(self, memory_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Payloads by id, for those that are there."""
+        """Return payloads by id of those that exist."""
         rows = self._db.rows(
             f"SELECT {_COLUMNS} FROM memories WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(memory_ids)),),
@@ -95,7 +93,7 @@ class MemoryVectors:
         return dict(map(_memory_row, rows))
 
     def list_memories(self, scope: str | None = None, *, limit: int | None = None) -> list[MemoryRow]:
-        """Those of a scope (None: every one), by when they were said."""
+        """Return the memories of a scope (None: of all), by when they were said."""
         where, values = _in_scope(scope)
         return self._db.read_all(
             _memory_row,
@@ -104,7 +102,7 @@ class MemoryVectors:
         )
 
     def vectors(self, embedder: str, scope: str | None = None) -> Iterator[tuple[str, bytes]]:
-        """Ids and vectors that the embedder made, one by one."""
+        """Yield ids and vectors of an embedder."""
         where, values = _in_scope(scope)
         rows = self._db.iterate(
             "SELECT m.id, v.vector FROM vectors v JOIN memories m ON m.number = v.memory"
@@ -116,27 +114,27 @@ class MemoryVectors:
     # ------------------------------------------------------------------------------------------- change of embedder
 
     def active_embedder(self) -> tuple[str, dict[str, Any]] | None:
-        """The embedder whose vectors answer: its name and how to open it; None before the first."""
+        """Return the embedder whose vectors are searched: its name and settings; None before the first."""
         row = self._db.row("SELECT embedder, settings FROM answering")
         return None if row is None else (row["embedder"], json.loads(row["settings"]))
 
     def activate_embedder(self, embedder: str, settings: Mapping[str, Any]) -> None:
-        """From now on the vectors of this embedder answer; those of others are removed."""
+        """Search the vectors of this embedder from now on; those of others are deleted."""
         with self.writing() as db:
             db.upsert_row("answering", ("one",), one=1, embedder=embedder, settings=dump_json(settings))
             db.execute("DELETE FROM vectors WHERE embedder <> ?", (embedder,))
 
     def memories_without_vector(self, embedder: str, *, limit: int) -> tuple[list[tuple[str, str]], int]:
-        """Ids and words of memories that the embedder has made no vector of, at most `limit`, and how many there are
-        in all."""
+        """Return ids and texts of at most `limit` memories without a vector of the embedder, and the number of all of
+        them."""
         missing = "memories m WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.embedder = ? AND v.memory = m.number)"
         rows = self._db.rows(f"SELECT m.id, m.text FROM {missing} ORDER BY m.number LIMIT ?", (embedder, limit))
         count = self._db.value(f"SELECT count(*) FROM {missing}", (embedder,))
         return [(row["id"], row["text"]) for row in rows], count
 
     def add_vectors(self, embedder: str, vectors: Sequence[tuple[str, str, bytes]]) -> None:
-        """Vectors (id, the words they were made of, vector) beside those that answer; where the words have changed
-        meanwhile nothing is added."""
+        """Add vectors (id, the text they were made of, vector) of an embedder; those whose text has changed are
+        skipped."""
         with self.writing() as db:
             db.execute_many(
                 "INSERT OR REPLACE INTO vectors SELECT ?, number, ? FROM memories WHERE id = ? AND text = ?",
@@ -146,14 +144,14 @@ class MemoryVectors:
     # ------------------------------------------------------------------------------------------------------- history
 
     def add_history(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Rows by column; missing ones are NULL. Raises `StoreError`."""
+        """Add rows by column; missing columns are NULL. Raises `StoreError`."""
         with self.writing() as db:
             for row in rows:
                 columns = {column: json_safe(row.get(column)) for column in HISTORY_COLUMNS}
                 db.insert_row("history", **{**columns, "is_deleted": int(row.get("is_deleted") or 0)})
 
     def history_of_memory(self, memory_id: str) -> list[dict[str, Any]]:
-        """Oldest first, with `id` as text."""
+        """Return the history, oldest first, with `id` as text."""
         columns = ", ".join(HISTORY_COLUMNS)
         sql = f"SELECT CAST(number AS TEXT) AS id, {columns} FROM history WHERE memory_id = ? ORDER BY number"
         return self._db.read_all(dict, sql, (memory_id,))
@@ -165,9 +163,9 @@ class MemoryVectors:
     # ------------------------------------------------------------------------------------------------------- erasure
 
     def erase(self, memory_ids: Sequence[str]) -> None:
-        """Remove memories and their history so that none of their words is left in the file or beside it; what they
-        had superseded is current again, as in the journal. Raises `StoreError`, also where another process kept the
-        write-ahead log from being emptied: then do it again."""
+        """Delete memories and their history so that their text is nowhere in the file or its write-ahead log; memories
+        they superseded become current again, as in the journal. Raises `StoreError`, also if another process kept the
+        write-ahead log from being truncated; then call it again."""
         self._db.overwrite_deleted()
         with self.writing() as db:
             self.remove(memory_ids)

@@ -1,4 +1,4 @@
-"""The tables of each database are in SQL files, which its first migration runs."""
+"""Migrations of each database, in order. The first one runs the SQL files with its tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlite_utils import Database, Migrations
 
 
 def run_statements(db: Database, name: str) -> None:
-    """Run a SQL file of this folder inside the transaction of a migration, which `executescript` would commit."""
+    """Run a SQL file of this folder within the transaction of a migration, which `executescript` would commit."""
     for statement in (Path(__file__).parent / name).read_text(encoding="utf-8").split(";\n"):
         db.execute(statement)
 
@@ -16,18 +16,18 @@ def run_statements(db: Database, name: str) -> None:
 script_migrations = Migrations("script")
 
 
-# It has the name of the last migration that it replaced: where that is applied, nothing is missing.
+# Has the name of the last migration it replaced, so it is not run where that was applied.
 @script_migrations(name="0009_made_by")
 def create_script_tables(db: Database) -> None:
-    """All tables as they were when migrations were counted anew."""
+    """Create all tables as of when the migrations were last merged into one."""
     run_statements(db, "script.sql")
 
 
 @script_migrations(name="0010_outbox_parts")
 def add_outbox_parts(db: Database) -> None:
-    """The parts of a long message are stored before the first is sent. Where some were sent already, nobody can tell
-    any more what the others are: the owner decides about these."""
-    # parts: JSON list of texts; empty for a message that is short, was not tried yet, or was sent.
+    """Store the parts of a long message before the first is sent. If some were already sent, the others are unknown, so
+    the owner decides."""
+    # parts: JSON list of texts; empty for a short message, and before the first attempt or after sending.
     db.execute("ALTER TABLE outbox ADD COLUMN parts TEXT NOT NULL DEFAULT '[]'")
     db.execute(
         "UPDATE outbox SET state = 'ambiguous', parts_sent = 0, error = 'an earlier version sent some of its parts'"
@@ -37,8 +37,8 @@ def add_outbox_parts(db: Database) -> None:
 
 @script_migrations(name="0011_started_is_the_lease")
 def drop_noted_twice(db: Database) -> None:
-    """What can be worked out is not noted a second time: a compaction's lease is its started checkpoint, and what waits
-    for the journal is what it has not read of checkpoints and ended conversations."""
+    """Drop duplicated state: the lease of a compaction is its started checkpoint, and what waits for extraction is
+    computed from checkpoints and ended conversations."""
     db.execute("ALTER TABLE checkpoints ADD COLUMN lease_until TEXT")
     for column in ("lease_holder", "lease_until"):
         db.execute(f"ALTER TABLE sessions DROP COLUMN {column}")
@@ -47,21 +47,21 @@ def drop_noted_twice(db: Database) -> None:
 
 @script_migrations(name="0012_unlearned_messages")
 def add_unlearned(db: Database) -> None:
-    """A person who forgets a memory may keep the message that it came from: nothing is learned of it again."""
+    """Someone who erases a memory may keep the message it came from: it is not learned again."""
     db.execute("ALTER TABLE messages ADD COLUMN unlearned INTEGER NOT NULL DEFAULT 0")
 
 
 @script_migrations(name="0013_notices")
 def add_notices(db: Database) -> None:
-    """Notices of every kind are sent once, to wherever people wrote last; models that do not answer are remembered."""
+    """Send notices of every kind once, to where people last wrote; remember models that do not answer."""
     db.execute("ALTER TABLE spending_marks RENAME TO notice_marks")
     db.execute("CREATE INDEX inbox_scope ON inbox (scope, id)")
-    # model: as "anthropic:claude-sonnet-5"; kind and reason: of its last failure.
+    # model: such as "anthropic:claude-sonnet-5"; kind and reason: of its last failure.
     db.execute(
         "CREATE TABLE model_outages (model TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL,"
         " reason TEXT NOT NULL, began_at TEXT NOT NULL) STRICT"
     )
-    # Where an outage was told, and its end will be.
+    # Where an outage was reported, and where its end will be.
     db.execute(
         "CREATE TABLE model_outage_places (model TEXT NOT NULL REFERENCES model_outages(model), session TEXT NOT NULL,"
         " scope TEXT NOT NULL, bridge TEXT NOT NULL, target TEXT NOT NULL,"
@@ -71,14 +71,14 @@ def add_notices(db: Database) -> None:
 
 @script_migrations(name="0014_job_changes")
 def add_change_keys(db: Database) -> None:
-    """The key of the latest change of a job, so that a change that a crash repeats is made once."""
+    """Store the key of a job's latest change, so that a change repeated after a crash is made once."""
     db.execute("ALTER TABLE jobs ADD COLUMN change_key TEXT")
     db.execute("CREATE INDEX jobs_done ON jobs (scope, ended_at) WHERE state = 'done'")
 
 
 @script_migrations(name="0015_late_is_seen")
 def watch_late_slots(db: Database) -> None:
-    """What came late needs a person to know, as what was missed does; what is past when this begins is known."""
+    """Late slots are shown to people like missed ones; those before this migration count as seen."""
     db.execute("UPDATE slots SET seen_at = ended_at WHERE state = 'late' AND seen_at IS NULL")
     db.execute("DROP INDEX slots_missed")
     db.execute("CREATE INDEX slots_unseen ON slots (scope, id) WHERE state <> 'ran' AND seen_at IS NULL")
@@ -86,8 +86,8 @@ def watch_late_slots(db: Database) -> None:
 
 @script_migrations(name="0016_request_numbers")
 def give_request_numbers_once(db: Database) -> None:
-    """The number of a request was given again after a decision, so that its question had the key of an earlier one and
-    was not asked, and the buttons of the earlier one decided on it."""
+    """Never reuse the number of a request. A reused number had the key of an earlier question, so it was not asked, and
+    the buttons of the earlier question decided on it."""
     db.execute("ALTER TABLE pairings RENAME TO earlier_pairings")
     db.execute(
         "CREATE TABLE pairings (id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, bridge TEXT NOT NULL,"
@@ -98,7 +98,7 @@ def give_request_numbers_once(db: Database) -> None:
     db.execute("INSERT INTO pairings SELECT * FROM earlier_pairings")
     db.execute("DROP TABLE earlier_pairings")
     db.execute("CREATE INDEX pairings_kind ON pairings (kind, expires_at)")
-    # The questions that were asked tell the numbers that were given.
+    # The questions show which numbers were used.
     numbers = "SELECT id FROM pairings UNION ALL SELECT CAST(substr(key, 7) AS INTEGER) FROM outbox"
     db.execute("DELETE FROM sqlite_sequence WHERE name = 'pairings'")
     db.execute(
@@ -109,8 +109,8 @@ def give_request_numbers_once(db: Database) -> None:
 
 @script_migrations(name="0017_clock_steps")
 def record_clock_steps(db: Database) -> None:
-    """Jumps of the wall clock are recorded, so that what was done by a wrong one can be planned again."""
-    # replanned: how often slots that had ended by a wrong clock were given back.
+    """Record jumps of the wall clock, so that jobs can be planned again after a wrong time."""
+    # replanned: how often slots that a wrong clock had ended were restored.
     db.execute("ALTER TABLE jobs ADD COLUMN replanned INTEGER NOT NULL DEFAULT 0")
     db.execute(
         "CREATE TABLE clock_steps (id INTEGER PRIMARY KEY, before_at TEXT NOT NULL, after_at TEXT NOT NULL) STRICT"
@@ -119,10 +119,11 @@ def record_clock_steps(db: Database) -> None:
 
 @script_migrations(name="0018_approvals")
 def add_approvals(db: Database) -> None:
-    """Effects that nobody asked for wait for the owner's word, and a turn remembers what its model has read."""
-    # JSON list of what was read that the person did not say now.
+    """Actions that nobody asked for wait for the owner's approval, and a turn remembers which content its model has
+    read."""
+    # JSON list of sources read by the model that the person did not write now.
     db.execute("ALTER TABLE turns ADD COLUMN untrusted TEXT NOT NULL DEFAULT '[]'")
-    # key: of the effect. effect: what will happen, as a person reads it. decided_by: the turn that answered it.
+    # key: of the action. effect: what will happen, in words for people. decided_by: the turn that answered it.
     db.execute(
         "CREATE TABLE approvals (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, session TEXT NOT NULL,"
         " generation INTEGER NOT NULL, scope TEXT NOT NULL, turn TEXT NOT NULL, call_id TEXT NOT NULL,"
@@ -138,15 +139,15 @@ def add_approvals(db: Database) -> None:
 
 @script_migrations(name="0019_usage_parts")
 def add_usage_parts(db: Database) -> None:
-    """What each part of a prompt was billed is kept with the call."""
+    """Store what each part of a prompt was billed, with the call."""
     # JSON: {part: [input, output, cache_read, cache_write, usd]}; '' where the provider reported nothing.
     db.execute("ALTER TABLE usage ADD COLUMN parts TEXT NOT NULL DEFAULT ''")
 
 
 @script_migrations(name="0020_remembered_approvals")
 def remember_approvals(db: Database) -> None:
-    """What the owner approved may be allowed for some time, and is counted each time it is done."""
-    # pattern: of the tool's calls that it covers; '' where each is asked about. allows: the same, as a person reads it.
+    """An approval may permit further calls for some time; each use is counted."""
+    # pattern: of the tool calls it covers; '' if each is asked about. allows: the same in words for people.
     db.execute("ALTER TABLE approvals ADD COLUMN pattern TEXT NOT NULL DEFAULT ''")
     db.execute("ALTER TABLE approvals ADD COLUMN allows TEXT NOT NULL DEFAULT ''")
     db.execute("ALTER TABLE approvals ADD COLUMN allowed_until TEXT")
@@ -158,8 +159,8 @@ def remember_approvals(db: Database) -> None:
 
 @script_migrations(name="0021_mcp_tools")
 def add_mcp_tools(db: Database) -> None:
-    """What MCP servers say of their tools: as it was last seen, and as the owner approved it."""
-    # JSON; '' where the server has no such tool any more, or nothing is approved.
+    """Store MCP tool descriptions as last seen, and as the owner approved them."""
+    # JSON; '' if the server no longer has the tool, or nothing is approved.
     db.execute(
         "CREATE TABLE mcp_tools (server TEXT NOT NULL, name TEXT NOT NULL, seen TEXT NOT NULL,"
         " approved TEXT NOT NULL DEFAULT '', approved_at TEXT, PRIMARY KEY (server, name)) STRICT"
@@ -168,8 +169,8 @@ def add_mcp_tools(db: Database) -> None:
 
 @script_migrations(name="0022_imports")
 def add_imports(db: Database) -> None:
-    """Conversations that were brought along from other programs."""
-    # What the other program calls a message, so that the same export read twice adds nothing.
+    """Conversations imported from other programs."""
+    # The other program's id of a message, so that reading the same export twice adds nothing.
     db.execute("ALTER TABLE messages ADD COLUMN external_id TEXT")
     db.execute("CREATE INDEX messages_external ON messages (session, external_id) WHERE external_id IS NOT NULL")
     # name: of the file. state: running, done, undone.
@@ -183,7 +184,7 @@ def add_imports(db: Database) -> None:
         " source TEXT NOT NULL, external_id TEXT NOT NULL, title TEXT NOT NULL) STRICT"
     )
     db.execute("CREATE INDEX imported_conversations_known ON imported_conversations (source, external_id)")
-    # Which import brought which records of a conversation.
+    # Which import added which records of a conversation.
     db.execute(
         "CREATE TABLE imported_ranges (import_id INTEGER NOT NULL REFERENCES imports(id), session TEXT NOT NULL,"
         " from_seq INTEGER NOT NULL, to_seq INTEGER NOT NULL, PRIMARY KEY (session, from_seq)) STRICT"
@@ -193,8 +194,8 @@ def add_imports(db: Database) -> None:
 
 @script_migrations(name="0023_pushes")
 def add_pushes(db: Database) -> None:
-    """Notifications to services outside, each sent once at each: without their words."""
-    # service: a name made of its address. state: sending, sent, failed, uncertain.
+    """Push notifications to external services, each sent once per service; without text."""
+    # service: a name derived from its address. state: sending, sent, failed, uncertain.
     db.execute(
         "CREATE TABLE pushes (key TEXT NOT NULL, service TEXT NOT NULL, state TEXT NOT NULL,"
         " attempts INTEGER NOT NULL, error TEXT NOT NULL, retry_at TEXT, updated_at TEXT NOT NULL,"
@@ -205,15 +206,15 @@ def add_pushes(db: Database) -> None:
 
 @script_migrations(name="0024_inbox_words")
 def move_inbox_words(db: Database) -> None:
-    """Words of received messages are in a table of their own: a row that changes its state is written again as a whole,
-    and a message may have millions of words."""
+    """Move texts of received messages into their own table: SQLite rewrites a whole row when its state changes, and a
+    message may be very long."""
     # body: JSON of content, media, name.
     db.execute(
         "CREATE TABLE inbox_words (inbox_id INTEGER PRIMARY KEY REFERENCES inbox(id) ON DELETE CASCADE,"
         " scope TEXT NOT NULL, generation INTEGER NOT NULL, body TEXT NOT NULL) STRICT"
     )
     db.execute("INSERT INTO inbox_words SELECT id, scope, generation, body FROM inbox")
-    # has_data: whether the body has pictures that only the log keeps, once the message has ended.
+    # has_data: whether the body has pictures, which only the log keeps once the message has ended.
     db.execute("ALTER TABLE inbox ADD COLUMN has_data INTEGER NOT NULL DEFAULT 0")
     db.execute("UPDATE inbox SET has_data = 1 WHERE instr(body, '\"data\":')")
     db.execute("ALTER TABLE inbox DROP COLUMN body")
@@ -225,7 +226,7 @@ def move_inbox_words(db: Database) -> None:
 
 @script_migrations(name="0025_no_messages")
 def index_what_is_no_message(db: Database) -> None:
-    """Records that are no messages, or were undone, are few: messages are counted by what is left of their numbers."""
+    """Index the few records that are not messages or were undone: messages are counted by subtracting them."""
     db.execute(
         "CREATE INDEX messages_not_counted ON messages (session, generation, seq)"
         " WHERE kind <> 'message' OR hidden_by IS NOT NULL"
@@ -234,7 +235,7 @@ def index_what_is_no_message(db: Database) -> None:
 
 @script_migrations(name="0026_outbox_tried_at")
 def add_outbox_tried_at(db: Database) -> None:
-    """When a delivery, or the part of it that is next, was first handed to its network."""
+    """Store when a delivery, or its next part, was first attempted."""
     db.execute("ALTER TABLE outbox ADD COLUMN tried_at TEXT")
     db.execute("UPDATE outbox SET tried_at = created_at WHERE state = 'sending'")
 
@@ -242,24 +243,24 @@ def add_outbox_tried_at(db: Database) -> None:
 character_migrations = Migrations("character")
 
 
-# It has the name of the last migration that it replaced: where that is applied, nothing is missing.
+# Has the name of the last migration it replaced, so it is not run where that was applied.
 @character_migrations(name="0004_as_of")
 def create_character_tables(db: Database) -> None:
-    """All tables as they were when migrations were counted anew."""
+    """Create all tables as of when the migrations were last merged into one."""
     run_statements(db, "character.sql")
 
 
 @character_migrations(name="0005_without_full_text")
 def drop_journal_full_text(db: Database) -> None:
-    """Entries are found through the search index, so character.db needs no full text of its own."""
+    """Drop full-text search from character.db: entries are found through the search index."""
     db.execute("DROP TABLE journal_fts")
 
 
 @character_migrations(name="0007_todo_lists")
 def add_todo_lists(db: Database) -> None:
-    """To-dos are on a list, which may have a name, and may be due on a day, or at a time of it."""
+    """To-dos are on a list, which may have a name, and may be due on a day, or at a time."""
     db.execute("ALTER TABLE todos ADD COLUMN list TEXT NOT NULL DEFAULT ''")
-    # Local, by the clock of the home: '2026-03-13', or '2026-03-13T17:00'.
+    # Local time of the data folder: '2026-03-13', or '2026-03-13T17:00'.
     db.execute("ALTER TABLE todos ADD COLUMN due TEXT")
     db.execute("CREATE INDEX todos_due ON todos (scope, due) WHERE state = 'open' AND due IS NOT NULL")
     db.execute("CREATE INDEX todos_done ON todos (scope, done_at) WHERE state = 'done'")
@@ -267,21 +268,21 @@ def add_todo_lists(db: Database) -> None:
 
 @character_migrations(name="0008_notes_by_themselves")
 def count_notes_apart(db: Database) -> None:
-    """Notes of the days are written after every compaction now, and profiles and MEMORY.md at night: how far each was
-    read is kept apart, beginning where both were."""
+    """Daily notes are written after every compaction, profiles and MEMORY.md at night: store separate read positions,
+    starting from the common one."""
     db.execute("INSERT INTO readings SELECT 'notes', session, generation, seq, at FROM readings WHERE phase = 'curate'")
 
 
 @character_migrations(name="0009_accepted_changes")
 def add_accepted_changes(db: Database) -> None:
-    """What a sleep changed may be accepted, one change at a time: then it is not shown as new any more."""
+    """A change made by a sleep cycle can be accepted individually; it is then no longer shown as new."""
     db.execute("ALTER TABLE change_plans ADD COLUMN accepted_at TEXT")
     db.execute("ALTER TABLE edits ADD COLUMN accepted_at TEXT")
 
 
 @character_migrations(name="0010_plans_by_sleep")
 def index_plans_by_sleep(db: Database) -> None:
-    """What a sleep changed is found without reading what others did: a plan is as long as what it changes."""
+    """Find the changes of a sleep cycle without reading those of others."""
     db.execute("CREATE INDEX change_plans_cycle ON change_plans (cycle, state, scope, id)")
     db.execute("CREATE INDEX change_plans_accepted ON change_plans (cycle, key) WHERE accepted_at IS NOT NULL")
 
@@ -291,13 +292,13 @@ memory_migrations = Migrations("memory")
 
 @memory_migrations(name="0001_initial")
 def create_memory_tables(db: Database) -> None:
-    """Memories with their vectors and full text, what they said before, and which embedder answers."""
+    """Memories with their vectors and full text, their earlier versions, and the active embedder."""
     run_statements(db, "memory.sql")
 
 
 @memory_migrations(name="0002_without_full_text")
 def drop_full_text(db: Database) -> None:
-    """Memories are found through the journal, so memory.db needs no full text of its own."""
+    """Drop full-text search from memory.db: memories are found through the journal."""
     db.execute("DROP TABLE memories_fts")
 
 
@@ -306,13 +307,13 @@ search_migrations = Migrations("search")
 
 @search_migrations(name="0001_initial")
 def create_search_tables(db: Database) -> None:
-    """Units, their pages, postings and vectors. All of it is derived from the log, the journal and the memories."""
+    """Units, their pages, postings and vectors, all derived from the log, the journal and the memories."""
     run_statements(db, "search.sql")
 
 
 @search_migrations(name="0002_checksums")
 def add_checksums(db: Database) -> None:
-    """Each row tells damage to any byte of it. What was indexed before is made again."""
+    """Add a checksum to each row, to detect damaged bytes. Earlier entries are indexed again."""
     for table in ("names", "fresh", "pages", "vectors", "terms", "postings", "read_to"):
         db.execute(f"DELETE FROM {table}")
         db.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
@@ -333,7 +334,7 @@ calendar_migrations = Migrations("calendars")
 
 @calendar_migrations(name="0001_initial")
 def create_calendar_tables(db: Database) -> None:
-    """What was last read of calendars and address books."""
+    """Cache of calendars and address books."""
     run_statements(db, "calendars.sql")
 
 
@@ -342,5 +343,5 @@ files_migrations = Migrations("files")
 
 @files_migrations(name="0001_initial")
 def create_file_tables(db: Database) -> None:
-    """Files of the workspace and of the owner's folders, and their text by page. All of it is derived from them."""
+    """Files of the workspace and of the owner's folders, and their text by page, all derived from them."""
     run_statements(db, "files.sql")

@@ -1,4 +1,4 @@
-"""Whether this program can open a database as it is, by the names of the migrations that it has."""
+"""Checks by the names of applied migrations whether this program can open a database."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from assistant.core.errors import NewerSchema, OlderSchema, StoreError
 
 
 def require_known_schema(path: Path, applied: Sequence[str], migrations: Migrations) -> None:
-    """Raises `NewerSchema` for a database of a later version, `StoreError` for one too old to be upgraded."""
+    """Raises `NewerSchema` for a database of a later version, `StoreError` for one too old to upgrade."""
     names = _migration_names(migrations)
-    # The first migration makes at once what it and those that were numbered before it made in steps.
+    # The first migration does in one step what it and the migrations before it did in several.
     retired = {name for name in applied if name < names[0]}
     if retired and names[0] not in applied:
         raise StoreError(
@@ -30,7 +30,7 @@ def require_known_schema(path: Path, applied: Sequence[str], migrations: Migrati
 
 
 def require_current_schema(path: Path, applied: Sequence[str], migrations: Migrations) -> None:
-    """Raises as `require_known_schema` does, and `OlderSchema` where a start would migrate the database first."""
+    """Raises like `require_known_schema`, and `OlderSchema` if opening for writing would migrate the database."""
     require_known_schema(path, applied, migrations)
     if not set(_migration_names(migrations)) <= set(applied):
         raise OlderSchema(

@@ -1,9 +1,9 @@
-"""From a message to its place in log, index and view: the one way in which anything is said.
+"""Appends messages: log first, then index and view. Everything that adds a message goes through here.
 
-What always holds (I1): a record is in the log, fsynced, before the index, the view or a model has it. Index and view
-follow in one transaction, which the caller may add to. Where that transaction fails, or a crash comes between, the log
-is ahead of the index; the rest is adopted before the session is written again, as the unbroken call would
-have shown it.
+Invariant (I1): a record is in the log, fsynced, before the index, the view or a model has it. Index and view are
+written in one transaction, which the caller may extend. If that transaction fails, or the process crashes before it,
+the log is ahead of the index; `catch_up_index` adds the missing records before the session is next written, with the
+same result as an undisturbed call.
 """
 
 from __future__ import annotations
@@ -53,29 +53,29 @@ BULK_MAX_ROWS = 2000
 
 @dataclass(frozen=True, slots=True)
 class RecordOrigin:
-    """Who says something, where, in which turn."""
+    """Sender, medium and turn of a record."""
 
     kind: RecordKind = "message"
     bridge: str | None = None
     sender: str | None = None
     trust: Trust = "model"
     turn: str | None = None
-    refs: tuple[int, ...] = ()  # the messages that it is about
-    external_id: str | None = None  # what the program calls it that it was imported from
+    refs: tuple[int, ...] = ()  # the messages it refers to
+    external_id: str | None = None  # its id in the program it was imported from
 
 
 def inbox_item_origin(item: InboxItem, turn: str | None) -> RecordOrigin:
-    """Where an accepted message comes from."""
+    """Return the origin of an accepted message."""
     incoming = item.incoming
     return RecordOrigin("message", incoming.bridge, incoming.sender, incoming.trust, turn)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordDraft:
-    """A record that has no place in the log yet."""
+    """A record that is not in the log yet."""
 
     record: LogRecord
-    metadata: Mapping[str, Any] = field(default_factory=dict)  # what the view has of it besides
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # further fields of its view row
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class CatchUpResult:
 
 
 class Appender:
-    """Log, index and view, written in that order. Also the allocator of message ids."""
+    """Writes the log, the index and the view, in that order; allocates message ids."""
 
     def __init__(
         self,
@@ -107,23 +107,24 @@ class Appender:
         self._last_id = largest_message_id(db)
 
     def current_session(self, key: str, now: datetime) -> Session:
-        """The current generation of a session: the next one, where that is begun in the log and not in the index yet.
-        Raises `StoreError`."""
+        """Return the current generation of a session, also if its start is in the log but not in the index yet. Raises
+        `StoreError`."""
         if any(record.kind in ROLLOVER_KINDS for record in self._unindexed.get(key, ())):
             self.catch_up_index(key, now)
         return session_rows.require_session(self._db, key)
 
     def next_id(self) -> int:
-        """A message id that no message has or had."""
+        """Return a new, unused message id."""
         self._last_id += 1
         return self._last_id
 
     def reserve_ids(self, records: Sequence[LogRecord]) -> None:
-        """Records that are there already: their ids are taken."""
+        """Mark the ids of existing records as used."""
         self._last_id = max(self._last_id, *(record.id for record in records))
 
     def draft_record(self, session: Session, message: Message, origin: RecordOrigin, now: datetime) -> RecordDraft:
-        """`message` as a record to be logged; it gets an id unless it has one. `message.ts` beats `now`."""
+        """Return a record for `message`, with a new id unless it has one. Its time is `message.ts`, or `now` without
+        it."""
         message = clean_message(message)
         record = LogRecord(
             id=self.next_id() if message.id is None else message.id,
@@ -156,8 +157,8 @@ class Appender:
     def appending(
         self, session: Session, drafts: Sequence[RecordDraft], now: datetime, *, durable: bool = True
     ) -> Iterator[tuple[Message, ...]]:
-        """Log the drafts, then open the transaction that indexes and shows them; what the caller writes within joins
-        it. Yields the messages as the view has them. The log is on the disk in any case; `durable` as in
+        """Log the drafts, then open the transaction that indexes them and adds them to the view; the caller's writes
+        inside the context join it. Yields the messages as the view has them. The log is always fsynced; `durable` as in
         `Database.write`."""
         records = self._place(session.key, [draft.record for draft in drafts], now)
         metadata = {record.id: draft.metadata for record, draft in zip(records, drafts, strict=True)}
@@ -171,7 +172,7 @@ class Appender:
             raise
 
     def _place(self, session: str, records: Sequence[LogRecord], now: datetime) -> tuple[LogRecord, ...]:
-        """The records, logged. A call that is repeated after its transaction failed finds them there already."""
+        """Log the records and return them. A call repeated after its transaction failed finds them in the log."""
         unindexed = self._unindexed.pop(session, ())
         if (
             unindexed
@@ -183,7 +184,7 @@ class Appender:
         return self._log.append(records) if records else ()
 
     def view_record(self, record: LogRecord, metadata: Mapping[str, Any] | None = None) -> CountedMessage | None:
-        """A record as the view shows it; None for kinds that have no row there, and for what was imported."""
+        """Return a record as a view message; None for kinds without a view row, and for imported messages."""
         if record.kind in ("undo", "redaction") or is_imported(record.session):
             return None
         kind = {} if record.kind == "message" else {"type": record.kind, "refs": list(record.refs)}
@@ -201,8 +202,9 @@ class Appender:
     # ----------------------------------------------------------------------------------------------------- catching up
 
     def catch_up_index(self, session: str, now: datetime, *, force: bool = False) -> CatchUpResult:
-        """Bring index and view up to the end of a session's log, reading only what the index lacks; once a process,
-        or after a failure, or with `force`. Raises `CorruptStore` when the log is the shorter one."""
+        """Bring the index and the view up to the end of a session's log, reading only what the index lacks. Runs once
+        per process and session, after a failure, or with `force`. Raises `CorruptStore` if the log is shorter than the
+        index."""
         if session in self._caught_up and not force:
             return CatchUpResult(0, None)
         last = last_indexed(self._db, session)
@@ -216,7 +218,7 @@ class Appender:
         return CatchUpResult(adopted, torn)
 
     def _adopt(self, records: Sequence[LogRecord], now: datetime) -> int:
-        """Index and show records that the log has and the index lacks."""
+        """Index records that are only in the log, and add them to the view."""
         with self._db.write():
             for generation in dict.fromkeys(record.generation for record in records):
                 group = [record for record in records if record.generation == generation]
@@ -230,7 +232,7 @@ class Appender:
         return len(records)
 
     def shorten_view(self, session: Session, max_rows: int, keep: int, trigger: str, now: datetime) -> None:
-        """Inside a transaction: of more than `max_rows` messages, all but the last `keep` leave the view."""
+        """Within a transaction: if the view has more than `max_rows` messages, remove all but the last `keep`."""
         if cover_old_messages(self._db, session, max_rows, keep, trigger, now):
             removed = self._views.remove_message_rows(session, first_uncovered_seq(self._db, session))
             session_rows.add_to_totals_and_bump(self._db, session, ViewSize() - removed)
@@ -259,14 +261,14 @@ class Appender:
         return tuple(row.message for row in shown)
 
     def begin_generation(self, record: LogRecord) -> None:
-        """What the first record of a branch, or of a later generation, brings about; nothing for any other."""
+        """Apply the effects of a record that starts a branch or a later generation; other records have none."""
         if record.kind == "branch":
             copy_parent_view(self._db, self._views, record)
         elif record.kind in ROLLOVER_KINDS:
             begin_next_generation(self._db, self._log, self._views, record, self.view_record)
 
     def _hide(self, session: Session, undo: LogRecord) -> None:
-        """What is withdrawn leaves the view; it stays in log and index, and what it asked for is withdrawn."""
+        """Remove undone messages from the view and withdraw the requests they made; log and index keep them."""
         hide_messages(self._db, undo)
         withdraw_requests(self._db, undo)
         session_rows.add_to_totals_and_bump(self._db, session, ViewSize() - self._views.remove(session, undo.refs))
@@ -277,7 +279,7 @@ class Appender:
         self._db.update_rows("tool_runs", started, state=state, ended_at=result.ts)
 
 
-# What a record says, without when and where.
+# The content of a record, without position and time.
 _record_content = attrgetter(
     "kind",
     "role",

@@ -1,7 +1,7 @@
-"""Effects that wait for the owner's word, in script.db.
+"""Actions that wait for the owner's approval, in script.db.
 
-What always holds: each is decided once, and ends once, in one transaction with what is sent about it. A row is never
-deleted, so that no number is given again and nothing that was asked for is asked for twice.
+Each is decided once and ends once, in the transaction that stores the messages about it. Rows are never deleted, so
+that no number is reused and nothing is asked twice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _read_approval = class_row(Approval)
 
 class StoredApprovals(DatabaseStore):
     def propose(self, proposed: ProposedEffect, state: ApprovalState) -> Approval:
-        """Kept once under its key."""
+        """Store a proposal, once per key."""
         columns = to_row(replace(proposed, arguments=json_safe(proposed.arguments)))
         with self._db.write() as db:
             db.insert_if_new("approvals", **columns, state=state)
@@ -39,45 +39,46 @@ class StoredApprovals(DatabaseStore):
         return next(iter(self._read("id = ?", number)), None)
 
     def list_by_turn(self, turn: str) -> list[Approval]:
-        """What a turn proposed, in its order."""
+        """Return the proposals of a turn in their order."""
         return self._read("turn = ? ORDER BY id", turn)
 
     def list_decided_by(self, turn: str) -> list[Approval]:
         return self._read("decided_by = ? ORDER BY id", turn)
 
     def list_pending(self, session: str | None = None) -> list[Approval]:
-        """Those that wait for an answer, oldest first."""
+        """Return proposals waiting for an answer, oldest first."""
         return self._read("state = 'pending' AND (?1 IS NULL OR session = ?1) ORDER BY id", session)
 
     def list_recent(self, limit: int) -> list[Approval]:
-        """What was asked and does not wait any more, newest first."""
+        """Return proposals that no longer wait, newest first."""
         return self._read("state NOT IN ('pending', 'refused') ORDER BY id DESC LIMIT ?", limit)
 
     def list_approved(self) -> list[Approval]:
-        """Those that were approved and have no end yet."""
+        """Return approved proposals that are not carried out yet."""
         return self._read("state = 'approved' ORDER BY id")
 
     def was_asked_last(self, approval: Approval) -> bool:
-        """Whether nobody has said anything in its conversation since it was asked, but for the message of the turn that
-        runs."""
+        """Return whether its conversation has no message after the question, except for the message of the running
+        turn."""
         ended = "SELECT id FROM turns WHERE session = ? AND state <> 'running' ORDER BY started_at DESC, rowid DESC"
         return bool(self._db.value(f"{ended} LIMIT 1", (approval.session,)) == approval.turn)
 
     def is_asked(self, approval: Approval) -> bool:
-        """Whether the answer that asks for it was given."""
+        """Return whether the answer that asks for it was sent."""
         return bool(self._db.value("SELECT state <> 'running' FROM turns WHERE id = ?", (approval.turn,)))
 
     def decide(
         self, number: int, state: ApprovalState, by: str, now: datetime, *, allowed_until: datetime | None = None
     ) -> bool:
-        """Whether it waited until now. With `allowed_until`, calls of its pattern need no word until then."""
+        """Decide a waiting proposal; return whether it was waiting. With `allowed_until`, calls of its pattern need no
+        approval until then."""
         decision = {"state": state, "decided_by": by, "decided_at": now, "allowed_until": allowed_until}
         ended = None if state == "approved" else now
         with self._db.write() as db:
             return bool(db.update_rows("approvals", {"id": number, "state": "pending"}, **decision, ended_at=ended))
 
     def use_allowed(self, tool: str, pattern: str, now: datetime) -> Approval | None:
-        """The approval that allows such calls now, counted as used once more; None where nothing does."""
+        """Return the approval that currently allows such calls, counting one use, or None."""
         allowed = "tool = ? AND pattern = ? AND allowed_until > ? ORDER BY allowed_until DESC LIMIT 1"
         found = self._read(allowed, tool, pattern, now) if pattern else []
         for approval in found:
@@ -86,11 +87,11 @@ class StoredApprovals(DatabaseStore):
         return next(iter(found), None)
 
     def list_allowed(self, now: datetime) -> list[Approval]:
-        """Those that allow more than their own call now, oldest first."""
+        """Return approvals that currently allow more than their own call, oldest first."""
         return self._read("allowed_until > ? ORDER BY id", now)
 
     def revoke(self, number: int, now: datetime) -> bool:
-        """Whether it allowed anything until now."""
+        """Revoke an approval; return whether it still allowed anything."""
         with self._db.write() as db:
             revoke = "UPDATE approvals SET allowed_until = ?2 WHERE id = ?1 AND allowed_until > ?2"
             return db.execute(revoke, (number, now)) == 1
@@ -103,7 +104,8 @@ class StoredApprovals(DatabaseStore):
         now: datetime,
         make_message: Callable[[tuple[Media, ...]], OutgoingMessage | None],
     ) -> None:
-        """It was carried out, or not. `make_message` makes what is sent of it, with the files that it gave."""
+        """Record that it was carried out, or not. `make_message` returns the message to send about it and the files to
+        attach."""
         with self._db.write() as db:
             approved = {"id": approval.id, "state": "approved"}
             if not db.update_rows("approvals", approved, state=state, result=result, ended_at=now):
@@ -115,7 +117,8 @@ class StoredApprovals(DatabaseStore):
                 insert_outgoing(db, [message], now)
 
     def lapse(self, make_notice: Callable[[Approval], Notice], now: datetime) -> list[Approval]:
-        """Those whose time is over, each with its notice, to where its conversation was last written from."""
+        """End proposals that have expired, each with its notice, sent to where its conversation was last written
+        from."""
         lapsed = self._read("state = 'pending' AND expires_at <= ? ORDER BY id", now)
         for approval in lapsed:
             with self._db.write() as db:
@@ -130,5 +133,5 @@ class StoredApprovals(DatabaseStore):
 
 
 def dump_arguments(approval: ProposedEffect) -> str:
-    """As JSON, for comparing two."""
+    """Return the arguments as JSON, to compare two proposals."""
     return dump_json(json_safe(approval.arguments))

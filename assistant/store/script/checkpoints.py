@@ -1,15 +1,14 @@
-"""Checkpoints as rows, one a compaction from the moment it starts, with the lease under which it runs; and how far the
-journal has read.
+"""Checkpoints of compactions as rows, with the lease of a running compaction, and the progress of the journal.
 
-What always holds:
-- The live checkpoints of a generation have contiguous ranges of seq, from its first record on (I3).
-- Numbers of a session grow in the order in which its compactions were begun, and, for those that were committed, in
-  the order of their commits.
-- What the journal has not read waits for it (F28): the messages after `sessions.extracted_seq` that a live checkpoint
-  covers, or that were said in an ended generation. Nothing else is noted of them, so that none can be passed over.
-- One compaction of a session at a time (F14), and none stays half done (F15): a `started` checkpoint is the lease,
-  until its time. Another compaction may replace one whose time is over, and the earlier one is then refused. What an
-  earlier process left started is `failed` after a start.
+Invariants:
+- The live checkpoints of a generation have contiguous seq ranges, starting at its first record (I3).
+- Numbers of a session increase in the order in which its compactions started and, for committed ones, in the order of
+  their commits.
+- Messages wait for extraction into the journal (F28) if they are after `sessions.extracted_seq` and covered by a live
+  checkpoint or in an ended generation. This is computed and not stored per message, so no message can be skipped.
+- One compaction per session at a time (F14), and none stays unfinished (F15): a `started` checkpoint is the lease until
+  it expires. Another compaction may replace an expired one, whose commit is then refused. Start-up marks checkpoints
+  left `started` by an earlier process as `failed`.
 
 Writing functions are called inside a transaction.
 """
@@ -39,7 +38,7 @@ IS_COMMITTED = "state IN ('live', 'masked', 'absorbed')"
 
 @dataclass(frozen=True, slots=True)
 class CoveredRange:
-    """The messages that a compaction is about."""
+    """The messages that a compaction covers."""
 
     from_message_id: int
     to_message_id: int
@@ -57,7 +56,7 @@ def find_checkpoint_row(db: Database, checkpoint_id: int) -> Row | None:
 
 
 def list_live_checkpoint_rows(db: Database, row_key: tuple[str, int]) -> list[Row]:
-    """Those of a generation (`Session.row_key`) that cover their ranges, oldest range first."""
+    """Return the live checkpoints of a generation (`Session.row_key`), oldest range first."""
     return db.rows(
         "SELECT * FROM checkpoints WHERE session_id = ? AND generation = ? AND state = 'live' ORDER BY from_seq",
         row_key,
@@ -65,7 +64,7 @@ def list_live_checkpoint_rows(db: Database, row_key: tuple[str, int]) -> list[Ro
 
 
 def require_adjacent_checkpoints(db: Database, session: Session, checkpoint_ids: Sequence[int]) -> list[Row]:
-    """Live checkpoints that follow one another, oldest first. Raises `CorruptStore` where they do not."""
+    """Return adjacent live checkpoints, oldest first. Raises `CorruptStore` if they are not adjacent."""
     rows = list_live_checkpoint_rows(db, session.row_key)
     places = [place for place, row in enumerate(rows) if row["id"] in checkpoint_ids]
     adjacent = not places or places == list(range(places[0], places[-1] + 1))
@@ -77,7 +76,7 @@ def require_adjacent_checkpoints(db: Database, session: Session, checkpoint_ids:
 
 
 def first_uncovered_seq(db: Database, session: Session) -> int:
-    """The seq after the last live checkpoint of the generation, or its first seq."""
+    """Return the seq after the last live checkpoint of the generation, or its first seq."""
     last = db.value(
         "SELECT to_seq FROM checkpoints WHERE session_id = ? AND generation = ? AND state = 'live'"
         " ORDER BY from_seq DESC LIMIT 1",
@@ -89,7 +88,7 @@ def first_uncovered_seq(db: Database, session: Session) -> int:
 
 
 def count_uncovered(db: Database, session: Session, start: int, end: int = sys.maxsize) -> int:
-    """How many messages of the generation from seq `start` to `end` belong in a view."""
+    """Return the number of messages of the generation in seq range [start, end] that belong in a view."""
     count = db.value(
         "SELECT count(*) FROM messages m WHERE m.session = ? AND m.seq >= ? AND m.seq <= ? AND m.generation = ?"
         f" AND {BELONGS_IN_VIEW}",
@@ -106,7 +105,7 @@ def insert_checkpoint(
     now: datetime,
     lease_until: datetime | None = None,
 ) -> int:
-    """A checkpoint in state `started`: its id."""
+    """Insert a checkpoint in state `started` and return its id."""
     last = db.value("SELECT max(checkpoint_num) FROM checkpoints WHERE session_id = ?", (session.key,))
     return db.insert_row(
         "checkpoints",
@@ -139,7 +138,7 @@ def finish_checkpoint(
     state: CheckpointState,
     now: datetime,
 ) -> None:
-    """What a started checkpoint says once its compaction is carried out."""
+    """Store the result of a compaction in its started checkpoint."""
     ratio = compaction.compressed_tokens / compaction.original_tokens if compaction.original_tokens else 1.0
     update_checkpoint(
         db,
@@ -174,7 +173,7 @@ def set_checkpoint_state(db: Database, checkpoint_ids: Sequence[int], state: Che
 
 
 def fail_checkpoint(db: Database, checkpoint_id: int, note: str) -> None:
-    """Nothing where the checkpoint is not a started one."""
+    """Mark a checkpoint as failed if it is `started`."""
     db.update_rows("checkpoints", {"id": checkpoint_id, "state": "started"}, state="failed", note=note)
 
 
@@ -198,8 +197,8 @@ _PROCESS_ENDED = "cut off: the process that had begun it ended"
 def begin_lease(
     db: Database, session: Session, trigger: str, ids: tuple[int, int], until: datetime, now: datetime
 ) -> int | None:
-    """A started checkpoint with the lease until `until`: its id; None where another one has a lease that has not run
-    out."""
+    """Insert a started checkpoint with a lease until `until`, and return its id; None if another lease has not
+    expired."""
     started = db.rows(
         "SELECT id, generation = ? AND lease_until > ? AS has_lease FROM checkpoints INDEXED BY checkpoints_started"
         " WHERE state = 'started' AND session_id = ?",
@@ -214,8 +213,8 @@ def begin_lease(
 
 
 def redeem_lease(db: Database, session: Session, compaction: Compaction, covered: CoveredRange, now: datetime) -> int:
-    """The checkpoint that the compaction was begun with; a new one where it was begun without. Raises `StaleView` where
-    another compaction has taken its place, or came before it."""
+    """Return the checkpoint a compaction was started with, or a new one if it was started without. Raises `StaleView`
+    if another compaction replaced it or was committed first."""
     if compaction.started_id is None:
         return insert_checkpoint(db, session, covered, compaction.trigger, now)
     row = db.row(
@@ -229,14 +228,14 @@ def redeem_lease(db: Database, session: Session, compaction: Compaction, covered
 
 
 def fail_interrupted_compactions(db: Database, own_checkpoint_ids: Collection[int]) -> None:
-    """What was started by others than this process is `failed`."""
+    """Mark checkpoints started by other processes as `failed`."""
     for row in db.rows("SELECT id FROM checkpoints WHERE state = 'started'"):
         if row["id"] not in own_checkpoint_ids:
             fail_checkpoint(db, row["id"], _PROCESS_ENDED)
 
 
 def range_of_messages(db: Database, session: Session, ids: tuple[int, int]) -> CoveredRange:
-    """The messages with these ids. Raises `CorruptStore` where the generation does not have them, in this order."""
+    """Return the range of these messages. Raises `CorruptStore` if the generation does not have them in this order."""
     places = [find_message_row(db, message_id) for message_id in ids]
     rows = [row for row in places if row is not None and (row["session"], row["generation"]) == session.row_key]
     if len(rows) < len(places):
@@ -248,7 +247,7 @@ def range_of_messages(db: Database, session: Session, ids: tuple[int, int]) -> C
 
 
 def check_tail_coverage(db: Database, session: Session) -> None:
-    """What follows the last checkpoint is in the view exactly once, and nothing else is but copies."""
+    """Check that each message after the last checkpoint is in the view exactly once, and otherwise only copies are."""
     start = first_uncovered_seq(db, session)
     row = db.row(
         "SELECT count(*), count(DISTINCT m.id) FILTER (WHERE m.seq >= ?) FROM"
@@ -261,7 +260,7 @@ def check_tail_coverage(db: Database, session: Session) -> None:
 
 
 def mark_extracted(db: Database, session: str, generation: int, seq: int) -> None:
-    """The journal has read the generation up to and including `seq`, as far as there is one."""
+    """Record that the journal has read the generation up to and including `seq`."""
     db.execute(
         "UPDATE sessions SET extracted_seq = max(extracted_seq, min(?, coalesce((SELECT m.seq FROM messages m"
         " WHERE m.session = sessions.key AND m.generation = sessions.generation ORDER BY m.seq DESC LIMIT 1), 0)))"

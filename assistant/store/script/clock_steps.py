@@ -1,7 +1,7 @@
-"""Jumps of the wall clock that were believed, and what reminders and schedules did by a clock that was ahead.
+"""Records jumps of the wall clock, and undoes what reminders and schedules did while the clock was ahead.
 
-What always holds: slots are undone, and their jobs planned again, only where a jump forward over the present moment was
-recorded and nothing but that jump explains that they ended; a clock that is wrong now undoes nothing.
+Slots are undone, and their jobs planned again, only if a forward jump past the present was recorded and only that jump
+explains why they ended. A clock that is wrong now undoes nothing.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from assistant.store.database import DatabaseStore
 from assistant.store.rows import parse_time
 from assistant.store.script.jobs import read_job
 
-# A jump of less than this over a restart is not told from a machine that was off.
+# A smaller jump across a restart cannot be distinguished from a machine that was off.
 UNNOTICED = timedelta(days=1)
 
 
 class ClockSteps(DatabaseStore):
     def newest_moment(self) -> datetime | None:
-        """When the newest thing was stored, by the clock of then; None for a new home. Where that clock is known to
-        have been ahead, the moment at which it was set back."""
+        """Return the latest time at which anything was stored, None for an empty store. If that clock is known to have
+        been ahead, the time at which it was corrected."""
         moments = [
             self._db.value("SELECT received_at FROM inbox ORDER BY id DESC LIMIT 1"),
             self._db.value("SELECT ended_at FROM slots ORDER BY id DESC LIMIT 1"),
@@ -34,15 +34,15 @@ class ClockSteps(DatabaseStore):
         return None if newest is None else parse_time(newest)
 
     def record(self, before: datetime, after: datetime) -> None:
-        """The clock went from one moment to the other. What was recorded of later times than now is over."""
+        """Record that the clock went from one time to the other. Records of times later than now are deleted."""
         with self._db.write() as db:
             db.execute("DELETE FROM clock_steps WHERE after_at > ? AND before_at < after_at", (after,))
             db.insert_row("clock_steps", before_at=before, after_at=after)
 
     def skipped_until(self, now: datetime) -> datetime | None:
-        """Where to the clock jumped when it jumped over `now`; None where it did not. What ended since then ended by a
-        wrong clock. That it jumped from somewhat later than `now` is as good: before, it may have been ahead by less
-        than what is noticed over a restart."""
+        """Return the time to which the clock jumped past `now`, or None. Slots that ended since were ended by a wrong
+        clock. A jump that started somewhat after `now` counts too: the clock may have been ahead before by less than is
+        noticed across a restart."""
         after = self._db.value(
             "SELECT after_at FROM clock_steps WHERE before_at <= ? AND after_at > ? ORDER BY id LIMIT 1",
             (now + UNNOTICED, now),
@@ -50,7 +50,7 @@ class ClockSteps(DatabaseStore):
         return None if after is None else parse_time(after)
 
     def fired_early(self, since: datetime, now: datetime) -> list[Job]:
-        """Jobs of which a slot that is still to come ended, since that wrong moment."""
+        """Return jobs with a slot that ended since that wrong time but is still in the future."""
         return self._db.read_all(
             read_job,
             "SELECT * FROM jobs WHERE state <> 'cancelled' AND id IN"
@@ -59,8 +59,8 @@ class ClockSteps(DatabaseStore):
         )
 
     def plan_again(self, dues: Mapping[int, DueSlot], since: datetime, now: datetime) -> None:
-        """These jobs wait for these slots, and those that ended early are still to come. A message that went out for
-        one stays in the log; the one that comes at the right time has a key of its own."""
+        """Set the next slots of these jobs, and reopen slots that ended early. A message already sent for one stays in
+        the log; the message at the right time has its own key."""
         with self._db.write() as db:
             for job_id, due in dues.items():
                 db.execute("DELETE FROM slots WHERE job_id = ? AND ended_at >= ? AND due_at > ?", (job_id, since, now))

@@ -1,11 +1,10 @@
-"""A compaction committed: a new prefix for a view, shorter forms of what stays, and its checkpoint. Also messages that
-leave a view without a summary, where a lost index is made again.
+"""Commits a compaction: a new prefix for a view, shortened forms of what remains, and its checkpoint. Also removes
+messages from a view without a summary, when a lost index is rebuilt.
 
-What always holds (I3): what a checkpoint covers follows the one before it without gap or overlap; what follows the
-last one is in the view exactly once, or was hidden by an undo. What a compaction keeps verbatim are copies marked
-`carried_from`, outside of coverage. All of it is checked inside the transaction that commits. What leaves a view in
-bulk is covered by a checkpoint that refers to the log; it cannot be undone, and neither can earlier compactions
-then.
+Invariants (I3), checked inside the transaction that commits: the range of a checkpoint follows the one before it
+without gap or overlap; what follows the last one is in the view exactly once, or was hidden by an undo. Messages a
+compaction keeps verbatim are copies marked `carried_from`, which do not count as covered. Messages removed in bulk are
+covered by a checkpoint that refers to the log; it cannot be undone, nor can earlier compactions.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ from assistant.store.script.view import FROM_VIEW, IS_MESSAGE_ROW, CountedMessag
 
 @dataclass(frozen=True, slots=True)
 class _ViewCut:
-    """What leaves a view."""
+    """The rows that leave a view."""
 
     covered: CoveredRange
-    position: int  # of the last row that leaves it
-    messages: int  # how many of the rows are messages themselves
+    position: int  # position of the last row that leaves it
+    messages: int  # number of rows that are original messages
 
 
 def commit_compaction(
@@ -66,11 +65,11 @@ def commit_compaction(
     *,
     undo_kept: int,
 ) -> Checkpoint:
-    """Inside a transaction. Raises `StaleView`, `CorruptStore`."""
+    """Commit within a transaction. Raises `StaleView`, `CorruptStore`."""
     session = session_rows.require_prefix_rev(db, compaction.session, compaction.prefix_rev)
     only_shortens = compaction.shortened and not compaction.prefix
     cut = None if only_shortens else _find_cut(db, views, session, compaction)
-    # Without a prefix nothing is covered: it names the first and last message that it shortens.
+    # Without a prefix nothing is covered; the range is then the first and last shortened message.
     named = compaction.from_message_id, compaction.to_message_id
     covered = range_of_messages(db, session, named) if cut is None else cut.covered
     checkpoint_id = redeem_lease(db, session, compaction, covered, now)
@@ -97,7 +96,7 @@ def commit_compaction(
 
 
 def _find_cut(db: Database, views: Views, session: Session, compaction: Compaction) -> _ViewCut:
-    """Where the compaction cuts the view. Raises `CorruptStore` where that would break coverage."""
+    """Return where the compaction cuts the view. Raises `CorruptStore` if that would break coverage."""
     absorbed = require_adjacent_checkpoints(db, session, compaction.absorbed_ids)
     if absorbed and compaction.to_message_id == absorbed[-1]["to_message_id"]:
         return _cut_for_merge(views, session, compaction, absorbed)
@@ -123,7 +122,7 @@ def _find_cut(db: Database, views: Views, session: Session, compaction: Compacti
 
 
 def _cut_for_merge(views: Views, session: Session, compaction: Compaction, absorbed: Sequence[Row]) -> _ViewCut:
-    """Checkpoints become one, and nothing but the prefix is replaced."""
+    """Return the cut for a merge of checkpoints, which replaces only the prefix."""
     if compaction.from_message_id != absorbed[0]["from_message_id"]:
         raise compaction_refused(session, f"it does not start at message {compaction.from_message_id}")
     seqs = absorbed[0]["from_seq"], absorbed[-1]["to_seq"]
@@ -134,7 +133,7 @@ def _cut_for_merge(views: Views, session: Session, compaction: Compaction, absor
 def _date_prefix(
     db: Database, session: Session, prefix: Sequence[CountedMessage], now: datetime
 ) -> list[CountedMessage]:
-    """The new prefix, dated; its summary names the live checkpoints."""
+    """Return the new prefix with dates; its summary names the live checkpoints."""
     live = [row["id"] for row in list_live_checkpoint_rows(db, session.row_key)]
     dated = []
     for row in prefix:
@@ -148,8 +147,9 @@ def _date_prefix(
 def cover_old_messages(
     db: Database, session: Session, max_messages: int, keep: int, trigger: str, now: datetime
 ) -> bool:
-    """Inside a transaction: where more than `max_messages` follow the last checkpoint, all but the last `keep` (from a
-    user's message on) are put under one that refers to the log; whether they were. Their rows are the caller's."""
+    """Within a transaction: if more than `max_messages` follow the last checkpoint, cover all but the last `keep`
+    (starting at a user message) by one that refers to the log. Returns whether it did. The caller removes their
+    rows."""
     start = first_uncovered_seq(db, session)
     if count_uncovered(db, session, start) <= max_messages:
         return False

@@ -78,11 +78,11 @@ _TRUST: Mapping[Role, Trust] = {"assistant": "model", "tool": "tool", "system": 
 class StoredConversation:
     """Implements `store_ports.Conversation`.
 
-    - `to_view_message(message, place)`: what a message becomes in the view (long tool output is cut there, with the
-      reference). Pure.
-    - `count_tokens(message)`: its size. Pure.
-    - `classify_request(text)`: what a person asks for, which may stay open after its answer. Pure.
-    - `undo_kept`: of so many newest compactions of a session, what they replaced is kept.
+    - `to_view_message(message, place)`: returns the message as the view stores it: long tool output is cut, with a
+      reference to the log. Pure.
+    - `count_tokens(message)`: returns its size in tokens. Pure.
+    - `classify_request(text)`: returns what a person asks for, and whether it may stay open after the answer. Pure.
+    - `undo_kept`: number of newest compactions per session that can be undone.
     """
 
     def __init__(
@@ -150,7 +150,8 @@ class StoredConversation:
         row = self._db.row("SELECT * FROM turns WHERE id = ?", (turn,))
         if row is not None:
             return turn_of_row(row, self._inbox.list_by_turn(turn))
-        # What a power cut takes of it a start makes again of the inbox and the log; the call's reservation is next.
+        # Not durable: after a power cut, start-up redoes it from the inbox and the log, and the call's reservation
+        # follows.
         with self._appending_items(session, [item], turn, now, durable=False):
             columns = {"state": "running", "volatile": volatile, "started_at": now}
             self._db.insert_row("turns", id=turn, **session.columns, **columns)
@@ -171,7 +172,7 @@ class StoredConversation:
         return self.appender.appending(session, drafts, now, durable=durable)
 
     def _take_up(self, session: Session, item: InboxItem, turn: str, now: datetime) -> tuple[InboxItem, ...]:
-        """Within a transaction: a turn takes up an item."""
+        """Within a transaction: assign an item to a turn."""
         items = self._inbox.mark_running([item], turn)
         mark_waiting_logged(self._db, items, turn)
         open_request(self._db, session, item, turn, self._classify_request, now)
@@ -201,7 +202,7 @@ class StoredConversation:
         return self._db.read_all(read_tool_run, "SELECT * FROM tool_runs WHERE turn = ? ORDER BY id", (turn.id,))
 
     def turn_messages(self, turn: Turn) -> tuple[Message, ...]:
-        # Left to itself, the planner reads all of the session for the order of seq.
+        # Without a hint, the planner would read the whole session to sort by seq.
         rows = self._db.rows(
             "SELECT id, byte_start, byte_end FROM messages INDEXED BY messages_turn WHERE turn = ? AND session = ?"
             " AND kind = 'message' AND hidden_by IS NULL ORDER BY seq",
@@ -234,7 +235,7 @@ class StoredConversation:
         require_running_turn(self._db, turn)
         new = [] if reply is None or reply.id is not None else [reply]
         drafts = [self.appender.draft_record(session, message, _turn_origin(turn, message), now) for message in new]
-        # What a power cut takes a start makes again of the log; before it is sent a commit waits.
+        # Not durable: after a power cut, start-up redoes it from the log, and sending waits for a commit.
         durable = state != "answered" or reply is None or not outgoing
         with self.appender.appending(session, drafts, now, durable=durable) as shown:
             logged = shown[0] if shown else reply
@@ -389,7 +390,7 @@ class StoredConversation:
         """Log a message outside of turns."""
         draft = self.appender.draft_record(session, message, origin, now)
         with self.appender.appending(session, [draft], now):
-            # Not by the draft's id: of what an earlier call logged and could not index, that one's record is taken.
+            # Not the draft's id: if an earlier call logged it but failed to index it, that record is used.
             appended = last_indexed(self._db, session.key)
         assert appended is not None
         return self._log.read(session.key, span_of_row(appended))

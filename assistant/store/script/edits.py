@@ -1,13 +1,13 @@
-"""Messages that were edited or deleted on their network after they had arrived.
+"""Edits and deletions of messages on their network, after they arrived.
 
-What always holds: only the account that sent a message changes it, and the same change counts once. SQLite accepts
-first, then the log has it, as with messages (I1); what the log has is never rewritten (I2):
+Only the account that sent a message may change it, and the same change counts once. As with messages, SQLite accepts
+the change first and the log follows (I1); logged records are never rewritten (I2):
 
-- Of a message that still waits, an edit makes the words that will be answered; the log has both, the earlier ones in an
-  `edit` of the turn right before the message. A deletion takes it out of the inbox: the log has it as superseded, then
-  the `delete`, and no view shows it.
-- Of a message that a turn has taken, the log gets an `edit` with the new words, or a `delete`: a fact that the model
-  sees from then on, beside what was said.
+- If the message still waits, an edit replaces the text that will be answered; the log has both, the earlier text in an
+  `edit` record of the turn right before the message. A deletion removes it from the inbox: the log has it as
+  superseded, then the `delete`, and no view shows it.
+- If a turn has already taken the message, the log gets an `edit` with the new text, or a `delete`, which the model sees
+  from then on in addition to the original.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from assistant.store.script.sessions import Session
 
 
 class MessageEdits:
-    """What was edited or deleted on a network after it had arrived."""
+    """Stores edits and deletions of messages that already arrived."""
 
     def __init__(self, db: Database, log: LogFiles, appender: Appender) -> None:
         self._db = db
@@ -41,9 +41,9 @@ class MessageEdits:
         self._states = BridgeStates(db)
 
     def record_change(self, change: MessageChange, now: datetime) -> str | None:
-        """The session whose conversation has it now; None where nothing was kept: the message is not known, another
-        account sent it, or it says the same. A change that was kept before is not kept again. `change.position` is kept
-        in every case. Raises `StoreError`."""
+        """Store a change and return the session whose conversation now has it. None if nothing was stored: the message
+        is unknown, another account sent it, or nothing changed. A repeated change is stored once. `change.position` is
+        saved in every case. Raises `StoreError`."""
         row = self._find_change(change)
         if row is None and (item := self._find_item(change)) is not None:
             row = self._accept(change, item, now)
@@ -54,24 +54,24 @@ class MessageEdits:
         return None if row is None else str(row["session"])
 
     def find_sender(self, bridge: str, external_id: str) -> str:
-        """Whose message it is; "" for one that was never stored."""
+        """Return the sender of a message, "" if it was never stored."""
         sql = "SELECT sender FROM inbox WHERE bridge = ? AND external_id = ?"
         return str(self._db.value(sql, (bridge, external_id)) or "")
 
     def recover_after_crash(self, now: datetime) -> None:
-        """At start: what was accepted and is not in the log yet. Raises `StoreError`."""
+        """At start-up, log accepted changes that are not in the log yet. Raises `StoreError`."""
         for row in self._db.rows("SELECT * FROM changes WHERE state = 'accepted' ORDER BY id"):
             self._complete(row, now)
 
     # ------------------------------------------------------------------------------------------------------- accepting
 
     def _find_change(self, change: MessageChange) -> Row | None:
-        """The change, where an earlier attempt kept it."""
+        """Return the change if an earlier attempt stored it."""
         sql = "SELECT * FROM changes WHERE bridge = ? AND change_id = ?"
         return self._db.row(sql, (change.bridge, change.change_id))
 
     def _find_item(self, change: MessageChange) -> InboxItem | None:
-        """The message that this account sent and may change; None where nothing is to be kept."""
+        """Return the message if this account sent it and may change it, or None."""
         return self._db.read_one(
             read_inbox_item,
             "SELECT * FROM inbox_messages m WHERE bridge = ? AND external_id = ? AND sender = ? AND NOT EXISTS"
@@ -80,7 +80,7 @@ class MessageEdits:
         )
 
     def _accept(self, change: MessageChange, item: InboxItem, now: datetime) -> Row | None:
-        """Durable when it returns; None where the message says that already."""
+        """Accept the change, durably; None if the message already says that."""
         session = item.incoming.session
         self._appender.catch_up_index(session, now)
         waits = item.state == "accepted" and not is_indexed(self._db, item.message_id)
@@ -90,8 +90,8 @@ class MessageEdits:
             return None
         edits_waiting = waits and change.kind == "edit"
         with self._db.write() as db:
-            # accepted: to be logged. waiting: will be logged with its message. logged: a fact about its message.
-            # joined: its words became the message's own before a turn took it up.
+            # accepted: to be logged. waiting: will be logged with its message. logged: in the log, as a record of its
+            # own. joined: merged into the message before a turn took it.
             db.insert_row(
                 "changes",
                 bridge=change.bridge,
@@ -112,7 +112,7 @@ class MessageEdits:
         return self._find_change(change)
 
     def _words_now(self, item: InboxItem) -> str:
-        """What the log has it say, its newest edit first."""
+        """Return the current text of an item: its newest edit, or the original."""
         edits = [row["record_id"] for row in list_logged_changes(self._db, [item.message_id]) if row["kind"] == "edit"]
         newest = edits[-1] if edits else item.message_id
         place = find_spans(self._db, [newest]).get(newest)
@@ -121,7 +121,7 @@ class MessageEdits:
     # --------------------------------------------------------------------------------------------------------- logging
 
     def _complete(self, row: Row, now: datetime) -> None:
-        """Log what is accepted and not logged. Raises `StoreError`; then it is still to be done."""
+        """Log what is accepted but not logged. Raises `StoreError`; it is then retried later."""
         if row["state"] != "accepted":
             return
         session = self._appender.current_session(row["session"], now)
@@ -143,8 +143,8 @@ class MessageEdits:
 def draft_unlogged(
     db: Database, appender: Appender, session: Session, items: Sequence[InboxItem], turn: str | None, now: datetime
 ) -> list[RecordDraft]:
-    """Drafts of those items that the log does not have yet, each with what became of it while it waited: where a turn
-    takes it, its earlier words come before it; where none does, it is logged as first said, the later words after."""
+    """Return drafts of the items that are not logged yet, each with its edits while it waited. If a turn takes the
+    item, its earlier texts come before it; otherwise the original is logged first, and later texts after it."""
     appender.catch_up_index(session.key, now)
     drafts = [draft for item in items for draft in _draft_with_edits(db, appender, session, item, turn, now)]
     return [draft for draft in drafts if not is_indexed(db, draft.record.id)]
@@ -154,10 +154,10 @@ def _draft_with_edits(
     db: Database, appender: Appender, session: Session, item: InboxItem, turn: str | None, now: datetime
 ) -> list[RecordDraft]:
     if edits := _list_waiting_edits(db, item):
-        # Since it was read, perhaps.
+        # May have been edited since it was read.
         item = db.read_one(read_inbox_item, "SELECT * FROM inbox_messages WHERE id = ?", (item.id,)) or item
     words = [*(edit["content"] for edit in edits), item.incoming.content]
-    # As it was said first, or as it is to be answered; each edit has one of the others.
+    # The original text, or the text to be answered; each edit record has one of the others.
     content = words.pop(0 if turn is None else -1)
     message = appender.draft_record(
         session, replace(message_of_inbox_item(item), content=content), inbox_item_origin(item, turn), now
@@ -170,12 +170,12 @@ def _draft_with_edits(
 
 
 def _list_waiting_edits(db: Database, item: InboxItem) -> list[Row]:
-    """Edits that the log gets together with their message, oldest first."""
+    """Return edits that will be logged together with their message, oldest first."""
     return db.rows("SELECT * FROM changes WHERE message_id = ? AND state = 'waiting' ORDER BY id", (item.message_id,))
 
 
 def mark_waiting_logged(db: Database, items: Sequence[InboxItem], turn: str | None) -> None:
-    """Inside the transaction that shows messages: their log has what they were edited to while they waited."""
+    """Within the transaction that shows messages: mark their waiting edits as logged."""
     state = "logged" if turn is None else "joined"
     for item in items:
         db.update_rows("changes", {"message_id": item.message_id, "state": "waiting"}, state=state, content="")

@@ -1,18 +1,17 @@
-"""The generations of sessions and how they follow one another: branches, the next generation of a session, resets, and
-the clearing of ended ones.
+"""Generations of sessions: branches, starting the next generation, resets, and deleting rows of ended ones.
 
-What always holds:
+Invariants:
 - The first record makes the change: of kind `branch` in a branch, `handover` or `resume` in a later generation. The
-  transaction that shows it makes the copies, ends the previous generation and starts new counters, both in the
-  original call and in a start that finds the record without them. What the journal has not read of an ended
-  generation waits for it (F28).
-  Until that record is in the log the old generation is whole; from then on the new one is.
-- `prefix_rev` keeps growing, so that what was planned on the old view is never committed to the new one.
-- A branch has the scope of its parent, and only the owner's conversations have branches. What was said before stays
-  in the log it is in; the branch's view has copies.
-- An ended generation keeps what its compactions had put in front of its view, so that it can be resumed; its
-  messages are in the log, and their rows are deleted a little at a time, never in the way of a turn.
-- A reset is `done` only in the transaction that ends its generation, so that any other can be taken up again.
+  transaction that adds it to the view also makes the copies, ends the previous generation and starts new counters, both
+  in the original call and when start-up finds only the record. Messages of an ended generation that are not extracted
+  yet still wait for extraction (F28). Until that record is in the log, the old generation is current; afterwards the
+  new one.
+- `prefix_rev` only grows, so that a plan made on the old view is never committed to the new one.
+- A branch has the scope of its parent, and only the owner's conversations have branches. Earlier messages stay in the
+  parent's log; the branch's view has copies.
+- An ended generation keeps the prefix of its view, so that it can be resumed; its messages are in the log, and their
+  rows are deleted in small steps, outside of turns.
+- A reset becomes `done` only in the transaction that ends its generation; any other reset can be continued.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ from assistant.store.script.view import (
 
 _ROWS_PER_CLEARING = 500
 _RECORDS_PER_QUERY = 500
-# Of a generation `s`: its last record, and when its first or last message was said, found from that end.
+# Of a generation `s`: its last record, and the time of its first or last message, searched from that end.
 _LAST_SEQ = (
     "coalesce((SELECT n.from_seq - 1 FROM sessions n WHERE n.key = s.key AND n.generation = s.generation + 1),"
     " (SELECT max(l.seq) FROM messages l WHERE l.session = s.key))"
@@ -75,8 +74,8 @@ _MESSAGE_TIME = (
 
 
 def plan_branch(db: Database, views: Views, key: str, message_id: int) -> tuple[Session, str]:
-    """The next branch, and the text of its first record. Raises `UsageError` where the conversation cannot branch at
-    this message."""
+    """Return the next branch, and the text of its first record. Raises `UsageError` if the conversation cannot branch
+    at this message."""
     parent = require_session(db, key)
     if session_role(key) != "owner":
         raise UsageError(f"Only your own conversations can have branches, and {key!r} is not one. Nothing was changed.")
@@ -95,7 +94,8 @@ def plan_branch(db: Database, views: Views, key: str, message_id: int) -> tuple[
 
 
 def _end_of_block(db: Database, view: ContextView, message_id: int) -> int | None:
-    """The first message from `message_id` on after which nothing is torn apart. Raises `UsageError`."""
+    """Return the first message, starting at `message_id`, after which no group of messages is split. Raises
+    `UsageError`."""
     place = next((n for n, message in enumerate(view.messages) if message.id == message_id), None)
     if place is None:
         raise UsageError(
@@ -112,8 +112,8 @@ def _end_of_block(db: Database, view: ContextView, message_id: int) -> int | Non
 
 
 def copy_parent_view(db: Database, views: Views, record: LogRecord) -> None:
-    """Inside a transaction, with the branch's first record: the branch has copies of what its parent shows up to the
-    message; none where the parent no longer shows it."""
+    """Within the transaction of the branch's first record: copy what the parent's view shows up to the message; nothing
+    if the parent no longer shows it."""
     parent = find_message_row(db, record.refs[0]) if record.refs else None
     session = Session(record.session, record.generation, record.scope)
     insert_session(db, session.key, session.generation, session.scope, record.ts)
@@ -130,7 +130,8 @@ def copy_parent_view(db: Database, views: Views, record: LogRecord) -> None:
 
 
 def as_inherited_copy(message: Message) -> Message:
-    """The message as a copy, outside of the coverage of where it goes; a copy of a copy is one of the same original."""
+    """Return the message as a copy, which does not count for the coverage of its new session; a copy of a copy refers
+    to the original."""
     original = message.metadata.get("carried_from", message.id)
     metadata = {**message.metadata, "inherited": True}
     return replace(message, id=None, metadata=metadata if original is None else {**metadata, "carried_from": original})
@@ -141,7 +142,7 @@ ViewRecord = Callable[[LogRecord], CountedMessage | None]
 
 
 def check_rollover(db: Database, session: Session, ending: GenerationEnd) -> None:
-    """Raises `StaleView` or `UsageError` where this generation may not end so now."""
+    """Raises `StaleView` or `UsageError` if this generation may not end now."""
     last = last_indexed(db, session.key)
     if session.generation != ending.generation or (0 if last is None else last["seq"]) != ending.seq:
         raise StaleView
@@ -152,7 +153,7 @@ def check_rollover(db: Database, session: Session, ending: GenerationEnd) -> Non
 
 
 def last_message_of_generation(db: Database, session: Session, generation: int) -> int:
-    """The id of the last message of an earlier generation. Raises `UsageError` where there is none."""
+    """Return the id of the last message of an earlier generation. Raises `UsageError` if there is none."""
     last: int | None = db.value(
         "SELECT id FROM messages WHERE session = ? AND generation = ? ORDER BY seq DESC LIMIT 1",
         (session.key, generation),
@@ -168,7 +169,7 @@ def last_message_of_generation(db: Database, session: Session, generation: int) 
 def begin_next_generation(
     db: Database, log: LogFiles, views: Views, record: LogRecord, view_record: ViewRecord
 ) -> None:
-    """Inside the transaction that indexes the record, before it is shown. Repeating it changes nothing."""
+    """Within the transaction that indexes the record, before it is shown; idempotent."""
     session = Session(record.session, record.generation, record.scope)
     end_previous_generation(db, record)
     if record.kind != "resume" or not record.refs:
@@ -185,8 +186,8 @@ def begin_next_generation(
 
 
 def end_previous_generation(db: Database, record: LogRecord) -> None:
-    """Inside a transaction: the generation before the record's is ended, and the record's begun. `sender` of the
-    record is why."""
+    """Within a transaction: end the generation before the record's, and start the record's. The record's `sender` is
+    the reason."""
     previous = Session(record.session, record.generation - 1, record.scope)
     insert_session(db, record.session, record.generation, record.scope, record.ts)
     db.execute(
@@ -208,8 +209,8 @@ def end_previous_generation(db: Database, record: LogRecord) -> None:
 def last_view_of_generation(
     db: Database, log: LogFiles, generation: Session, view_record: ViewRecord
 ) -> list[CountedMessage]:
-    """What a generation showed last: what compactions had put in front, which is kept, then its messages again from the
-    log, but for those undone."""
+    """Return the last view of a generation: its stored prefix, then its messages from the log, except for undone
+    ones."""
     rows = db.rows(f"SELECT h.*{FROM_VIEW} AND NOT ({IS_MESSAGE_ROW}) ORDER BY h.position", view_parameters(generation))
     prefix = [CountedMessage(message_of_view_row(row), row["tokens"]) for row in rows]
     return [*prefix, *list_uncovered_messages(db, log, generation, view_record)]
@@ -218,7 +219,7 @@ def last_view_of_generation(
 def list_uncovered_messages(
     db: Database, log: LogFiles, generation: Session, view_record: ViewRecord
 ) -> list[CountedMessage]:
-    """What follows the last checkpoint of a generation, from the log, as its view has it."""
+    """Return the messages after the last checkpoint of a generation, from the log, as its view has them."""
     spans = db.read_all(
         span_of_row,
         "SELECT m.byte_start, m.byte_end FROM messages m WHERE m.session = ? AND m.seq >= ? AND m.generation = ?"
@@ -242,14 +243,15 @@ _read_generation = class_row(
 
 
 class StoredGenerations:
-    """What sessions were and are, read from script.db and the message log."""
+    """Reads current and earlier generations of sessions from script.db and the message log."""
 
     def __init__(self, db: Database, log: LogFiles) -> None:
         self._db = db
         self._log = log
 
     def list_generations(self, session: str, newest: int | None = None) -> list[Generation]:
-        """Every generation of a session, or its newest alone, oldest first; none where there is no such session."""
+        """Return all generations of a session, or only the newest, oldest first; empty if the session does not
+        exist."""
         generations = self._db.read_all(
             _read_generation,
             f"SELECT s.*, r.pressure, {count_messages('s.from_seq - 1', _LAST_SEQ)} AS said,"
@@ -261,7 +263,7 @@ class StoredGenerations:
         return generations[::-1]
 
     def current_activity(self, session: str) -> GenerationActivity | None:
-        """The current generation; None where there is no such session. Takes no longer in a long session."""
+        """Return the current generation, or None if the session does not exist. Equally fast in long sessions."""
         current = find_session(self._db, session)
         if current is None:
             return None
@@ -274,11 +276,11 @@ class StoredGenerations:
         return GenerationActivity(session, current.generation, first and parse_time(first), last and parse_time(last))
 
     def last_seq(self, session: str) -> int:
-        """The seq of the session's last record; 0 where there is none."""
+        """Return the seq of the session's last record; 0 without records."""
         return self._db.value("SELECT max(seq) FROM messages WHERE session = ?", (session,)) or 0
 
     def records_of_generation(self, session: str, generation: int) -> Iterator[LogRecord]:
-        """Everything that was logged in a generation and not undone, oldest first, whole."""
+        """Return all logged records of a generation that are not undone, oldest first, in full."""
         seq = 0
         while rows := self._db.rows(
             "SELECT seq, byte_start, byte_end FROM messages WHERE session = ? AND generation = ? AND seq > ?"
@@ -298,8 +300,8 @@ def has_rows_to_clear(db: Database) -> bool:
 
 
 def clear_ended_rows(db: Database) -> None:
-    """Inside a transaction: take some rows out that an ended generation no longer shows: its messages, and what its
-    compactions replaced, which is not put back any more."""
+    """Within a transaction: delete some rows an ended generation no longer shows: its messages, and rows replaced by
+    compactions, which are not undone any more."""
     row = db.row(f"{_SELECT_TO_CLEAR} ORDER BY key, generation LIMIT 1")
     if row is None:
         return
@@ -322,11 +324,11 @@ _reset_columns = attrgetter("session", "generation", "scope", "reason", "resumes
 
 
 class StoredResets(DatabaseStore):
-    """Resets under way and past, one a generation (script.db)."""
+    """Stores resets in progress and past ones, one per generation (script.db)."""
 
     def begin(self, reset: SessionReset) -> SessionReset:
-        """Note that a reset of the generation is under way; what was noted of an earlier try of it is replaced, but
-        for the number of its tries."""
+        """Record that a reset of the generation is in progress. Replaces an earlier attempt, keeping its number of
+        attempts."""
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO resets (session, generation, scope, reason, resumes, state, pressure, begun_at)"
@@ -340,31 +342,31 @@ class StoredResets(DatabaseStore):
         return self._get(reset.session, reset.generation)
 
     def mark_archived(self, session: str, generation: int) -> None:
-        """The archive has the generation."""
+        """Record that the generation is archived."""
         self._change(session, generation, "state = 'archived'")
 
     def postpone(self, session: str, generation: int, note: str, retry_at: datetime) -> SessionReset:
-        """It could not be carried out now; one more try is counted."""
+        """Record a failed attempt, to be retried."""
         changes = "state = 'waiting', note = ?, retry_at = ?, attempts = attempts + 1"
         self._change(session, generation, changes, note, retry_at)
         return self._get(session, generation)
 
     def withdraw(self, session: str, generation: int, now: datetime) -> bool:
-        """It is wanted no longer: whether one was under way."""
+        """Cancel a reset; return whether one was in progress."""
         return self._change(session, generation, "state = 'withdrawn', ended_at = ?, note = '', retry_at = NULL", now)
 
     def unfinished_resets(self) -> list[SessionReset]:
-        """Of current generations, oldest first: those that wait, and those that a crash cut off."""
+        """Return waiting and interrupted resets of current generations, oldest first."""
         current = "generation = (SELECT max(s.generation) FROM sessions s WHERE s.key = session)"
         sql = f"SELECT * FROM resets WHERE {_IS_UNDER_WAY} AND {current} ORDER BY begun_at, session"
         return self._db.read_all(_read_reset, sql)
 
     def list_for_session(self, session: str) -> list[SessionReset]:
-        """All of a session, oldest first."""
+        """Return all resets of a session, oldest first."""
         return self._db.read_all(_read_reset, "SELECT * FROM resets WHERE session = ? ORDER BY generation", (session,))
 
     def find(self, session: str, generation: int) -> SessionReset | None:
-        """The reset that ended a generation; None where none is known of."""
+        """Return the reset that ended a generation, or None."""
         return self._db.read_one(_read_reset, f"SELECT * FROM resets WHERE {_OF_GENERATION}", (session, generation))
 
     def _get(self, session: str, generation: int) -> SessionReset:

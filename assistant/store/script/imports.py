@@ -1,11 +1,10 @@
-"""Conversations that were brought along from other programs (script.db and the message log).
+"""Conversations imported from other programs (script.db and the message log).
 
-What always holds:
-- A conversation has its number, durably, before its log has a word of it; each of its messages has the other program's
-  id in the log itself. So an import that is killed anywhere continues where it was, and the same export read again, or
-  a newer one of the same account, adds only what is new.
-- What was forgotten of a conversation stays forgotten when its export is read again: ids are kept, words are not.
-- What is imported is in no view and in no turn; it has ended when it comes in.
+- A conversation gets its number, durably, before its first record is logged; each of its messages has the other
+  program's id in the log itself. So an interrupted import continues where it was, and importing the same or a newer
+  export of the account adds only new messages.
+- Erased messages stay erased when their export is imported again: their ids are kept, their text is not.
+- Imported messages are in no view and no turn; an imported conversation is ended from the start.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class StoredImports:
         self._appender = appender
 
     def begin(self, source: str, name: str, now: datetime) -> int:
-        """The number of a new import, or of one from the same file that was cut off: that one continues."""
+        """Return the number of a new import, or of an interrupted one of the same file, which continues."""
         with self._db.write() as db:
             unfinished = "SELECT id FROM imports WHERE source = ? AND name = ? AND state = 'running' ORDER BY id DESC"
             number: int | None = db.value(unfinished, (source, name))
@@ -54,8 +53,7 @@ class StoredImports:
         return number
 
     def open_conversations(self, batches: Sequence[ImportedBatch], now: datetime) -> int:
-        """Give those conversations a number that have none, all of them with one wait for the disk; how many these
-        were."""
+        """Assign numbers to new conversations with one durable commit, and return how many were new."""
         wanted = {(batch.source, batch.external_id): batch for batch in batches if batch.messages}
         new = [batch for batch in wanted.values() if self._find_conversation(batch) is None]
         if new:
@@ -65,8 +63,8 @@ class StoredImports:
         return len(new)
 
     def add(self, import_id: int, batch: ImportedBatch, now: datetime) -> ImportCounts:
-        """Log and index those messages of a batch that are not there yet. Raises `StoreError`; then all or nothing of
-        it is there, and adding it again does the rest."""
+        """Log and index the messages of a batch that are not stored yet. Raises `StoreError`; then all or nothing was
+        logged, and calling it again adds the rest."""
         if not batch.messages:
             return ImportCounts()
         opened = self.open_conversations([batch], now)
@@ -79,13 +77,13 @@ class StoredImports:
             return counts
         drafts = [] if is_titled else [self._draft_title(session, batch, fresh[0].at)]
         drafts += [self._draft(session, batch, message, now) for message in fresh]
-        # What the index lacks after a crash is adopted from the log, and its range is noted by the next import.
+        # Records that a crash left only in the log are indexed now, and the next import records their range.
         with self._appender.appending(session, drafts, now, durable=False):
             self._note_range(import_id, session, len(drafts))
         return counts
 
     def finish(self, import_id: int, rejected: int, now: datetime) -> None:
-        """One that brought nothing new leaves nothing behind."""
+        """Finish an import. One that added nothing is deleted."""
         with self._db.write() as db:
             if db.value("SELECT 1 FROM imported_ranges WHERE import_id = ?", (import_id,)):
                 db.update_rows("imports", {"id": import_id}, state="done", ended_at=now, rejected=rejected)
@@ -96,14 +94,14 @@ class StoredImports:
         return self._db.read_one(_read_run, f"{_SELECT_RUNS} WHERE i.id = ?", (import_id,))
 
     def list_runs(self) -> list[ImportRun]:
-        """All imports, oldest first."""
+        """Return all imports, oldest first."""
         return self._db.read_all(_read_run, f"{_SELECT_RUNS} ORDER BY i.id")
 
     def list_unread(self, *, limit: int) -> list[SessionInfo]:
         return list_unread_imports(self._db, limit)
 
     def titles(self, sessions: Sequence[str]) -> dict[str, str]:
-        """What imported conversations are called, by their sessions."""
+        """Return the titles of imported conversations by session."""
         numbers = [int(key.removeprefix(IMPORT_PREFIX)) for key in sessions if key.startswith(IMPORT_PREFIX)]
         marks = ", ".join("?" * len(numbers))
         rows = self._db.rows(f"SELECT id, title FROM imported_conversations WHERE id IN ({marks})", numbers)
@@ -112,7 +110,7 @@ class StoredImports:
     # ------------------------------------------------------------------------------------------------------- undoing
 
     def messages_of(self, import_id: int) -> dict[str, list[int]]:
-        """The messages that an import brought and that are still shown, by session."""
+        """Return the messages of an import that are still visible, by session."""
         rows = self._db.rows(
             "SELECT m.session, m.id FROM imported_ranges r JOIN messages m ON m.session = r.session"
             " AND m.seq BETWEEN r.from_seq AND r.to_seq"
@@ -125,8 +123,8 @@ class StoredImports:
         return by_session
 
     def mark_undone(self, import_id: int, now: datetime) -> None:
-        """Conversations of which nothing is shown any more are unknown from now on, so that the same export may be
-        imported again."""
+        """Forget conversations of which no message is visible any more, so that the same export can be imported
+        again."""
         with self._db.write() as db:
             db.update_rows("imports", {"id": import_id}, state="undone", ended_at=now)
             db.execute(
@@ -146,14 +144,14 @@ class StoredImports:
         return number
 
     def _insert_conversation(self, db: Database, batch: ImportedBatch, now: datetime) -> None:
-        """Inside a transaction."""
+        """Within a transaction."""
         columns = {"source": batch.source, "external_id": batch.external_id, "title": batch.title}
         session = _session(db.insert_row("imported_conversations", scope=OWNER_SCOPE, **columns))
         begun_at = min((message.at for message in batch.messages), default=now)
         insert_session(db, session.key, session.generation, session.scope, begun_at)
 
     def _select_new(self, session: Session, batch: ImportedBatch) -> tuple[list[ImportedMessage], bool]:
-        """The messages that are not there yet, and whether the title is."""
+        """Return the messages that are not stored yet, and whether the title is new."""
         ids = [TITLE_ID, *(message.external_id for message in batch.messages)]
         rows = self._db.rows(
             "SELECT external_id FROM messages WHERE session = ? AND hidden_by IS NULL"
@@ -171,7 +169,7 @@ class StoredImports:
         return list(fresh.values()), TITLE_ID in known
 
     def _shown_texts(self, session: Session) -> frozenset[str]:
-        """The words of a conversation whose messages have no ids: memory files, which are short."""
+        """Return the texts of a conversation whose messages have no ids: memory files, which are short."""
         spans = self._db.read_all(
             span_of_row,
             "SELECT byte_start, byte_end FROM messages WHERE session = ? AND kind = 'message' AND hidden_by IS NULL",
@@ -196,7 +194,8 @@ class StoredImports:
         return self._appender.draft_record(session, said, origin, now)
 
     def _note_adopted(self, import_id: int, session: Session) -> None:
-        """What a power cut left in the log alone belongs to the import that continues, so that it is undone with it."""
+        """Assign records that a power cut left only in the log to the import that continues, so that they are undone
+        with it."""
         row = self._db.row(
             "SELECT min(seq) AS first, max(seq) AS last FROM messages WHERE session = ?1 AND kind = 'message'"
             " AND seq > coalesce((SELECT max(to_seq) FROM imported_ranges WHERE session = ?1), 0)",
@@ -208,8 +207,7 @@ class StoredImports:
                 db.insert_row("imported_ranges", **values, from_seq=row["first"], to_seq=row["last"])
 
     def _note_range(self, import_id: int, session: Session, count: int) -> None:
-        """Inside the transaction that indexed `count` records. One range continues where the batches of one import
-        follow one another."""
+        """Within the transaction that indexed `count` records. Consecutive batches of one import extend one range."""
         last: int = self._db.value("SELECT max(seq) FROM messages WHERE session = ?", (session.key,))
         values = {"import_id": import_id, "session": session.key}
         if not self._db.update_rows("imported_ranges", {**values, "to_seq": last - count}, to_seq=last):

@@ -1,12 +1,12 @@
-"""What arrived and is not yet answered: messages, and slash commands that were typed on a bridge; and how far each
-bridge has come, and whether the owner paused it.
+"""Received messages and slash commands that are not answered yet; and the state of each bridge: how far it has
+received, and whether the owner paused it.
 
-What always holds: SQLite accepts first (I1): a committed row here is what a bridge may acknowledge. A message's row
-has the whole message until the log has it, and its words for good. Words are in a table of their own (`inbox_words`),
-written once, however often their message changes its state; the view `inbox_messages` has both. A command is stored
-before it is acknowledged, and its answer goes out once: the row ends in the transaction that stores the answer, and its
-text is emptied then. A bridge's position is written in the transaction that stores the message before it, or by itself
-where there was nothing to store: it is never ahead of the inbox (I1).
+SQLite accepts first (I1): a bridge may acknowledge a message once its row here is committed. The row has the whole
+message until it is logged, and its text permanently. Texts are in their own table (`inbox_words`), written once,
+however often the state of the message changes; the view `inbox_messages` joins both. A command is stored before it is
+acknowledged and answered once: the transaction that stores the answer ends the row and empties its text. A bridge's
+position is written in the transaction that stores the preceding message, or alone if there was nothing to store, so it
+is never ahead of the inbox (I1).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from assistant.store.rows import class_row, clean_message, clean_text, dump_json
 from assistant.store.script.outbox import insert_outgoing
 from assistant.store.script.sessions import ensure_session
 
-# So many messages say enough of when somebody writes, and are read in a few milliseconds.
+# Enough to show when somebody writes, and read within milliseconds.
 _ARRIVALS_READ = 3_000
-# The next session that waits, each time by one look into the index, however many messages wait.
+# Finds the next waiting session by one index lookup each, however many messages wait.
 _SELECT_WAITING_SESSIONS = """
     WITH RECURSIVE waiting (session, id) AS (
         SELECT * FROM (SELECT session, id FROM inbox WHERE state = 'accepted' ORDER BY session, id LIMIT 1)
@@ -54,7 +54,7 @@ class Inbox:
             return self.accept_in_transaction(incoming, now)
 
     def accept_in_transaction(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
-        """Inside a transaction: the same."""
+        """Within a transaction: see `accept`."""
         if is_imported(incoming.session):
             raise UsageError(
                 f"{incoming.session} was imported: it is there to be read, not to be talked in. Nothing was accepted."
@@ -93,7 +93,8 @@ class Inbox:
         return self._db.read_all(read_inbox_item, sql, (session, limit))
 
     def list_arrival_times(self, session: str, since: datetime) -> list[datetime]:
-        """When the newest messages of a session came, oldest first: of the last few thousand of all sessions."""
+        """Return when the newest messages of a session arrived, oldest first; considers the last few thousand of all
+        sessions."""
         sql = (
             "SELECT received_at FROM inbox WHERE id > (SELECT max(id) FROM inbox) - ? AND session = ?"
             " AND received_at >= ? ORDER BY id"
@@ -113,13 +114,13 @@ class Inbox:
         )
 
     def mark_running(self, items: Sequence[InboxItem], turn: str) -> tuple[InboxItem, ...]:
-        """Inside a transaction: accepted items run under a turn."""
+        """Within a transaction: mark accepted items as running in a turn."""
         for item in items:
             self._db.update_rows("inbox", {"id": item.id}, state="running", turn=turn)
         return tuple(replace(item, state="running", turn=turn) for item in items)
 
     def end_items(self, inbox_ids: Sequence[int], state: InboxState, now: datetime) -> None:
-        """Inside the transaction that ends logged messages: from then on the log alone has their pictures."""
+        """Within the transaction that ends logged messages; afterwards only the log has their pictures."""
         for inbox_id in inbox_ids:
             self._db.update_rows("inbox", {"id": inbox_id}, state=state, ended_at=now)
             with_data = "SELECT * FROM inbox_messages WHERE id = ? AND has_data"
@@ -131,12 +132,12 @@ class Inbox:
 
 
 def update_inbox_words(db: Database, item: InboxItem, incoming: IncomingMessage) -> None:
-    """Inside a transaction: the message says this from now on."""
+    """Within a transaction: replace the content of a message."""
     db.update_rows("inbox_words", {"inbox_id": item.id}, body=encode_inbox_body(incoming))
 
 
 def message_of_inbox_item(item: InboxItem) -> Message:
-    """The accepted message, to be logged under the id it was given."""
+    """Return the accepted message, to be logged under its assigned id."""
     incoming = item.incoming
     return Message(
         "user", incoming.content, item.message_id, item.received_at, name=incoming.name, media=incoming.media
@@ -144,9 +145,9 @@ def message_of_inbox_item(item: InboxItem) -> Message:
 
 
 def _has_same_content(incoming: IncomingMessage, stored: IncomingMessage) -> bool:
-    """Whether a message that comes again is the stored one, as far as that can be known: the bytes of pictures are gone
-    after the turn, and a file that comes on a later day has that day's name."""
-    # What was heard in a voice message stands below its words.
+    """Return whether a resent message equals the stored one, as far as can be known: picture data is deleted after the
+    turn, and a file that arrives on a later day has that day's name."""
+    # The transcript of a voice message is below its text.
     has_voice = any(medium.voice for medium in incoming.media)
     is_same_text = stored.content.startswith(incoming.content) if has_voice else incoming.content == stored.content
     if not is_same_text or (incoming.session, incoming.name) != (stored.session, stored.name):
@@ -190,11 +191,11 @@ def _read_incoming(row: Row) -> IncomingMessage:
 
 
 class StoredVoiceMessages(DatabaseStore):
-    """What was heard in voice messages that wait."""
+    """Stores transcripts of voice messages that wait."""
 
     def save_text(self, item: InboxItem, content: str) -> None:
-        """The message says this from now on, and its recordings are not listened to again. One that was taken back or
-        changed meanwhile stays as it is."""
+        """Replace the message's text, and do not transcribe its recordings again. A message deleted or edited meanwhile
+        stays unchanged."""
         media = tuple(replace(medium, voice=False) for medium in item.incoming.media)
         with self._db.write() as db:
             waiting = "SELECT * FROM inbox_messages WHERE id = ? AND state = 'accepted' AND body = ?"
@@ -207,10 +208,10 @@ _read_command = class_row(PendingCommand, begun=lambda row: row["state"] == "run
 
 
 class SlashCommandQueue(DatabaseStore):
-    """Slash commands that were typed on a bridge: accepted, run once, answered once."""
+    """Slash commands typed on a bridge: accepted, run once, answered once."""
 
     def accept(self, incoming: IncomingMessage, text: str, now: datetime) -> PendingCommand | None:
-        """Keep the command `text`, durably; None where it was kept before."""
+        """Store the command `text` durably; None if it was stored before."""
         with self._db.write() as db:
             is_new = db.insert_if_new(
                 "typed_commands",
@@ -231,23 +232,23 @@ class SlashCommandQueue(DatabaseStore):
         return self._db.read_one(_read_command, sql, (incoming.bridge, incoming.external_id))
 
     def mark_running(self, command: PendingCommand) -> None:
-        """It is about to run."""
+        """Mark a command as about to run."""
         with self._db.write() as db:
             db.update_rows("typed_commands", {"id": command.id}, state="running")
 
     def save_answer(self, command: PendingCommand, outgoing: OutgoingMessage, now: datetime) -> None:
-        """Store the answer and end the command, at once; what was typed is kept no longer."""
+        """Store the answer, end the command and delete its text, in one transaction."""
         with self._db.write() as db:
             insert_outgoing(db, [outgoing], now)
             db.update_rows("typed_commands", {"id": command.id}, state="done", text="")
 
     def list_open(self) -> list[PendingCommand]:
-        """Commands without an answer, oldest first."""
+        """Return commands without an answer, oldest first."""
         return self._db.read_all(_read_command, "SELECT * FROM typed_commands WHERE state <> 'done' ORDER BY id")
 
 
 class BridgeStates(DatabaseStore):
-    """How far each bridge has come, durably, and which the owner paused. Raises `StoreError`."""
+    """Stores each bridge's receive position, and which bridges the owner paused. Raises `StoreError`."""
 
     def load_position(self, bridge: str) -> str:
         return self._db.value("SELECT position FROM bridge_states WHERE bridge = ?", (bridge,)) or ""
@@ -265,12 +266,12 @@ class BridgeStates(DatabaseStore):
             db.upsert_row("bridge_states", ("bridge",), bridge=bridge, paused=paused)
 
     def delete(self, bridge: str) -> None:
-        """The bridge was removed: one that is added again starts from the beginning."""
+        """Delete the state of a removed bridge; one that is added again starts from the beginning."""
         with self._db.write() as db:
             db.execute("DELETE FROM bridge_states WHERE bridge = ?", (bridge,))
 
 
 def save_position(db: Database, bridge: str, position: str) -> None:
-    """Inside a transaction: the bridge continues receiving there; "" leaves it where it was."""
+    """Within a transaction: save from where the bridge continues receiving; "" keeps the position."""
     if position:
         db.upsert_row("bridge_states", ("bridge",), bridge=bridge, position=position)

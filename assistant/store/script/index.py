@@ -1,8 +1,8 @@
-"""The permanent index of the message log, a row a record with its place; edits and deletions looked up by the
-messages that they are about; and the log read with a cursor, as sleep does.
+"""The index of the message log, one row per record with its byte range; lookup of edits and deletions by message; and
+reading the log from a position, for extraction during sleep.
 
-What always holds: the index follows the log and can be made again from it alone. Full-text search has its own
-database, search.db, which follows this index.
+The index follows the log and can be rebuilt from it alone. Full-text search has its own database, search.db, which
+follows this index.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_BYTES_AT_ONCE = 1 << 20
 IS_READABLE = "m.kind = 'message' AND m.hidden_by IS NULL AND m.unlearned = 0"
 """Which messages `m` the journal reads."""
 
-# The newest edit of a message that was read before: one that was not read yet says itself what it was edited to.
+# The newest edit of a message that was already read; a message not read yet is read with its new text.
 _IS_LATE_EDIT = (
     "m.kind = 'edit' AND EXISTS (SELECT 1 FROM changes c JOIN messages o ON o.id = c.message_id"
     " WHERE c.record_id = m.id AND c.state = 'logged' AND (o.seq <= ? OR o.generation < m.generation)"
@@ -34,12 +34,12 @@ _IS_LATE_EDIT = (
 
 
 def span_of_row(row: Row) -> LogByteRange:
-    """Where the log has the record of a row of `messages`."""
+    """Return where the log has the record of a row of `messages`."""
     return LogByteRange(row["byte_start"], row["byte_end"])
 
 
 def first_spans(spans: Sequence[LogByteRange], most: int) -> list[LogByteRange]:
-    """The first of them that have `most` bytes together; at least one."""
+    """Return the first spans that total at most `most` bytes; at least one."""
     first: list[LogByteRange] = []
     for span in spans:
         most -= span.end - span.start
@@ -50,7 +50,7 @@ def first_spans(spans: Sequence[LogByteRange], most: int) -> list[LogByteRange]:
 
 
 def insert_records(db: Database, records: Sequence[LogRecord], tokens: Sequence[int]) -> None:
-    """Index records that the log has; `tokens` as counted for the view, in the same order."""
+    """Index logged records; `tokens` as counted for the view, in the same order."""
     for record, count in zip(records, tokens, strict=True):
         db.insert_row(
             "messages",
@@ -73,7 +73,8 @@ def insert_records(db: Database, records: Sequence[LogRecord], tokens: Sequence[
 
 
 def withdrawn_ids(db: Database, record: LogRecord) -> tuple[int, ...]:
-    """What a record takes out of sight: all that an undo names, and of what a deletion names what no turn had taken."""
+    """Return the ids a record hides: all that an undo names, and of those a deletion names the ones no turn had
+    taken."""
     if record.kind != "delete":
         return record.refs if record.kind == "undo" else ()
     is_untaken = "SELECT 1 FROM messages WHERE id = ? AND turn IS NULL"
@@ -81,8 +82,8 @@ def withdrawn_ids(db: Database, record: LogRecord) -> tuple[int, ...]:
 
 
 def hide_messages(db: Database, undo: LogRecord) -> None:
-    """Mark what is withdrawn as hidden by this record; what an earlier one hid stays as it is. An effect that waits for
-    the owner's word goes with the turn that asked for it."""
+    """Mark the withdrawn messages as hidden by this record; already hidden ones are unchanged. Withdraws pending
+    approvals with the turn that asked for them."""
     db.execute_many(
         "UPDATE messages SET hidden_by = ? WHERE id = ? AND session = ? AND hidden_by IS NULL",
         [(undo.id, message_id, undo.session) for message_id in undo.refs],
@@ -95,7 +96,7 @@ def hide_messages(db: Database, undo: LogRecord) -> None:
 
 
 def last_indexed(db: Database, session: str) -> Row | None:
-    """The last record of a session that the index knows."""
+    """Return the last indexed record of a session."""
     return db.row("SELECT * FROM messages WHERE session = ? ORDER BY seq DESC LIMIT 1", (session,))
 
 
@@ -104,7 +105,7 @@ def find_message_row(db: Database, message_id: int) -> Row | None:
 
 
 def find_spans(db: Database, message_ids: Sequence[int]) -> dict[int, tuple[str, LogByteRange]]:
-    """Session and byte range of those messages that are indexed."""
+    """Return session and byte range of those messages that are indexed."""
     rows = db.rows(
         "SELECT id, session, byte_start, byte_end FROM messages WHERE id IN (SELECT value FROM json_each(?))",
         (json.dumps([*message_ids]),),
@@ -117,7 +118,7 @@ def is_indexed(db: Database, message_id: int) -> bool:
 
 
 def largest_message_id(db: Database) -> int:
-    """The largest message id that was given to an accepted or logged message, or to what goes out and is not logged."""
+    """Return the largest message id assigned to an accepted, logged or outgoing message."""
     largest = db.value(
         "SELECT max(coalesce((SELECT max(id) FROM messages), 0), coalesce((SELECT max(message_id) FROM inbox), 0),"
         " coalesce((SELECT max(message_id) FROM outbox WHERE state <> 'sent'), 0),"
@@ -127,7 +128,7 @@ def largest_message_id(db: Database) -> int:
 
 
 def list_logged_changes(db: Database, message_ids: Sequence[int]) -> list[Row]:
-    """What was changed of these messages after a turn had taken them, oldest first."""
+    """Return edits and deletions of these messages that came after a turn had taken them, oldest first."""
     return db.rows(
         "SELECT * FROM changes WHERE message_id IN (SELECT value FROM json_each(?)) AND state = 'logged' ORDER BY id",
         (json.dumps([*message_ids]),),
@@ -135,7 +136,7 @@ def list_logged_changes(db: Database, message_ids: Sequence[int]) -> list[Row]:
 
 
 def current_contents(db: Database, log: LogFiles, message_ids: Sequence[int]) -> dict[int, str]:
-    """Of those messages that were changed since they were said, their current words: "" where one was deleted."""
+    """Return the current texts of those messages that were changed; "" if deleted."""
     contents: dict[int, str] = {}
     for row in list_logged_changes(db, message_ids):
         place = None if row["kind"] == "delete" else find_spans(db, [row["record_id"]]).get(row["record_id"])
@@ -151,7 +152,7 @@ class UnreadMessages:
         self._log = log
 
     def read_after(self, session: str, generation: int, seq: int, *, limit: int = 200) -> list[LogRecord]:
-        # What a running turn has said so far is not its end; its few messages are found by their turn.
+        # A running turn is not complete yet; its few messages are found by their turn.
         end = self._db.value(
             "SELECT min(m.seq) FROM turns t CROSS JOIN messages m INDEXED BY messages_turn ON m.turn = t.id"
             " WHERE t.session = ? AND t.state = 'running' AND m.session = t.session",
@@ -165,7 +166,7 @@ class UnreadMessages:
         )
         records = [self._log.read(session, span) for span in first_spans(spans, MOST_BYTES_AT_ONCE)]
         current = current_contents(self._db, self._log, [record.id for record in records])
-        # Words that somebody deleted must not be learned, and an edited message says what it says now.
+        # Deleted text must not be learned, and an edited message is read with its current text.
         return [
             replace(record, content=current[record.id], media=record.media if current[record.id] else ())
             if record.id in current
@@ -175,8 +176,8 @@ class UnreadMessages:
 
 
 def _as_said(record: LogRecord) -> LogRecord:
-    """An edit as its message, said at the time of the edit; `refs` tells it from what was said once. Others as they
-    are."""
+    """Return an edit as its message, at the time of the edit; `refs` distinguishes it from the original. Other records
+    are returned unchanged."""
     if record.kind != "edit":
         return record
     return replace(record, kind="message", role="user", id=record.refs[0])

@@ -1,15 +1,14 @@
-"""What compactions replaced, kept so that they can be undone, and the undoing.
+"""Stores what compactions replaced, so that they can be undone, and undoes them.
 
-What always holds:
-- The rows that a compaction replaced stay untouched between the earlier floor (`kept_from` of its checkpoint) and
-  the one it set; the rows that it shortened are in `earlier_rows` as they were.
-- Only the newest compactions of a session keep theirs, without a gap: `kept_from` is NULL for all before them, and
-  what they replaced is deleted a little at a time.
-- A fingerprint of all of it is in the checkpoint, and is compared before anything is shown again.
-- Undoing starts with the newest, so that undoing an older one undoes the later ones too, and the merges of summaries
-  directly before it, which were made for it. The view is then as it was, except for what was hidden or forgotten since;
-  later messages stay. The undone checkpoint stays in the table, and those that it had absorbed cover their ranges
-  again.
+Invariants:
+- The rows a compaction replaced stay unchanged between the previous floor (`kept_from` of its checkpoint) and the new
+  one; the original forms of rows it shortened are in `earlier_rows`.
+- Only the newest compactions of a session, without gaps, can be undone: `kept_from` is NULL for all older ones, and the
+  rows they replaced are deleted in small steps.
+- The checkpoint has a fingerprint of these rows, which is compared before they are restored.
+- Compactions are undone newest first: undoing an older one also undoes the later ones, and the merges of summaries made
+  directly before it to make room. The view is then as before, except for messages hidden or erased since; later
+  messages stay. The undone checkpoint stays in the table, and the checkpoints it had absorbed cover their ranges again.
 """
 
 from __future__ import annotations
@@ -57,18 +56,18 @@ _NOTHING_TO_UNDO = {"started": "is still under way", "undone": "was undone alrea
 
 @dataclass(frozen=True, slots=True)
 class ReplacedRows:
-    """Rows of a view between two positions, and those that were shortened, as they were."""
+    """The rows of a view between two positions, and the original forms of shortened rows."""
 
     size: ViewSize
-    messages: int  # how many of the rows are messages themselves
+    messages: int  # number of rows that are original messages
     shortened: ViewSize
-    # SHA-256 over place, message and size of each row, never over words: it proves later that a view was restored as it
-    # was, and says nothing of what was said
+    # SHA-256 over position, message id and size of each row, never over text: proves that a view was restored as it was
+    # without revealing what was said.
     fingerprint: str
 
 
 def keep_original_rows(db: Database, session: Session, checkpoint_id: int, message_ids: Sequence[int]) -> None:
-    """Keep the rows of these messages as they are. Raises `CorruptStore` where one is not in the view."""
+    """Keep the rows of these messages as they are. Raises `CorruptStore` if one is not in the view."""
     db.execute_many(
         f"INSERT INTO earlier_rows (checkpoint_id, session, generation, scope, message_id, {_ROW_COLUMNS})"
         f" SELECT ?, h.session, h.generation, h.scope, h.message_id, {_ROW_COLUMNS}{FROM_MESSAGE_IN_VIEW}",
@@ -82,7 +81,7 @@ def keep_original_rows(db: Database, session: Session, checkpoint_id: int, messa
 
 
 def measure_replaced(db: Database, session: Session, checkpoint_id: int, low: int, high: int) -> ReplacedRows:
-    """What the checkpoint has replaced: rows at positions above `low` and up to `high`, and the forms it kept."""
+    """Measure what the checkpoint replaced: rows at positions in (low, high], and the original forms it kept."""
     (rows,) = db.rows(
         f"SELECT {_SIZE_COLUMNS}, count(message_id) FILTER (WHERE carried_from IS NULL),"
         " json_group_array(json_array(position, message_id, carried_from, tokens, bytes, images))"
@@ -100,7 +99,7 @@ def measure_replaced(db: Database, session: Session, checkpoint_id: int, low: in
 
 
 def is_replaced_intact(db: Database, session: Session, checkpoint: Row, high: int) -> bool:
-    """Whether all that a checkpoint replaced is still kept as it was; `high` is the floor that it set."""
+    """Return whether everything a checkpoint replaced is still unchanged; `high` is the floor it set."""
     low = checkpoint["kept_from"]
     return (
         low is not None
@@ -109,7 +108,7 @@ def is_replaced_intact(db: Database, session: Session, checkpoint: Row, high: in
 
 
 def list_undoable_checkpoint_rows(db: Database, session: Session) -> list[Row]:
-    """The checkpoints whose rows are kept, newest first, each with the floor it set as `set_floor`."""
+    """Return the checkpoints that can be undone, newest first, each with its floor as `set_floor`."""
     return db.rows(
         f"SELECT c.*, {_IS_MERGE} AS is_merge,"
         " coalesce(lag(c.kept_from) OVER (ORDER BY c.checkpoint_num DESC), s.view_floor) AS set_floor"
@@ -120,8 +119,8 @@ def list_undoable_checkpoint_rows(db: Database, session: Session) -> list[Row]:
 
 
 def restore_original_rows(db: Database, session: Session, checkpoint_id: int) -> list[int]:
-    """The forms that a checkpoint kept take their rows again, where the messages are in view, and are kept no longer;
-    the ids of the messages."""
+    """Restore the original forms a checkpoint kept, of messages still in view, and delete them. Returns the message
+    ids."""
     ids = [row[0] for row in db.rows("SELECT message_id FROM earlier_rows WHERE checkpoint_id = ?", (checkpoint_id,))]
     db.execute_many(
         f"UPDATE conversation_history SET ({_ROW_COLUMNS}) = (SELECT {_ROW_COLUMNS} FROM earlier_rows"
@@ -134,7 +133,7 @@ def restore_original_rows(db: Database, session: Session, checkpoint_id: int) ->
 
 
 def discard_undo(db: Database, session: Session, num: int) -> None:
-    """What the session's checkpoints up to this number replaced is kept no longer."""
+    """Discard what the session's checkpoints up to this number replaced."""
     discarded, values = "session_id = ? AND checkpoint_num <= ? AND kept_from IS NOT NULL", (session.key, num)
     db.execute(
         f"DELETE FROM earlier_rows WHERE checkpoint_id IN (SELECT id FROM checkpoints WHERE {discarded})", values
@@ -143,7 +142,7 @@ def discard_undo(db: Database, session: Session, num: int) -> None:
 
 
 def limit_undo(db: Database, session: Session, limit: int) -> None:
-    """Keep what the newest `limit` compactions of the session replaced, and no more."""
+    """Keep what the newest `limit` compactions of the session replaced, and discard the rest."""
     num = db.value(
         "SELECT checkpoint_num FROM checkpoints WHERE session_id = ? AND kept_from IS NOT NULL"
         " ORDER BY checkpoint_num DESC LIMIT 1 OFFSET ?",
@@ -154,7 +153,7 @@ def limit_undo(db: Database, session: Session, limit: int) -> None:
 
 
 def delete_discarded_rows(db: Database, views: Views, session: Session) -> bool:
-    """Take out rows that are kept no longer, some at a time; whether some are left."""
+    """Delete some of the discarded rows; return whether any are left."""
     oldest = db.value(
         "SELECT min(kept_from) FROM checkpoints WHERE session_id = ? AND generation = ? AND kept_from IS NOT NULL",
         session.row_key,
@@ -179,7 +178,7 @@ def plan_uncompact(db: Database, key: str, checkpoint_id: int | None) -> Restore
     chain = _undo_chain(db, session, checkpoint_id)
     ids = [row["id"] for row in chain]
     marks = ", ".join("?" * len(ids))
-    # Of the forms that a message had, the one that the oldest of the compactions replaced.
+    # Of several kept forms of a message, the one that the oldest of the compactions replaced.
     first = (
         f"SELECT min(checkpoint_id) FROM earlier_rows WHERE message_id = h.message_id AND checkpoint_id IN ({marks})"
     )
@@ -202,7 +201,8 @@ def plan_uncompact(db: Database, key: str, checkpoint_id: int | None) -> Restore
 def apply_uncompact(
     db: Database, log: LogFiles, views: Views, session: Session, plan: RestorePreview, counted: CountMessage
 ) -> None:
-    """Inside a transaction. Raises `StaleView`, or `CorruptStore` where what was kept is not what was replaced."""
+    """Apply the plan within a transaction. Raises `StaleView`, or `CorruptStore` if the kept rows are not those
+    replaced."""
     chain = _undo_chain(db, session, plan.checkpoint_ids[-1])
     if tuple(row["id"] for row in chain) != plan.checkpoint_ids:
         raise StaleView
@@ -216,7 +216,7 @@ def apply_uncompact(
 
 
 def _undo_chain(db: Database, session: Session, checkpoint_id: int | None) -> list[Row]:
-    """The compactions to undo, newest first, each with the floor it set. Raises `UsageError`."""
+    """Return the compactions to undo, newest first, each with the floor it set. Raises `UsageError`."""
     undoable = list_undoable_checkpoint_rows(db, session)
     if checkpoint_id is None:
         checkpoint_id = db.value(
@@ -228,11 +228,11 @@ def _undo_chain(db: Database, session: Session, checkpoint_id: int | None) -> li
             raise UsageError(f"Nothing in {session.key!r} is compacted. Nothing was changed.")
     place = next((place for place, row in enumerate(undoable) if row["id"] == checkpoint_id), None)
     if place is not None:
-        # A summary that took the place of one that was made without a model brings back nothing by itself.
+        # Undoing a summary that replaced one made without a model restores nothing.
         replaced = json.loads(undoable[place]["absorbs"]) if undoable[place]["is_merge"] else []
         if len(replaced) == 1:
             place = next((n for n, row in enumerate(undoable) if row["id"] == replaced[0]), place)
-        # Summaries that became one to make room for this compaction, or for those after it, go with it.
+        # Merges of summaries made for this compaction, or for a later one, are undone with it.
         last = place + 1
         while last < len(undoable) and undoable[last]["is_merge"]:
             last += 1
@@ -250,7 +250,7 @@ def _undo_chain(db: Database, session: Session, checkpoint_id: int | None) -> li
 
 
 def _undo_one(db: Database, views: Views, session: Session, row: Row) -> list[int]:
-    """The floor as it was, the forms as they were; the ids of the messages whose forms came back."""
+    """Restore the previous floor and the original forms; return the ids of messages whose forms were restored."""
     if not is_replaced_intact(db, session, row, row["set_floor"]):
         raise CorruptStore(
             f"What compaction {row['id']} of {session.key!r} replaced is not what was kept. Nothing was changed; run "
@@ -265,14 +265,15 @@ def _undo_one(db: Database, views: Views, session: Session, row: Row) -> list[in
 
 
 def _prefix_from(chain: Sequence[Row]) -> int:
-    """Above this position, rows that are no messages were put in front by these compactions, and go with them."""
+    """Return the position above which rows that are not messages were inserted by these compactions; they are
+    removed."""
     return next((row["set_floor"] for row in reversed(chain) if row["state"] != "masked"), sys.maxsize)
 
 
 def _redact_forgotten(
     db: Database, log: LogFiles, views: Views, session: Session, came_back: Sequence[Row], counted: CountMessage
 ) -> None:
-    """What was forgotten meanwhile stays forgotten: its words are blank in the log."""
+    """Blank restored messages that were erased meanwhile: their text is blank in the log."""
     message_ids = {row["id"]: row["message_id"] or row["carried_from"] for row in came_back}
     places = find_spans(db, [message_id for message_id in message_ids.values() if message_id is not None])
     blank = {message_id for message_id, (key, span) in places.items() if log.is_blank(key, span)}

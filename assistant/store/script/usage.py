@@ -1,7 +1,7 @@
-"""What was spent, added up from the calls themselves for people who ask (caps are checked in `ledger`); requests of the
-background that repeat themselves; what was learned of models (correction factors, limits), and circuit breakers (F07).
+"""Sums of spending computed from the stored calls, for reports (limits are checked in `ledger`); repeated background
+requests; learned facts about models (correction factors, limits); and circuit breakers (F07).
 
-Of a repeated request a short digest is kept, for a day at most.
+Of a repeated request only a short digest is kept, for at most a day.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _SUMS = f"""
 
 
 def spent_by(db: Database, zone: ZoneInfo, key: UsageKey, since: datetime) -> list[tuple[str, SpendTotals]]:
-    """Sums since a moment: days of the zone in order, the rest by name; last, what no provider reported by part."""
+    """Return sums since a time: by day of the zone in order, other keys by name; last, what no provider reported by
+    part."""
     if key == "day":
         return list(_spent_by_day(db, zone, since))
     if key == "part":
@@ -51,7 +52,7 @@ def spent_by(db: Database, zone: ZoneInfo, key: UsageKey, since: datetime) -> li
 
 
 def _spent_by_day(db: Database, zone: ZoneInfo, since: datetime) -> Iterator[tuple[str, SpendTotals]]:
-    # Zones are offset by whole quarters of an hour, so a quarter is within one day of any zone.
+    # Zone offsets are multiples of 15 minutes, so each quarter of an hour is within one day in every zone.
     quarters = db.rows(
         "SELECT substr(ts, 1, 14) || printf('%02d', substr(ts, 15, 2) / 15 * 15) || ':00Z' AS quarter,"
         f" {_SUMS} FROM usage WHERE ts >= ? GROUP BY quarter ORDER BY quarter",
@@ -78,7 +79,7 @@ def _add_up(rows: Iterable[Row]) -> SpendTotals:
 
 
 _WITHIN = timedelta(hours=1)
-# Until the next day begins: a day, and the hour by which one may be longer. A wrong clock made what is longer.
+# Until the next day begins: a day, plus an hour since a day may be longer. Longer blocks come from a wrong clock.
 _MAX_BLOCK = timedelta(hours=25)
 
 
@@ -86,16 +87,16 @@ _read_blocked = class_row(BlockedRequest, times="sent", until="stopped_until")
 
 
 class RepeatedCalls(DatabaseStore):
-    """How often the same request of the background was sent within the last hour, and which ones are stopped."""
+    """Counts how often the same background request was sent within the last hour, and blocks repeated ones."""
 
     def count_call(self, fingerprint: str, purpose: str, limit: int, now: datetime) -> None:
-        """Inside a transaction: count the request once more. Raises `RepeatedRequestBlocked` where it was sent `limit`
-        times within the hour."""
+        """Within a transaction: count a request. Raises `RepeatedRequestBlocked` if it was sent `limit` times within
+        the hour."""
         row = self._db.row("SELECT * FROM repeated_requests WHERE fingerprint = ?", (fingerprint,))
         until = parse_time(row["stopped_until"]) if row is not None and row["stopped_until"] is not None else None
         if until is not None and now < until <= now + _MAX_BLOCK:
             raise RepeatedRequestBlocked()
-        # What a wrong clock dated in the future is not of the last hour.
+        # Entries that a wrong clock dated in the future are not from the last hour.
         recent = row is not None and until is None and timedelta() <= now - parse_time(row["first_at"]) < _WITHIN
         if row is not None and recent:
             if row["sent"] >= limit:
@@ -109,13 +110,13 @@ class RepeatedCalls(DatabaseStore):
         self._db.insert_row("repeated_requests", fingerprint=fingerprint, purpose=purpose, first_at=now, sent=1)
 
     def uncount_call(self, fingerprint: str) -> None:
-        """Inside a transaction: what was counted came to nothing that had to be paid for."""
+        """Within a transaction: undo the count of a request that cost nothing."""
         self._db.execute(
             "UPDATE repeated_requests SET sent = sent - 1 WHERE fingerprint = ? AND sent > 0", (fingerprint,)
         )
 
     def block(self, fingerprint: str, until: datetime) -> BlockedRequest | None:
-        """Inside a transaction: not again before then; None where it is stopped already."""
+        """Within a transaction: block a request until a time; None if it is blocked already."""
         row = self._db.row(
             "SELECT * FROM repeated_requests WHERE fingerprint = ? AND stopped_until IS NULL", (fingerprint,)
         )
@@ -139,14 +140,14 @@ _read_breaker = class_row(CircuitBreaker)
 
 
 class ModelFacts(DatabaseStore):
-    """Correction factors and limits of models; the two are set independently of each other."""
+    """Stores correction factors and limits of models, independently of each other."""
 
     def calibration(self, model: str) -> TokenCalibration | None:
         sql = "SELECT * FROM model_facts WHERE model = ? AND factor IS NOT NULL"
         return self._db.read_one(_read_calibration, sql, (model,))
 
     def last_calibrated(self) -> str | None:
-        """The model that was corrected last."""
+        """Return the calibration of the model that was calibrated last."""
         sql = "SELECT model FROM model_facts WHERE factor IS NOT NULL ORDER BY updated_at DESC LIMIT 1"
         model: str | None = self._db.value(sql)
         return model
@@ -165,15 +166,15 @@ class ModelFacts(DatabaseStore):
 
 
 class CircuitBreakers(DatabaseStore):
-    """Circuit breakers by name; one without a row is closed."""
+    """Stores circuit breakers by name; one without a row is closed."""
 
     def get(self, name: str) -> CircuitBreaker:
         breaker = self._db.read_one(_read_breaker, "SELECT * FROM breakers WHERE name = ?", (name,))
         return breaker or CircuitBreaker(name, 0, None)
 
     def record_failure(self, name: str, error: str, limit: int, now: datetime) -> CircuitBreaker:
-        """One more failure; from `limit` in a row on the breaker is open since now. The try that a half-open breaker
-        lets through opens it again when it fails."""
+        """Count a failure. The breaker opens after `limit` failures in a row; a half-open breaker opens again if its
+        trial call fails."""
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO breakers (name, failures, opened_at, last_error) VALUES (?, 1, ?, ?) ON CONFLICT (name)"

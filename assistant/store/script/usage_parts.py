@@ -1,7 +1,7 @@
-"""What each part of the prompts was billed: written with each call, added up for people, and what a token that stands
-in view cost, which is what a compaction saved for each token that it removed.
+"""Stores what each part of a prompt cost, per call, and sums it up for reports; also the cost of a token that stayed in
+the view, which is what a compaction saved per removed token.
 
-What always holds: the parts of a call add up to what the provider reported; a call without such a report has none.
+Invariant: the parts of a call add up to what the provider reported; a call without a report has no parts.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from assistant.store.rows import dump_json
 NOT_REPORTED = "not reported"
 """The group of calls whose parts nobody reported."""
 
-# As in `dump_parts`.
+# Order as in `dump_parts`.
 _INPUT, _OUTPUT, _CACHE_READ, _CACHE_WRITE, _USD = (f"p.value ->> {place}" for place in range(5))
 
 
 def dump_parts(parts: Mapping[PromptPart, Usage]) -> str:
-    """{part: [input, output, cache_read, cache_write, usd]}, those with nothing left out; "" where there is none."""
+    """Return JSON `{part: [input, output, cache_read, cache_write, usd]}`, omitting empty parts; "" without parts."""
     listed = {
         part: [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cost_usd]
         for part, usage in parts.items()
@@ -34,7 +34,7 @@ def dump_parts(parts: Mapping[PromptPart, Usage]) -> str:
 
 
 def spent_by_part(db: Database, since: datetime) -> list[tuple[str, SpendTotals]]:
-    """Sums since a moment by part, each with the calls that had it; calls without parts are left out."""
+    """Return sums since a time by part, each with its number of calls; calls without parts are omitted."""
     rows = db.rows(
         f"SELECT p.key AS name, count(*) AS calls, sum({_INPUT}) AS input, sum({_OUTPUT}) AS output,"
         f" sum({_CACHE_READ}) AS cache_read, sum({_CACHE_WRITE}) AS cache_write, sum({_USD}) AS usd,"
@@ -53,11 +53,11 @@ def spent_by_part(db: Database, since: datetime) -> list[tuple[str, SpendTotals]
 
 @dataclass(frozen=True, slots=True)
 class CarriedTokens:
-    """What a token that stood in view through all of some calls cost, in them together."""
+    """The total cost of one token that was in the view during a series of calls."""
 
     calls: int
-    usd: float | None  # None where a price is not known
-    input_tokens: float  # the same as so many tokens that are paid in full
+    usd: float | None  # None if a price is unknown
+    input_tokens: float  # the equivalent number of tokens at full price
 
 
 def carried_tokens(db: Database, session: str, since: datetime, until: datetime) -> CarriedTokens:

@@ -1,10 +1,10 @@
-"""The view: what the model sees of a session, a row a message, in order of position.
+"""The view: what the model sees of a session, one row per message, ordered by position.
 
-What always holds: the view of a session is what is above its floor (`sessions.view_floor`); what compactions
-replaced stays below it, untouched, for as long as they can be undone. Messages themselves are at multiples of
-`STRIDE`, what a compaction puts in front right above the last one that it replaced. Appending touches the tail and the
-totals only. A view is read whole from the database once; after that this process extends what it read by what it
-commits, as long as generation and `prefix_rev` stay. The rows are bounded because compaction bounds them.
+Invariant: the view of a session is the rows above its floor (`sessions.view_floor`); rows that compactions replaced
+stay below it unchanged as long as they can be undone. Original messages are at multiples of `STRIDE`; a compaction
+inserts its prefix right above the last row it replaced. Appending touches only the end and the totals. A view is read
+from the database once; afterwards the process applies its own commits to the cached view, as long as generation and
+`prefix_rev` stay the same. Compaction bounds the number of rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FROM_VIEW = (
     " AND h.position > (SELECT view_floor FROM sessions WHERE key = ? AND generation = ?)"
 )
 """The rows `h` of a view; its values are `view_parameters(session)`."""
-# Left to itself, the planner reads the view for its one row.
+# Without a hint, the planner would read the whole view for one row.
 FROM_MESSAGE_IN_VIEW = (
     " FROM conversation_history AS h INDEXED BY history_message WHERE h.message_id = ? AND h.carried_from IS NULL"
     " AND h.session = ? AND h.generation = ?"
@@ -55,7 +55,7 @@ def view_parameters(session: Session) -> ViewParameters:
 
 @dataclass(frozen=True, slots=True)
 class CountedMessage:
-    """A message as the model sees it, and its tokens."""
+    """A message as the model sees it, and its size in tokens."""
 
     message: Message
     tokens: int
@@ -70,8 +70,8 @@ class _CachedView:
 
 
 class Views:
-    """The views of all sessions. Writing methods are called inside a transaction; the totals are the caller's
-    but for `append`."""
+    """The views of all sessions. Writing methods are called inside a transaction; except for `append`, the caller
+    updates the totals."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -80,7 +80,7 @@ class Views:
     # ------------------------------------------------------------------------------------------------------ reading
 
     def read(self, session: str) -> ContextView:
-        """The view; an empty one of generation 1 and no scope where there is no such session."""
+        """Return the view; an empty one of generation 1 without scope if the session does not exist."""
         row = session_rows.find_session_row(self._db, session)
         if row is None:
             return ContextView(session, 1, "", 0, (), 0, 0, 0)
@@ -107,18 +107,18 @@ class Views:
         )
 
     def position_of(self, session: Session, message_id: int) -> int | None:
-        """Where the message itself is (not a carried copy); None where the view does not have it."""
+        """Return the position of the original message (not of a carried copy), or None if it is not in the view."""
         position: int | None = self._db.value(
             f"SELECT h.position{FROM_MESSAGE_IN_VIEW}", (message_id, *view_parameters(session))
         )
         return position
 
     def messages_in_view(self, session: Session, message_ids: Sequence[int]) -> dict[int, Message]:
-        """Those of the messages that are in the view, by id."""
+        """Return those of the messages that are in the view, by id."""
         return {row["message_id"]: message_of_view_row(row) for row in self.rows_in_view(session, message_ids)}
 
     def rows_in_view(self, session: Session, message_ids: Sequence[int]) -> list[Row]:
-        """The rows of those of the messages that are in the view."""
+        """Return the rows of those of the messages that are in the view."""
         rows = [
             self._db.row(f"SELECT h.*{FROM_MESSAGE_IN_VIEW}", (message_id, *view_parameters(session)))
             for message_id in message_ids
@@ -126,7 +126,7 @@ class Views:
         return [row for row in rows if row is not None]
 
     def prefix_end(self, session: Session) -> int:
-        """The position of the last row before the messages themselves, or the floor."""
+        """Return the position of the last row before the original messages, or the floor."""
         last = self._db.value(f"SELECT max(h.position){FROM_VIEW} AND NOT ({IS_MESSAGE_ROW})", view_parameters(session))
         return session_rows.read_view_floor(self._db, session) if last is None else int(last)
 
@@ -143,7 +143,7 @@ class Views:
     def insert_rows(
         self, session: Session, position: int, shown: Sequence[CountedMessage], step: int = 1
     ) -> list[ViewSize]:
-        """Write rows from `position` on, `step` apart, which must be free."""
+        """Write rows starting at `position`, `step` apart; the positions must be free."""
         sizes: list[ViewSize] = []
         for place, row in enumerate(shown):
             message = row.message
@@ -163,7 +163,7 @@ class Views:
         return sizes
 
     def rewrite_rows(self, session: Session, shown: Sequence[CountedMessage]) -> ViewSize:
-        """Put other forms of messages in their rows, which must be there; what all of them add up to."""
+        """Replace messages in their existing rows, and return the change of the totals."""
         sizes = []
         for row in shown:
             size, columns = encode_view_row(row)
@@ -173,26 +173,26 @@ class Views:
         return sum_sizes(sizes)
 
     def replace_row(self, row_id: int, shown: CountedMessage) -> None:
-        """Put another message in a row."""
+        """Replace the message in a row."""
         _, columns = encode_view_row(shown)
         self._db.update_rows("conversation_history", {"id": row_id}, **columns)
 
     def remove(self, session: Session, message_ids: Sequence[int]) -> ViewSize:
-        """Take out the rows of messages, copies that were carried included."""
+        """Remove the rows of messages, including carried copies."""
         is_message = "(h.message_id = ? OR h.carried_from = ?)"
         return sum_sizes(self._delete(session, is_message, (message_id, message_id)) for message_id in message_ids)
 
     def remove_prefix(self, session: Session) -> None:
-        """Take out what a compaction put in front."""
+        """Remove the prefix that a compaction inserted."""
         self._delete(session, f"NOT ({IS_MESSAGE_ROW})", ())
 
     def remove_message_rows(self, session: Session, before: int = sys.maxsize) -> ViewSize:
-        """Take out the rows of messages before a seq; what a compaction put in front stays."""
+        """Remove the rows of messages before a seq, keeping the prefix that a compaction inserted."""
         is_before = "EXISTS (SELECT 1 FROM messages m WHERE m.id = h.message_id AND m.seq < ?)"
         return self._delete(session, f"{IS_MESSAGE_ROW} AND {is_before}", (before,))
 
     def remove_unindexed(self) -> None:
-        """Take out rows whose message the index does not know."""
+        """Remove rows whose message is not in the index."""
         unknown = "IS NOT NULL AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id ="
         self._db.execute(
             f"DELETE FROM conversation_history WHERE (message_id {unknown} message_id))"
@@ -200,7 +200,7 @@ class Views:
         )
 
     def remove_below(self, session: Session, position: int, limit: int) -> bool:
-        """Take out rows up to `position`, which is not above the floor, the lowest `limit` of them; whether some are
+        """Remove the lowest `limit` rows up to `position`, which is not above the floor; return whether any are
         left."""
         rows = f"{_FROM_ALL_ROWS} AND position <= ?"
         sql = f"SELECT position{rows} ORDER BY position LIMIT 1 OFFSET ?"
@@ -217,7 +217,7 @@ class Views:
         return size
 
     def _next_position(self, session: Session) -> int:
-        """The first place after all rows, those below the floor included: they may come back."""
+        """Return the first position after all rows, including those below the floor, which an undo may restore."""
         last = self._db.value(
             f"SELECT max(view_floor, coalesce((SELECT position{_FROM_ALL_ROWS} ORDER BY position DESC LIMIT 1), 0))"
             " FROM sessions WHERE key = ? AND generation = ?",
@@ -247,7 +247,7 @@ class Views:
 
 
 def encode_view_row(row: CountedMessage) -> tuple[ViewSize, dict[str, str | int]]:
-    """What a message takes, and the columns that say it."""
+    """Return the size of a message, and its column values."""
     message, parts = row.message, encode_message_parts(row.message)
     images = sum(media.kind == "image" and media.data is not None for media in message.media)
     size = ViewSize(1, row.tokens, len(message.content.encode()) + len(parts.encode()), images)
@@ -263,7 +263,7 @@ def encode_view_row(row: CountedMessage) -> tuple[ViewSize, dict[str, str | int]
 
 
 def encode_message_parts(message: Message) -> str:
-    """What a view row has of a message besides its text, as JSON; unset parts are left out."""
+    """Return the parts of a message other than its text, as JSON without unset parts."""
     parts = {**message_parts(message), "tool_call_id": message.tool_call_id, "model": message.model}
     return dump_json({key: part for key, part in parts.items() if part is not None and part != []})
 

@@ -1,13 +1,12 @@
-"""The index of files, files.db: which files there are in the workspace and in the owner's folders, and their text by
-page. The search index reads it (the port `TextSource`), a search shows what stands there.
+"""The index of files, files.db: the files in the workspace and in the owner's folders, and their text by page. The
+search index reads it (as a `TextSource`), and search results are read from it.
 
-What always holds:
-- It is made of the files alone: thrown away or damaged, it is made again. It is opened when it is first needed.
-- A page is found as long as its file is there as it was read. A row says which passages are gone, so that the search
-  index, which follows, takes them back.
-- What was forgotten does not come back with a text that was read before: `put` takes nothing that was read before the
-  last erasure (`epoch`), and a file of the owner's that is left out stays so until it changes.
-- Everything in it is the owner's. Any thread may call, one at a time.
+- It is derived from the files alone: if deleted or damaged, it is rebuilt. It is opened at first use.
+- A page is found as long as its file exists unchanged. A row records removed passages, so that the search index, which
+  follows, removes them too.
+- Erased text does not return with a file read earlier: `put` rejects text read before the last erasure (`epoch`), and
+  an excluded file of the owner stays excluded until it changes.
+- All content is the owner's. May be called from any thread, one call at a time.
 """
 
 from __future__ import annotations
@@ -53,26 +52,26 @@ class IndexedFile:
     path: str
     size: int  # in bytes
     changed_at: datetime
-    pages: int  # pages, slides, sheets or parts with text; 0 where it has none of them
+    pages: int  # number of pages, slides, sheets or parts with text; 0 without pages
     state: FileState
-    reason: str  # why it cannot be searched; "" where it can
+    reason: str  # why it cannot be searched; "" if it can
 
 
 @dataclass(frozen=True, slots=True)
 class FileHit:
-    """A passage that a search found."""
+    """A passage found by a search."""
 
     path: str
-    place: str  # as in "page 3"; "" where the file has no pages
-    start: int  # the byte of its text, as `read_file` takes it
+    place: str  # as in "page 3"; "" for a file without pages
+    start: int  # byte offset in its text, as `read_file` takes it
     excerpt: str
     changed_at: datetime
-    share: float  # of the question's words that the excerpt has, the rare ones weighing more: 0 to 1
+    share: float  # share of the question's words in the excerpt, weighted by rarity: 0 to 1
 
 
 @dataclass(frozen=True, slots=True)
 class FileCounts:
-    """How much there is to be found."""
+    """Size of the index."""
 
     files: int
     pages: int
@@ -81,31 +80,31 @@ class FileCounts:
 
 
 class FileIndex:
-    """files.db. All methods but `close` raise `StoreError`."""
+    """files.db. All methods except for `close` raise `StoreError`."""
 
     def __init__(self, path: Path, *, reading: bool = False) -> None:
-        """`reading`: beside a running daemon, which writes it; where there is none, it is empty."""
+        """`reading`: read while the daemon writes; empty if the file does not exist."""
         self._path = path
         self._reading = reading
         self._db: Database | None = None
         self._lock = RLock()
         self._is_closed = False
-        self.epoch = 0  # how many erasures there were
+        self.epoch = 0  # number of erasures so far
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
     def known_files(self) -> dict[str, FoundFile]:
-        """All files of the index as they were when they were read, by path."""
+        """Return all indexed files as they were when read, by path."""
         rows = self._rows("SELECT path, size, changed_ns, inode FROM files")
         return {row["path"]: FoundFile(row["path"], row["size"], row["changed_ns"], row["inode"]) for row in rows}
 
     def list_files(self, *, state: FileState | None = None, limit: int = 1_000_000) -> list[IndexedFile]:
-        """By path."""
+        """Return files by path."""
         rows = self._rows("SELECT * FROM files WHERE ? IN ('', state) ORDER BY path LIMIT ?", state or "", limit)
         return [_indexed_file(row) for row in rows]
 
     def files_by_path(self, paths: Sequence[str]) -> list[IndexedFile]:
-        """Those of these files that are in the index, by path."""
+        """Return those of these files that are indexed, by path."""
         sql = "SELECT * FROM files WHERE path IN (SELECT value FROM json_each(?)) ORDER BY path"
         return [_indexed_file(row) for row in self._rows(sql, json.dumps(list(paths)))]
 
@@ -118,7 +117,7 @@ class FileIndex:
         return FileCounts(rows[0]["files"], rows[0]["pages"], rows[0]["unreadable"], size) if rows else _NOTHING
 
     def passages_by_id(self, ids: Sequence[int]) -> dict[int, tuple[str, datetime, Passage]]:
-        """The path, when the file was changed, and the passage, of those that are still there."""
+        """Return path, time of change of the file, and passage, of those that still exist."""
         rows = self._rows(
             "SELECT p.id, p.place, p.start, p.text, f.path, f.changed_ns FROM passages p JOIN files f ON f.id = p.file"
             " WHERE p.id IN (SELECT value FROM json_each(?))",
@@ -154,7 +153,7 @@ class FileIndex:
                 PASSAGE_ROLE,
                 "",
                 _moment(row["changed_ns"] or 0),
-                # A file is found by its name as well.
+                # A file is also found by its name.
                 f"{_SEPARATORS.sub(' ', row['path'])}\n{row['text']}" if row["is_first"] else row["text"],
                 takes_back=tuple(json.loads(row["takes_back"])),
             )
@@ -162,7 +161,7 @@ class FileIndex:
         ]
 
     def files_with_words(self, words: PhraseMatcher) -> list[str]:
-        """The paths of files whose text or name has the words, by path."""
+        """Return the paths of files whose text or name has the words, in order."""
         with self._lock:
             rows = self._iterate(
                 "SELECT f.path, p.text FROM files f LEFT JOIN passages p ON f.id = p.file ORDER BY f.path"
@@ -174,7 +173,7 @@ class FileIndex:
             )
 
     def texts(self) -> Iterator[str]:
-        """All that can be found, piece by piece."""
+        """Yield all searchable text."""
         with self._lock:
             for row in self._iterate("SELECT f.path, p.text FROM passages p JOIN files f ON f.id = p.file"):
                 yield f"{row['path']}\n{row['text']}"
@@ -182,8 +181,8 @@ class FileIndex:
     # ---------------------------------------------------------------------------------------------------------- writing
 
     def put(self, file: FoundFile, passages: Sequence[Passage], reason: str = "", *, epoch: int) -> bool:
-        """Take a file in, in place of what was known of it; `reason`: why its text cannot be read. Whether it was: not
-        where something was erased since `epoch`."""
+        """Index a file, replacing its earlier content; `reason`: why its text cannot be read. Returns False without
+        doing so if something was erased since `epoch`."""
         with self._lock:
             if epoch != self.epoch:
                 return False
@@ -202,13 +201,13 @@ class FileIndex:
                 }
                 db.upsert_row("files", ("path",), path=file.path, **columns)
                 file_id = db.value("SELECT id FROM files WHERE path = ?", (file.path,))
-                # One that has no text is found by its name.
+                # A file without text is found by its name.
                 for passage in passages or [Passage("", 0, "")]:
                     _insert_passage(db, file=file_id, place=passage.place, start=passage.start, text=passage.text)
         return True
 
     def remove(self, paths: Sequence[str]) -> None:
-        """Files that are there no more."""
+        """Remove deleted files."""
         with self._lock, self._writer().write(durable=False) as db:
             for path in paths:
                 file_id = db.value("SELECT id FROM files WHERE path = ?", (path,))
@@ -217,15 +216,15 @@ class FileIndex:
                     db.execute("DELETE FROM files WHERE id = ?", (file_id,))
 
     def erase(self, words: PhraseMatcher, removed: Sequence[str]) -> bool:
-        """Have no words left here: of files that were removed nothing, and no text of those that have them. Whether
-        the search index may have such words."""
+        """Remove the words: everything of `removed` files, and the text of files that have them. Returns whether the
+        search index may still have such words."""
         with self._lock:
             self.epoch += 1
             paths = self.files_with_words(words)
             database = self._writer()
             database.overwrite_deleted()
             with database.write() as db:
-                # What the search index took back it may still have words of.
+                # The search index may still have words of removed passages.
                 was_gone = db.execute("DELETE FROM passages WHERE file IS NULL") > 0
                 for path in {*paths, *removed}:
                     file_id = db.value("SELECT id FROM files WHERE path = ?", (path,))
@@ -237,7 +236,7 @@ class FileIndex:
             return was_gone
 
     def vacuum(self) -> None:
-        """Keep nothing of what was deleted."""
+        """Remove deleted content from the file."""
         if self._path.exists():
             with self._lock:
                 self._writer().vacuum()
@@ -274,7 +273,7 @@ class FileIndex:
         return self._db
 
     def _require_open(self) -> None:
-        """A worker thread may come when all is over."""
+        """Raise if closed: a worker thread may call during shutdown."""
         if self._is_closed:
             raise StoreError(f"{self._path} is closed.")
 
@@ -310,15 +309,15 @@ def _indexed_file(row: Mapping[str, Any]) -> IndexedFile:
 def _moment(nanoseconds: int) -> datetime:
     try:
         return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
-    except (OverflowError, ValueError, OSError):  # a file system may have any time
+    except (OverflowError, ValueError, OSError):  # a file system may report any time
         return datetime.fromtimestamp(0, UTC)
 
 
 class StoredFileSearch:
-    """Passages of files by what they say. Any thread may call; slow, so beside the loop."""
+    """Searches passages of files by content. May be called from any thread; slow, so not in the event loop."""
 
     def __init__(self, index: FileIndex, finder: SourceFinder) -> None:
-        """`finder` is over `index`; both are closed with it."""
+        """`finder` searches `index`; both are closed with this object."""
         self.index = index
         self._finder = finder
 
@@ -326,7 +325,7 @@ class StoredFileSearch:
         self._finder.close()
 
     def search(self, question: str, *, limit: int = 8, inside: str = "") -> list[FileHit]:
-        """Best first; `inside`: a folder, or a file. Raises `StoreError`."""
+        """Return hits, best first; `inside`: a folder, or a file. Raises `StoreError`."""
         words = query_words(question[:_MAX_QUERY])
         if not words or limit <= 0:
             return []

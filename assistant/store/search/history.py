@@ -1,17 +1,15 @@
-"""The message history: everything that was ever said, found by its words, or read by id and byte range. Implements the
-port `History`.
+"""Searches all messages ever said, and reads them by id and byte range. Implements `History`.
 
-What always holds:
-- Each query names a scope, and each row that is returned was checked against it, neighbours included (I10).
-- What was undone is neither found nor shown as a neighbour or as recent; asked for by id or byte range it is there,
-  since the log keeps it. A message that was edited is found by its newest words, and one that was deleted not at all;
-  asked for by id, each is there with what it was changed to. What was erased has no words left and is never found.
+- Each query has a scope, and each returned row is checked against it, neighbours included (I10).
+- Undone messages are neither found nor shown as neighbours or as recent; by id or byte range they can be read, since
+  the log keeps them. An edited message is found by its newest text, a deleted one not at all; by id, both are returned
+  with their change. Erased messages have no text and are never found.
 - A message is found as soon as its commit is done: nothing is cached.
-- Texts are read from the message log alone, so a quote is what was said. However long a record is, at most one window
-  of it is in memory at a time; one that cannot be read is left out here and reported by `assistant verify`.
+- Text is only read from the message log, so quotes are verbatim. At most one window of a long record is in memory at a
+  time; a record that cannot be read is omitted and reported by `assistant verify`.
 
-A `StoredHistory` has a connection of its own and a lock around it: any thread may call it. Readers never wait for a
-search, which indexes first what came since, and reads on in giant messages: it belongs beside the loop.
+A `StoredHistory` has its own connection and a lock: it may be called from any thread. Reads never wait for a search. A
+search first indexes new messages, and reads on in huge ones, so it should not run in the event loop.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ _SPARE = 8
 _MAX_QUERY = 4_000
 _NEWEST = (1 << 63) - 1
 _LONGEST_LINE = 64 * 1024
-# What is looked through at once: some milliseconds.
+# Searched at once: takes some milliseconds.
 _WINDOW = 64 * 1024
 _DEEPEST = 4 * 1024 * 1024
 _CONTENT = b'"content":"'
@@ -61,11 +59,11 @@ _SELECT = f"SELECT {_COLUMNS} FROM messages"
 
 
 class StoredHistory:
-    """`HistoryPort` over script.db and the message log of a home. Opens nothing for writing."""
+    """`HistoryPort` over script.db and the message log of a data folder. Opens nothing for writing."""
 
     def __init__(self, home: Path, finder: SourceFinder) -> None:
-        """Opens the home while another process writes; `finder` is closed with it. Raises `StoreError` where there is
-        no home yet."""
+        """Open a data folder while another process writes; `finder` is closed with it. Raises `StoreError` if it does
+        not exist."""
         self._db = Database.open_reader(home / "script.db")
         self._files = LogFiles(home)
         self._finder = finder
@@ -90,12 +88,12 @@ class StoredHistory:
         before: datetime | None = None,
         session: str | None = None,
     ) -> list[SearchHit]:
-        """The messages that answer `query` best, best first; see `History.search`. May take a while."""
+        """Return the messages that match `query`, best first; see `History.search`. May be slow."""
         words = query_words(query[:_MAX_QUERY])
         if not words or limit <= 0:
             return []
         where = SearchFilter(scope, roles, after, before, session or "")
-        # The lock is held for what is read alone, and never for long.
+        # The lock is only held for reading, and briefly.
         hits_of_index = self._finder.find(query[:_MAX_QUERY], where, limit=limit + _SPARE)
         prepared = prepare_query(self._finder, words)
         with self._lock:
@@ -111,8 +109,8 @@ class StoredHistory:
         return [self._hit(rows[hit.source], hit, text, prepared, names_unknown) for hit, text in said[:limit]]
 
     def _visible_rows(self, sources: list[int], where: SearchFilter) -> dict[int, Row]:
-        """The messages that the search may return, by the record that has their newest words: the index follows, this
-        decides."""
+        """Return the messages the search may return, by the record with their newest text. Unlike the index, which
+        follows, these rows are always current."""
         rows = self._db.rows(
             "SELECT words.id AS source, words.byte_start, words.byte_end, m.id, m.session, m.generation, m.role, m.ts"
             " FROM messages words LEFT JOIN changes c ON c.record_id = words.id AND c.state = 'logged'"
@@ -150,8 +148,8 @@ class StoredHistory:
             return self._files.read_piece(session, start, size)
 
     def _excerpt(self, row: Row, record: RecordText, query: PreparedQuery) -> str:
-        """Of what the message says, the piece that has the most of the question; of a message that is read in windows,
-        the first in which all of it stands together."""
+        """Return the part of the message that matches most of the question; of a message read in windows, from the
+        first window that matches everything."""
         idf, spots = query.significance.idf, query.matcher.find_spots(record.text)
         best = (best_passage(spots, idf, EXCERPT_CHARACTERS)[0], record.text, spots)
         for text in () if record.is_complete else _read_windows(self._read_piece, row):
@@ -166,8 +164,8 @@ class StoredHistory:
     # ------------------------------------------------------------------------------------------------------ reading
 
     def read(self, message_id: int, scope: str, *, neighbours: int = 0) -> list[LogRecord]:
-        """The message as it was said, what it was changed to since, and its neighbours, in the order of the log; []
-        where the scope has no such message. Neighbours that were undone are passed over."""
+        """Return the message, its later edits, and its neighbours, in the order of the log; [] if the scope has no such
+        message. Undone neighbours are skipped."""
         with self._lock:
             row = self._db.row(f"{_SELECT} WHERE id = ? AND scope = ?", (message_id, scope))
             if row is None:
@@ -177,8 +175,8 @@ class StoredHistory:
             return self._records(sorted(rows.values(), key=itemgetter("seq")))
 
     def read_byte_range(self, session: str, start: int, end: int, scope: str) -> list[LogRecord]:
-        """The whole records within bytes [start, end) of a session's log, in scope; see `History.read_span`. At most
-        1,000 of them and 64 MB: the last one's span tells where to read on."""
+        """Return the complete records within bytes [start, end) of a session's log, in scope; see `History.read_span`.
+        At most 1,000 records and 64 MB; continue at the end of the last one's span."""
         with self._lock:
             rows = self._db.rows(
                 f"{_SELECT} WHERE session = ? AND seq >= ? AND scope = ? AND byte_start >= ? AND byte_end <= ?"
@@ -190,7 +188,7 @@ class StoredHistory:
     def recent(
         self, scope: str, *, session: str | None = None, limit: int = 50, before_id: int | None = None
     ) -> list[LogRecord]:
-        """The newest messages in scope, oldest first; see `History.recent`. At most 1,000 of them and 64 MB."""
+        """Return the newest messages in scope, oldest first; see `History.recent`. At most 1,000 records and 64 MB."""
         in_session, values = ("", [scope]) if session is None else (" AND session = ?", [scope, session])
         newest = before_id if before_id is not None else _NEWEST
         with self._lock:
@@ -201,8 +199,8 @@ class StoredHistory:
             return self._records(_within_bytes(rows))[::-1]
 
     def list_user_messages(self, scope: str, since: datetime, *, limit: int) -> list[LogRecord]:
-        """What people said in scope since then, as it reads now, oldest first; the newest, where these are too many.
-        Prompts of schedules are not among them."""
+        """Return current texts of people's messages in scope since a time, oldest first; if there are more than
+        `limit`, the newest. Prompts of schedules are not included."""
         with self._lock:
             rows = self._db.rows(
                 "SELECT m.session, m.byte_start, m.byte_end FROM messages m WHERE m.scope = ? AND m.role = 'user'"
@@ -221,7 +219,7 @@ class StoredHistory:
         )
 
     def _neighbours(self, row: Row, scope: str, side: str, count: int) -> list[Row]:
-        """Up to `count` records before ("<") or after (">") one in its session, the nearest first."""
+        """Return up to `count` records before ("<") or after (">") one in its session, nearest first."""
         order = "DESC" if side == "<" else "ASC"
         return self._db.rows(
             f"{_SELECT} WHERE session = ? AND seq {side} ? AND scope = ? AND hidden_by IS NULL"
@@ -230,7 +228,8 @@ class StoredHistory:
         )
 
     def _seq_at(self, session: str, start: int) -> int:
-        """The first seq whose record begins at byte `start` or later; found by halving, as offsets grow with seq."""
+        """Return the first seq whose record begins at byte `start` or later, by binary search, since offsets grow with
+        seq."""
         low, high = 1, (self._db.value("SELECT max(seq) FROM messages WHERE session = ?", (session,)) or 0) + 1
         while low < high:
             middle = (low + high) // 2
@@ -247,7 +246,7 @@ class StoredHistory:
 
 
 def _within_bytes(rows: Sequence[Row]) -> list[Row]:
-    """The first rows that are at most 64 MB of log together; at least one."""
+    """Return the first rows that total at most 64 MB of log; at least one."""
     first: list[Row] = []
     room = MAX_BYTES_PER_READ
     for row in rows:
@@ -263,22 +262,22 @@ def _within_bytes(rows: Sequence[Row]) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class RecordText:
-    """What a record says."""
+    """The text of a record."""
 
-    text: str  # its content; without any, the names of its attachments
+    text: str  # its content, or the names of its attachments if it has none
     speaker: str | None
     is_complete: bool = True  # False: the beginning of the content
 
 
 def _read_text(read_piece: ReadPiece, row: Row) -> RecordText | None:
-    """The words of a record; None where it cannot be read."""
+    """Return the text of a record; None if it cannot be read."""
     length = row["byte_end"] - row["byte_start"]
     line = read_piece(row["session"], row["byte_start"], min(length, _LONGEST_LINE))
     return _beginning(line) if length > _LONGEST_LINE else _parsed(line, row["source"])
 
 
 def _read_windows(read_piece: ReadPiece, row: Row) -> Iterator[str]:
-    """The content of one record piece by piece: its first 4 MB, then its end."""
+    """Yield the content of one record in pieces: its first 4 MB, then its end."""
     session, start, end = row["session"], row["byte_start"], row["byte_end"]
     place = read_piece(session, start, min(_LONGEST_LINE, end - start)).find(_CONTENT)
     if place < 0:
@@ -315,8 +314,8 @@ def _beginning(head: bytes) -> RecordText | None:
 
 
 def _string(piece: bytes) -> tuple[str, int, bool]:
-    """(text, bytes used, whether the string ended) of the JSON string that `piece` continues. A character or escape
-    that the end cuts apart is left for the next piece."""
+    """Decode the JSON string that continues in `piece`; return (text, bytes used, whether the string ended). A
+    character or escape cut at the end is left for the next piece."""
     match = _STRING.match(piece)
     used = match.end() if match else 0
     closed = used < len(piece) and piece[used : used + 1] == b'"'
@@ -331,7 +330,7 @@ def _string(piece: bytes) -> tuple[str, int, bool]:
 
 
 def _cut(raw: bytes) -> int:
-    """How many bytes at the end are the beginning of a UTF-8 character, or of a \\u escape."""
+    r"""Return how many bytes at the end are an incomplete UTF-8 character or \u escape."""
     escape = raw.rfind(b"\\u", max(0, len(raw) - 5))
     if escape >= 0:
         return len(raw) - escape

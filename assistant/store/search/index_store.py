@@ -1,8 +1,8 @@
-"""The search index on disk: one collection of search.db, to write, or to read while another process writes. Implements
-the storage port of the search index. Stems of words are SQLite's, too.
+"""The search index on disk: one collection of search.db, for writing, or for reading while another process writes.
+Implements the index storage of `assistant.search`; also stems words with SQLite.
 
-What always holds: each row has a checksum over all of its columns, so that what is read is what was written; anything
-else raises `IndexDamaged`, and the index is made again. Wrong answers that nobody notices would be worse.
+Each row has a checksum over all of its columns. A mismatch raises `IndexDamaged`, and the index is rebuilt, since
+unnoticed wrong results would be worse.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _CHECKSUM_BYTES = 4
 
 
 class SqliteIndexStore:
-    """A collection of search.db. A search that writes none (`reading`) has what another process stored there; what it
-    adds is gone with it. All methods raise `IndexDamaged` for what is not as it was written, and `StoreError`."""
+    """A collection of search.db. With `reading`, it reads what another process stored; its own additions are kept in
+    memory. All methods raise `IndexDamaged` for damaged rows, and `StoreError`."""
 
     def __init__(self, db: Database | None, name: str, made_by: str, *, reading: bool = False) -> None:
-        """Opens the collection, made anew where there is none. What was made by something else than `made_by` is thrown
-        away; `reading` finds nothing of it, nor where there is no database. Raises `StoreError`."""
+        """Open the collection, created if missing. One made by a program other than `made_by` is discarded, or treated
+        as empty with `reading`, like a missing database. Raises `StoreError`."""
         self._db = db
         self._writer = None if reading else db
         self.can_seal = not reading
@@ -80,7 +80,7 @@ class SqliteIndexStore:
         )
 
     def _load_pages(self) -> tuple[bytes, int]:
-        """The meta of all sealed units, and how many these are."""
+        """Return the metadata of all sealed units, and their number."""
         pages, sealed = [], 0
         for first, units, meta in self._checked("pages", "first, units, meta", "ORDER BY first"):
             if first != sealed or len(meta) != units * META_BYTES:
@@ -122,7 +122,7 @@ class SqliteIndexStore:
             return self._db.rows(sql, (self._id, *values)) if self._db else []
 
     def _checked(self, table: str, columns: str, where: str = "") -> Iterator[tuple[Any, ...]]:
-        """These columns of the collection's rows, which are all that their checksums cover."""
+        """Yield these columns of the collection's rows; their checksums cover exactly these."""
         for row in self._rows(f"SELECT {columns}, checksum FROM {table} WHERE collection = ? {where}"):
             *values, checksum = row
             if _checksum(self._id, *values) != checksum:
@@ -198,12 +198,12 @@ class SqliteIndexStore:
             )
 
     def _put(self, db: Database, table: str, **columns: Any) -> None:
-        """A row in place of the one with its key."""
+        """Insert a row, replacing one with the same key."""
         checksum = _checksum(self._id, *columns.values())
         db.upsert_row(table, ("collection", *_KEYS[table]), collection=self._id, **columns, checksum=checksum)
 
     def _write_vectors(self, db: Database, first: int, vectors: bytes) -> None:
-        """A page may begin and end in the middle of a row."""
+        """Write vectors; a page may begin and end in the middle of a row."""
         first_row = self.vectors(first - first % _VECTORS_A_ROW, first) if first % _VECTORS_A_ROW else b""
         body = first_row + vectors
         block, size = first // _VECTORS_A_ROW, _VECTORS_A_ROW * VECTOR_BYTES
@@ -211,7 +211,7 @@ class SqliteIndexStore:
             self._put(db, "vectors", block=block + i // size, body=body[i : i + size])
 
     def _write_terms(self, db: Database, terms: Sequence[IndexTerm]) -> None:
-        """The vector of a term that is there stays."""
+        """Write terms; existing ones keep their vector."""
         db.execute_many(
             "INSERT INTO terms (collection, id, stem, sources, vector, checksum) VALUES (?, ?, ?, ?, ?, ?)"
             " ON CONFLICT DO UPDATE SET sources = excluded.sources, checksum = excluded.checksum",
@@ -253,7 +253,7 @@ class SqliteIndexStore:
         try:
             yield
         except StoreError as error:
-            # The other collection of the file may have been found damaged, and the file set aside.
+            # The other collection may have been found damaged, and the file moved aside.
             aside = self._db is not None and is_the_one_set_aside(self._db)
             if not aside and not isinstance(error, CorruptStore):
                 raise
@@ -300,8 +300,8 @@ _MAX_STEMS = 20_000
 
 
 class Stemmer:
-    """Word -> stem, remembered for the last 20,000 words or so. A word that `unicode61` takes apart has its pieces'
-    stems joined by spaces."""
+    """Maps words to stems, with a cache of about 20,000 words. For a word that `unicode61` splits, the stems of its
+    parts are joined by spaces."""
 
     def __init__(self) -> None:
         self._stems: dict[str, str] = {}
@@ -311,7 +311,7 @@ class Stemmer:
         self._scratch.execute("CREATE VIRTUAL TABLE terms USING fts5vocab ('words', 'instance')")
 
     def stem_words(self, words: Iterable[str]) -> dict[str, str]:
-        """The stem of each word; "" for one that has no letter or digit."""
+        """Return the stem of each word; "" for one without letters and digits."""
         distinct = list(dict.fromkeys(words))
         with self._lock:
             missing = [word for word in distinct if word not in self._stems]

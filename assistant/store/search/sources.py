@@ -1,9 +1,9 @@
 """What the search index reads: the messages of script.db and the message logs, and the entries of the journal. Both
-implement the port for search sources.
+classes implement the port for search sources.
 
-A log record that cannot be read has no words here; `assistant verify` reports it. A message that was edited is found by
-its newest words alone: each edit takes back what the message said until then, and a deletion takes back all of it.
-Journal entries that are summaries of conversations are indexed without words: what they are about is found in the log.
+A log record that cannot be read is indexed without text; `assistant verify` reports it. An edited message is found only
+by its newest text: each edit replaces the text indexed before, and a deletion removes it. Journal entries that are
+summaries of conversations are indexed without text, since the log has their content.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COLUMNS = "id, seq, scope, kind, role, ts, byte_start, byte_end, hidden_by"
 
 class LogSearchSource:
     def __init__(self, db: Database, files: LogFiles) -> None:
-        """Both are this object's own."""
+        """`db` and `files` are owned by this object."""
         self._db = db
         self._files = files
 
@@ -53,15 +53,15 @@ class LogSearchSource:
             return self._changed(session, row, record)
         hidden: tuple[int, ...] = ()
         if row["kind"] == "undo":
-            # It names what it hides; what an earlier one hid is hidden by that.
+            # The row names the record it hides; records hidden by an earlier row stay hidden by that one.
             rows = self._db.rows("SELECT id FROM messages WHERE session = ? AND hidden_by = ?", (session, row["id"]))
             hidden = tuple(hidden_row["id"] for hidden_row in rows)
         text = indexed_text(record) if record and row["kind"] == "message" else ""
         return _source_text(session, row, row, record, text, hidden)
 
     def _changed(self, session: str, row: Row, change: LogRecord) -> SourceText:
-        """An edit as what its message says now, in the place of all that it said before. Words that were replaced
-        before anybody had answered them stand in the log before their message: they have no words here."""
+        """Return an edit as the current text of its message, replacing all earlier text. Text replaced before the
+        message was answered is in the log before the message and is not indexed."""
         sql = f"SELECT {_COLUMNS} FROM messages WHERE session = ? AND id = ? AND seq < ?"
         message_row = self._db.row(sql, (session, change.refs[0] if change.refs else 0, row["seq"]))
         if message_row is None:
@@ -87,8 +87,8 @@ class LogSearchSource:
 def _source_text(
     session: str, row: Row, message_row: Row, message: LogRecord | None, text: str, takes_back: tuple[int, ...] = ()
 ) -> SourceText:
-    """A record of the log (`row`) that says something for a message, mostly for itself."""
-    # A tool is nobody.
+    """Return the searchable text of a log record (`row`) for a message, usually for itself."""
+    # A tool has no speaker.
     speaker = (message.name or "") if message is not None and message.role != "tool" else ""
     said_at, hidden = parse_time(message_row["ts"]), row["hidden_by"] is not None
     return SourceText(
@@ -97,8 +97,8 @@ def _source_text(
 
 
 def indexed_text(record: LogRecord) -> str:
-    """What a record is found by: its words, and the names of its media. Of a tool result over 512 KB the first and last
-    256 KB (in characters); what people and the assistant said is indexed whole."""
+    """Return the text by which a record is found: its content and the names of its media. Of a tool result over 512 KB
+    the first and last 256 KB (in characters); messages of people and the assistant are indexed completely."""
     text = record.content
     if record.role == "tool" and len(text) > 2 * _INDEXED_ENDS:
         text = f"{text[:_INDEXED_ENDS]}\n{text[-_INDEXED_ENDS:]}"
@@ -114,7 +114,7 @@ _JOURNAL_STREAM = "journal"
 
 class JournalSearchSource:
     def __init__(self, db: Database) -> None:
-        """`db` (character.db) is this object's own."""
+        """`db` (character.db) is owned by this object."""
         self._db = db
 
     def streams_behind(self, read_to: Mapping[str, int]) -> dict[str, int]:

@@ -1,1 +1,1 @@
-"""Checks of log, index and views against one another, and the repair of the index."""
+"""Checks log, index and views against one another, and repairs them."""

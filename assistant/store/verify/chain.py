@@ -1,9 +1,8 @@
-"""One log checked against its own hash chain and against the index, in one pass; and the list of findings of any
-check.
+"""Checks one log against its hash chain and the index, in one pass; and collects the findings of any check.
 
-What always holds: nothing is changed. A line is hashed as it is and parsed no further than its header, so that
-a gigabyte takes seconds. After a broken line the check continues with the next. Of every kind of problem the first
-cases are listed and the rest counted.
+Nothing is changed. Lines are hashed as they are and parsed only up to the end of their header, so a gigabyte takes
+seconds. After a broken line the check continues with the next. The first cases of each kind of problem are listed and
+the others counted.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _MAX_LISTED_PER_KIND = 20
 
 
 class Findings:
-    """The problems of a check; of each kind the first are listed and the rest counted."""
+    """The problems a check found; the first of each kind are listed and the others counted."""
 
     def __init__(self) -> None:
         self._listed: list[IntegrityProblem] = []
@@ -42,7 +41,7 @@ class Findings:
 
     @contextmanager
     def collect_store_errors(self, where: str) -> Iterator[None]:
-        """A part of the check that the damage itself ends is a finding, and the other parts continue."""
+        """Record errors of a part of the check as findings, so that the other parts continue."""
         try:
             yield
         except StoreError as error:
@@ -70,7 +69,7 @@ _parse = json.JSONDecoder().raw_decode
 
 
 class LogScan:
-    """Chain, commitments and index of one session's log, checked in one pass."""
+    """Checks chain, commitments and index of one session's log, in one pass."""
 
     def __init__(self, db: Database, log: LogFiles, session: str, findings: Findings) -> None:
         self.records = 0
@@ -82,15 +81,15 @@ class LogScan:
         self._findings = findings
         self._where = log.log_place(session, LogByteRange(0, 0)).path
         self._seq = 0
-        self._hash: str | None = GENESIS_HASH  # of the last header; None where it is not known
+        self._hash: str | None = GENESIS_HASH  # of the last header; None if unknown
         self._redacted_ids: set[int] = set()
         self._unindexed: list[tuple[int, int, int]] = []  # (id, seq, offset) of records without a row
 
     def run(self, last: int | None = None) -> LogScan:
-        """Check the whole log, or its `last` so many records alone."""
+        """Check the whole log, or only its `last` so many records."""
         start = None if last is None else self._db.row(_LAST, (self._session, last - 1))
         if start is not None:
-            # What comes before is not read, so it is not known what the first one has to continue.
+            # Earlier records are not read, so it is unknown what the first one has to continue.
             self._seq, self._hash = start["seq"] - 1, None
         rows = self._db.iterate(_ROWS, (self._session, self._seq + 1))
         row = next(rows, None)
@@ -121,10 +120,10 @@ class LogScan:
         self._findings.add(kind, self._where, text, repairable=repairable)
 
     def _check_line(self, offset: int, line: bytes) -> tuple[Any, ...] | None:
-        """What an index row has of a line, seq first, after chain and commitment were checked; None where it is no
-        record."""
+        """Check chain and commitment of a line, and return its values in an index row, seq first; None if it is
+        invalid."""
         if is_padding(line):
-            # A repair named what was there, and kept the damaged file.
+            # A repair named the lost record, and kept the damaged file.
             self._hash = None
             return None
         try:
@@ -163,7 +162,7 @@ class LogScan:
         self._add("index", text, repairable=True)
 
     def _recheck_unindexed(self) -> None:
-        """A running daemon logs before it indexes: a record without a row may have got one since."""
+        """Check records without a row again: a running daemon writes the log before the index."""
         for message_id, seq, offset in self._unindexed:
             row = find_message_row(self._db, message_id)
             if row is None or row["byte_start"] != offset:
@@ -180,7 +179,7 @@ def _matches_commitment(commit: str, salt: str, body: bytes) -> bool:
 
 
 def list_logged_sessions(log: LogFiles, findings: Findings) -> Iterator[str]:
-    """The sessions that have a log; a log whose first line names none is a finding."""
+    """Return the sessions that have a log; a log with an invalid first line is a finding."""
     for path, session in log.list_logs():
         if session is None:
             findings.add("log", f"log/{path.parent.name}/{path.name}", "no record at byte 0")

@@ -1,7 +1,7 @@
-"""Checkpoints that lost a neighbour, or an end, made to cover what they have to cover (I3).
+"""Repairs the ranges of checkpoints when a checkpoint, or one end of its range, is lost (I3).
 
-What always holds: only ranges change, never a summary. Where a checkpoint is gone, those that it had taken over are
-there again; messages that no other covers go under the next one, whose range begins earlier then.
+Only ranges change, never a summary. If a checkpoint is lost, those it had absorbed are restored; messages that no other
+covers are added to the next one, whose range then begins earlier.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WITHOUT_PLACE = f"{_ORPHANS[: _ORPHANS.rindex('AND NOT EXISTS')]} LIMIT 1"
 
 
 def repair_checkpoints(db: Database, session: Session) -> None:
-    """Inside a transaction, with the index as it has to be."""
+    """Within a transaction, after the index is correct."""
     while (orphan := db.value(_ORPHANS, session.row_key)) is not None:
         set_checkpoint_state(db, [orphan], "live")
     expected: int = db.value("SELECT min(seq) FROM messages WHERE session = ? AND generation = ?", session.row_key) or 1

@@ -1,8 +1,8 @@
-"""Records that their log has lost, logged again from what else has their words: the inbox, the view, the outbox.
+"""Logs records that a log has lost again, from the inbox, the view, or the outbox.
 
-What always holds: a record keeps its id and its time; it is logged at the end, in the order of ids, since records never
-move (I2). Where nothing has its words, or only a part of them, it says so in their place and is named: a loss is seen
-in the conversation as well, and what refers to the record still finds it.
+A record keeps its id and its time; it is appended at the end, in the order of ids, since records never move (I2). If
+its text is lost, or partly, the new record says so and is reported: the loss is visible in the conversation, and
+references to the record stay valid.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _TRUST: Mapping[str, Trust] = {"assistant": "model", "tool": "tool", "system": "
 
 @dataclass(frozen=True, slots=True)
 class LoggedAgain:
-    """What came of it: the ids of records that are whole, and what is gone."""
+    """The result: ids of completely recovered records, and descriptions of losses."""
 
     whole: tuple[int, ...] = ()
     gone: tuple[IntegrityProblem, ...] = ()
 
 
 def known_records(db: Database, session: str) -> list[KnownRecord]:
-    """What the index has of a session's log."""
+    """Return what the index has of a session's log."""
     rows = db.rows("SELECT * FROM messages WHERE session = ?", (session,))
     return [
         KnownRecord(row["id"], row["seq"], span_of_row(row), row["commitment"], (row["kind"], row["role"], row["ts"]))
@@ -48,7 +48,7 @@ def known_records(db: Database, session: str) -> list[KnownRecord]:
 
 
 def known_sessions(db: Database) -> set[str]:
-    """Sessions of which something was logged."""
+    """Return sessions with logged records."""
     return {
         str(row[0])
         for row in db.rows(
@@ -64,7 +64,8 @@ class LostRecords:
         self._log = log
 
     def log_again(self, session: str, logged: Mapping[int, str], now: datetime) -> LoggedAgain:
-        """Those of a session that are none of those `logged`, given as ids and commitments. Raises `StoreError`."""
+        """Log the records of a session again that are not among those `logged`, given as ids and commitments. Raises
+        `StoreError`."""
         whole, gone = [], []
         batch: list[LogRecord] = []
         for message_id in self._lost_ids(session, logged):
@@ -90,12 +91,12 @@ class LostRecords:
             " AND key LIKE 'reply:%' AND message_id IS NOT NULL",
             (session,) * 3,
         )
-        # What the log has under another id is a wrong row of the index, not another record.
+        # A record logged under another id is an error of the index, not a lost record.
         commitments = set(logged.values())
         return sorted({int(row[0]) for row in rows if row[0] not in logged and row[1] not in commitments})
 
     def _record(self, session: str, message_id: int) -> tuple[LogRecord, str]:
-        """A record without a place, and what of it is gone, as the end of a sentence."""
+        """Return a record without position, and which part of it is lost, as the end of a sentence."""
         row = self._db.row("SELECT * FROM messages WHERE id = ? AND session = ?", (message_id, session))
         message, state = self._message(message_id)
         inbox = self._inbox_row(message_id)
@@ -133,7 +134,7 @@ class LostRecords:
         return record, state
 
     def _message(self, message_id: int) -> tuple[Message, str]:
-        """What was said, as far as anything has it."""
+        """Return the message, as far as it is stored anywhere."""
         inbox = self._inbox_row(message_id)
         if inbox is not None:
             with suppress(ValueError, KeyError, TypeError):
@@ -161,7 +162,7 @@ class LostRecords:
         return self._db.row("SELECT *, received_at AS ts FROM inbox_messages WHERE message_id = ?", (message_id,))
 
     def _refs(self, message_id: int, row: Row | None) -> tuple[int, ...]:
-        """What it was about: which messages it hid, which it changed, where a branch begins."""
+        """Return what it referred to: messages it hid or changed, or where a branch begins."""
         if row is None or row["kind"] == "message":
             return ()
         rows: Sequence[Row] = self._db.rows(

@@ -27,18 +27,18 @@ from assistant.store.home.guard import check_database_pages
 from assistant.store.rows import parse_time
 
 _HEADER = 100
-# Where the header says how many pages there are, and which is the first that is free.
+# Header offsets of the number of pages, and of the first free page.
 _PAGES, _FREE, _VALID_FOR = slice(28, 32), slice(32, 40), slice(92, 96)
 _SMALLEST_PAGE = 512
-# How often a gap between rows that can be read is halved.
+# How often a gap between readable rows is halved.
 _MOST_PROBES = 4000
-# Columns of JSON, and what stands for nothing there; without that, a row is of no use.
+# JSON columns, and their empty value; a row without a valid one is of no use.
 _JSON_COLUMNS: Mapping[str, str | None] = {
     **dict.fromkeys(("parts", "metadata", "phases", "attributes", "arguments"), "{}"),
     **dict.fromkeys(("buttons", "media", "tags", "sources", "aliases", "cites", "absorbs", "key_facts"), "[]"),
     "spec": None,
 }
-# What stands for a time that cannot be read.
+# Stands for a time that cannot be read.
 _UNKNOWN_TIME = "1970-01-01T00:00:00.000000Z"
 Row = tuple[Any, ...]
 Rows = Generator[Row, None, bool]
@@ -149,7 +149,7 @@ def _opened_copy(damaged: Path, at: Path, healthy: Path) -> Iterator[sqlite3.Con
         connection = sqlite3.connect(at, isolation_level=None)
         try:
             connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
-            # SQLite then opens what is shorter than its header says.
+            # SQLite then opens a file that is shorter than its header says.
             connection.execute("PRAGMA writable_schema = ON")
             yield connection
         finally:
@@ -164,7 +164,7 @@ def _mend_header(path: Path, healthy: Path) -> None:
     with path.open("r+b") as file:
         header = file.read(_HEADER)
         model = bytearray(healthy.read_bytes()[:_HEADER])
-        # Page size, versions, and what is fixed; schema format and encoding.
+        # Page size, versions, and fixed values; schema format and encoding.
         fixed = (slice(0, 24), slice(44, 48), slice(56, 60))
         if all(header[part] == model[part] for part in fixed):
             return
@@ -187,7 +187,7 @@ class _Table:
         self._all_columns = self._columns
         keys = [row for row in rows if row["pk"]]
         self._keys = [str(row["name"]) for row in keys]
-        # Such a column is the row's number itself.
+        # Such a column is the rowid.
         self._is_numbered = len(keys) == 1 and keys[0]["type"] == "INTEGER"
         self._has_rowid = "WITHOUT ROWID" not in str(
             made.value("SELECT sql FROM sqlite_master WHERE name = ?", (name,))
@@ -196,7 +196,7 @@ class _Table:
     def fill_from(self, source: sqlite3.Connection | None, copies: Sequence[Path]) -> SalvagedTable:
         dubious: list[Row] = []
         with self._made.write(references=False):
-            # What migrations put there.
+            # Rows that migrations inserted.
             self._made.execute(f"DELETE FROM {self._name}")
             if source is None:
                 self._result.has_holes = True
@@ -204,14 +204,14 @@ class _Table:
                 self._read(source, dubious)
             read = self._columns
             if self._result.has_holes or dubious:
-                # Where all was read but for some rows, only these are wanted: others were deleted.
+                # If everything else was readable, only these rows are filled: others were deleted.
                 wanted = None if self._result.has_holes else {row[0] for row in dubious}
                 for path in copies:
                     self._result.from_copy += self._fill_holes(path, wanted)
             self._result.has_holes |= bool(dubious)
             self._columns = read
             for row in dubious:
-                # Better than nothing, where no copy has it.
+                # Better than nothing if no copy has the row.
                 self._insert([_as_text(name, value) for name, value in zip(self._selected(), row, strict=True)])
         return self._result
 
@@ -236,11 +236,11 @@ class _Table:
         self._result.has_holes = True
 
     def _selected(self) -> list[str]:
-        """The number of a row comes first, where rows have one."""
+        """Return the columns to read, with the rowid first if the table has one."""
         return ["rowid", *self._columns] if self._has_rowid else self._columns
 
     def is_dubious(self, row: Row) -> bool:
-        """Bytes that are no text, zeros in a text, or text that is no JSON or no time where there has to be some."""
+        """Return whether a row has invalid text, zeros in text, or an invalid JSON or time value."""
         return any(
             isinstance(value, str) and _as_text(name, value) != value
             for name, value in zip(self._selected(), row, strict=True)
@@ -257,7 +257,7 @@ class _Table:
                 ).rowcount
             )
         except (sqlite3.Error, OverflowError):
-            # A value that no such column may have.
+            # A value no such column can have.
             return False
 
     def _fill_holes(self, path: Path, wanted: set[Any] | None) -> int:
@@ -272,7 +272,7 @@ class _Table:
 
 
 def _as_text(name: str, value: Any) -> Any:
-    """A value as its column may have it: of what is damaged, what is left."""
+    """Return a valid value for a column: of a damaged one, what is left."""
     if not isinstance(value, str):
         return value
     if not value.isascii():
@@ -317,7 +317,7 @@ def _read_table(
     last = _Bound()
     yield from last.watch(_read_until_error(source, f"{select} NOT INDEXED ORDER BY rowid DESC", ()))
     if last.rowid is None:
-        # Nothing tells where the table ends: as far as ids may go.
+        # The end of the table is unknown: search up to the largest possible id.
         last.rowid = (first.rowid or 0) + (1 << 20)
     yield from _read_gap(source, select, (first.rowid or 0) + 1, last.rowid - 1)
 
@@ -339,7 +339,7 @@ class _Bound:
 
 
 def _read_gap(source: sqlite3.Connection, select: str, low: int, high: int) -> Iterator[Row]:
-    """What is between, by halves: a half that can be read as a whole is."""
+    """Read the rows between two ids, halving the range: a half that is readable is read at once."""
     waiting = [(low, high)]
     for _ in range(_MOST_PROBES):
         if not waiting:
@@ -367,7 +367,7 @@ def _read_until_error(source: sqlite3.Connection, sql: str, values: Sequence[Any
 
 
 def _keep_counters(made: Database, path: Path) -> None:
-    """Numbers that were given once are not given again."""
+    """Keep counters, so that no id is assigned again."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source:
             counters = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
@@ -380,7 +380,7 @@ def _keep_counters(made: Database, path: Path) -> None:
 
 
 def drop_dangling(db: Database) -> None:
-    """Inside a transaction: what refers to rows that are gone refers to nothing, or goes with them."""
+    """Within a transaction: clear references to lost rows, or delete the rows that need them."""
     while broken := {(row["table"], row["fkid"]) for row in db.rows("PRAGMA foreign_key_check")}:
         for table, key in broken:
             parts = db.rows(

@@ -1,14 +1,13 @@
-"""Proof that the data folder is whole (I2, I3), and the index made again from the logs alone.
+"""Verifies a data folder (I2, I3), and rebuilds the index from the logs.
 
-Verifying checks chain, commitments, index against log, foreign keys and the database's own structure; and coverage:
-checkpoints without gap or overlap, the rest in the view exactly once and in order, totals that add up, rows kept for
-undo. It only reads; a daemon may be running meanwhile.
+Verifying checks chain, commitments, index against log, foreign keys and the structure of the database; and coverage:
+checkpoints without gap or overlap, the remaining messages in the view exactly once and in order, correct totals, and
+rows kept for undo. It only reads, also while a daemon runs.
 
-Repair first makes the logs whole: damaged lines come back from backups and archives where those have them, a torn end
-is set aside, and records that a log has lost are logged again from what else has their words; each that is gone is
-named. All of the index changes in one transaction, or nothing of it; views that no longer agree with it are made again.
-Checkpoints, turns, requests, inbox and outbox stay. What a compaction replaced and is not as it was can no longer be
-undone.
+A repair first restores the logs: damaged lines from backups and archives, as far as they have them; a torn end is moved
+aside; and lost records are logged again from other stores, each loss being reported. Then the index is rebuilt in one
+transaction, and views that do not match it are built again. Checkpoints, turns, requests, inbox and outbox stay. A
+compaction whose replaced rows are damaged can no longer be undone.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ from assistant.store.verify.salvage import drop_dangling
 
 
 class Verifier:
-    """Proves I2 and I3 (chain, commitments, index against log, coverage, foreign keys), and makes the index again."""
+    """Verifies I2 and I3 (chain, commitments, index against log, coverage, foreign keys), and rebuilds the index."""
 
     def __init__(self, home: Path, db: Database, log: MessageLog, conversation: StoredConversation) -> None:
         self._home = home
@@ -87,7 +86,7 @@ class Verifier:
         )
 
     def verify_recent(self, last: int) -> tuple[IntegrityProblem, ...]:
-        """What is wrong with the `last` so many records of each session: quick, however long the logs are."""
+        """Check only the `last` so many records of each session: fast, however long the logs are."""
         findings = Findings()
         with findings.collect_store_errors(self._db.path.name):
             self._scan_logs(findings, last)
@@ -100,7 +99,7 @@ class Verifier:
         return [LogScan(self._db, self._log, session, findings).run(last) for session in sorted(sessions)]
 
     def _check_inbox(self, findings: Findings) -> None:
-        """What a turn took up is in the log (I1)."""
+        """Check that messages taken by a turn are in the log (I1)."""
         for row in self._db.iterate(
             "SELECT id, message_id FROM inbox WHERE state <> 'accepted'"
             " AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = inbox.message_id)"
@@ -111,7 +110,7 @@ class Verifier:
     # ------------------------------------------------------------------------------------------------------- repairing
 
     def repair(self, now: datetime, copies: LogCopies | None = None) -> IntegrityReport:
-        """Raises `StoreError`, with nothing changed in the database."""
+        """Repair the data folder. Raises `StoreError`, with the database unchanged."""
         repaired, gone = self._repair_logs(copies or LogCopies(), now)
         sessions = self._log.sessions()
         with self._db.write(references=False) as db:
@@ -129,8 +128,8 @@ class Verifier:
         return replace(report, problems=(*gone, *report.problems), repaired=tuple(repaired))
 
     def _repair_logs(self, copies: LogCopies, now: datetime) -> tuple[list[str], list[IntegrityProblem]]:
-        """The logs as whole as they can be made, before the index forgets what they had: what was done, and what is
-        gone. Repeated after a crash, it finds what is left to do."""
+        """Restore the logs as far as possible, while the old index is available; return what was done, and what is
+        lost. After a crash, a repeated call does the rest."""
         lost = LostRecords(self._db, self._log)
         repaired: list[str] = []
         gone: list[IntegrityProblem] = []
@@ -153,7 +152,7 @@ class Verifier:
         return repaired, gone
 
     def _mend(self, session: Session, now: datetime) -> None:
-        """What the database has of a session, as the index has it now."""
+        """Rebuild what the database has of a session, to match the index."""
         self._inherit(session)
         if not is_imported(session.key) and any(find_view_problems(self._db, session)):
             self._show_again(session, now)
@@ -162,8 +161,8 @@ class Verifier:
             discard_undo(self._db, session, num)
 
     def _inherit(self, session: Session) -> None:
-        """A branch, or a generation that continues an earlier one, which lost its row has its copies again, where
-        the messages can still be shown."""
+        """Restore the copied messages of a branch, or of a generation that continues an earlier one, as far as they are
+        still visible."""
         span = self._db.read_one(
             span_of_row,
             "SELECT m.byte_start, m.byte_end FROM messages m"
@@ -176,7 +175,7 @@ class Verifier:
             self._appender.begin_generation(self._log.read(session.key, span))
 
     def _records(self, session: str) -> Iterator[LogRecord]:
-        """The records of a log that can be read; `verify` names the others."""
+        """Yield the readable records of a log; `verify` reports the others."""
         for offset, line in self._log.iterate_lines(session):
             try:
                 yield decode_record(line, offset)
@@ -199,7 +198,8 @@ class Verifier:
         return 0 if row is None else row.tokens
 
     def _show_again(self, session: Session, now: datetime) -> None:
-        """Make the rows after the last checkpoint again; a long tail goes under a checkpoint but for its end."""
+        """Rebuild the view rows after the last checkpoint; if there are too many, a checkpoint covers all but the
+        newest."""
         self._views.remove_message_rows(session)
         cover_old_messages(self._db, session, BULK_MAX_ROWS, BULK_TAIL_ROWS, "repair", now)
         rows = list_uncovered_messages(self._db, self._log, session, self._appender.view_record)
@@ -207,7 +207,7 @@ class Verifier:
 
 
 def _check_structure(db: Database, findings: Findings) -> None:
-    """References, and the pages of the file themselves."""
+    """Check references, and the pages of the database file."""
     name = db.path.name
     for row in db.rows("PRAGMA foreign_key_check"):
         findings.add("reference", name, f"row {row['rowid']} of {row['table']} refers to nothing in {row['parent']}")
@@ -218,7 +218,7 @@ def _check_structure(db: Database, findings: Findings) -> None:
 
 def check_coverage(db: Database, findings: Findings) -> None:
     """Check ranges and checkpoints of every generation, and the views of current ones."""
-    # Once for all: a home of years has hundreds of generations, and no index knows where one begins.
+    # Read once: an old data folder has hundreds of generations, and no index has their starts.
     grouped = db.rows("SELECT session, generation, min(seq) AS seq FROM messages GROUP BY session, generation")
     first_seqs = {(row["session"], row["generation"]): int(row["seq"]) for row in grouped}
     lost = _list_lost_checkpoints(db)
@@ -238,7 +238,7 @@ def check_coverage(db: Database, findings: Findings) -> None:
 
 
 def _find_range_problems(db: Database, session: Session, expected: int) -> Iterator[str]:
-    """`expected` is the seq with which the ranges of the generation begin."""
+    """Check the ranges of a generation, which begin at seq `expected`."""
     for row in db.rows(
         "SELECT c.*, f.seq AS first_seq, t.seq AS last_seq FROM checkpoints c"
         " LEFT JOIN messages f ON f.id = c.from_message_id LEFT JOIN messages t ON t.id = c.to_message_id"
@@ -254,7 +254,7 @@ def _find_range_problems(db: Database, session: Session, expected: int) -> Itera
 
 
 def find_view_problems(db: Database, session: Session) -> Iterator[str]:
-    """What is wrong between the messages after the last checkpoint and the rows of the view."""
+    """Compare the messages after the last checkpoint to the rows of the view."""
     start = first_uncovered_seq(db, session)
     yield from _find_missing(db, session, start)
     yield from _find_misplaced(db, session, start)
@@ -310,13 +310,13 @@ def _find_wrong_totals(db: Database, session: Session, stored: Row) -> Iterator[
 
 
 def find_broken_undo(db: Database, session: Session) -> list[int]:
-    """Numbers of the checkpoints whose rows were to be kept and are not what they were."""
+    """Return the numbers of checkpoints whose kept rows are missing or changed."""
     undoable = list_undoable_checkpoint_rows(db, session)
     return [row["checkpoint_num"] for row in undoable if not is_replaced_intact(db, session, row, row["set_floor"])]
 
 
 def _list_lost_checkpoints(db: Database) -> dict[tuple[str, int], list[int]]:
-    """Numbers of checkpoints that were taken over and are no part of one that did it, by key and generation."""
+    """Return numbers of absorbed checkpoints that are not part of an existing one, by session key and generation."""
     lost: dict[tuple[str, int], list[int]] = {}
     for row in db.rows(
         "SELECT session_id, generation, checkpoint_num FROM checkpoints WHERE state = 'absorbed' AND id NOT IN"

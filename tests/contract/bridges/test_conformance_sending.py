@@ -64,6 +64,27 @@ async def test_parts_that_were_shown_are_not_sent_again(network: Network, home: 
         assert "".join(it.texts()).count("Everything at length") == times
 
 
+async def test_an_answer_of_more_than_ten_messages_comes_as_its_start_and_a_file_with_all_of_it(
+    network: Network, home: Path
+) -> None:
+    """Each message rings, and none is read. A failed send repeats neither."""
+    async with run_conformance_app(network, home, "ok") as it:
+        most = it.capabilities.max_length
+        if most is None or not it.capabilities.media:
+            return
+        await network.say("owner", "hello")
+        await it.wait_for_answer("ok")
+        text = f"{_LONG}\n\n" * (11 * most // len(_LONG) + 1) + "It ends so."
+        key = it.push_notice(text)
+        await it.wait_until(lambda: network.visible_messages("owner")[-1].file is not None)
+        await it.wait_idle()
+        _, start, file = network.visible_messages("owner")
+        assert "Everything at length" in start.text and f"All {len(text):,} characters are in answer.md." in start.text
+        assert 0.5 * most < start.size <= most
+        assert (file.file, file.file_name) == (text.encode(), "answer.md")
+        assert it.item(key).state == "sent"
+
+
 async def test_it_is_shown_that_an_answer_is_being_typed(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
         it.model.gate = asyncio.Event()

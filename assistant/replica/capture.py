@@ -1,0 +1,237 @@
+"""What changed in a home since the last shipment: pages of its databases, bytes of its logs, files.
+
+What always holds: databases are read first and the logs last, as a crash at that instant would have left them, which
+every start can recover. A database is opened through SQLite alone, since closing another descriptor of its file would
+give up the locks of the process; its write-ahead log has none.
+
+The reader owns the checkpoints: connections to a replicated home make none by themselves (`Database`), so that no frame
+is overwritten before it was read. A checkpoint that somebody else made is noticed (`CaptureGap`): then only a new base
+has everything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import field
+from fnmatch import fnmatch
+from pathlib import Path
+
+from assistant.core.backups import BACKUP_DATABASES, BACKUP_FILES
+from assistant.core.dataclass import dataclass
+from assistant.core.errors import StoreError
+from assistant.replica.shipment import DatabasePages, Shipment
+from assistant.replica.wal import WalPosition, WalRestarted, read_changes, wal_path
+from assistant.store.backup.make import length_of_whole_lines
+from assistant.store.database import Database
+from assistant.store.erasure.plan import PLAN_FILES
+from assistant.store.files import find_files
+from assistant.store.log.reader import LOG_NAME
+from assistant.store.replicated import read_checkpoint_mark
+
+SECRETS = "secrets.toml"
+_FOLDERS = ("prompts", "memory", "archive", "bridges", "workspace")
+_WORKSPACE = "workspace"
+# Behind this much, the frames are moved into the database.
+_CHECKPOINT_BYTES = 4 << 20
+_TRANSIENT = ("-wal", "-shm", "-journal")
+
+_Stamp = tuple[int, int, int]
+
+
+class CaptureGap(StoreError):
+    """Something changed that was not read before it was gone. A new base has all of it."""
+
+
+@dataclass(slots=True)
+class _Source:
+    """A database that is read. `reader` keeps its write-ahead log from being removed when everybody else closes it."""
+
+    path: Path
+    reader: Database
+    position: WalPosition = field(default_factory=WalPosition)
+    sealed: bool = False  # all of the log was read and is in the database
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """Which files leave the machine."""
+
+    secrets: bool  # whether secrets.toml does
+    max_bytes: int  # of a file of the workspace
+
+
+class HomeCapture:
+    """Reads a home that others write; used by one thread at a time."""
+
+    def __init__(self, home: Path, limits: FileLimits) -> None:
+        self._home = home
+        self._limits = limits
+        self._sources: dict[str, _Source] = {}
+        self._log_lengths: dict[str, int] = {}
+        self._files: dict[str, _Stamp] = {}
+        self._mark = b""
+        self.too_large: tuple[str, ...] = ()
+        """Files of the workspace that are not shipped."""
+
+    def close(self) -> None:
+        for source in self._sources.values():
+            source.reader.close()
+        self._sources.clear()
+
+    def begin(self) -> None:
+        """Start anew, before a base is made: from the oldest frames there are, and with all files. Raises
+        `StoreError`."""
+        self.close()
+        self._mark = read_checkpoint_mark(self._home)
+        for path in self._databases():
+            self._open(path)
+        self._log_lengths = {name: length_of_whole_lines(path, path.stat().st_size) for name, path in self._logs()}
+        self._files = {}
+
+    def resend_files(self) -> None:
+        """Ship all files again: a base that is made from now on has only some."""
+        self._files = {}
+
+    def _open(self, path: Path) -> None:
+        reader = Database.open_reader(path)
+        reader.row("SELECT count(*) FROM sqlite_master")
+        self._sources[path.name] = _Source(path, reader)
+
+    def read(self) -> Shipment:
+        """What changed since it was called before. Raises `CaptureGap`, `StoreError`, `OSError`."""
+        if read_checkpoint_mark(self._home) != self._mark:
+            raise CaptureGap
+        if any(name not in self._sources and (self._home / name).exists() for name in BACKUP_DATABASES):
+            raise CaptureGap
+        databases = {name: pages for name, source in self._sources.items() if (pages := _read_pages(source))}
+        files, removed = self._read_files()
+        return Shipment(databases, dict(self._read_logs()), files, removed)
+
+    # ------------------------------------------------------------------------------------------------------------ files
+
+    def _logs(self) -> Iterator[tuple[str, Path]]:
+        for path in find_files(self._home / "log", f"*/{LOG_NAME}"):
+            yield path.relative_to(self._home).as_posix(), path
+
+    def _read_logs(self) -> Iterator[tuple[str, tuple[int, bytes]]]:
+        for name, path in self._logs():
+            start, size = self._log_lengths.get(name, 0), path.stat().st_size
+            if size < start:
+                raise CaptureGap
+            if size == start:
+                continue
+            with path.open("rb") as file:
+                file.seek(start)
+                data = file.read(size - start)
+            # A record that is being written is none yet.
+            if whole := data[: data.rfind(b"\n") + 1]:
+                self._log_lengths[name] = start + len(whole)
+                yield name, (start, whole)
+
+    def _read_files(self) -> tuple[dict[str, bytes], tuple[str, ...]]:
+        found: dict[str, _Stamp] = {}
+        changed: dict[str, bytes] = {}
+        too_large = []
+        for entry in self._list_files():
+            name = Path(entry.path).relative_to(self._home).as_posix()
+            try:
+                state = entry.stat(follow_symlinks=False)
+                if state.st_size > self._limits.max_bytes and name.startswith(f"{_WORKSPACE}/"):
+                    too_large.append(name)
+                    continue
+                found[name] = (state.st_mtime_ns, state.st_size, state.st_ino)
+                if found[name] != self._files.get(name):
+                    changed[name] = _read_file(Path(entry.path), is_database=name.startswith("bridges/"))
+            except FileNotFoundError:
+                found.pop(name, None)
+        removed = tuple(name for name in self._files if name not in found)
+        self._files, self.too_large = found, tuple(too_large)
+        return changed, removed
+
+    def _list_files(self) -> Iterator[os.DirEntry[str]]:
+        wanted = {*BACKUP_FILES, *((SECRETS,) if self._limits.secrets else ())}
+        with os.scandir(self._home) as entries:
+            for entry in entries:
+                if entry.name in _FOLDERS and entry.is_dir(follow_symlinks=False):
+                    yield from _walk(entry.path)
+                elif (entry.name in wanted or fnmatch(entry.name, PLAN_FILES)) and entry.is_file(follow_symlinks=False):
+                    yield entry
+
+    # ------------------------------------------------------------------------------------------------------ checkpoints
+
+    def checkpoint(self) -> Shipment:
+        """Move what was read into the databases whose log has grown. Nobody writes to one meanwhile, and what was
+        written just before comes back, to be shipped. Raises `CaptureGap`, `StoreError`."""
+        rest = {}
+        for name, source in self._sources.items():
+            if not source.sealed and source.position.end > _CHECKPOINT_BYTES and (pages := _checkpoint(source)):
+                rest[name] = pages
+        return Shipment(rest)
+
+    def abandon(self) -> None:
+        """Move frames that were never shipped into the databases, before they fill the disk; a new base has them."""
+        for path in self._databases():
+            with closing(Database.open_unmigrated(path)) as database:
+                database.move_wal()
+
+    def count_unread(self) -> int:
+        """The bytes of the write-ahead logs."""
+        return sum(_size(wal_path(path)) for path in self._databases())
+
+    def _databases(self) -> list[Path]:
+        return [path for name in BACKUP_DATABASES if (path := self._home / name).is_file()]
+
+
+def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    for entry in listed:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(entry.path)
+        elif entry.is_file(follow_symlinks=False) and not entry.name.endswith(_TRANSIENT):
+            yield entry
+
+
+def _read_file(path: Path, *, is_database: bool) -> bytes:
+    """A database of a bridge is copied by SQLite: it is whole then, and its locks are left alone."""
+    if path.suffix != ".db" or not is_database:
+        return path.read_bytes()
+    with closing(Database.open_reader(path)) as database:
+        return database.serialize()
+
+
+def _read_pages(source: _Source) -> DatabasePages | None:
+    try:
+        changes = read_changes(wal_path(source.path), source.position, sealed=source.sealed)
+    except WalRestarted as error:
+        raise CaptureGap from error
+    if changes.position != source.position:
+        source.sealed = False
+    source.position = changes.position
+    if not changes.pages:
+        return None
+    return DatabasePages(changes.position.page_size, changes.position.page_count, changes.pages)
+
+
+def _checkpoint(source: _Source) -> DatabasePages | None:
+    with ExitStack() as stack:
+        holder = stack.enter_context(closing(Database.open_unmigrated(source.path)))
+        mover = stack.enter_context(closing(Database.open_unmigrated(source.path)))
+        with holder.write():
+            rest = _read_pages(source)
+            frames, moved = mover.move_wal()
+            # Somebody who reads an earlier state holds it up; then it is tried again.
+            source.sealed = frames == moved == source.position.frames
+    return rest
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,52 @@
+"""Which folder owns the home in the replica: a name that the folder drew, and the epoch under which it writes. Kept in
+the folder, in no backup and no replica.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from pathlib import Path
+
+from assistant.core.dataclass import dataclass
+from assistant.core.errors import StoreError
+
+_FILE = "run/replica.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    name: str
+    epoch: int = 0
+
+    @classmethod
+    def draw(cls) -> Holder:
+        return cls(secrets.token_hex(16))
+
+
+def load_holder(home: Path) -> Holder | None:
+    """None where the folder has never owned one. Raises `StoreError`."""
+    try:
+        content = json.loads((home / _FILE).read_bytes())
+        return Holder(str(content["holder"]), int(content["epoch"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{home / _FILE} cannot be read ({error}). Nothing was changed.") from error
+
+
+def save_holder(home: Path, holder: Holder) -> None:
+    """Raises `StoreError`."""
+    path = home / _FILE
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = path.with_name(f"{path.name}.new")
+        fresh.write_text(json.dumps({"holder": holder.name, "epoch": holder.epoch}))
+        fresh.chmod(0o600)
+        fresh.replace(path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}. Nothing was changed.") from error
+
+
+def remove_holder(home: Path) -> None:
+    (home / _FILE).unlink(missing_ok=True)

@@ -1,0 +1,297 @@
+"""The replica's tables in PostgreSQL: who owns a home (the fence), its bases, and what changed since.
+
+What always holds:
+- A shipment is one statement that raises the home's sequence under its epoch and stores the change: an owner whose
+  epoch was raised by somebody else stores nothing (`ReplicaLost`).
+- Only a commit that PostgreSQL confirmed counts. Where a synchronous standby was configured and the wait for it was
+  cancelled, PostgreSQL reports success with a warning: that does not count either.
+- A shipment whose outcome is unknown is settled by the sequence before another is sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from assistant.core.dataclass import dataclass
+from assistant.core.errors import ReplicaLost, ReplicaUnavailable, install_hint
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
+    from psycopg.errors import Diagnostic
+
+_CONNECT_SECONDS = 10
+# The wait for a standby was cancelled: the commit may be on one machine alone.
+_WAIT_CANCELLED = "canceling wait for synchronous replication"
+_TABLES = """
+CREATE TABLE IF NOT EXISTS nocturne_homes (
+    home text PRIMARY KEY,
+    epoch bigint NOT NULL,
+    holder text NOT NULL,
+    machine text NOT NULL,
+    taken_at timestamptz NOT NULL DEFAULT now(),
+    sequence bigint NOT NULL DEFAULT 0,
+    changed_at timestamptz NOT NULL DEFAULT now(),
+    base bigint NOT NULL DEFAULT 0,
+    base_after bigint NOT NULL DEFAULT 0,
+    base_until bigint NOT NULL DEFAULT 0,
+    base_at timestamptz
+);
+CREATE TABLE IF NOT EXISTS nocturne_changes (
+    home text NOT NULL,
+    sequence bigint NOT NULL,
+    epoch bigint NOT NULL,
+    change bytea NOT NULL,
+    PRIMARY KEY (home, sequence)
+);
+CREATE TABLE IF NOT EXISTS nocturne_bases (
+    home text NOT NULL,
+    base bigint NOT NULL,
+    part integer NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (home, base, part)
+);
+ALTER TABLE nocturne_changes ALTER COLUMN change SET STORAGE EXTERNAL;
+ALTER TABLE nocturne_bases ALTER COLUMN data SET STORAGE EXTERNAL
+"""
+_SHIP = """
+WITH fence AS (
+    UPDATE nocturne_homes SET sequence = sequence + 1, changed_at = now()
+    WHERE home = %s AND epoch = %s AND sequence = %s RETURNING home, sequence, epoch
+)
+INSERT INTO nocturne_changes SELECT home, sequence, epoch, %s FROM fence
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaState:
+    """The row of a home."""
+
+    home: str
+    epoch: int
+    holder: str  # drawn by the data folder that owns it
+    machine: str
+    taken_at: datetime
+    sequence: int  # of the newest change; counted up from 1, over all epochs
+    changed_at: datetime
+    base: int  # number of the newest whole base; 0 for none
+    base_after: int  # changes after this one are applied to it
+    base_until: int  # and at least those up to this one
+    base_at: datetime | None
+
+
+class ReplicaDatabase:
+    """A connection, made again after an error. Everything raises `ReplicaUnavailable`."""
+
+    def __init__(self, url: str, home: str) -> None:
+        self._url = url
+        self.home = home
+        self._connection: AsyncConnection[Any] | None = None
+        self._unconfirmed = False
+
+    async def aclose(self) -> None:
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            await connection.close()
+
+    async def _connected(self) -> AsyncConnection[Any]:
+        if self._connection is not None and not self._connection.closed:
+            return self._connection
+        import psycopg
+
+        connection = await psycopg.AsyncConnection.connect(
+            self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="nocturne"
+        )
+        connection.add_notice_handler(self._on_notice)
+        # `remote_apply` would do as well: whoever set it wants more.
+        await connection.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) "
+            "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')"
+        )
+        self._connection = connection
+        return connection
+
+    def _on_notice(self, notice: Diagnostic) -> None:
+        if _WAIT_CANCELLED in (notice.message_primary or ""):
+            self._unconfirmed = True
+
+    @contextlib.asynccontextmanager
+    async def _session(self) -> AsyncIterator[AsyncConnection[Any]]:
+        """A connection that is given up where what is done with it fails, or is cut short."""
+        try:
+            import psycopg
+        except ImportError as error:
+            raise ReplicaUnavailable(f"The replica needs psycopg; {install_hint('replica')}.") from error
+        self._unconfirmed = False
+        done = False
+        try:
+            yield await self._connected()
+            done = True
+        except (psycopg.Error, OSError) as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise ReplicaUnavailable(f"The replica does not answer: {reason}") from error
+        finally:
+            if not done:
+                connection, self._connection = self._connection, None
+                if connection is not None:
+                    await connection.close()
+        if self._unconfirmed:
+            raise ReplicaUnavailable("The replica's standby did not confirm: its wait was cancelled.")
+
+    async def prepare(self) -> None:
+        """Make the tables where there are none."""
+        async with self._session() as connection:
+            if not await _value(connection, "SELECT to_regclass('nocturne_bases') IS NOT NULL"):
+                await connection.execute(_TABLES)
+
+    async def read_state(self) -> ReplicaState | None:
+        async with self._session() as connection:
+            if not await _value(connection, "SELECT to_regclass('nocturne_homes') IS NOT NULL"):
+                return None
+            cursor = await connection.execute("SELECT * FROM nocturne_homes WHERE home = %s", (self.home,))
+            row = await cursor.fetchone()
+            return ReplicaState(*row) if row is not None else None
+
+    async def list_standbys(self) -> list[str]:
+        """Which standbys a commit waits for, as the server's setting names them; empty where it waits for none."""
+        async with self._session() as connection:
+            names = str(await _value(connection, "SHOW synchronous_standby_names"))
+            return [name for name in (names.strip(),) if name]
+
+    async def claim(self, holder: str, machine: str, epoch: int) -> int:
+        """Become the owner of a home that is at `epoch` (0: that nobody has yet); returns the new epoch. Raises
+        `ReplicaLost` where another was faster."""
+        async with self._session() as connection:
+            taken = await _value(
+                connection,
+                "INSERT INTO nocturne_homes (home, epoch, holder, machine) VALUES (%s, 1, %s, %s) "
+                "ON CONFLICT (home) DO UPDATE SET epoch = nocturne_homes.epoch + 1, holder = excluded.holder, "
+                "machine = excluded.machine, taken_at = now() WHERE nocturne_homes.epoch = %s RETURNING epoch",
+                (self.home, holder, machine, epoch),
+            )
+        if taken is None:
+            raise ReplicaLost(
+                f"The replica of {self.home!r} was just taken over by another machine. Nothing was changed."
+            )
+        return int(taken)
+
+    async def ship(self, epoch: int, sequence: int, change: bytes) -> None:
+        """Store the change that comes after number `sequence`. Raises `ReplicaLost` where the home has another owner,
+        or other changes, by now."""
+        async with self._session() as connection:
+            cursor = await connection.execute(_SHIP, (self.home, epoch, sequence, change), binary=True)
+            stored = cursor.rowcount
+        if not stored:
+            raise await self.describe_loss()
+
+    async def confirm(self, epoch: int) -> int:
+        """The number of the newest change, once all up to it are confirmed. Raises `ReplicaLost`."""
+        async with self._session() as connection:
+            sequence = await _value(
+                connection,
+                "UPDATE nocturne_homes SET changed_at = now() WHERE home = %s AND epoch = %s RETURNING sequence",
+                (self.home, epoch),
+            )
+        if sequence is None:
+            raise await self.describe_loss()
+        return int(sequence)
+
+    async def describe_loss(self) -> ReplicaLost:
+        state = await self.read_state()
+        if state is None:
+            return ReplicaLost(f"The replica has no home {self.home!r} any more.")
+        return ReplicaLost(f"{state.machine} took this home over on {state.taken_at:%Y-%m-%d %H:%M %Z}.")
+
+    # ------------------------------------------------------------------------------------------------------------ bases
+
+    async def next_base(self) -> int:
+        """A number that no base had."""
+        async with self._session() as connection:
+            query = (
+                "SELECT greatest(base, (SELECT max(base) FROM nocturne_bases WHERE home = %s)) + 1 "
+                "FROM nocturne_homes WHERE home = %s"
+            )
+            return int(await _value(connection, query, (self.home, self.home)) or 1)
+
+    async def store_base_part(self, epoch: int, base: int, part: int, data: bytes) -> None:
+        """A part of a base that is none yet. Raises `ReplicaLost`."""
+        async with self._session() as connection:
+            cursor = await connection.execute(
+                "INSERT INTO nocturne_bases SELECT home, %s, %s, %s FROM nocturne_homes WHERE home = %s AND epoch = %s",
+                (base, part, data, self.home, epoch),
+                binary=True,
+            )
+            stored = cursor.rowcount
+        if not stored:
+            raise await self.describe_loss()
+
+    async def finish_base(self, epoch: int, base: int, after: int, until: int) -> None:
+        """From now on this base counts; earlier ones, and the changes before it, are deleted. Raises `ReplicaLost`."""
+        async with self._session() as connection, connection.transaction():
+            cursor = await connection.execute(
+                "UPDATE nocturne_homes SET base = %s, base_after = %s, base_until = %s, base_at = now() "
+                "WHERE home = %s AND epoch = %s",
+                (base, after, until, self.home, epoch),
+            )
+            stored = cursor.rowcount
+            if stored:
+                await connection.execute("DELETE FROM nocturne_bases WHERE home = %s AND base <> %s", (self.home, base))
+                await connection.execute(
+                    "DELETE FROM nocturne_changes WHERE home = %s AND sequence <= %s", (self.home, after)
+                )
+        if not stored:
+            raise await self.describe_loss()
+
+    async def read_base_part(self, base: int, part: int) -> bytes | None:
+        """None behind the last one."""
+        async with self._session() as connection:
+            cursor = await connection.execute(
+                "SELECT data FROM nocturne_bases WHERE home = %s AND base = %s AND part = %s",
+                (self.home, base, part),
+                binary=True,
+            )
+            row = await cursor.fetchone()
+            return bytes(row[0]) if row is not None else None
+
+    async def read_changes(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
+        """The next changes, with their numbers."""
+        async with self._session() as connection:
+            cursor = await connection.execute(
+                "SELECT sequence, change FROM nocturne_changes WHERE home = %s AND sequence > %s ORDER BY sequence "
+                "LIMIT %s",
+                (self.home, after, limit),
+                binary=True,
+            )
+            return [(int(sequence), bytes(change)) for sequence, change in await cursor.fetchall()]
+
+    async def sum_bytes(self) -> tuple[int, int]:
+        """The bytes of the base, and those of the changes."""
+        async with self._session() as connection:
+            sizes = [
+                await _value(
+                    connection, f"SELECT coalesce(sum(length({column})), 0) FROM {table} WHERE home = %s", (self.home,)
+                )
+                for table, column in (("nocturne_bases", "data"), ("nocturne_changes", "change"))
+            ]
+            return int(sizes[0]), int(sizes[1])
+
+    async def delete(self, epoch: int) -> None:
+        """Delete everything of this home. Raises `ReplicaLost` where it has another owner."""
+        async with self._session() as connection, connection.transaction():
+            cursor = await connection.execute(
+                "DELETE FROM nocturne_homes WHERE home = %s AND epoch = %s", (self.home, epoch)
+            )
+            stored = cursor.rowcount
+            if stored:
+                await connection.execute("DELETE FROM nocturne_changes WHERE home = %s", (self.home,))
+                await connection.execute("DELETE FROM nocturne_bases WHERE home = %s", (self.home,))
+        if not stored:
+            raise await self.describe_loss()
+
+
+async def _value(connection: AsyncConnection[Any], query: str, parameters: Sequence[object] = ()) -> Any:
+    cursor = await connection.execute(query, parameters)
+    row = await cursor.fetchone()
+    return None if row is None else row[0]

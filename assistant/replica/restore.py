@@ -1,0 +1,133 @@
+"""A home as the replica has it: taken over by another folder, or only verified.
+
+What always holds: nothing of the folder is changed before the base and every change after it were read, put together,
+opened as a data folder and found intact. What no backup has (keys of bridges, secrets) comes last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from assistant.backup.restore import BackupRestorer, RestoredHome, VerifiedBackup
+from assistant.core.backups import BackupManifest
+from assistant.core.dataclass import dataclass
+from assistant.core.errors import CorruptStore, UsageError
+from assistant.replica.holder import Holder, save_holder
+from assistant.replica.postgres import ReplicaDatabase, ReplicaState
+from assistant.replica.shipment import ChangeBytes, apply_shipment, unpack
+from assistant.store.backup.tarball import unpack_backup_file
+from assistant.store.files import WriteThrottle
+
+_CHANGES_AT_ONCE = 50
+_LATE = ("bridges", "secrets.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaCopy:
+    """What was read of a replica."""
+
+    state: ReplicaState
+    changes: int
+    bytes: int
+
+
+class ReplicaReader:
+    def __init__(self, database: ReplicaDatabase, decrypt: ChangeBytes | None, restorer: BackupRestorer) -> None:
+        self._database, self._decrypt, self._restorer = database, decrypt, restorer
+
+    async def find_state(self) -> ReplicaState:
+        """Raises `UsageError` where there is no home of this name, or nothing whole of it yet."""
+        state = await self._database.read_state()
+        if state is None:
+            raise UsageError(
+                f"The replica has no home {self._database.home!r}. Nothing was changed; see replica.home_name."
+            )
+        if not state.base:
+            raise UsageError(f"The replica has no whole copy of {state.home!r} yet. Nothing was changed.")
+        return state
+
+    async def verify(self, folder: Path, now: datetime) -> tuple[ReplicaCopy, VerifiedBackup]:
+        """Put the home together in a folder and open it there. Raises `CorruptStore`, `StoreError`."""
+        copy = await self._download(await self.find_state(), folder)
+        return copy, await asyncio.to_thread(
+            self._restorer.verify_unpacked, folder / "home", lambda home: _assemble(folder, home, self._decrypt), now
+        )
+
+    async def take_over(
+        self, home: Path, folder: Path, machine: str, now: datetime, *, force: bool
+    ) -> tuple[ReplicaCopy, RestoredHome]:
+        """Become the owner, and put the home in place; whoever owned it before stores nothing more from the first
+        moment. `folder` is for what is downloaded. Raises `UsageError`, `CorruptStore`, `StoreError`."""
+        state = await self.find_state()
+        self._restorer.require_free(home, force=force)
+        holder = Holder.draw()
+        epoch = await self._database.claim(holder.name, machine, state.epoch)
+        # From here on nothing is added.
+        copy = await self._download(await self.find_state(), folder)
+        late = folder / "late"
+        restored = await asyncio.to_thread(
+            self._restorer.restore_unpacked,
+            lambda target: _assemble(folder, target, self._decrypt, late),
+            home,
+            now,
+            force=force,
+            # Somebody waits for it.
+            index=False,
+        )
+        for path in sorted(late.iterdir()) if late.exists() else ():
+            if not (home / path.name).exists():
+                shutil.move(path, home / path.name)
+        save_holder(home, Holder(holder.name, epoch))
+        return copy, restored
+
+    async def _download(self, state: ReplicaState, folder: Path) -> ReplicaCopy:
+        """The base as a file, and the changes as one file each."""
+        size = 0
+        with (folder / "base.tar.gz").open("wb") as file:
+            async for part in self._read_base(state.base):
+                data = await self._decrypted(part)
+                size += len(part)
+                file.write(data)
+        (folder / "changes").mkdir()
+        expected = state.base_after
+        while expected < state.sequence:
+            changes = await self._database.read_changes(expected, _CHANGES_AT_ONCE)
+            for sequence, change in changes:
+                if sequence != expected + 1:
+                    raise CorruptStore(f"The replica lacks change {expected + 1}. Nothing was restored.")
+                expected = sequence
+                size += len(change)
+                (folder / "changes" / f"{sequence:020}").write_bytes(change)
+            if not changes:
+                raise CorruptStore(f"The replica lacks changes after {expected}. Nothing was restored.")
+        return ReplicaCopy(state, expected - state.base_after, size)
+
+    async def _read_base(self, base: int) -> AsyncIterator[bytes]:
+        part = 0
+        while (data := await self._database.read_base_part(base, part)) is not None:
+            yield data
+            part += 1
+
+    async def _decrypted(self, data: bytes) -> bytes:
+        return data if self._decrypt is None else await asyncio.to_thread(self._decrypt, data)
+
+
+def _assemble(folder: Path, home: Path, decrypt: ChangeBytes | None, late: Path | None = None) -> BackupManifest:
+    """Unpack what was downloaded to a new folder. What moves into the place of a home later goes to `late`."""
+    manifest = unpack_backup_file(folder / "base.tar.gz", home, WriteThrottle(throttled=False))
+    # Of a database that the base lacks (one that was damaged) changes alone make nothing.
+    databases = {entry.path for entry in manifest.files}
+    for path in sorted((folder / "changes").iterdir()):
+        shipment = unpack(path.read_bytes(), decrypt)
+        known = {name: pages for name, pages in shipment.databases.items() if name in databases}
+        apply_shipment(replace(shipment, databases=known), home)
+    for name in _LATE:
+        if late is not None and (home / name).exists():
+            late.mkdir(exist_ok=True)
+            shutil.move(home / name, late / name)
+    return manifest

@@ -1,0 +1,373 @@
+"""Keeps a home in the replica: ships what changes, holds up what waits for it, and makes bases.
+
+What always holds:
+- One task ships. Whoever waits at the barrier waits for a shipment that began after they came, and all who came
+  meanwhile share the next one (group commit).
+- A change counts as kept only with a whole base before it. A gap in what was read makes a new base.
+- Owner of a home is whose epoch the database has. One whose home was taken over passes no barrier any more, whatever
+  the settings say: it acknowledges nothing and sends nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from assistant.core.dataclass import dataclass
+from assistant.core.errors import ReplicaLost, ReplicaUnavailable, StoreError
+from assistant.core.logger import get_logger
+from assistant.core.text import pluralize
+from assistant.replica.capture import CaptureGap, HomeCapture
+from assistant.replica.holder import Holder, load_holder, save_holder
+from assistant.replica.postgres import ReplicaDatabase
+from assistant.replica.shipment import ChangeBytes, Shipment, pack
+
+log = get_logger()
+
+SECONDS_BETWEEN = 1.0
+_LEAST_SECONDS_BETWEEN_TRIES, _MAX_SECONDS_BETWEEN_TRIES = 0.25, 30.0
+_BASE_EVERY = timedelta(hours=24)
+_BASE_TRY_EVERY = timedelta(minutes=1)
+_PART_BYTES = 4 << 20
+# While the replica is down the logs grow; behind this much they are given up for a new base.
+_MOST_UNREAD_BYTES = 128 << 20
+
+MakeBase = Callable[[Path, datetime], Awaitable[Path]]
+"""Makes a backup of the home in a folder, and returns its file. Raises `AssistantError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaOptions:
+    """How a home is replicated."""
+
+    on_failure: Literal["continue", "refuse"]
+    timeout_seconds: float
+    encrypt: ChangeBytes | None
+    machine: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaCounts:
+    """Since the start."""
+
+    barriers: int
+    shipments: int
+    bytes: int
+
+
+class Replicator:
+    def __init__(
+        self,
+        home: Path,
+        capture: HomeCapture,
+        database: ReplicaDatabase,
+        base_database: ReplicaDatabase,
+        options: ReplicaOptions,
+        make_base: MakeBase,
+        *,
+        is_erasing: Callable[[], bool],
+        clock: Callable[[], datetime],
+    ) -> None:
+        """`base_database` is a second connection, so that a base that is being stored holds nobody up."""
+        self._home, self._capture, self._options = home, capture, options
+        self._database, self._base_database = database, base_database
+        self._make_base, self._is_erasing, self._clock = make_base, is_erasing, clock
+        self._holder: Holder | None = None
+        self._sequence = 0
+        self._queue: deque[bytes] = deque()
+        self._is_uncertain = False  # whether the first of the queue may be stored already
+        self._is_reading = False  # whether what is read follows what was read before
+        self._base_wanted = True
+        self._base: asyncio.Task[tuple[int, int]] | None = None
+        self._base_after = 0
+        self._base_at: datetime | None = None
+        self._base_retry_at: datetime | None = None
+        self._waiting: list[asyncio.Future[None]] = []
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._lost: ReplicaLost | None = None
+        self._trouble = "The replica has not got a first whole copy yet."
+        self._down_since: datetime | None = clock()
+        self._is_stopping = False
+        self._failures = 0  # tries in a row
+        self._is_behind = False  # whether nobody waits, since it did not answer in time
+        self._at_risk = 0
+        self._barriers = self._shipments = self._bytes = 0
+
+    # ---------------------------------------------------------------------------------------------------------- barrier
+
+    async def barrier(self, messages: int = 0) -> None:
+        """Wait until everything that is committed now is in the replica. `messages`: how many are acknowledged behind
+        it. Raises `ReplicaLost`, and `ReplicaUnavailable` where the settings say "refuse"; else it ends after a while,
+        and the status says what is at risk."""
+        self._barriers += 1
+        if self._lost is not None:
+            raise self._lost
+        refuses = self._options.on_failure == "refuse"
+        if self._is_behind and not refuses:
+            self._at_risk += messages
+            return
+        kept = asyncio.get_running_loop().create_future()
+        self._waiting.append(kept)
+        self._wake.set()
+        try:
+            async with asyncio.timeout(self._options.timeout_seconds):
+                await kept
+        except TimeoutError:
+            self._is_behind = True
+            self._at_risk += messages
+            if refuses:
+                raise ReplicaUnavailable(f"{self._trouble or 'The replica does not answer in time.'}") from None
+
+    def find_problems(self) -> list[str]:
+        """What is wrong, and what is at risk; one line each."""
+        if self._lost is not None:
+            return [
+                f"{self._lost} This machine acknowledges and sends nothing more. Stop the assistant here; `assistant "
+                "replica detach` makes this folder independent."
+            ]
+        if self._down_since is None or not self._trouble:
+            return []
+        since = f"{self._down_since:%Y-%m-%d %H:%M} UTC"
+        risk = f"{pluralize(self._at_risk, 'message')} since {since}" if self._at_risk else f"what comes since {since}"
+        return [f"{self._trouble} On this machine alone: {risk}. It is tried again automatically."]
+
+    def counts(self) -> ReplicaCounts:
+        return ReplicaCounts(self._barriers, self._shipments, self._bytes)
+
+    def request_base(self) -> None:
+        """Make a new base, after which the earlier ones and all changes before it are deleted."""
+        self._base_wanted, self._base_retry_at = True, None
+        self._wake.set()
+
+    # ------------------------------------------------------------------------------------------------------- life cycle
+
+    async def start(self) -> None:
+        """Take the home, and begin. Raises `ReplicaLost` where it is another machine's; a replica that does not answer
+        is tried again later."""
+        try:
+            await self._claim()
+        except ReplicaLost as error:
+            await self._close()
+            raise ReplicaLost(
+                f"{error} Nothing was started; `assistant replica restore` brings it here, `assistant replica detach` "
+                "makes this folder independent."
+            ) from error
+        except ReplicaUnavailable as error:
+            self._fail(error)
+        self._task = asyncio.create_task(self._run(), name="replica")
+
+    async def stop(self, seconds: float = 10.0) -> None:
+        """Ship what is left, if that takes no longer than this."""
+        if self._task is None:
+            return
+        self._is_stopping = True
+        self._wake.set()
+        with contextlib.suppress(TimeoutError, StoreError, OSError):
+            async with asyncio.timeout(seconds):
+                await self._task
+                if self._lost is None and self._is_reading:
+                    await self._step()
+        if self._base is not None:
+            self._base.cancel()
+            await asyncio.wait([self._base])
+        await self._close()
+
+    async def _close(self) -> None:
+        self._capture.close()
+        await self._database.aclose()
+        await self._base_database.aclose()
+
+    async def _run(self) -> None:
+        wait = SECONDS_BETWEEN
+        while self._lost is None and not self._is_stopping:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._wake.wait()
+            self._wake.clear()
+            waiting, self._waiting = [kept for kept in self._waiting if not kept.done()], []
+            try:
+                whole = await self._step()
+            except ReplicaLost as error:
+                self._lose(error, waiting)
+            except (StoreError, OSError) as error:
+                self._fail(error)
+                self._failures += 1
+                # Who waits may be kept by the next try.
+                self._waiting = [*waiting, *self._waiting]
+                wait = min(_MAX_SECONDS_BETWEEN_TRIES, wait * 2)
+                await asyncio.sleep(_LEAST_SECONDS_BETWEEN_TRIES)
+            else:
+                self._failures, wait = 0, SECONDS_BETWEEN
+                if whole:
+                    self._succeed(waiting)
+                else:
+                    self._waiting = [*waiting, *self._waiting]
+
+    def _succeed(self, waiting: list[asyncio.Future[None]]) -> None:
+        if self._down_since is not None:
+            log.info("the replica has everything", at_risk_before=self._at_risk)
+        self._down_since, self._is_behind, self._at_risk, self._trouble = None, False, 0, ""
+        for kept in waiting:
+            if not kept.done():
+                kept.set_result(None)
+
+    def _fail(self, error: Exception) -> None:
+        if self._down_since is None:
+            self._down_since = self._clock()
+        if str(error) != self._trouble:
+            log.error("the replica is behind", error=str(error))
+        self._trouble = str(error)
+
+    def _lose(self, error: ReplicaLost, waiting: list[asyncio.Future[None]]) -> None:
+        log.error("the home was taken over", error=str(error))
+        self._lost = error
+        for kept in (*waiting, *self._waiting):
+            if not kept.done():
+                kept.set_exception(error)
+
+    # --------------------------------------------------------------------------------------------------------- shipping
+
+    async def _claim(self) -> Holder:
+        if self._holder is not None:
+            return self._holder
+        await self._database.prepare()
+        state, known = await self._database.read_state(), load_holder(self._home)
+        if state is not None and (known is None or known.name != state.holder):
+            if known is None:
+                raise ReplicaLost(
+                    f"The replica has a home {state.home!r} of {state.machine} already; without it, choose another "
+                    "replica.home_name."
+                )
+            raise await self._database.describe_loss()
+        holder = known or Holder.draw()
+        # Before the database knows of it: if this is cut off, the folder still owns its home.
+        save_holder(self._home, holder)
+        epoch = await self._database.claim(holder.name, self._options.machine, state.epoch if state else 0)
+        self._sequence = state.sequence if state else 0
+        self._holder = Holder(holder.name, epoch)
+        save_holder(self._home, self._holder)
+        return self._holder
+
+    async def _step(self) -> bool:
+        """Ship what changed; returns whether the replica has everything, a base included."""
+        if self._failures and await asyncio.to_thread(self._capture.count_unread) > _MOST_UNREAD_BYTES:
+            await self._start_over()
+            await asyncio.to_thread(self._capture.abandon)
+        await self._claim()
+        self._begin_base()
+        if not self._is_reading:
+            return False
+        # What is read after it was made has all that was written meanwhile.
+        base_is_made = self._base is not None and self._base.done()
+        try:
+            await asyncio.to_thread(self._read)
+            await self._send_queue()
+            await asyncio.to_thread(self._checkpoint)
+        except CaptureGap:
+            await self._start_over()
+            return False
+        await self._send_queue()
+        if base_is_made:
+            await self._finish_base()
+        return self._base_at is not None
+
+    def _read(self) -> None:
+        self._enqueue(self._capture.read())
+
+    def _checkpoint(self) -> None:
+        self._enqueue(self._capture.checkpoint())
+
+    def _enqueue(self, shipment: Shipment) -> None:
+        if not shipment.is_empty:
+            self._queue.append(pack(shipment, self._options.encrypt))
+
+    async def _send_queue(self) -> None:
+        holder = await self._claim()
+        if self._is_uncertain:
+            stored = await self._database.confirm(holder.epoch)
+            if stored == self._sequence + 1 and self._queue:
+                self._queue.popleft()
+            elif stored != self._sequence:
+                # A standby that lacked the newest changes was promoted.
+                await self._start_over()
+            self._sequence, self._is_uncertain = stored, False
+        while self._queue:
+            self._is_uncertain = True
+            await self._database.ship(holder.epoch, self._sequence, self._queue[0])
+            self._is_uncertain = False
+            self._sequence += 1
+            self._shipments += 1
+            self._bytes += len(self._queue.popleft())
+
+    async def _start_over(self) -> None:
+        """What is in the replica does not lead to what is here."""
+        log.warning("the replica needs a new base")
+        self._queue.clear()
+        self._is_reading, self._base_wanted, self._base_at = False, True, None
+        self._base_retry_at = None
+        if self._base is not None:
+            self._base.cancel()
+            await asyncio.wait([self._base])
+            self._base = None
+        self._fail(ReplicaUnavailable("A new whole copy is being made for the replica."))
+        self._wake.set()
+
+    # ------------------------------------------------------------------------------------------------------------ bases
+
+    def _begin_base(self) -> None:
+        now = self._clock()
+        if self._base_at is not None and now - self._base_at > _BASE_EVERY:
+            self._base_wanted = True
+        if self._base is not None or not self._base_wanted or self._is_erasing():
+            return
+        if self._base_retry_at is not None and now < self._base_retry_at:
+            return
+        self._base_wanted, self._base_retry_at = False, now + _BASE_TRY_EVERY
+        self._base_after = self._sequence
+        if self._is_reading:
+            self._capture.resend_files()
+        else:
+            self._capture.begin()
+            self._is_reading = True
+        self._base = asyncio.create_task(self._store_base(self._sequence), name="replica base")
+        self._base.add_done_callback(lambda _: self._wake.set())
+
+    async def _store_base(self, after: int) -> tuple[int, int]:
+        """The number of the base that was stored, and the change after which it begins."""
+        holder = await self._claim()
+        base = await self._base_database.next_base()
+        path = await self._make_base(self._home, self._clock())
+        try:
+            with path.open("rb") as file:
+                part = 0
+                while data := await asyncio.to_thread(file.read, _PART_BYTES):
+                    if self._options.encrypt is not None:
+                        data = await asyncio.to_thread(self._options.encrypt, data)
+                    await self._base_database.store_base_part(holder.epoch, base, part, data)
+                    part += 1
+        finally:
+            path.unlink(missing_ok=True)
+        return base, after
+
+    async def _finish_base(self) -> None:
+        """A base counts once everything that was written while it was made is in the replica as well."""
+        if self._base is None:
+            return
+        task, self._base = self._base, None
+        try:
+            base, after = task.result()
+            holder = await self._claim()
+            await self._database.finish_base(holder.epoch, base, after, self._sequence)
+        except BaseException:
+            self._base_wanted = True
+            if self._base_at is None:
+                self._is_reading = False
+            raise
+        self._base_at, self._base_retry_at = self._clock(), None
+        log.info("the replica has a new base", base=base)

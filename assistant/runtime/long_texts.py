@@ -1,0 +1,31 @@
+"""What is done beside the loop for a long text, and how long an answer may be."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from assistant.core.messages import Message
+from assistant.core.model_api import ModelReply
+from assistant.core.store_ports import Conversation
+
+# No model that keeps to `model.max_output_tokens` comes near it: a server that does not end would keep the loop with
+# every step of the turn.
+MAX_ANSWER_CHARACTERS = 2_000_000
+# Encoding a message of this length blocks the loop for 3 ms; shorter ones are not worth a thread.
+_LONG = 1_000_000
+
+
+async def prepare_if_long(conversation: Conversation, message: Message) -> None:
+    """Encode a long message in a thread, so that logging it does not block the event loop."""
+    if len(message.content) >= _LONG:
+        await asyncio.to_thread(conversation.prepare, message)
+
+
+def cut_endless_answer(reply: ModelReply) -> ModelReply:
+    """Cut what no model can have meant; the person is told as of every answer that is cut off."""
+    message = reply.message
+    if len(message.content) <= MAX_ANSWER_CHARACTERS:
+        return reply
+    stop = "max_tokens" if reply.stop == "end" else reply.stop
+    return replace(reply, message=replace(message, content=message.content[:MAX_ANSWER_CHARACTERS]), stop=stop)

@@ -1,0 +1,101 @@
+"""Builds what keeps a home in another place as well; nothing of it is imported where `[replica] url` is not set."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assistant.backup.process import make_in_child
+from assistant.core.errors import HomeError, SettingsError
+from assistant.settings.settings import Settings
+from assistant.store.backup.folder import BackupFolder
+from assistant.store.replicated import set_replicated
+
+if TYPE_CHECKING:
+    from assistant.replica.postgres import ReplicaDatabase
+    from assistant.replica.restore import ReplicaReader
+    from assistant.replica.service import Replicator
+    from assistant.wire.app import App
+
+_MEGABYTE = 1 << 20
+
+
+def mark_replicated(settings: Settings) -> None:
+    """Before the databases are opened. Raises `HomeError`."""
+    home = settings.home.path
+    try:
+        set_replicated(home, replicated=bool(settings.values.replica.url.get_secret_value()))
+    except OSError as error:
+        raise HomeError(f"The data folder {home} cannot be used: {error.strerror}. Nothing was changed.") from error
+
+
+def attach_replica(app: App) -> Replicator | None:
+    """Have every acknowledgement and every send wait for the replica, where there is one."""
+    settings = app.base.settings
+    replica = settings.values.replica
+    if not replica.url.get_secret_value():
+        return None
+    from assistant.replica.capture import FileLimits, HomeCapture
+    from assistant.replica.service import ReplicaOptions, Replicator
+
+    encrypt = _age(settings, encrypts=True)
+    limits = FileLimits(secrets=encrypt is not None, max_bytes=replica.file_megabytes * _MEGABYTE)
+    replicator = Replicator(
+        settings.home.path,
+        HomeCapture(settings.home.path, limits),
+        open_replica(settings),
+        open_replica(settings),
+        ReplicaOptions(replica.on_failure, replica.timeout_seconds, encrypt, platform.node()),
+        make_base,
+        is_erasing=app.erasure.is_running,
+        clock=app.base.clock,
+    )
+    app.runtime.barrier = app.inbound.barrier = app.toolbox.barrier = replicator.barrier
+    app.dispatcher.keep_before_sending(replicator.barrier)
+    app.erasure.on_erased = replicator.request_base
+    return replicator
+
+
+def open_replica(settings: Settings) -> ReplicaDatabase:
+    """Connects when it is used."""
+    from assistant.replica.postgres import ReplicaDatabase
+
+    replica = settings.values.replica
+    return ReplicaDatabase(replica.url.get_secret_value(), replica.home_name)
+
+
+def build_replica_reader(settings: Settings, database: ReplicaDatabase) -> ReplicaReader:
+    from assistant.replica.restore import ReplicaReader
+    from assistant.wire.checks import build_restorer
+
+    return ReplicaReader(database, _age(settings, encrypts=False), build_restorer(settings))
+
+
+def _age(settings: Settings, *, encrypts: bool) -> Callable[[bytes], bytes] | None:
+    """None without a key. Raises `SettingsError` for one that is no age identity."""
+    from assistant.archive.encryption import IDENTITY_PREFIX, change_with_age
+
+    key = settings.values.replica.key.get_secret_value().strip()
+    if not key:
+        return None
+    # A passphrase takes a second for each shipment.
+    if not key.startswith(IDENTITY_PREFIX):
+        raise SettingsError(
+            f"replica.key is no age identity, which begins with {IDENTITY_PREFIX}. Nothing was started; `age-keygen` "
+            "makes one."
+        )
+    return partial(change_with_age, key, encrypts=encrypts)
+
+
+async def make_base(home: Path, now: datetime) -> Path:
+    """A backup of the home, without its workspace. Raises `AssistantError`."""
+    folder = home / "run" / "replica-base"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
+    result = await make_in_child(BackupFolder(home, str(folder)), False, "manual", now)
+    return folder / result.backup.name

@@ -1,0 +1,154 @@
+"""`assistant` in a process of its own that need not import the program: it is forked from one that has.
+
+Importing is more than half of what a short command takes, and the tests start hundreds. The fork server (this module as
+a program) has imported what commands use and waits; for each order it forks a process, which takes the arguments,
+environment, working directory and pipes of the order and then runs `assistant.cli.main` as the installed command does.
+The process is a child of the one that asked, so it is waited for, killed and read from as any other
+(`subprocess.Popen`). Tests of the start itself, and those that need a terminal, run the real command.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).parents[2]
+_COMMAND = (sys.executable, "-m", "tests.support.forked_command")
+# What `chat`, `run` and the commands that only look import, late imports included.
+_PRELOADED = (
+    "anthropic",
+    "assistant.cli.chat.command",
+    "assistant.cli.main",
+    "assistant.cli.serve",
+    "assistant.cli.status",
+    "assistant.daemon",
+    "assistant.mem0.embedders",
+    "assistant.search.engine",
+    "assistant.web.server",
+    "assistant.wire.app",
+    "multiprocessing.spawn",
+    "openai",
+    "uvicorn",
+)
+_LONGEST_ORDER = 1 << 20
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class ForkedCommand(subprocess.Popen[bytes]):
+    """`subprocess.Popen` for `assistant ARGUMENTS`; `start_new_session`, `preexec_fn` and the like are not known."""
+
+    def _execute_child(self, *given: Any) -> None:
+        # In the order of CPython 3.11 to 3.14: args, executable, preexec_fn, close_fds, pass_fds, cwd, env, two for
+        # Windows, shell, and the pipes' two ends each.
+        arguments, cwd, env = given[0], given[5], given[6]
+        stdin, _, _, stdout, _, stderr = given[10:16]
+        pipes = [theirs if theirs >= 0 else own for own, theirs in enumerate((stdin, stdout, stderr))]
+        order = {
+            "arguments": [os.fsdecode(word) for word in arguments],
+            "environment": dict(os.environ if env is None else env),
+            "cwd": str(cwd or Path.cwd()),
+        }
+        self.pid = _fork_server().fork(order, pipes)
+        self._child_created = True
+        self._close_pipe_fds(*given[10:16])  # type: ignore[attr-defined]  # the child's ends of what was made for it
+
+
+class _ForkServer:
+    """This end of the server, which ends when this process does."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [*_COMMAND, str(theirs.fileno())],
+                cwd=_ROOT,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(_ROOT)},
+            )
+
+    def fork(self, order: dict[str, Any], pipes: list[int]) -> int:
+        """The process of this order, a child of the calling process."""
+        # An orphan goes to the nearest ancestor that takes orphans, else to the first process of all.
+        with _taking_orphans():
+            socket.send_fds(self._socket, [json.dumps(order).encode()], pipes)
+            return int(self._socket.recv(100))
+
+
+@contextlib.contextmanager
+def _taking_orphans() -> Iterator[None]:
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    for takes in (1, 0):
+        if prctl(_PR_SET_CHILD_SUBREAPER, takes, 0, 0, 0):
+            raise OSError(ctypes.get_errno(), "prctl")
+        if takes:
+            yield
+
+
+_servers: list[_ForkServer] = []
+
+
+def _fork_server() -> _ForkServer:
+    if not _servers:
+        _servers.append(_ForkServer())
+    return _servers[0]
+
+
+# ----------------------------------------------------------------------------------------------------------- the server
+
+
+def main() -> None:
+    """Answer each order with a process; return in that process."""
+    orders = socket.socket(fileno=int(sys.argv[1]))
+    for name in _PRELOADED:
+        importlib.import_module(name)
+    gc.freeze()
+    while True:
+        words, pipes, _, _ = socket.recv_fds(orders, _LONGEST_ORDER, 3)
+        if not words:
+            sys.exit()
+        told, tells = os.pipe()
+        if (between := os.fork()) == 0:
+            if (process := os.fork()) == 0:
+                for own in (orders.detach(), told, tells):
+                    os.close(own)
+                _become(json.loads(words), pipes)
+                return
+            os.write(tells, str(process).encode())
+            os._exit(0)
+        os.waitpid(between, 0)  # only now the process has its new parent
+        orders.send(os.read(told, 100))
+        for own in (told, tells, *pipes):
+            os.close(own)
+
+
+def _become(order: dict[str, Any], pipes: list[int]) -> None:
+    """Make this process what the order says, as a start would have."""
+    for own, pipe in enumerate(pipes):
+        os.dup2(pipe, own)
+        os.close(pipe)
+    os.chdir(order["cwd"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    time.tzset()
+    tempfile.tempdir = None
+    sys.argv = ["assistant", *order["arguments"]]
+
+
+if __name__ == "__main__":
+    main()
+    from assistant.cli.main import main as assistant
+
+    assistant()
