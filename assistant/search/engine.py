@@ -256,7 +256,7 @@ class SearchEngine:
         for direction, step in ((-1, index.meta["previous"]), (1, index.following)):
             rows, reached = np.arange(len(units)), units
             for distance in range(1, NEIGHBOUR_REACH + 1):
-                reached = step[reached]
+                reached = np.asarray(step[reached], np.intp)
                 has = reached >= 0
                 if not has.any():
                     break

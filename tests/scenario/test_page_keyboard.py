@@ -1,7 +1,7 @@
 """The page without a mouse: each flow by Tab, Enter, Escape and arrows alone, with the focus in sight.
 
-Keys are pressed, as a keyboard does; nothing is clicked, and nothing is focused by a script. What has the focus is found by
-going on with Tab, so what Tab does not reach is not used.
+Keys are pressed, as a keyboard does; nothing is clicked, and nothing is focused by a script. What has the focus is
+found by going on with Tab, so what Tab does not reach is not used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ LONG = "The boat lies in the harbour of Bergen, and the mooring is paid until Oc
 _MOST_TABS = 150
 _FOCUS = """
 const it = document.activeElement, style = getComputedStyle(it);
-const seen = it.closest('.line') ? getComputedStyle(it.closest('.line')).borderColor !== getComputedStyle(document.body).color
+const line = it.closest('.line');
+const seen = line ? getComputedStyle(line).borderColor !== getComputedStyle(document.body).color
   : style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
 const box = it.getBoundingClientRect();
 return [it.matches(arguments[0]) && it.textContent.includes(arguments[1]), seen && box.width > 0,
@@ -56,7 +57,8 @@ def reach(browser: Browser, selector: str, text: str = "", *, backwards: bool = 
             return
         passed.append(name)
         if backwards:
-            ActionChains(browser.driver, duration=0).key_down(Keys.SHIFT).send_keys(Keys.TAB).key_up(Keys.SHIFT).perform()
+            keys = ActionChains(browser.driver, duration=0)
+            keys.key_down(Keys.SHIFT).send_keys(Keys.TAB).key_up(Keys.SHIFT).perform()
         else:
             press(browser, Keys.TAB)
     raise AssertionError(f"Tab does not reach {selector} {text!r}; it passed {passed}")
