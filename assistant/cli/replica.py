@@ -63,9 +63,11 @@ class ReplicaProof(Item):
 @click.group(invoke_without_command=True)
 @click.pass_context
 def replica(context: click.Context) -> None:
-    """A copy of your data folder in PostgreSQL that has each message before it is acknowledged.
+    """Keep a copy of your data folder in PostgreSQL, and look after it; alone it shows its state.
 
-    Without a command it says how the copy is.
+    The copy has each message before it is acknowledged.
+
+    > assistant replica
     """
     if context.invoked_subcommand is None:
         context.invoke(status)
@@ -74,7 +76,7 @@ def replica(context: click.Context) -> None:
 @replica.command()
 @json_result(ReplicaReport | None, ok=lambda report: report is None or report.ok)
 def status() -> ReplicaReport | None:
-    """What the server has of this data folder, and who owns it there.
+    """Show what the server has of this data folder, and who owns it there.
 
     > assistant replica status
     """
@@ -90,7 +92,7 @@ def status() -> ReplicaReport | None:
 @replica.command()
 @json_result(ReplicaProof)
 def verify() -> ReplicaProof:
-    """Put the copy together and check every file.
+    """Check the copy: put it together and read every file.
 
     It is opened in a temporary folder; nothing is changed.
 

@@ -29,7 +29,8 @@ SLASH_COMMANDS = tuple(f"/{name}" for name in _NAMES.split())
 LEAVE_COMMANDS = ("/quit", "/exit")
 _LEAVE_WORDS = ("exit", "quit", "bye")
 SHELL_ONLY_COMMANDS = (
-    *("chat", "completion", "config", "doctor", "export", "log", "mail", "open", "run", "service", "setup", "verify"),
+    *("chat", "completion", "config", "doctor", "export", "log", "mail", "open", "replica", "run", "service", "setup"),
+    "verify",
 )
 # These a shell does not have, or it means something else there.
 _CHAT_ONLY = frozenset({"/help", "/model", "/session", "/retry", "/start", "/stop"})

@@ -6,6 +6,7 @@ found by going on with Tab, so what Tab does not reach is not used.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from selenium.webdriver.common.action_chains import ActionChains
@@ -135,6 +136,62 @@ async def test_a_conversation_is_led_by_keyboard_alone(tmp_path: Path, browser: 
         assert "pay Bob" in [job.text for job in it.app.stores.jobs.list_waiting("owner", "reminder")]
 
 
+def move_a_reminder(browser: Browser) -> None:
+    browser.find("main .agenda li", "call Ada")
+    use(browser, "button[aria-label='Move call Ada']")
+    has_focus(browser, "input[type=datetime-local]")
+    press(browser, Keys.ESCAPE)
+    browser.wait(lambda: not browser.find_all("main input[type=datetime-local]"))
+    use(browser, "button[aria-label='Move call Ada']")
+    has_focus(browser, "input[type=datetime-local]")
+    press(browser, Keys.ARROW_RIGHT, Keys.ARROW_UP)
+    press(browser, Keys.ENTER)
+    browser.wait(lambda: "call Ada" not in browser.text())
+    use(browser, "main .tabs button", "Week", backwards=True)
+    browser.find("[data-day='2099-03-04'] li", "call Ada")
+
+
+def sleep_and_correct(browser: Browser) -> None:
+    go_to(browser, "Sleep")
+    use(browser, "main button", "Sleep now")
+    browser.find("details summary", "done")
+    go_to(browser, "Memory")
+    use(browser, ".memories a", "Lisbon")
+    use(browser, "main button", "Correct")
+    has_focus(browser, "textarea")
+    clear(browser)
+    press(browser, "Ada lives in Porto.")
+    use(browser, "main button", "Keep this instead")
+    browser.find("main [role=status]", "Porto")
+    use(browser, "main header a", "All memories", backwards=True)
+    use(browser, ".memories a", "Porto")
+    use(browser, "main button", "Forget")
+    agree(browser)
+    browser.find("main [role=status]")
+
+
+def undo_a_compaction(browser: Browser) -> None:
+    go_to(browser, "Context")
+    use(browser, "main button", "Compact now")
+    use(browser, ".compaction summary", "#1")
+    use(browser, ".compaction button", "Show the originals")
+    browser.find(".compaction .columns", "harbour of Bergen")
+    use(browser, ".compaction button", "Undo")
+    browser.find(".compaction summary", "undone")
+
+
+def change_a_setting(browser: Browser) -> None:
+    go_to(browser, "Settings")
+    reach(browser, "main input[type=search]")
+    press(browser, "budget.daily_usd")
+    use(browser, "button[aria-label='Change budget.daily_usd']")
+    has_focus(browser, "input[aria-label='budget.daily_usd']")
+    clear(browser)
+    press(browser, "3", Keys.ENTER)
+    browser.find("main li", "config.toml")
+    assert "ERR_" not in str(browser.complaints())
+
+
 async def test_agenda_memory_sleep_compaction_and_settings_are_worked_by_keyboard_alone(
     tmp_path: Path, browser: Browser
 ) -> None:
@@ -146,58 +203,6 @@ async def test_agenda_memory_sleep_compaction_and_settings_are_worked_by_keyboar
         await command(it, "remind", "add", "call", "Ada", "--at", "2099-03-03 09:00")
         await open_page(browser, it, "#/today/2099-03-03")
 
-        def agenda() -> None:
-            browser.find("main .agenda li", "call Ada")
-            use(browser, "button[aria-label='Move call Ada']")
-            has_focus(browser, "input[type=datetime-local]")
-            press(browser, Keys.ESCAPE)
-            browser.wait(lambda: not browser.find_all("main input[type=datetime-local]"))
-            use(browser, "button[aria-label='Move call Ada']")
-            has_focus(browser, "input[type=datetime-local]")
-            press(browser, Keys.ARROW_RIGHT, Keys.ARROW_UP)
-            press(browser, Keys.ENTER)
-            browser.wait(lambda: "call Ada" not in browser.text())
-            use(browser, "main .tabs button", "Week", backwards=True)
-            browser.find("[data-day='2099-03-04'] li", "call Ada")
-
-        def sleep_and_memory() -> None:
-            go_to(browser, "Sleep")
-            use(browser, "main button", "Sleep now")
-            browser.find("details summary", "done")
-            go_to(browser, "Memory")
-            use(browser, ".memories a", "Lisbon")
-            use(browser, "main button", "Correct")
-            has_focus(browser, "textarea")
-            clear(browser)
-            press(browser, "Ada lives in Porto.")
-            use(browser, "main button", "Keep this instead")
-            browser.find("main [role=status]", "Porto")
-            use(browser, "main header a", "All memories", backwards=True)
-            use(browser, ".memories a", "Porto")
-            use(browser, "main button", "Forget")
-            agree(browser)
-            browser.find("main [role=status]")
-
-        def compaction() -> None:
-            go_to(browser, "Context")
-            use(browser, "main button", "Compact now")
-            use(browser, ".compaction summary", "#1")
-            use(browser, ".compaction button", "Show the originals")
-            browser.find(".compaction .columns", "harbour of Bergen")
-            use(browser, ".compaction button", "Undo")
-            browser.find(".compaction summary", "undone")
-
-        def settings() -> None:
-            go_to(browser, "Settings")
-            reach(browser, "main input[type=search]")
-            press(browser, "budget.daily_usd")
-            use(browser, "button[aria-label='Change budget.daily_usd']")
-            has_focus(browser, "input[aria-label='budget.daily_usd']")
-            clear(browser)
-            press(browser, "3", Keys.ENTER)
-            browser.find("main li", "config.toml")
-            assert "ERR_" not in str(browser.complaints())
-
-        for flow in (agenda, sleep_and_memory, compaction, settings):
-            await in_browser(flow)
+        for flow in (move_a_reminder, sleep_and_correct, undo_a_compaction, change_a_setting):
+            await in_browser(partial(flow, browser))
         assert "daily_usd = 3" in (tmp_path / "config.toml").read_text()
