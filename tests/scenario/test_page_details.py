@@ -7,10 +7,12 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from assistant.core.messages import Usage
+from assistant.core.bridge_api import InboundMessage
+from assistant.core.messages import ToolCall, Usage
 from assistant.core.model_api import ModelCall
 from tests.support.browser import Browser, in_browser, open_page
 from tests.support.calendar_home import calendar_text
+from tests.support.scripted import RecordingBridge
 from tests.support.web_api import LiveApi, run_web_api
 
 PICTURE = (
@@ -19,6 +21,7 @@ PICTURE = (
 HOSTILE = (
     "<img src=http://elsewhere.example/a.png onerror=\"document.title='run'\"><script>document.title='run'</script>"
 )
+HOSTILE_FILE = "<img src=x onerror=alert(1)>.txt"
 PAGES = ("talk", "today", "memory", "memory/profiles", "context", "sleep", "spending", "health", "settings")
 _GIVE_FILES = """
 const [selector, name, files] = arguments, data = new DataTransfer();
@@ -112,7 +115,15 @@ async def test_hostile_words_run_and_load_nothing_wherever_they_stand(tmp_path: 
     home.mkdir()
     source = f'{{ name = "Bad", kind = "ics", url = "{tmp_path / "bad.ics"}" }}'
     (home / "config.toml").write_text(f"[calendar]\nsources = [{source}]\n")
-    async with run_web_api(home, HOSTILE) as it:
+    (home / "workspace").mkdir()
+    (home / "workspace" / HOSTILE_FILE).write_text(HOSTILE)
+    read, bridge = ToolCall("r1", "read_file", {"path": HOSTILE_FILE}), RecordingBridge()
+    async with run_web_api(home, read, HOSTILE, bridges={"kept": bridge}) as it:
+        assert bridge.inbound is not None
+        for number, room in enumerate(("", "room1")):
+            about = {"room": room, "room_name": HOSTILE} if room else {}
+            who = InboundMessage("kept", str(number), f"77{number}", HOSTILE, target="77", sender_name=HOSTILE, **about)
+            await bridge.inbound.receive(who)
         await it.socket.say(f"My sister Ada says {HOSTILE} and lives in Lisbon.")
         await it.wait_idle()
         await command(it, "sleep")
@@ -135,6 +146,12 @@ async def test_hostile_words_run_and_load_nothing_wherever_they_stand(tmp_path: 
                 browser.run("location.hash = arguments[0]", f"#/{page}")
                 browser.find("main")
                 browser.settle()
+                if page == "talk":
+                    browser.click(".steps summary", "Did: read file")
+                    browser.find(".steps code", HOSTILE_FILE)
+                    browser.find(".steps pre", "elsewhere.example")
+                if page == "health":
+                    browser.find(".waiting li", "elsewhere.example")
                 assert browser.find_all("#page script, #page img, #page [onerror]") == [], page
                 assert browser.driver.title.endswith(" · Nocturne"), page
             loaded = browser.run("return performance.getEntriesByType('resource').map(it => new URL(it.name).host)")
