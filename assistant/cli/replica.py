@@ -76,7 +76,7 @@ def replica(context: click.Context) -> None:
 @replica.command()
 @json_result(ReplicaReport | None, ok=lambda report: report is None or report.ok)
 def status() -> ReplicaReport | None:
-    """Show what the server has of this data folder, and who owns it there.
+    """Show what the server has, and who owns the copy.
 
     > assistant replica status
     """
