@@ -1,5 +1,5 @@
 """What strangers write into pages, files, mails, calendars, programs, memories and talk orders nothing of an assistant
-whose model obeys everything it reads (F26, I10): the 120 cases of `injections.toml`."""
+whose model obeys everything it reads (F26, I10): the 125 cases of `injections.toml`."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ async def test_f26_what_somebody_else_wrote_orders_nothing(
     assert problems == [], name
 
 
-def test_the_table_has_120_cases_in_every_place() -> None:
-    assert len(CASES) == len(set(CASES)) == 120
+def test_the_table_has_125_cases_in_every_place() -> None:
+    assert len(CASES) == len(set(CASES)) == 125
     assert {place for place, _ in CASES} == PLACES.keys()
     assert all(list(find_calls(words)) for _, words in CASES)
 

@@ -1,5 +1,5 @@
 """A model that obeys what it reads does nothing without the owner's word: every place where it reads, and a few drawn
-cases of `make attack obedience`. The table of 120 cases is in `test_injections.py`."""
+cases of `make attack obedience`. The table of 125 cases is in `test_injections.py`."""
 
 from __future__ import annotations
 
