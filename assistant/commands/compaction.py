@@ -78,8 +78,9 @@ async def compact(context: CommandContext, focus: str, dry_run: bool, undo: str 
     if undo is None:
         report = await compaction.compact_now(context.session, focus, cached)
     else:
-        context.require_session()
-        report = await compaction.undo(context.session, _checkpoint_id(undo))
+        chosen = _checkpoint_id(undo)
+        context.require_session("" if chosen is None else f"compaction {chosen}")
+        report = await compaction.undo(context.session, chosen)
     changed = [
         checkpoint
         for checkpoint in list_checkpoints(context.session)
@@ -127,7 +128,7 @@ def branch(context: CommandContext, ids: Sequence[int]) -> Branch:
     """
     if len(ids) > 1:
         raise UsageError("Give the number of one message. Nothing was changed.")
-    context.require_session()
+    context.require_session(f"message {ids[0]}" if ids else "")
     message_id = ids[0] if ids else _last_user_message(context).id
     assert message_id is not None
     made = context.stores.conversation.branch_session(context.session, message_id, context.now)

@@ -185,10 +185,12 @@ class CommandContext:
                 "`assistant` in a shell reads any of your files. Nothing was changed."
             ) from None
 
-    def require_session(self) -> None:
-        """Raises `UsageError` where nothing was ever said in the session."""
+    def require_session(self, wanted: str = "") -> None:
+        """Raises `UsageError` if nothing was ever said in the session, in which `wanted` ("message 12") was named."""
         known = [info.key for info in self.stores.conversation.list_sessions()]
         if self.session not in known:
+            if self.session == MAIN_SESSION and wanted:
+                raise UsageError(f"There is no {wanted}. {NOTHING_SAID}")
             if self.session == MAIN_SESSION:
                 raise NothingYet(NOTHING_SAID)
             names = ", ".join(sorted(known)) or "none yet"

@@ -137,7 +137,6 @@ NOT_THERE = [
     "sessions show nope",
     "compact --undo 77",
     "branch 9999",
-    "undo",
     "archive show nope",
     "backup verify nope",
     "config get nope.x",
