@@ -158,7 +158,7 @@ async def test_days_until_a_day_are_counted(tmp_path: Path, asked: str, days: st
     assert days in after.answer
 
 
-@pytest.mark.parametrize("asked", ["what is 17 * 23", "how much is 12% of 80", "how many days until the wedding"])
+@pytest.mark.parametrize("asked", ["how many days until the wedding"])
 async def test_what_cannot_be_reckoned_is_said(tmp_path: Path, asked: str) -> None:
     async with run_app(tmp_path / "home", model=OfflineModel()) as it:
         assert (await answer(it, asked)).startswith("I can't do that")
