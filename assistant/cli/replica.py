@@ -1,5 +1,5 @@
-"""`assistant replica`: what PostgreSQL has of this data folder, and bringing it back from there. They speak to the
-server themselves, whether the assistant runs or not.
+"""`assistant replica`: shows, verifies, restores and deletes the copy of this data folder in PostgreSQL. The commands
+connect to the server themselves, whether the assistant runs or not.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from assistant.cli.output import json_result, print_remark, print_text
 from assistant.commands.table import Item
 from assistant.core.calendar import format_local_time, utc_now
 from assistant.core.errors import UsageError
+from assistant.core.records import IntegrityReport
 from assistant.core.text import format_bytes, pluralize
 from assistant.service.home_lock import home_lock
 from assistant.settings.settings import Settings
@@ -28,6 +29,7 @@ from assistant.wire.replica import build_replica_reader, open_replica
 
 if TYPE_CHECKING:
     from assistant.replica.postgres import ReplicaDatabase
+    from assistant.replica.restore import ReplicaCopy
 
 T = TypeVar("T")
 
@@ -49,7 +51,7 @@ class ReplicaReport(Item):
 
 
 class ReplicaProof(Item):
-    """A copy that was put together from the replica, opened, and found intact."""
+    """A copy that was assembled from the replica, opened, and found intact."""
 
     ok: bool = True
     home_name: str
@@ -104,13 +106,7 @@ def verify() -> ReplicaProof:
     async def prove(database: ReplicaDatabase) -> ReplicaProof:
         with tempfile.TemporaryDirectory(prefix="nocturne-replica-") as folder:
             copy, proved = await build_replica_reader(settings, database).verify(Path(folder), utc_now())
-        return ReplicaProof(
-            home_name=copy.state.home,
-            changes=copy.changes,
-            bytes=copy.bytes,
-            records=proved.report.records,
-            sessions=proved.report.sessions,
-        )
+        return _proof(copy, proved.report)
 
     proof = _with_database(settings, prove)
     print_text(f"The copy is whole: {_proof_line(proof)}.")
@@ -136,14 +132,7 @@ def restore(force: bool) -> ReplicaProof:
             copy, restored = await reader.take_over(
                 settings.home.path, Path(folder), platform.node(), utc_now(), force=force
             )
-        return ReplicaProof(
-            home_name=copy.state.home,
-            changes=copy.changes,
-            bytes=copy.bytes,
-            records=restored.report.records,
-            sessions=restored.report.sessions,
-            former_home=restored.former_home,
-        )
+        return _proof(copy, restored.report, restored.former_home)
 
     with home_lock(settings.home.path):
         proof = _with_database(settings, take)
@@ -245,6 +234,17 @@ def _status_lines(report: ReplicaReport, settings: Settings) -> list[str]:
     else:
         lines.append("No commit waits for a standby: the copy is on one disk. See synchronous_standby_names.")
     return lines
+
+
+def _proof(copy: ReplicaCopy, report: IntegrityReport, former_home: Path | None = None) -> ReplicaProof:
+    return ReplicaProof(
+        home_name=copy.state.home,
+        changes=copy.changes,
+        bytes=copy.bytes,
+        records=report.records,
+        sessions=report.sessions,
+        former_home=former_home,
+    )
 
 
 def _proof_line(proof: ReplicaProof) -> str:

@@ -29,7 +29,18 @@ SLASH_COMMANDS = tuple(f"/{name}" for name in _NAMES.split())
 LEAVE_COMMANDS = ("/quit", "/exit")
 _LEAVE_WORDS = ("exit", "quit", "bye")
 SHELL_ONLY_COMMANDS = (
-    *("chat", "completion", "config", "doctor", "export", "log", "mail", "open", "replica", "run", "service", "setup"),
+    "chat",
+    "completion",
+    "config",
+    "doctor",
+    "export",
+    "log",
+    "mail",
+    "open",
+    "replica",
+    "run",
+    "service",
+    "setup",
     "verify",
 )
 # These a shell does not have, or it means something else there.

@@ -26,7 +26,7 @@ _NO_SUCH_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EN
 # Provider limit for one picture.
 MAX_PICTURE_BYTES = 5 * 1024 * 1024
 MAX_FILES_PER_MESSAGE = 20
-# A longer text of the owner's is stored as a file: every step of a turn handles its words, and none may take long.
+# A longer text of the owner is stored as a file, since every step of a turn handles the whole text.
 MAX_TEXT_BYTES = 2_000_000
 LONG_TEXT_START = 4_000
 LONG_TEXT_NAME = "message.txt"
@@ -73,13 +73,13 @@ class AttachmentIntake:
 
 
 def is_long_text(incoming: IncomingMessage) -> bool:
-    """Return whether the text of a message is stored as a file. Slow only for what is near the limit."""
+    """Return whether the text of a message is stored as a file. Slow only near the limit or above."""
     text = incoming.content
     return 4 * len(text) > MAX_TEXT_BYTES and len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES
 
 
 def _with_long_text_as_file(incoming: IncomingMessage) -> IncomingMessage:
-    """A text that is longer than any model reads at once becomes a file of the message, with its start in its place."""
+    """Return the message with a text above the limit moved to a file, and only its start in the message."""
     if not is_long_text(incoming):
         return incoming
     data = incoming.content.encode("utf-8", "replace")

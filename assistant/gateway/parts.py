@@ -14,9 +14,9 @@ from assistant.core.messages import Media
 from assistant.core.records import OutboxItem
 
 MAX_TEXT_PARTS = 10
-# In characters: every network takes files of some 8 MB, and a character has at most 4 bytes.
+# Characters per file: every network accepts files of 8 MB, and a character has at most 4 bytes.
 _FILE_CHARACTERS = 2_000_000
-# For the line below the start, in the units of the network.
+# Reserved for the note after the start, in the units of the network.
 _NOTE_LENGTH = 160
 
 _SIZES: dict[str, Callable[[str], int]] = {
@@ -46,7 +46,7 @@ def exceeds_messages(body: str, capabilities: BridgeCapabilities) -> bool:
 
 
 def _start_and_files(body: str, capabilities: BridgeCapabilities) -> tuple[str, tuple[Media, ...]]:
-    """The start of a text that `exceeds_messages`, with a line on where the rest is, and the files with all of it."""
+    """Return the start of a text that `exceeds_messages`, with a note that names the files, and the files."""
     most = capabilities.max_length or len(body)
     from assistant.gateway.markdown_splitter import split_markdown  # a Markdown parser
 
@@ -72,7 +72,7 @@ def split_into_parts(item: OutboxItem, bridge: Bridge) -> list[OutgoingPart]:
     )
     commands = ", ".join(f"`{command}`" for command in unshown)
     body = "\n\n".join(text for text in (outgoing.body, commands, *named) if text.strip())
-    # What was stored in more parts before there were files goes on as it was begun.
+    # An item that was stored in several parts, before files were used, continues in parts.
     if len(item.parts) <= 1 and exceeds_messages(body, can):
         start, made = _start_and_files(body, can)
         texts, files = item.parts or (start,), (*made, *files)

@@ -1,12 +1,11 @@
-"""What changed in a home since the last shipment: pages of its databases, bytes of its logs, files.
+"""Reads what changed in a data folder since the last shipment: database pages, log bytes, files.
 
-What always holds: databases are read first and the logs last, as a crash at that instant would have left them, which
-every start can recover. A database is opened through SQLite alone, since closing another descriptor of its file would
-give up the locks of the process; its write-ahead log has none.
+Databases are read first and logs last, so the result is a state that a crash could have left, which every start can
+recover. A database is only opened through SQLite, since closing another descriptor of its file would release the
+process's locks; its write-ahead log has no locks.
 
-The reader owns the checkpoints: connections to a replicated home make none by themselves (`Database`), so that no frame
-is overwritten before it was read. A checkpoint that somebody else made is noticed (`CaptureGap`): then only a new base
-has everything.
+Only this module checkpoints: other connections to a replicated folder do not (`Database`), so no frame is overwritten
+before it was read. If somebody else made a checkpoint, `CaptureGap` is raised, and a new base is needed.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from assistant.store.replicated import read_checkpoint_mark
 SECRETS = "secrets.toml"
 _FOLDERS = ("prompts", "memory", "archive", "bridges", "workspace")
 _WORKSPACE = "workspace"
-# Behind this much, the frames are moved into the database.
+# Checkpoint once a write-ahead log is longer than this.
 _CHECKPOINT_BYTES = 4 << 20
 _TRANSIENT = ("-wal", "-shm", "-journal")
 
@@ -41,17 +40,17 @@ _Stamp = tuple[int, int, int]
 
 
 class CaptureGap(StoreError):
-    """Something changed that was not read before it was gone. A new base has all of it."""
+    """Changes were overwritten before they were read. A new base has all of them."""
 
 
 @dataclass(slots=True)
 class _Source:
-    """A database that is read. `reader` keeps its write-ahead log from being removed when everybody else closes it."""
+    """A database to read. `reader` keeps SQLite from deleting the write-ahead log when all other connections close."""
 
     path: Path
     reader: Database
     position: WalPosition = field(default_factory=WalPosition)
-    sealed: bool = False  # all of the log was read and is in the database
+    sealed: bool = False  # all of the write-ahead log was read and checkpointed
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +58,11 @@ class FileLimits:
     """Which files leave the machine."""
 
     secrets: bool  # whether secrets.toml does
-    max_bytes: int  # of a file of the workspace
+    max_bytes: int  # of a workspace file
 
 
 class HomeCapture:
-    """Reads a home that others write; used by one thread at a time."""
+    """Reads a data folder while others write to it. Not thread-safe."""
 
     def __init__(self, home: Path, limits: FileLimits) -> None:
         self._home = home
@@ -73,7 +72,7 @@ class HomeCapture:
         self._files: dict[str, _Stamp] = {}
         self._mark = b""
         self.too_large: tuple[str, ...] = ()
-        """Files of the workspace that are not shipped."""
+        """Workspace files that are not shipped because of their size."""
 
     def close(self) -> None:
         for source in self._sources.values():
@@ -81,7 +80,7 @@ class HomeCapture:
         self._sources.clear()
 
     def begin(self) -> None:
-        """Start anew, before a base is made: from the oldest frames there are, and with all files. Raises
+        """Start again before a base is made: from the oldest frame in each write-ahead log, and with all files. Raises
         `StoreError`."""
         self.close()
         self._mark = read_checkpoint_mark(self._home)
@@ -91,7 +90,7 @@ class HomeCapture:
         self._files = {}
 
     def resend_files(self) -> None:
-        """Ship all files again: a base that is made from now on has only some."""
+        """Ship all files again, since a base does not contain all of them."""
         self._files = {}
 
     def _open(self, path: Path) -> None:
@@ -100,7 +99,7 @@ class HomeCapture:
         self._sources[path.name] = _Source(path, reader)
 
     def read(self) -> Shipment:
-        """What changed since it was called before. Raises `CaptureGap`, `StoreError`, `OSError`."""
+        """Return what changed since the last call. Raises `CaptureGap`, `StoreError`, `OSError`."""
         if read_checkpoint_mark(self._home) != self._mark:
             raise CaptureGap
         if any(name not in self._sources and (self._home / name).exists() for name in BACKUP_DATABASES):
@@ -125,7 +124,7 @@ class HomeCapture:
             with path.open("rb") as file:
                 file.seek(start)
                 data = file.read(size - start)
-            # A record that is being written is none yet.
+            # Without a record that is still being written.
             if whole := data[: data.rfind(b"\n") + 1]:
                 self._log_lengths[name] = start + len(whole)
                 yield name, (start, whole)
@@ -162,8 +161,8 @@ class HomeCapture:
     # ------------------------------------------------------------------------------------------------------ checkpoints
 
     def checkpoint(self) -> Shipment:
-        """Move what was read into the databases whose log has grown. Nobody writes to one meanwhile, and what was
-        written just before comes back, to be shipped. Raises `CaptureGap`, `StoreError`."""
+        """Checkpoint the databases whose write-ahead log has grown, with a write lock on each; return what was written
+        just before the lock, to be shipped. Raises `CaptureGap`, `StoreError`."""
         rest = {}
         for name, source in self._sources.items():
             if not source.sealed and source.position.end > _CHECKPOINT_BYTES and (pages := _checkpoint(source)):
@@ -171,13 +170,13 @@ class HomeCapture:
         return Shipment(rest)
 
     def abandon(self) -> None:
-        """Move frames that were never shipped into the databases, before they fill the disk; a new base has them."""
+        """Checkpoint frames that were never shipped, before they fill the disk; a new base has them."""
         for path in self._databases():
             with closing(Database.open_unmigrated(path)) as database:
                 database.move_wal()
 
     def count_unread(self) -> int:
-        """The bytes of the write-ahead logs."""
+        """Return the size of the write-ahead logs in bytes."""
         return sum(_size(wal_path(path)) for path in self._databases())
 
     def _databases(self) -> list[Path]:
@@ -198,7 +197,7 @@ def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
 
 
 def _read_file(path: Path, *, is_database: bool) -> bytes:
-    """A database of a bridge is copied by SQLite: it is whole then, and its locks are left alone."""
+    """Return the content of a file. SQLite copies a bridge's database, so that it is consistent and keeps its locks."""
     if path.suffix != ".db" or not is_database:
         return path.read_bytes()
     with closing(Database.open_reader(path)) as database:
@@ -225,7 +224,7 @@ def _checkpoint(source: _Source) -> DatabasePages | None:
         with holder.write():
             rest = _read_pages(source)
             frames, moved = mover.move_wal()
-            # Somebody who reads an earlier state holds it up; then it is tried again.
+            # A reader of an earlier state prevents a full checkpoint; the next one tries again.
             source.sealed = frames == moved == source.position.frames
     return rest
 

@@ -1,5 +1,5 @@
-"""Which folder owns the home in the replica: a name that the folder drew, and the epoch under which it writes. Kept in
-the folder, in no backup and no replica.
+"""Identifies the data folder that owns a replica: a random name, and the epoch under which it writes. Stored in the
+folder itself; not part of backups or of the replica.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Holder:
 
 
 def load_holder(home: Path) -> Holder | None:
-    """None where the folder has never owned one. Raises `StoreError`."""
+    """Return the holder, None if the folder never owned a replica. Raises `StoreError`."""
     try:
         content = json.loads((home / _FILE).read_bytes())
         return Holder(str(content["holder"]), int(content["epoch"]))

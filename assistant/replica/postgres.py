@@ -1,11 +1,10 @@
-"""The replica's tables in PostgreSQL: who owns a home (the fence), its bases, and what changed since.
+"""The replica's tables in PostgreSQL: the owner of each data folder (the fence), its bases, and later changes.
 
-What always holds:
-- A shipment is one statement that raises the home's sequence under its epoch and stores the change: an owner whose
-  epoch was raised by somebody else stores nothing (`ReplicaLost`).
-- Only a commit that PostgreSQL confirmed counts. Where a synchronous standby was configured and the wait for it was
-  cancelled, PostgreSQL reports success with a warning: that does not count either.
-- A shipment whose outcome is unknown is settled by the sequence before another is sent.
+- A shipment is one statement that increments the sequence under the owner's epoch and stores the change. If another
+  folder has raised the epoch, nothing is stored (`ReplicaLost`).
+- Only a commit confirmed by PostgreSQL counts. If the wait for a synchronous standby is cancelled, PostgreSQL reports
+  success with a warning; that does not count.
+- If the outcome of a shipment is unknown, the stored sequence decides, before another is sent.
 """
 
 from __future__ import annotations
@@ -67,23 +66,23 @@ INSERT INTO nocturne_changes SELECT home, sequence, epoch, %s FROM fence
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """The row of a home."""
+    """The row of one data folder."""
 
     home: str
     epoch: int
     holder: str  # drawn by the data folder that owns it
     machine: str
     taken_at: datetime
-    sequence: int  # of the newest change; counted up from 1, over all epochs
+    sequence: int  # of the newest change; counts from 1 across epochs
     changed_at: datetime
-    base: int  # number of the newest whole base; 0 for none
+    base: int  # number of the newest complete base; 0 for none
     base_after: int  # changes after this one are applied to it
     base_until: int  # and at least those up to this one
     base_at: datetime | None
 
 
 class ReplicaDatabase:
-    """A connection, made again after an error. Everything raises `ReplicaUnavailable`."""
+    """The tables over one connection, opened again after an error. Every method raises `ReplicaUnavailable`."""
 
     def __init__(self, url: str, home: str) -> None:
         self._url = url
@@ -105,7 +104,7 @@ class ReplicaDatabase:
             self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="nocturne"
         )
         connection.add_notice_handler(self._on_notice)
-        # `remote_apply` would do as well: whoever set it wants more.
+        # `remote_apply` is stricter, and stays.
         await connection.execute(
             "SELECT set_config('synchronous_commit', 'on', false) "
             "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')"
@@ -119,7 +118,7 @@ class ReplicaDatabase:
 
     @contextlib.asynccontextmanager
     async def _session(self) -> AsyncIterator[AsyncConnection[Any]]:
-        """A connection that is given up where what is done with it fails, or is cut short."""
+        """Yield the connection; it is closed if its use fails or is cancelled."""
         try:
             import psycopg
         except ImportError as error:
@@ -141,7 +140,7 @@ class ReplicaDatabase:
             raise ReplicaUnavailable("The replica's standby did not confirm: its wait was cancelled.")
 
     async def prepare(self) -> None:
-        """Make the tables where there are none."""
+        """Create the tables if they do not exist."""
         async with self._session() as connection:
             if not await _value(connection, "SELECT to_regclass('nocturne_bases') IS NOT NULL"):
                 await connection.execute(_TABLES)
@@ -155,14 +154,14 @@ class ReplicaDatabase:
             return ReplicaState(*row) if row is not None else None
 
     async def list_standbys(self) -> list[str]:
-        """Which standbys a commit waits for, as the server's setting names them; empty where it waits for none."""
+        """Return the server's `synchronous_standby_names` as a list of at most one entry; empty if no commit waits."""
         async with self._session() as connection:
-            names = str(await _value(connection, "SHOW synchronous_standby_names"))
-            return [name for name in (names.strip(),) if name]
+            names = str(await _value(connection, "SHOW synchronous_standby_names")).strip()
+            return [names] if names else []
 
     async def claim(self, holder: str, machine: str, epoch: int) -> int:
-        """Become the owner of a home that is at `epoch` (0: that nobody has yet); returns the new epoch. Raises
-        `ReplicaLost` where another was faster."""
+        """Become the owner of the replica that is at `epoch` (0: a new one); return the new epoch. Raises `ReplicaLost`
+        if another folder was faster."""
         async with self._session() as connection:
             taken = await _value(
                 connection,
@@ -178,8 +177,8 @@ class ReplicaDatabase:
         return int(taken)
 
     async def ship(self, epoch: int, sequence: int, change: bytes) -> None:
-        """Store the change that comes after number `sequence`. Raises `ReplicaLost` where the home has another owner,
-        or other changes, by now."""
+        """Store the change after number `sequence`. Raises `ReplicaLost` if the replica has another owner, or other
+        changes, by now."""
         async with self._session() as connection:
             cursor = await connection.execute(_SHIP, (self.home, epoch, sequence, change), binary=True)
             stored = cursor.rowcount
@@ -187,7 +186,7 @@ class ReplicaDatabase:
             raise await self.describe_loss()
 
     async def confirm(self, epoch: int) -> int:
-        """The number of the newest change, once all up to it are confirmed. Raises `ReplicaLost`."""
+        """Return the number of the newest change, once it is confirmed. Raises `ReplicaLost`."""
         async with self._session() as connection:
             sequence = await _value(
                 connection,
@@ -207,7 +206,7 @@ class ReplicaDatabase:
     # ------------------------------------------------------------------------------------------------------------ bases
 
     async def next_base(self) -> int:
-        """A number that no base had."""
+        """Return an unused number for a base."""
         async with self._session() as connection:
             query = (
                 "SELECT greatest(base, (SELECT max(base) FROM nocturne_bases WHERE home = %s)) + 1 "
@@ -216,7 +215,7 @@ class ReplicaDatabase:
             return int(await _value(connection, query, (self.home, self.home)) or 1)
 
     async def store_base_part(self, epoch: int, base: int, part: int, data: bytes) -> None:
-        """A part of a base that is none yet. Raises `ReplicaLost`."""
+        """Store a part of a base that is not valid yet. Raises `ReplicaLost`."""
         async with self._session() as connection:
             cursor = await connection.execute(
                 "INSERT INTO nocturne_bases SELECT home, %s, %s, %s FROM nocturne_homes WHERE home = %s AND epoch = %s",
@@ -228,7 +227,7 @@ class ReplicaDatabase:
             raise await self.describe_loss()
 
     async def finish_base(self, epoch: int, base: int, after: int, until: int) -> None:
-        """From now on this base counts; earlier ones, and the changes before it, are deleted. Raises `ReplicaLost`."""
+        """Make a base valid, and delete earlier ones and the changes before it. Raises `ReplicaLost`."""
         async with self._session() as connection, connection.transaction():
             cursor = await connection.execute(
                 "UPDATE nocturne_homes SET base = %s, base_after = %s, base_until = %s, base_at = now() "
@@ -245,7 +244,7 @@ class ReplicaDatabase:
             raise await self.describe_loss()
 
     async def read_base_part(self, base: int, part: int) -> bytes | None:
-        """None behind the last one."""
+        """Return a part of a base, None after the last one."""
         async with self._session() as connection:
             cursor = await connection.execute(
                 "SELECT data FROM nocturne_bases WHERE home = %s AND base = %s AND part = %s",
@@ -256,7 +255,7 @@ class ReplicaDatabase:
             return bytes(row[0]) if row is not None else None
 
     async def read_changes(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """The next changes, with their numbers."""
+        """Return the next changes with their numbers, oldest first."""
         async with self._session() as connection:
             cursor = await connection.execute(
                 "SELECT sequence, change FROM nocturne_changes WHERE home = %s AND sequence > %s ORDER BY sequence "
@@ -267,7 +266,7 @@ class ReplicaDatabase:
             return [(int(sequence), bytes(change)) for sequence, change in await cursor.fetchall()]
 
     async def sum_bytes(self) -> tuple[int, int]:
-        """The bytes of the base, and those of the changes."""
+        """Return the size of the base and of the changes in bytes."""
         async with self._session() as connection:
             sizes = [
                 await _value(
@@ -278,7 +277,7 @@ class ReplicaDatabase:
             return int(sizes[0]), int(sizes[1])
 
     async def delete(self, epoch: int) -> None:
-        """Delete everything of this home. Raises `ReplicaLost` where it has another owner."""
+        """Delete the replica. Raises `ReplicaLost` if it has another owner."""
         async with self._session() as connection, connection.transaction():
             cursor = await connection.execute(
                 "DELETE FROM nocturne_homes WHERE home = %s AND epoch = %s", (self.home, epoch)

@@ -1,7 +1,7 @@
-"""A home as the replica has it: taken over by another folder, or only verified.
+"""Restores a data folder from the replica, or verifies it.
 
-What always holds: nothing of the folder is changed before the base and every change after it were read, put together,
-opened as a data folder and found intact. What no backup has (keys of bridges, secrets) comes last.
+The target folder is only changed once the base and all later changes were downloaded, assembled, opened as a data
+folder and found intact. Files that are not in backups (keys of bridges, secrets) are put in place last.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LATE = ("bridges", "secrets.toml")
 
 @dataclass(frozen=True, slots=True)
 class ReplicaCopy:
-    """What was read of a replica."""
+    """What was downloaded from a replica."""
 
     state: ReplicaState
     changes: int
@@ -41,7 +41,7 @@ class ReplicaReader:
         self._database, self._decrypt, self._restorer = database, decrypt, restorer
 
     async def find_state(self) -> ReplicaState:
-        """Raises `UsageError` where there is no home of this name, or nothing whole of it yet."""
+        """Return the state. Raises `UsageError` if the replica has no folder of this name, or no complete base."""
         state = await self._database.read_state()
         if state is None:
             raise UsageError(
@@ -52,7 +52,7 @@ class ReplicaReader:
         return state
 
     async def verify(self, folder: Path, now: datetime) -> tuple[ReplicaCopy, VerifiedBackup]:
-        """Put the home together in a folder and open it there. Raises `CorruptStore`, `StoreError`."""
+        """Assemble the data folder in `folder` and open it there. Raises `CorruptStore`, `StoreError`."""
         copy = await self._download(await self.find_state(), folder)
         return copy, await asyncio.to_thread(
             self._restorer.verify_unpacked, folder / "home", lambda home: _assemble(folder, home, self._decrypt), now
@@ -61,13 +61,13 @@ class ReplicaReader:
     async def take_over(
         self, home: Path, folder: Path, machine: str, now: datetime, *, force: bool
     ) -> tuple[ReplicaCopy, RestoredHome]:
-        """Become the owner, and put the home in place; whoever owned it before stores nothing more from the first
-        moment. `folder` is for what is downloaded. Raises `UsageError`, `CorruptStore`, `StoreError`."""
+        """Become the owner and restore into `home`. From the beginning the former owner stores nothing more. `folder`
+        is for downloads. Raises `UsageError`, `CorruptStore`, `StoreError`."""
         state = await self.find_state()
         self._restorer.require_free(home, force=force)
         holder = Holder.draw()
         epoch = await self._database.claim(holder.name, machine, state.epoch)
-        # From here on nothing is added.
+        # No changes are added from here on.
         copy = await self._download(await self.find_state(), folder)
         late = folder / "late"
         restored = await asyncio.to_thread(
@@ -76,8 +76,7 @@ class ReplicaReader:
             home,
             now,
             force=force,
-            # Somebody waits for it.
-            index=False,
+            index=False,  # a person is waiting; the index is built later
         )
         for path in sorted(late.iterdir()) if late.exists() else ():
             if not (home / path.name).exists():
@@ -86,7 +85,7 @@ class ReplicaReader:
         return copy, restored
 
     async def _download(self, state: ReplicaState, folder: Path) -> ReplicaCopy:
-        """The base as a file, and the changes as one file each."""
+        """Download the base to one file, and each change to a file of its own."""
         size = 0
         with (folder / "base.tar.gz").open("wb") as file:
             async for part in self._read_base(state.base):
@@ -118,9 +117,9 @@ class ReplicaReader:
 
 
 def _assemble(folder: Path, home: Path, decrypt: ChangeBytes | None, late: Path | None = None) -> BackupManifest:
-    """Unpack what was downloaded to a new folder. What moves into the place of a home later goes to `late`."""
+    """Assemble the download in a new folder. Files to put in place last are moved to `late`."""
     manifest = unpack_backup_file(folder / "base.tar.gz", home, WriteThrottle(throttled=False))
-    # Of a database that the base lacks (one that was damaged) changes alone make nothing.
+    # Changes alone do not make a database that the base lacks because it was damaged.
     databases = {entry.path for entry in manifest.files}
     for path in sorted((folder / "changes").iterdir()):
         shipment = unpack(path.read_bytes(), decrypt)

@@ -1,11 +1,12 @@
-"""Keeps a home in the replica: ships what changes, holds up what waits for it, and makes bases.
+"""Replicates a data folder: ships changes, lets callers wait until their changes are stored (the barrier), and makes
+full copies (bases).
 
-What always holds:
-- One task ships. Whoever waits at the barrier waits for a shipment that began after they came, and all who came
-  meanwhile share the next one (group commit).
-- A change counts as kept only with a whole base before it. A gap in what was read makes a new base.
-- Owner of a home is whose epoch the database has. One whose home was taken over passes no barrier any more, whatever
-  the settings say: it acknowledges nothing and sends nothing.
+- One task ships. A caller of the barrier waits for a shipment that began after its call; concurrent callers share one
+  (group commit).
+- A change counts as stored only if there is a complete base before it. If changes may have been missed, a new base is
+  made.
+- The owner is the folder whose epoch the database has. Once another folder has taken over, the barrier always raises,
+  whatever the settings say: nothing is acknowledged or sent any more.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ _LEAST_SECONDS_BETWEEN_TRIES, _MAX_SECONDS_BETWEEN_TRIES = 0.25, 30.0
 _BASE_EVERY = timedelta(hours=24)
 _BASE_TRY_EVERY = timedelta(minutes=1)
 _PART_BYTES = 4 << 20
-# While the replica is down the logs grow; behind this much they are given up for a new base.
+# While the replica is unreachable the write-ahead logs grow; above this size they are dropped for a new base.
 _MOST_UNREAD_BYTES = 128 << 20
 
 MakeBase = Callable[[Path, datetime], Awaitable[Path]]
-"""Makes a backup of the home in a folder, and returns its file. Raises `AssistantError`."""
+"""Makes a backup of the data folder, and returns its file. Raises `AssistantError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaOptions:
-    """How a home is replicated."""
+    """How a data folder is replicated."""
 
     on_failure: Literal["continue", "refuse"]
     timeout_seconds: float
@@ -73,7 +74,7 @@ class Replicator:
         is_erasing: Callable[[], bool],
         clock: Callable[[], datetime],
     ) -> None:
-        """`base_database` is a second connection, so that a base that is being stored holds nobody up."""
+        """`base_database` is a second connection, so that storing a base does not delay shipments."""
         self._home, self._capture, self._options = home, capture, options
         self._database, self._base_database = database, base_database
         self._make_base, self._is_erasing, self._clock = make_base, is_erasing, clock
@@ -102,9 +103,9 @@ class Replicator:
     # ---------------------------------------------------------------------------------------------------------- barrier
 
     async def barrier(self, messages: int = 0) -> None:
-        """Wait until everything that is committed now is in the replica. `messages`: how many are acknowledged behind
-        it. Raises `ReplicaLost`, and `ReplicaUnavailable` where the settings say "refuse"; else it ends after a while,
-        and the status says what is at risk."""
+        """Wait until everything committed so far is in the replica. `messages`: how many are acknowledged afterwards.
+        Raises `ReplicaLost`. After the timeout it raises `ReplicaUnavailable` if `on_failure` is "refuse"; otherwise it
+        returns, and the status counts these messages as at risk."""
         self._barriers += 1
         if self._lost is not None:
             raise self._lost
@@ -122,10 +123,10 @@ class Replicator:
             self._is_behind = True
             self._at_risk += messages
             if refuses:
-                raise ReplicaUnavailable(f"{self._trouble or 'The replica does not answer in time.'}") from None
+                raise ReplicaUnavailable(self._trouble or "The replica does not answer in time.") from None
 
     def find_problems(self) -> list[str]:
-        """What is wrong, and what is at risk; one line each."""
+        """Return what is wrong and what is at risk, one line each."""
         if self._lost is not None:
             return [
                 f"{self._lost} This machine acknowledges and sends nothing more. Stop the assistant here; `assistant "
@@ -141,15 +142,15 @@ class Replicator:
         return ReplicaCounts(self._barriers, self._shipments, self._bytes)
 
     def request_base(self) -> None:
-        """Make a new base, after which the earlier ones and all changes before it are deleted."""
+        """Have a new base made; earlier bases, and all changes before it, are deleted afterwards."""
         self._base_wanted, self._base_retry_at = True, None
         self._wake.set()
 
     # ------------------------------------------------------------------------------------------------------- life cycle
 
     async def start(self) -> None:
-        """Take the home, and begin. Raises `ReplicaLost` where it is another machine's; a replica that does not answer
-        is tried again later."""
+        """Claim the replica and start shipping. Raises `ReplicaLost` if another folder owns it; an unreachable replica
+        is retried."""
         try:
             await self._claim()
         except ReplicaLost as error:
@@ -163,7 +164,7 @@ class Replicator:
         self._task = asyncio.create_task(self._run(), name="replica")
 
     async def stop(self, seconds: float = 10.0) -> None:
-        """Ship what is left, if that takes no longer than this."""
+        """Stop, after shipping the remaining changes if that takes at most `seconds`."""
         if self._task is None:
             return
         self._is_stopping = True
@@ -198,7 +199,7 @@ class Replicator:
             except (StoreError, OSError) as error:
                 self._fail(error)
                 self._failures += 1
-                # Who waits may be kept by the next try.
+                # The next attempt may succeed for these callers.
                 self._waiting = [*waiting, *self._waiting]
                 wait = min(_MAX_SECONDS_BETWEEN_TRIES, wait * 2)
                 await asyncio.sleep(_LEAST_SECONDS_BETWEEN_TRIES)
@@ -246,7 +247,7 @@ class Replicator:
                 )
             raise await self._database.describe_loss()
         holder = known or Holder.draw()
-        # Before the database knows of it: if this is cut off, the folder still owns its home.
+        # Saved before the database stores it: after a crash in between, this folder is still the owner.
         save_holder(self._home, holder)
         epoch = await self._database.claim(holder.name, self._options.machine, state.epoch if state else 0)
         self._sequence = state.sequence if state else 0
@@ -255,7 +256,7 @@ class Replicator:
         return self._holder
 
     async def _step(self) -> bool:
-        """Ship what changed; returns whether the replica has everything, a base included."""
+        """Ship what changed; return whether the replica has everything, including a base."""
         if self._failures and await asyncio.to_thread(self._capture.count_unread) > _MOST_UNREAD_BYTES:
             await self._start_over()
             await asyncio.to_thread(self._capture.abandon)
@@ -263,7 +264,7 @@ class Replicator:
         self._begin_base()
         if not self._is_reading:
             return False
-        # What is read after it was made has all that was written meanwhile.
+        # Read after the base was made, the changes include all that was written while it was made.
         base_is_made = self._base is not None and self._base.done()
         try:
             await asyncio.to_thread(self._read)
@@ -306,7 +307,7 @@ class Replicator:
             self._bytes += len(self._queue.popleft())
 
     async def _start_over(self) -> None:
-        """What is in the replica does not lead to what is here."""
+        """Begin again with a new base: the changes in the replica do not lead to the current state."""
         log.warning("the replica needs a new base")
         self._queue.clear()
         self._is_reading, self._base_wanted, self._base_at = False, True, None
@@ -339,7 +340,7 @@ class Replicator:
         self._base.add_done_callback(lambda _: self._wake.set())
 
     async def _store_base(self, after: int) -> tuple[int, int]:
-        """The number of the base that was stored, and the change after which it begins."""
+        """Store a base; return its number, and the number of the last change before it."""
         holder = await self._claim()
         base = await self._base_database.next_base()
         path = await self._make_base(self._home, self._clock())
@@ -356,7 +357,7 @@ class Replicator:
         return base, after
 
     async def _finish_base(self) -> None:
-        """A base counts once everything that was written while it was made is in the replica as well."""
+        """Make a stored base valid, once everything written while it was made is in the replica."""
         if self._base is None:
             return
         task, self._base = self._base, None

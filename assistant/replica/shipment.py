@@ -1,7 +1,7 @@
-"""What one shipment has, its form on the wire, and how it is put into a restored folder.
+"""The content of one shipment, its wire format, and how it is applied to a restored folder.
 
 A shipment is a JSON header with lengths, then the bytes of its parts in the same order, compressed; with a key it is an
-age file. All parts are idempotent: pages and bytes at their places, and whole files.
+age file. Applying it again changes nothing: it has pages and log bytes with their positions, and whole files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Shipment:
     """What changed in a home; paths are relative to it."""
 
     databases: Mapping[str, DatabasePages] = field(default_factory=dict)
-    logs: Mapping[str, tuple[int, bytes]] = field(default_factory=dict)  # where the bytes stand, and these
+    logs: Mapping[str, tuple[int, bytes]] = field(default_factory=dict)  # byte offset, and the bytes from there
     files: Mapping[str, bytes] = field(default_factory=dict)  # whole
     removed: tuple[str, ...] = ()
 
@@ -49,7 +49,7 @@ class Shipment:
 
 
 def pack(shipment: Shipment, encrypt: ChangeBytes | None) -> bytes:
-    """The bytes that leave the machine."""
+    """Return the bytes that leave the machine."""
     header = {
         "databases": [
             [name, change.page_size, change.page_count, list(change.pages)]
@@ -59,7 +59,7 @@ def pack(shipment: Shipment, encrypt: ChangeBytes | None) -> bytes:
         "files": [[path, len(data)] for path, data in shipment.files.items()],
         "removed": shipment.removed,
     }
-    # Names that are no UTF-8 are escaped, as JSON can.
+    # ASCII: file names that are not UTF-8 are escaped.
     head = json.dumps(header).encode()
     blobs = [page for change in shipment.databases.values() for page in change.pages.values()]
     blobs += [data for _, data in shipment.logs.values()]
@@ -68,7 +68,7 @@ def pack(shipment: Shipment, encrypt: ChangeBytes | None) -> bytes:
 
 
 def unpack(data: bytes, decrypt: ChangeBytes | None) -> Shipment:
-    """Raises `CorruptStore`, and what `decrypt` raises."""
+    """Return the shipment of these bytes. Raises `CorruptStore`, and what `decrypt` raises."""
     try:
         return _read(zlib.decompress(decrypt(data) if decrypt is not None else data))
     except (zlib.error, ValueError, KeyError, TypeError, struct.error) as error:
@@ -98,27 +98,28 @@ def _read(data: bytes) -> Shipment:
 
 
 def _checked(path: str) -> str:
-    """A path that leads nowhere else. Raises `ValueError`."""
+    """Return a path that stays within the folder. Raises `ValueError`."""
     if not path or {"", ".", ".."} & {*path.split("/")} or "\0" in path:
         raise ValueError(f"{path!r} is no path in a data folder")
     return path
 
 
 def apply_shipment(shipment: Shipment, home: Path) -> None:
-    """Put what changed into a folder that nobody has open. Raises `OSError`."""
+    """Apply the changes to a folder that no process has open. Raises `OSError`."""
     for name, change in shipment.databases.items():
-        apply_changes(_made(home / name), change.pages, change.page_size, change.page_count)
+        apply_changes(_with_folder(home / name), change.pages, change.page_size, change.page_count)
     for path, (start, data) in shipment.logs.items():
-        with _made(home / path).open("r+b" if (home / path).exists() else "w+b") as file:
+        with _with_folder(home / path).open("r+b" if (home / path).exists() else "w+b") as file:
             file.seek(start)
             file.write(data)
     for path in shipment.removed:
         (home / path).unlink(missing_ok=True)
     for path, data in shipment.files.items():
-        _made(home / path).write_bytes(data)
+        _with_folder(home / path).write_bytes(data)
         (home / path).chmod(0o600)
 
 
-def _made(path: Path) -> Path:
+def _with_folder(path: Path) -> Path:
+    """Return the path after creating its folder."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path

@@ -1,11 +1,11 @@
-"""Reading the write-ahead log of an SQLite database that others write: which pages were committed since a position.
+"""Reads the write-ahead log of an SQLite database while others write: the pages committed since a position.
 
-What always holds: only frames of whole commits are read, and only where the salts are those of the log's header and the
-checksums, which run over all frames from the first, match. A frame that is being written, and what is left of an
-earlier log behind the newest commit, match neither. The format: https://sqlite.org/fileformat2.html#walformat.
+Only frames of complete commits are returned, with the salts of the log's header and a valid checksum, which covers all
+frames from the first. A frame being written, and remains of an earlier log after the newest commit, have neither. The
+format: https://sqlite.org/fileformat2.html#walformat.
 
-The log itself has no locks on it (they are on the database and its `-shm`), so it may be opened and closed beside a
-process that uses it.
+The log has no locks (they are on the database and its `-shm`), so opening and closing it is safe while a process uses
+it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SHORTEST_PAGE, _LONGEST_PAGE = 512, 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class WalPosition:
-    """A place behind a commit in one write-ahead log, or before its first frame."""
+    """A position after a commit in one write-ahead log, or before its first frame."""
 
     salts: bytes = b""  # of the log's header; b"" before there is any log
     frames: int = 0
@@ -40,20 +40,20 @@ class WalPosition:
 
     @property
     def end(self) -> int:
-        """The byte behind it."""
+        """The byte offset of the next frame."""
         return _HEADER + self.frames * (_FRAME_HEADER + self.page_size)
 
 
 @dataclass(frozen=True, slots=True)
 class WalChanges:
-    """What was committed since a position."""
+    """Changes committed since a position."""
 
     pages: Mapping[int, bytes]  # the newest content of each, by page number from 1
     position: WalPosition
 
 
 class WalRestarted(CorruptStore):
-    """The write-ahead log is another one than before, so that changes between them cannot be read."""
+    """The write-ahead log was restarted, so changes in between cannot be read."""
 
 
 def wal_path(database: Path) -> Path:
@@ -61,8 +61,8 @@ def wal_path(database: Path) -> Path:
 
 
 def read_changes(path: Path, since: WalPosition, *, sealed: bool = False) -> WalChanges:
-    """What a write-ahead log has since `since`. `sealed`: all of the earlier log was read and is in the database, so
-    that the next log goes on where it ended. Raises `WalRestarted`, `OSError`."""
+    """Return what was committed after `since`. `sealed`: all of the earlier log was read and checkpointed, so the next
+    log continues where it ended. Raises `WalRestarted`, `OSError`."""
     try:
         file = path.open("rb", buffering=0)
     except FileNotFoundError:
@@ -82,18 +82,18 @@ def read_changes(path: Path, since: WalPosition, *, sealed: bool = False) -> Wal
 
 
 def _is_big_endian(header: bytes) -> bool:
-    """Whether checksums take words big-endian; all else in the file always is."""
+    """Return whether checksums use big-endian words; everything else in the file always is big-endian."""
     return header.startswith(struct.pack(">I", _BIG))
 
 
 def _follows(salts: bytes, earlier: bytes) -> bool:
-    """Whether a log is the next after another: SQLite counts the first salt up, and draws the second."""
+    """Return whether a log directly follows another: SQLite increments the first salt, and the second is random."""
     before, now = (int.from_bytes(each[:4]) for each in (earlier, salts))
     return (before + 1) % _WORD == now
 
 
 def _read_header(data: bytes) -> WalPosition | None:
-    """The position before the first frame; None where there is no valid header (yet)."""
+    """Return the position before the first frame, None if there is no valid header (yet)."""
     if len(data) < _HEADER:
         return None
     magic, version, page_size, _, _, _, first, second = struct.unpack(">8I", data)
@@ -124,13 +124,13 @@ def _read_commits(data: bytes, position: WalPosition, big: bool) -> WalChanges:
             committed |= pending
             pending.clear()
             position = WalPosition(salts, number, checksum, position.page_size, page_count)
-    # A database may have become shorter since.
+    # The database may have shrunk since.
     pages = {page: content for page, content in committed.items() if page <= position.page_count}
     return WalChanges(pages, position)
 
 
 def _add_checksum(data: bytes, checksum: tuple[int, int], big: bool) -> tuple[int, int]:
-    """The checksum of a log, continued over `data` (a multiple of 8 bytes).
+    """Return the checksum of a log, continued over `data` (a multiple of 8 bytes).
 
     SQLite adds two words at a time, each to both sums so far. Written out, a word counts as often as the Fibonacci
     number of its distance from the end says: a product of two rows, fifteen times as fast here as the loop.
@@ -146,7 +146,7 @@ def _add_checksum(data: bytes, checksum: tuple[int, int], big: bool) -> tuple[in
 
 @cache
 def _fibonacci() -> numpy.typing.NDArray[numpy.uint32]:
-    """As many as the longest page has words, and its frame's header; modulo 2**32."""
+    """Return Fibonacci numbers modulo 2**32, as many as the longest page and its frame header have words."""
     numbers = [0, 1]
     while len(numbers) < _LONGEST_PAGE // 4 + 8:
         numbers.append((numbers[-1] + numbers[-2]) % _WORD)
@@ -154,7 +154,7 @@ def _fibonacci() -> numpy.typing.NDArray[numpy.uint32]:
 
 
 def apply_changes(database: Path, pages: Mapping[int, bytes], page_size: int, page_count: int) -> None:
-    """Write pages into a database that nobody has open, and give it its length. Raises `OSError`."""
+    """Write pages into a database that no process has open, and set its size. Raises `OSError`."""
     with database.open("r+b" if database.exists() else "w+b") as file:
         for page, content in sorted(pages.items()):
             file.seek((page - 1) * page_size)

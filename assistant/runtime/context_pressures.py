@@ -1,7 +1,7 @@
-"""How full the contexts of all conversations are, for the status, at a cost that does not grow with them.
+"""Measures how full the contexts of all conversations are, for the status, at a cost independent of their number.
 
-A conversation is measured once for each state of it. One call reads the messages of a few views at most, and says of
-the others what their totals say; the next calls measure those. A new pin counts from the next message on.
+A conversation is measured again only after it changed. One call reads the messages of a few views at most and estimates
+the others from their totals; the next calls measure those. A new pin counts from the next message on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from assistant.runtime.context_meter import ContextMeter
 
-# Messages in the views that one call reads: some milliseconds.
+# Limit of messages that one call reads, which takes some milliseconds.
 _MESSAGES_AT_ONCE = 200
 
 
@@ -24,7 +24,7 @@ class ContextPressures:
     def measure(self, sessions: Sequence[Mapping[str, Any]], state: Hashable) -> dict[str, float]:
         """Return by session how full its context is, 0-1 and above; {} while the model's limits are unknown.
 
-        `sessions` are rows of the status, the latest spoken in first; `state` is what else all prompts depend on.
+        `sessions` are rows of the status, the most recent first; `state` is what else all prompts depend on.
         Raises `StoreError`."""
         if not self._meter.knows_model:
             return {}

@@ -1,4 +1,4 @@
-"""What is done beside the loop for a long text, and how long an answer may be."""
+"""Handles long texts without blocking the event loop, and limits the length of answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from assistant.core.messages import Message
 from assistant.core.model_api import ModelReply
 from assistant.core.store_ports import Conversation
 
-# No model that keeps to `model.max_output_tokens` comes near it: a server that does not end would keep the loop with
+# Far above `model.max_output_tokens` of any model: without it, a server that never ends would block the event loop in
 # every step of the turn.
 MAX_ANSWER_CHARACTERS = 2_000_000
 # Encoding a message of this length blocks the loop for 3 ms; shorter ones are not worth a thread.
@@ -23,7 +23,7 @@ async def prepare_if_long(conversation: Conversation, message: Message) -> None:
 
 
 def cut_endless_answer(reply: ModelReply) -> ModelReply:
-    """Cut what no model can have meant; the person is told as of every answer that is cut off."""
+    """Cut an answer above the limit; the person is told, as with every answer that is cut off."""
     message = reply.message
     if len(message.content) <= MAX_ANSWER_CHARACTERS:
         return reply

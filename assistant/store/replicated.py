@@ -1,5 +1,5 @@
-"""The mark of a data folder that has a replica: while it is there, no connection checkpoints a write-ahead log by
-itself, in this process or another. The replica does, once it has read the log.
+"""Marks a data folder as replicated: while the mark exists, no connection in any process checkpoints a write-ahead log
+automatically. The replica does, after reading the log.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def is_replicated(home: Path) -> bool:
 
 
 def read_checkpoint_mark(home: Path) -> bytes:
-    """Differs after a checkpoint that the replica did not make."""
+    """Return the mark's content, which changes with each checkpoint that the replica did not make."""
     try:
         return (home / _MARK).read_bytes()
     except FileNotFoundError:
@@ -23,13 +23,13 @@ def read_checkpoint_mark(home: Path) -> bytes:
 
 
 def change_checkpoint_mark(home: Path) -> None:
-    """After a checkpoint that the replica did not make. Raises `OSError`."""
+    """Change the mark after a checkpoint that the replica did not make. Raises `OSError`."""
     if is_replicated(home):
         (home / _MARK).write_bytes(os.urandom(8).hex().encode())
 
 
 def set_replicated(home: Path, *, replicated: bool) -> None:
-    """Before any database of the data folder is opened. Raises `OSError`."""
+    """Create or remove the mark, before any database of the data folder is opened. Raises `OSError`."""
     mark = home / _MARK
     if not replicated:
         mark.unlink(missing_ok=True)

@@ -55,7 +55,7 @@ def load_page_files() -> PageFiles:
         if path.suffix in _TYPES
     }
     contents = {name: _without_comments(name, content) for name, content in contents.items()}
-    # A plain script, which the page adds for the first plot.
+    # The plots' library is a plain script, which the page loads with the first plot.
     modules = {name: content for name, content in contents.items() if name.endswith(".js") and name != _PLOTS}
     joined = join_modules({name: content.decode() for name, content in modules.items()}, _ENTRY)
     contents = {name: content for name, content in contents.items() if name not in modules} | {_ENTRY: joined.encode()}

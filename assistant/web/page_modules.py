@@ -1,8 +1,8 @@
-"""The modules of the page as one file: a browser asks once, and what is compressed together is a quarter smaller.
+"""Joins the JavaScript modules of the page into one file: one request, and a quarter less to transfer.
 
-What always holds: each module is a function of its own, called once, after those that it imports; so no other sees the
-names at its top. The modules are written in one style, which `tests/unit/test_page_modules.py` says: imports of names
-from a file beside them, exports of functions, constants and classes. Anything else is a `ValueError`.
+Each module becomes a function that is called once, after the modules it imports, so its top-level names stay its own.
+The supported forms (see `tests/unit/test_page_modules.py`) are imports of names from a file in the same folder, and
+exports of functions, constants and classes; anything else is a `ValueError`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Mapping
 _NAMED = re.compile(r'^import \{([^{}]+)\} from "\./([\w/-]+\.js)";\n', re.MULTILINE)
 _LATER = re.compile(r'\bimport\("\./([\w/-]+\.js)"\)')
 _DECLARED = re.compile(r"^export (default )?((?:async )?function|const|class) (\w+)", re.MULTILINE)
-# As packed libraries have it, at their end.
+# The form at the end of minified libraries.
 _LISTED = re.compile(r"\bexport ?\{([^{}]+)\};?")
-# What none of these has taken away.
+# An import or export in none of these forms.
 _LEFT = re.compile(r"^(?:import\b(?!\.meta)|export\b).*", re.MULTILINE)
 
 
 def join_modules(modules: Mapping[str, str], entry: str) -> str:
-    """One module that does what `entry` does, of the texts of all modules by their names."""
+    """Return one module that does what `entry` does. `modules` has the texts by name. Raises `ValueError`."""
     done: dict[str, str] = {}
     _add(modules, entry, done, ())
     return "".join(done.values())

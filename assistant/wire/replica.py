@@ -1,4 +1,4 @@
-"""Builds what keeps a home in another place as well; nothing of it is imported where `[replica] url` is not set."""
+"""Builds the replica of a data folder in PostgreSQL; without `[replica] url`, none of its modules are imported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MEGABYTE = 1 << 20
 
 
 def mark_replicated(settings: Settings) -> None:
-    """Before the databases are opened. Raises `HomeError`."""
+    """Record in the data folder whether it is replicated, before its databases are opened. Raises `HomeError`."""
     home = settings.home.path
     try:
         set_replicated(home, replicated=bool(settings.values.replica.url.get_secret_value()))
@@ -35,7 +35,7 @@ def mark_replicated(settings: Settings) -> None:
 
 
 def attach_replica(app: App) -> Replicator | None:
-    """Have every acknowledgement and every send wait for the replica, where there is one."""
+    """Make acknowledgements and sends wait for the replica, if one is configured; return it."""
     settings = app.base.settings
     replica = settings.values.replica
     if not replica.url.get_secret_value():
@@ -62,7 +62,7 @@ def attach_replica(app: App) -> Replicator | None:
 
 
 def open_replica(settings: Settings) -> ReplicaDatabase:
-    """Connects when it is used."""
+    """Return the replica's tables; the connection is opened at first use."""
     from assistant.replica.postgres import ReplicaDatabase
 
     replica = settings.values.replica
@@ -77,13 +77,13 @@ def build_replica_reader(settings: Settings, database: ReplicaDatabase) -> Repli
 
 
 def _age(settings: Settings, *, encrypts: bool) -> Callable[[bytes], bytes] | None:
-    """None without a key. Raises `SettingsError` for one that is no age identity."""
+    """Return the encryption or decryption, None without a key. Raises `SettingsError` if it is no age identity."""
     from assistant.archive.encryption import IDENTITY_PREFIX, change_with_age
 
     key = settings.values.replica.key.get_secret_value().strip()
     if not key:
         return None
-    # A passphrase takes a second for each shipment.
+    # With a passphrase each shipment would take a second.
     if not key.startswith(IDENTITY_PREFIX):
         raise SettingsError(
             f"replica.key is no age identity, which begins with {IDENTITY_PREFIX}. Nothing was started; `age-keygen` "
@@ -93,7 +93,7 @@ def _age(settings: Settings, *, encrypts: bool) -> Callable[[bytes], bytes] | No
 
 
 async def make_base(home: Path, now: datetime) -> Path:
-    """A backup of the home, without its workspace. Raises `AssistantError`."""
+    """Make a backup without the workspace, and return its file. Raises `AssistantError`."""
     folder = home / "run" / "replica-base"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)

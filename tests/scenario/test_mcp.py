@@ -24,7 +24,7 @@ LOOK = ToolCall("l1", "use_tool", {"name": "notes__find_notes", "arguments": {"w
 
 def configure(home: Path, server: Path, how: str = "", **more: Any) -> None:
     """A server `notes` of the official SDK, or with `how` one that plays foul."""
-    module = ["tests.support.hostile_mcp_server", how] if how else ["tests.support.mcp_server", str(server)]
+    module = ["tests.support.bare_mcp_server", how] if how else ["tests.support.mcp_server", str(server)]
     lines = {"command": sys.executable, "args": ["-m", *module], "env": {"PYTHONPATH": str(Path.cwd())}, **more}
     home.mkdir(exist_ok=True)
     server.mkdir(exist_ok=True)

@@ -150,7 +150,7 @@ def test_nothing_of_a_secret_is_shown_or_logged(tmp_path: Path) -> None:
     home, server = tmp_path / "home", tmp_path / "server"
     server.mkdir()
     home.mkdir()
-    words = json.dumps(["-m", "tests.support.hostile_mcp_server", "stderr"])
+    words = json.dumps(["-m", "tests.support.bare_mcp_server", "stderr"])
     (home / "config.toml").write_text(
         f'[mcp.servers.notes]\ncommand = "{sys.executable}"\nargs = {words}\n[log]\nlevel = "debug"\n'
     )

@@ -1,8 +1,8 @@
-"""The mood of a sentence by its form alone, in English, German, French and Spanish. Pure.
+"""Tells orders from statements by grammatical form, in English, German, French and Spanish. Pure.
 
-An order begins with a verb that orders what follows, or with a frame around one ("can you", "make sure", "let's"). What
-the verb says does not count, so that an order is known as one also where nothing here could carry it out. A verb that
-is the same when it orders and when it tells ("put", "set", "cut") tells where the time is over.
+An order begins with an imperative verb, or with a phrase before one ("can you", "make sure", "let's"). The meaning of
+the verb does not matter, so orders that offline mode cannot carry out are recognised too. A verb with the same form in
+the imperative and the past ("put", "set", "cut") is a statement if the sentence names a past time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from assistant.models.offline.cues import fold
 from sleep.rules.pattern_files import compile_patterns
 
 _FILE = Path(__file__).with_name("mood.toml")
-# In French an "é" tells, where an "e" would order: only with its accent, which folding takes away.
+# A French participle ends in "é" where the imperative has "e"; folding would remove the accent.
 _FRENCH_TOLD = lazy_regex(r"^(?:[^\W\d_]+, )?[^\W\d_]{2,}é(?:e|s|es)?\b")
 # "Paul a changé": a subject and its French verb.
 _FRENCH_PERFECT = lazy_regex(
@@ -32,7 +32,7 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
 
 
 def is_order(text: str) -> bool:
-    """Whether a sentence has the form of an order, with or without a preface."""
+    """Return whether a sentence has the form of an order, with or without a polite preface."""
     forms = _patterns()
     folded = forms["preface"].sub("", fold(text).strip(" ¿¡"), count=1)
     if forms["frame"].match(folded):
@@ -48,7 +48,7 @@ def _tells_in_french(text: str) -> bool:
 
 
 def tells_what_was_done(text: str) -> bool:
-    """Whether a sentence without its subject tells what was done: "put my keys in the drawer this morning"."""
+    """Return whether a sentence without a subject is about the past: "put my keys in the drawer this morning"."""
     forms, folded = _patterns(), fold(text).strip()
     if forms["lists"].search(folded):
         return False

@@ -175,9 +175,8 @@ def parse_message(text: str) -> tuple[Request, ...]:
     )
     requests = [_as_story(one) if number < asked else one for number, one in enumerate(requests)]
     if not requests and text.strip():
-        result = answer_sum(text)
         plain = parse_sentence(Sentence("help", "help")) if "?" in text else Note()
-        requests = [Say(result) if result else plain]
+        requests = [Say(result) if (result := answer_sum(text)) else plain]
     notes = [request for request in requests if isinstance(request, Note)]
     work = [request for request in requests if not _is_by_the_way(request)]
     if notes or len(text) > _LONG_TEXT:

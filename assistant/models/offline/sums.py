@@ -1,7 +1,6 @@
-"""Simple sums: "what's 12*7", "15 Prozent von 80". Decimal, in the order of school: times and by before plus and minus.
-Pure.
+"""Simple arithmetic: "what's 12*7", "15 Prozent von 80". Decimal, with the usual precedence. Pure.
 
-How the numbers were read stands in the answer, since "1.250" is not the same number everywhere.
+The answer repeats the numbers as they were read, since "1.250" is not the same number everywhere.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from assistant.core.text import lazy_regex
 from assistant.models.offline.cues import fold
 
 _LONGEST = 200
-_DIGITS = 12  # of a result that does not come out even
+_DIGITS = 12  # of a result that is rounded
 _MOST_DIGITS = 40
-# Who asks in words; the first group reads numbers with a decimal point, the second with a decimal comma.
+# Questions in words; after the first group numbers have a decimal point, after the second a decimal comma.
 _ASKS = lazy_regex(
     r"(?:(?P<point>what(?:'s| is| are| does| do)?|how much (?:is|are|does)|calculate|compute|work out)"
     r"|(?P<comma>was (?:ist|sind|macht|ergibt|gibt)|wie ?viel (?:ist|sind|macht|ergibt|gibt)|rechne|berechne"
@@ -40,8 +39,8 @@ _SIGNS = {"*": "×", "/": "÷", "+": "+", "-": "-"}
 
 
 def answer_sum(text: str) -> str:
-    """The sum of a sentence and what it comes to; "" where it has none. Without a word that asks, only what can be
-    nothing else is one: "12*7", and not "24/7" or "10-12"."""
+    """Return the calculation of a sentence with its result, "" if there is none. Without a question word only an
+    unambiguous one counts: "12*7", but not "24/7" or "10-12"."""
     if len(text) > _LONGEST or not any(map(str.isdigit, text)):
         return ""
     folded = fold(text).strip(" ?!.¿¡")
@@ -63,8 +62,8 @@ def answer_sum(text: str) -> str:
 
 
 def _number(text: str, comma: bool) -> Decimal:
-    """`comma`: a comma is before decimals, as in the languages that ask so; else also where other than three digits
-    follow it."""
+    """Return the number of a text. `comma`: a comma is a decimal comma; otherwise it is one unless three digits follow
+    it."""
     text = text.strip("'.,").replace("'", "")
     groups = re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", text)
     if comma or ("," in text and not groups):
@@ -97,7 +96,7 @@ def _result(shown: str, pieces: list[str | Decimal]) -> str:
 
 
 def _evaluate(pieces: list[str | Decimal]) -> Decimal:
-    """Numbers and signs in turn. Raises `DivisionByZero`, `InvalidOperation`."""
+    """Evaluate alternating numbers and signs. Raises `DivisionByZero`, `InvalidOperation`."""
     total, term, sign = Decimal(0), Decimal(0), "+"
     for place in range(0, len(pieces), 2):
         number = Decimal(pieces[place])

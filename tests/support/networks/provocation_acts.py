@@ -42,7 +42,7 @@ async def command(it: ConformanceApp, *lines: str) -> None:
 # --------------------------------------------------------------------------------------------------------- MCP servers
 
 _DESCRIPTION = Path(tempfile.mkdtemp(prefix="mcp-notes-")) / "description"
-_MCP_ARGUMENTS = ["-S", str(Path(__file__).parents[1] / "small_mcp_server.py"), str(_DESCRIPTION)]
+_MCP_ARGUMENTS = ["-S", str(Path(__file__).parents[1] / "bare_mcp_server.py"), "well", str(_DESCRIPTION)]
 # As a variable of the environment has it.
 MCP_SERVERS = f'{{ notes = {{ command = "{sys.executable}", args = {json.dumps(_MCP_ARGUMENTS)} }} }}'
 

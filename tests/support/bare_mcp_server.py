@@ -1,5 +1,6 @@
-"""An MCP server that plays foul, without the SDK: `python -m tests.support.hostile_mcp_server HOW`. It answers as a
-server should until it is called; then it does what HOW says."""
+"""An MCP server without the SDK, which starts at once: `python bare_mcp_server.py HOW [FILE]`. It answers as a server
+should until its tool is called; then it does what HOW says. FILE has the description of the tool. `mcp_server.py` is
+the real one."""
 
 from __future__ import annotations
 
@@ -7,9 +8,11 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 
 HOW = sys.argv[1]
-TOOLS = [{"name": "act", "description": "Act.", "inputSchema": {"type": "object"}}]
+DESCRIPTION = Path(sys.argv[2]).read_text(encoding="utf-8") if sys.argv[2:] else "Act."
+TOOLS = [{"name": "act", "description": DESCRIPTION, "inputSchema": {"type": "object"}}]
 
 
 def write(text: str) -> None:
