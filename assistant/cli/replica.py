@@ -155,24 +155,24 @@ def detach() -> bool:
     """
     settings = _settings()
 
-    async def delete(database: ReplicaDatabase) -> bool:
+    async def delete(database: ReplicaDatabase) -> tuple[bool, str]:
         from assistant.replica.holder import load_holder
 
         state, holder = await database.read_state(), load_holder(settings.home.path)
-        if state is None or holder is None or holder.name != state.holder:
-            return False
+        if state is None:
+            return False, "The server has no copy."
+        if holder is None or holder.name != state.holder:
+            return False, "The server's copy is another machine's, and stays there."
         await database.delete(state.epoch)
-        return True
+        return True, "The server's copy is deleted."
 
     with home_lock(settings.home.path):
         from assistant.replica.holder import remove_holder
 
-        deleted = _with_database(settings, delete)
+        deleted, said = _with_database(settings, delete)
         remove_holder(settings.home.path)
         set_replicated(settings.home.path, replicated=False)
-    print_text(
-        "The server's copy is deleted." if deleted else "The server's copy is another machine's, and stays there."
-    )
+    print_text(said)
     print_remark('Set replica.url to "", else the next start makes a new copy.')
     return deleted
 

@@ -75,6 +75,8 @@ def test_machine_and_primary_die_and_another_machine_has_all_that_was_acknowledg
             assert "another machine's" in detached.out
         proof = json.loads(run_assistant(elsewhere, "replica", "verify", "--json", **settings).out)
         assert proof["ok"] and proof["records"] >= len(writer.acknowledged)
+        for said in ("The server's copy is deleted.", "The server has no copy."):
+            assert said in run_assistant(elsewhere, "replica", "detach", **settings).out
 
 
 @pytest.mark.parametrize("action", ["verify", "restore", "detach"])
