@@ -34,7 +34,8 @@ PAINT_MS, WIRE_KB, BATCH_MS, SERVER_MB, ANSWER_MS = 300.0, 200.0, 20.0, 15.0, 50
 _ASKED = (
     *("/v1/status", "/v1/sessions?limit=1", "/v1/messages?limit=60&html=true", "/v1/sleeps?limit=30&html=true"),
     *("memory list --limit 100", "memory changes", "memory profiles --limit 100", "agenda 2026-11-28"),
-    *("agenda 2026-11-23 --week", "context", "usage", "approvals list"),
+    *("agenda 2026-11-23 --week", "context", "usage", "approvals list", "status", "memory search garden"),
+    *("/v1/compactions?limit=200", "/v1/usage?days=31", "/v1/history?q=garden&limit=20"),
 )
 _PAGES = ("talk", "today", "memory", "context", "sleep", "spending", "health", "settings")
 _RUNS = 5
