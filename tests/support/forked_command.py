@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import gc
 import importlib
 import json
@@ -20,6 +21,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import warnings
@@ -78,6 +80,7 @@ def fork_process(
         },
         "cwd": os.fsdecode(cwd or Path.cwd()),
         "session": bool(given[21]),
+        "terminal": False,
     }
     process.pid = server.fork(order, pipes)
     process._child_created = True  # type: ignore[attr-defined]
@@ -176,8 +179,10 @@ def _become(order: dict[str, Any], pipes: list[int]) -> None:
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["environment"])
-    if order["session"]:
+    if order["session"] or order["terminal"]:
         os.setsid()
+    if order["terminal"]:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     time.tzset()
     tempfile.tempdir = None
     sys.argv = ["assistant", *order["arguments"]]

@@ -24,6 +24,9 @@ MODULES = {
     "assistant.calendars.worker",
     "assistant.mcp.session_main",
     "assistant.wire.memory_worker_main",
+    "tests.support.processes.killed_compaction",
+    "tests.support.processes.killed_erasure",
+    "tests.support.processes.killed_memory_file_change",
 }
 FORKED_HERE = {"tests.support.mcp_server"}
 """By whoever starts them, a process of one thread that has imported what they need."""
