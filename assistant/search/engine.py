@@ -12,7 +12,7 @@ neighbours of a candidate are from its own stream (I10).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from assistant.core.dataclass import dataclass
 from assistant.core.text import is_spaceless
 from assistant.search.dtypes import ROLE_BITS, Bools, EmbedTexts, Floats, Ints, kind_number
+from assistant.search.embedding_cache import EmbeddingCache
 from assistant.search.index import SearchIndex, epoch_second
 from assistant.search.index_values import IndexStore, SearchExplanation, SearchFilter, SourceHit
 from assistant.search.query import FindStems, ParsedQuestion, SearchLimits, parse_question
@@ -65,10 +66,18 @@ class PreparedSearch:
 class SearchEngine:
     """Searches one collection; not thread-safe."""
 
-    def __init__(self, store: IndexStore, stems: FindStems, embed: EmbedTexts, limits: SearchLimits) -> None:
+    def __init__(
+        self,
+        store: IndexStore,
+        stems: FindStems,
+        embed: EmbedTexts,
+        limits: SearchLimits,
+        questions: EmbeddingCache | None = None,
+    ) -> None:
+        """`questions` embeds questions like `embed`, and may be shared by several engines."""
         self.index = SearchIndex(store, stems, embed)
         self._stems = stems
-        self._embed = embed
+        self._questions = questions or EmbeddingCache(embed)
         self._limits = limits
 
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
@@ -107,8 +116,10 @@ class SearchEngine:
         allowed = self._allowed(where)
         if not parsed.words or allowed is None or not allowed.any():
             return None
-        terms = self._terms(parsed)
-        plain, centred = self._vectors_of(question)
+        plain, *of_words = self._questions.embed([question, *parsed.words.values()])
+        vectors = dict(zip(parsed.words, of_words, strict=True))
+        terms = self._terms(parsed, vectors)
+        centred = self._centred(plain)
         candidates = self._candidates(terms, allowed, centred)
         if not len(candidates):
             return None
@@ -120,7 +131,7 @@ class SearchEngine:
             weighed,
             list(terms),
             parsed.words,
-            QuestionVectors(centred, self._vector_of_words(parsed, terms, weighed)),
+            QuestionVectors(centred, self._vector_of_words(vectors, terms, weighed)),
             _asked_for(parsed),
             self.index.source_count,
             table.vectors[table.around[:, NEIGHBOUR_REACH]] @ plain,
@@ -128,22 +139,18 @@ class SearchEngine:
             any(map(is_spaceless, parsed.words)),
         )
 
-    def _vectors_of(self, question: str) -> tuple[Floats, Floats]:
-        """Return the vector of a question, and the same without the mean of all units, of length 1."""
-        plain = self._embed([question])[0]
-        return plain, self._centred(plain)
-
     def _vector_of_words(
-        self, question: ParsedQuestion, terms: dict[str, tuple[float, str]], weighed: list[QueryTerm]
+        self, vectors: Mapping[str, Floats], terms: dict[str, tuple[float, str]], weighed: list[QueryTerm]
     ) -> Floats:
         """Return the sum of the vectors of the question's own words by idf, without the mean of all units, of length
         1."""
         own = {stem: term.idf for (stem, (_, of)), term in zip(terms.items(), weighed, strict=True) if stem == of}
         idf = np.array(list(own.values()), np.float32)
-        words = idf @ normalise_rows(self._embed([question.words[stem] for stem in own]))
+        words = idf @ normalise_rows(np.stack([vectors[stem] for stem in own]))
         return self._centred(words / max(float(np.linalg.norm(words)), 1e-6))
 
     def _centred(self, vector: Floats) -> Floats:
+        """Return a vector without the mean of all units, of length 1."""
         centred = vector - self.index.mean
         return centred / max(float(np.linalg.norm(centred)), 1e-6)
 
@@ -179,12 +186,12 @@ class SearchEngine:
             allowed &= meta["source"] <= where.last
         return allowed
 
-    def _terms(self, question: ParsedQuestion) -> dict[str, tuple[float, str]]:
+    def _terms(self, question: ParsedQuestion, vectors: Mapping[str, Floats]) -> dict[str, tuple[float, str]]:
         """Return (weight, index of the question's stem it stands for) for each stem to search."""
         names = self._speaker_stems()
         own = {stem: word for stem, word in question.words.items() if stem not in names} or question.words
         terms = {stem: (1.0, stem) for stem in own}
-        like = self.index.vocabulary.similar_stems(own, exclude=names)
+        like = self.index.vocabulary.similar_stems(own, vectors, exclude=names)
         for stem in own:
             if len(stem) == 1 and is_spaceless(stem):
                 like.update(dict.fromkeys(self.index.stems_starting_with(stem), (1.0, stem)))
