@@ -88,3 +88,14 @@ def test_types_that_an_adapter_never_makes_are_stand_ins_there_and_real_afterwar
         "assert anthropic.types.message_create_params is real"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(("adapter", "model"), [("anthropic", "AnthropicModel"), ("openai", "OpenAIModel")])
+def test_a_client_loads_no_loop_and_no_protocol_that_it_does_not_use(adapter: str, model: str) -> None:
+    """Where trio and h2 are installed they took 6 MB and three quarters of the time."""
+    code = (
+        f"import sys\nfrom datetime import UTC, datetime\nfrom assistant.models.{adapter} import {model}\n"
+        f"{model}('name', 'key', clock=lambda: datetime.now(UTC))\nprint(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "httpcore2" in loaded and {"trio", "h2"}.isdisjoint(loaded)
